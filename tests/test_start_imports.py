@@ -16,7 +16,7 @@ RECORDED = {
     "--version": [],
     "a hook": [],
     "get": [],
-    "search": ["apsw", "numpy", "tokenizers"],
+    "search": ["apsw", "numpy"],
     "the MCP handshake": [],
     "the first frame": ["textual"],
 }

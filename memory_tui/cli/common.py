@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
-    from memory_tui.plan import Options, Plan
+    from memory_tui.plan import Plan
+    from memory_tui.run_options import Options
 
 _NOTIFYING = ("search", "status", "index")
 """Commands whose answer holds every notice of the engine."""
@@ -83,7 +84,7 @@ def confirmed(question: str, given: argparse.Namespace) -> bool:
 
 def options(given: argparse.Namespace) -> Options:
     """The options of the engine that `given` asks for. Raises SettingError."""
-    from memory_tui.plan import Options
+    from memory_tui.run_options import Options
 
     changes = []
     for item in getattr(given, "set", ()):

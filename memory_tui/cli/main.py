@@ -19,7 +19,7 @@ from memory_tui.core.errors import MemoryTuiError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.plan import Options
+    from memory_tui.run_options import Options
 
 
 def _declare_open(parser: argparse.ArgumentParser) -> None:
@@ -70,12 +70,13 @@ def _demo(given: argparse.Namespace) -> int:
 def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads: bool = False) -> int:
     from pathlib import Path
 
-    from memory_tui import plan
     from memory_tui.tui import signals
 
     # The screen is drawn on stderr.
     terminal = signals.is_served() or (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
     if not terminal or (chosen.workspace and not Path(chosen.workspace).expanduser().is_dir()):
+        from memory_tui import plan
+
         # What is wrong with the workspace comes first: nobody needs a terminal to be told.
         plan.plan(chosen)
     if not terminal:
@@ -451,12 +452,21 @@ def _collect_seldom() -> None:
 
     An import makes thousands of objects that stay: to look through them again and again is a fifth of a short command.
     """
-    gc.set_threshold(_YOUNG_OBJECTS, 10, 10)
+    gc.set_threshold(_FIRST_OBJECTS, 10, 10)
+    gc.callbacks.append(_as_usual)
     atexit.register(gc.freeze)
 
 
+def _as_usual(_phase: str, _info: dict[str, int]) -> None:
+    """The first look: what was made until now was mostly imported, what comes holds arrays over all chunks."""
+    gc.callbacks.remove(_as_usual)
+    gc.set_threshold(_YOUNG_OBJECTS, 10, 10)
+
+
+_FIRST_OBJECTS = 100_000
+"""Objects that are made before any is looked at: a search that is asked once makes fewer."""
 _YOUNG_OBJECTS = 10_000
-"""Objects that are made before the youngest are looked through, in about a millisecond."""
+"""Objects that are made then before the youngest are looked through, in about a millisecond."""
 
 
 def _speak_utf8() -> None:

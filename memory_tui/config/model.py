@@ -17,6 +17,7 @@ from memory_tui.config.secret_refs import FoundSecret, Secrets
 from memory_tui.core import profiles
 from memory_tui.core.discreet import Discreet
 from memory_tui.core.settings import BY_KEY, Settings, Value
+from memory_tui.patterns import compiled_later
 
 MAIN = "main"
 """The agent of a configuration that lists none."""
@@ -172,7 +173,7 @@ class Config(Discreet, frozen=True):
         return f"Memory search is disabled by the configuration: enabled is false in line {place.line} of {place.file}."
 
 
-_CREDENTIALS = re.compile(
+_CREDENTIALS = compiled_later(
     r"(?<=//)[^/@\s]+@|(?<=[?&])([\w-]*(?:key|token|secret|password|sig)[\w-]*=)[^&#\s]+", re.IGNORECASE
 )
 TAKES_EFFECT = "takes effect"

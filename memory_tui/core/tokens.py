@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 import apsw
 from msgspec import Struct
 
+from memory_tui.patterns import compiled_later
+
 WORD = re.compile(r"\w+")
 """Runs of letters, digits and underscore: the same characters as JavaScript's `[\\p{L}\\p{N}_]+`."""
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-CJK_RUN = re.compile(f"[{CJK}]+")
+CJK_RUN = compiled_later(f"[{CJK}]+")
 STOP_SHARE = 0.1
 """A word of a long list is a stop word only where it stands in more than this share of the chunks."""
 
@@ -155,6 +157,9 @@ def _split(query: str) -> tuple[list[str], list[str]]:
     words: dict[str, None] = {}
     grams: dict[str, None] = {}
     for word in WORD.findall(query.lower()):
+        if word.isascii():
+            words[word] = None
+            continue
         words.update(dict.fromkeys(CJK_RUN.sub(" ", word).split()))
         for run in CJK_RUN.findall(word):
             grams.update(dict.fromkeys(run[i : i + 2] for i in range(max(1, len(run) - 1))))
@@ -198,7 +203,7 @@ def terms(query: str, frequency: Callable[[Sequence[str]], Sequence[int]], chunk
 
 def or_query(kept: Iterable[str]) -> str:
     """FTS5 expression that matches any of `kept`; a lone CJK character matches as the start of a bigram."""
-    return " OR ".join(quoted(w) + ("*" if len(w) == 1 and CJK_RUN.match(w) else "") for w in kept)
+    return " OR ".join(quoted(w) + ("*" if len(w) == 1 and is_cjk(w) else "") for w in kept)
 
 
 # --- tokens, exactly as FTS5 makes them ----------------------------------------------------------------------------
@@ -307,7 +312,12 @@ def trigrams(text: str) -> list[str]:
 
 def is_cjk(word: str) -> bool:
     """Whether `word` is made of Chinese, Japanese or Korean characters."""
-    return CJK_RUN.fullmatch(word) is not None
+    return not word.isascii() and CJK_RUN.fullmatch(word) is not None
+
+
+def cjk_runs(text: str) -> list[str]:
+    """The runs of Chinese, Japanese or Korean characters in `text`."""
+    return [] if text.isascii() else CJK_RUN.findall(text)
 
 
 def as_asked(found: Iterable[str], query: str) -> tuple[str, ...]:
@@ -316,7 +326,7 @@ def as_asked(found: Iterable[str], query: str) -> tuple[str, ...]:
     Chinese, Japanese and Korean are searched as pairs of characters, most of which are no words: the whole run of such
     characters stands for each of its pairs.
     """
-    runs = CJK_RUN.findall(query)
+    runs = cjk_runs(query)
     whole = (next((run for run in runs if word in run), word) if is_cjk(word) else word for word in found)
     return tuple(dict.fromkeys(whole))
 
@@ -327,6 +337,6 @@ def left_out(found: Iterable[str], query: str) -> tuple[str, ...]:
     A run of Chinese, Japanese or Korean characters is left out where each of its pairs is; a pair alone is no word.
     """
     given = dict.fromkeys(found)
-    pairs = {run: {run[i : i + 2] for i in range(max(1, len(run) - 1))} for run in CJK_RUN.findall(query.lower())}
+    pairs = {run: {run[i : i + 2] for i in range(max(1, len(run) - 1))} for run in cjk_runs(query.lower())}
     runs = (run for run, parts in pairs.items() if parts <= given.keys())
     return tuple(dict.fromkeys([*(word for word in given if not is_cjk(word)), *runs]))

@@ -7,7 +7,6 @@ one, as everywhere in this program.
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
@@ -16,6 +15,7 @@ from msgspec.structs import force_setattr
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate.merge import Merge, changed_spans, matching
+from memory_tui.patterns import compiled_later
 
 
 class FileChange(Struct, frozen=True):
@@ -121,11 +121,11 @@ class Conflict(EditRefused):
 
 
 BOM = "\ufeff"
-_ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]")
+_ODD = compiled_later("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]")
 """What an editor cannot show or takes for the end of a line, and bytes that are not UTF-8."""
-FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
-ITEM = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])(\s+)(?=\S)")
+FENCE = compiled_later(r" {0,3}(`{3,}|~{3,})")
+HEADING = compiled_later(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+ITEM = compiled_later(r"(\s*)([-*+]|\d{1,9}[.)])(\s+)(?=\S)")
 
 
 class Lines(Struct, frozen=True):

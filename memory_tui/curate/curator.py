@@ -246,7 +246,7 @@ class Curator:
 
     def recover(self) -> tuple[JournalEntry, ...]:
         """Settle what an earlier process left half done; each entry has its reason. Raises EditRefused."""
-        if self.read_only or not any(e.state == "intent" or e.left for e in self.journal.entries()):
+        if self.read_only or not self.journal.has_unsettled():
             return ()
         with self.journal.locked():
             settled = recover.recover(self.roots, self.journal)

@@ -127,6 +127,10 @@ class Journal:
                 found[entry.id] = entry
         return tuple(entry for _, entry in sorted(found.items()))
 
+    def has_unsettled(self) -> bool:
+        """Whether a change was cut off, or left hidden files that a writer still had open."""
+        return any(entry.state == "intent" or entry.left for entry in self.entries())
+
     def text(self, name: str | None) -> bytes | None:
         """The text that was kept under `name`. Raises EditRefused when it is gone or damaged."""
         if name is None:

@@ -22,6 +22,7 @@ from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Plan
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import RecallEntry
+from memory_tui.run_options import Options
 
 _NAMED = 3
 """Settings that are named where two rankings differ; the rest is counted."""
@@ -149,7 +150,7 @@ def _ranking(made: HostConnection, plan: Plan) -> AgentRanking:
     return AgentRanking(host(made.host).title, settings, ()).beside(plan.settings)
 
 
-def _options(made: HostConnection) -> plans.Options:
+def _options(made: HostConnection) -> Options:
     """The options of a connection's server."""
     words: Sequence[str] = made.start.words
     if made.host == "openclaw":

@@ -23,9 +23,10 @@ from memory_tui.engine.indexer import Indexer
 from memory_tui.engine.provider_setup import Providers
 from memory_tui.engine.queries import Queries, with_provider_notice
 from memory_tui.notices import BatchWaits, ConfigProblem, MediaNotRead, Notice, RootLost, without_effect
-from memory_tui.plan import Options, Plan
+from memory_tui.plan import Plan
 from memory_tui.providers.chain import Chain
 from memory_tui.release_differences import TrustUnread
+from memory_tui.run_options import Options
 from memory_tui.workspace import root_state
 from memory_tui.workspace.media import hindrance
 from memory_tui.workspace.notes import Document, NoteLines, note_lines
@@ -262,6 +263,7 @@ class Engine:
         from memory_tui.engine.unrelated_memory import DelayedWork
 
         def work(cancel: Stop) -> None:
+            self.indexer.check()
             self.queries.write_postings_file(cancel)
             self.queries.measure_unrelated(cancel)
 
@@ -286,8 +288,7 @@ class Engine:
 
     def start(self) -> None:
         """Begin to work in the background: settle changes that were cut off, index what changed, then watch."""
-        self.indexer.writer.submit(lambda _store: self._recover())
-        self.indexer.start()
+        self.indexer.start(self._recover)
         self.backend.start()
 
     def close(self) -> None:
@@ -413,6 +414,11 @@ class Engine:
                 self.indexer.request_sync("provider")
 
     def _recover(self) -> None:
+        from memory_tui.curate.journal import Journal, journal_folder
+
+        # Mostly nothing is to be done, and a curator has many modules.
+        if not Journal(journal_folder(self.plan.roots.workspace)).has_unsettled():
+            return
         for entry in self.notes.curator.recover():
             self._notice(f"{entry.title}: {entry.reason}.")
 

@@ -13,6 +13,8 @@ from memory_tui.search.trace import Unsearchable
 from memory_tui.workspace.roots import reachable
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from memory_tui.core.settings import Settings
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.mass_deletion import Devices
@@ -24,8 +26,12 @@ if TYPE_CHECKING:
 
 _CHEAP_SECONDS = 0.015
 """A comparison that takes no longer than this is worth its time before every search."""
+_CHEAP_NOTES = 10_000
+"""More notes than this are not compared within _CHEAP_SECONDS on any machine."""
 _YOUNG_SECONDS = 0.25
 """A comparison is not repeated before this has passed."""
+_FIRST_SECONDS = 0.5
+"""How long a search waits for the first comparison of a sync; a damaged index is examined for seconds before that."""
 
 
 class NotesVanished(Notice, frozen=True):
@@ -85,6 +91,9 @@ class FreshnessCheck:
         self._cost = 0.0
         self.comparing = threading.Lock()
         """Held while disk and index are compared: a search takes what a sync finds instead of scanning too."""
+        self._compared = threading.Event()
+        """Cleared while a sync is about to compare for the first time."""
+        self._compared.set()
 
     @property
     def age(self) -> float:
@@ -94,6 +103,11 @@ class FreshnessCheck:
     def postpone(self) -> None:
         """Count as compared now: somebody is about to compare."""
         self._at = time.monotonic()
+
+    def await_sync(self, over: Future[None]) -> None:
+        """A sync, which has ended when `over` is done, is about to compare: searches wait instead of scanning too."""
+        self._compared.clear()
+        over.add_done_callback(lambda _: self._compared.set())
 
     def compare(self, store: Store, seen: Scan | None = None) -> Freshness:
         """Compare disk and index, and remember what a search could not find, for the next answers."""
@@ -124,6 +138,9 @@ class FreshnessCheck:
         self.last, self._at = found, time.monotonic()
         if seen is None:
             self._cost = self._at - began
+        elif seen.total > _CHEAP_NOTES:
+            self._cost = max(self._cost, 2 * _CHEAP_SECONDS)
+        self._compared.set()
         return found
 
     def _wanted(self, store: Store, has: Identity) -> tuple[Provider | None, Settings, Identity | None]:
@@ -144,7 +161,8 @@ class FreshnessCheck:
             return False
         if self._cost > _CHEAP_SECONDS:
             return False
-        # Who comes while another compares takes what that finds: it is young.
+        # Who comes before or while another compares takes what that finds: it is young.
+        self._compared.wait(_FIRST_SECONDS)
         with self.comparing:
             if self.age < _YOUNG_SECONDS or self._cost > _CHEAP_SECONDS:
                 return False

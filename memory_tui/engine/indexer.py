@@ -139,12 +139,16 @@ class Indexer:
         last = self.last_sync
         return last.embedded / last.seconds if last and last.embedded >= 100 and last.seconds > 0 else None
 
-    def start(self) -> None:
-        """Begin to work in the background: index what changed, then watch."""
+    def start(self, first: Callable[[], None] = lambda: None) -> None:
+        """Begin to work in the background: `first`, then index what changed, then watch."""
         self.batches.resident = self.opener.resident = True
+        self.writer.submit(lambda _store: first())
         if self._plan.settings.on("sync.onSessionStart"):
             self.request_sync("start")
+            # Done when the sync is over, whatever came of it.
+            self.freshness_check.await_sync(self.writer.submit(lambda _store: None))
         else:
+            self.writer.submit(self._check)
             self.writer.submit(lambda _store: self.batches.start())
         if self._plan.settings.on("sync.watch"):
             self.watcher.switch(True)
@@ -369,6 +373,18 @@ class Indexer:
         if self.paused:
             raise IndexUnavailable("Indexing is paused.", "Resume it first.")
 
+    def check(self) -> None:
+        """Compare the index with the checksum of its closing, unless that was done, and wait. Raises MemoryTuiError."""
+        self.writer.run(self._check)
+
+    def _check(self, store: Store) -> None:
+        try:
+            self.opener.check(store)
+        except IndexDamaged:
+            # Another index takes its place, which holds nothing yet.
+            self.request_sync("lost")
+            raise
+
     def _background(self, store: Store, reason: str, force: bool) -> None:
         """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
         with self._lock:
@@ -420,6 +436,9 @@ class Indexer:
                 self._compare_only(store)
                 raise
             fresh = self.freshness(store, seen)
+        # At the latest before anything is written.
+        if force or fresh.stale or fresh.rebuild or not self._provider.has_nothing_to_do(store):
+            self._check(store)
         try:
             with locks.wait_for(store.path, self._stop):
                 self._report_others(store)

@@ -55,6 +55,7 @@ class IndexOpener:
         self._emit = emit
         self._last: tuple[int, int] | None = None
         self._marker: integrity.ShutdownMarker | None = None
+        self._unchecked = False
 
     @property
     def file(self) -> tuple[int, int] | None:
@@ -118,6 +119,18 @@ class IndexOpener:
         self._sweep()
         self.opened = True
         return store
+
+    def check(self, store: Store) -> None:
+        """Compare the index with the checksum of its closing, once; an app or a server does that when it has time.
+
+        Raises IndexDamaged.
+        """
+        from memory_tui.index import integrity
+
+        marker, unchecked, self._unchecked = self._marker, self._unchecked, False
+        if unchecked and marker is not None and integrity.is_damaged(store.path, marker):
+            self._marker = None
+            raise store.damaged(integrity.DAMAGED)
 
     def close(self, store: Store, whole: bool = True) -> None:
         """Close the index, and write its clean-shutdown marker when nobody else has it open."""
@@ -206,7 +219,8 @@ class IndexOpener:
         there = path.exists() and path.stat().st_size > 0
         if self._shared():
             return ""
-        broken, self._marker = integrity.take(path)
+        broken, self._marker = integrity.take(path, later=self.resident)
+        self._unchecked = self.resident
         if there:
             return broken
         if self._last is not None or broken != integrity.UNCLOSED:

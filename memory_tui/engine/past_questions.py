@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Saved
-    from memory_tui.plan import Options
     from memory_tui.recalls.recall_log import RecallEntry
+    from memory_tui.run_options import Options
     from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
     from memory_tui.tune.judgments import Notebook, Query

@@ -150,10 +150,11 @@ def put(index: Path, known: ShutdownMarker | None = None) -> None:
     _write(index, seen._replace(checksum=_checksum(index)))
 
 
-def take(index: Path) -> tuple[str, ShutdownMarker | None]:
+def take(index: Path, *, later: bool = False) -> tuple[str, ShutdownMarker | None]:
     """Take the marker away, because the index is about to be written.
 
-    Returns what is wrong with it, empty when it fits, and then the marker itself.
+    Returns what is wrong with it, empty when it fits, and then the marker itself. With `later` a file of the size and
+    time of its closing is read by nobody: its checksum is left to `is_damaged`.
     """
     path = path_of(index)
     try:
@@ -165,7 +166,19 @@ def take(index: Path) -> tuple[str, ShutdownMarker | None]:
         return UNCLOSED, None
     except OSError as error:
         return f"its marker cannot be read: {error.strerror}", None
-    return _compared(index, found)
+    return _compared(index, found, later=later)
+
+
+def is_damaged(index: Path, marker: ShutdownMarker) -> bool:
+    """Whether `index`, of the size and time of `marker`, has another checksum; False once it was written since.
+
+    A marker of somebody in a hurry has none. What stands in the write-ahead log is no part of the file yet.
+    """
+    if marker.checksum is None or _file(index) != marker._replace(checksum=None):
+        return False
+    checksum = _checksum(index)
+    # It may have been written while it was read.
+    return checksum != marker.checksum and _file(index) == marker._replace(checksum=None)
 
 
 def fits(index: Path) -> bool:
@@ -176,11 +189,13 @@ def fits(index: Path) -> bool:
         return False
 
 
-def _compared(index: Path, found: ShutdownMarker | None) -> tuple[str, ShutdownMarker | None]:
+def _compared(index: Path, found: ShutdownMarker | None, *, later: bool = False) -> tuple[str, ShutdownMarker | None]:
     """What is wrong with the marker `found`, empty when it fits `index`, and then the marker with its time of today."""
     seen = _seen(index)
     if found is None or seen is None or found.size != seen.size:
         return "it was changed by something else", None
+    if later and found.time == seen.time:
+        return "", found
     if found.checksum is not None and found.checksum != _checksum(index):
         return (DAMAGED if found.time == seen.time else "it was changed by something else"), None
     if found.time != seen.time and found.checksum is None:
@@ -228,6 +243,14 @@ def _seen(index: Path) -> ShutdownMarker | None:
     try:
         if log.exists() and log.stat().st_size:
             return None
+    except OSError:
+        return None
+    return _file(index)
+
+
+def _file(index: Path) -> ShutdownMarker | None:
+    """Size and time of the file, None where it cannot be asked for them."""
+    try:
         status = index.stat()
     except OSError:
         return None

@@ -1,5 +1,6 @@
 """The MCP server that gives agents the two tools of OpenClaw's memory.
 
+- arguments: The arguments of the tools, read by their recorded schemas. -> search_arguments
 - dispatch: The Model Context Protocol as this server speaks it. -> Connection
 - host: The host of the server's memory. -> ServedMemory
 - keeper: The keeper of an index answers questions for the other processes over it, as they would by themselves. ->

@@ -72,7 +72,7 @@ class ServedMemory:
         self._lock, self._finding = threading.RLock(), threading.RLock()
         self._memory: Engine | None = None
         self._closed = Stop()
-        self._warming = False
+        self._warming = self._asks = False
         self._planned = planned
         self._client: KeeperClient | None = None
         self._alone = planned is None
@@ -158,6 +158,9 @@ class ServedMemory:
             if self._keeper() is not None:
                 return
             memory = self.memory()
+            if self._asks:
+                # Who asks already waits for the same, and not for another question.
+                return
             # A remote provider is not paid for a question that nobody has asked.
             question = "" if registry.sends(memory.plan.provider) else "memory"
             try:
@@ -261,6 +264,7 @@ class ServedMemory:
 
         Raises MemoryTuiError, Cancelled.
         """
+        self._asks = True
         found, plan = None, None
         if (keeper := self._keeper()) is not None:
             told = keeper.ask(question, cancel)
@@ -280,7 +284,7 @@ class ServedMemory:
     def entries(self, tool: str, given: Mapping[str, Any], client: str) -> ToolAnswer:
         """memory_recall, written down where that is wanted; memory_store, memory_forget. Raises MemoryTuiError."""
         from memory_tui.ltm import agent_answers
-        from memory_tui.mcp.types import entry_arguments
+        from memory_tui.mcp.arguments import entry_arguments
 
         asked, at, began = entry_arguments(tool, given), time.time(), time.perf_counter()
         memory = self.memory()

@@ -1,7 +1,7 @@
 """The JSON schemas of the tools, as they are recorded in schemas.json.
 
-They are made of the types in `types` by pydantic, whose import costs twice what the whole start of the server does; a
-test makes them anew and compares. A client that lists the tools gets the recorded ones.
+They are made of the types in `types`; a test makes them anew and compares. A client that lists the tools gets the
+recorded ones, and arguments are read by them.
 """
 
 from __future__ import annotations

@@ -15,20 +15,9 @@ from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, 
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.explain.trace_json import kind
-from memory_tui.mcp import types
+from memory_tui.mcp import arguments
 from memory_tui.mcp.schemas import UNTRUSTED
-from memory_tui.mcp.types import (
-    AnswerMode,
-    Clamped,
-    GetAnswer,
-    GetArguments,
-    Miss,
-    ProviderFallback,
-    RecalledHit,
-    Root,
-    SearchAnswer,
-    SearchArguments,
-)
+from memory_tui.patterns import compiled_later
 from memory_tui.recalls import recalled_lines
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.workspace import root_state
@@ -37,13 +26,25 @@ from memory_tui.workspace.roots import NoteMissing
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
+    from memory_tui.mcp.types import (
+        AnswerMode,
+        Clamped,
+        GetAnswer,
+        GetArguments,
+        Miss,
+        ProviderFallback,
+        RecalledHit,
+        Root,
+        SearchAnswer,
+        SearchArguments,
+    )
     from memory_tui.search.answer_level import AnswerLevel
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.excerpts import Excerpt
     from memory_tui.workspace.root_state import RootState
 
 NEAREST_MISSES = 3
-LINKED = re.compile(r"(?P<path>.+\.md)#L(?P<start>\d{1,9})(?:-L?(?P<end>\d{1,9}))?\Z", re.DOTALL)
+LINKED = compiled_later(r"(?P<path>.+\.md)#L(?P<start>\d{1,9})(?:-L?(?P<end>\d{1,9}))?\Z", re.DOTALL)
 """A citation where a path is wanted."""
 _STARTING_SECONDS = 25.0
 """How long the first answer waits for the first index."""
@@ -91,7 +92,7 @@ def memory_search(
 
     A memory that cannot be asked is an answer too (`disabled`). Raises QueryError and Cancelled.
     """
-    request = types.search_arguments(given)
+    request = arguments.search_arguments(given)
     if not jsstring.trim(request["query"]):
         raise QueryError("query required", "Say what to look for.")
     manner, cancel = manner or AnswerRules(), cancel or Stop()
@@ -500,7 +501,7 @@ def _listed(paths: Sequence[str]) -> str:
     return ", ".join(one_line(path) for path in paths[:_NAMED]) + more
 
 
-_QUOTA = re.compile(r"insufficient_quota|quota|429")
+_QUOTA = compiled_later(r"insufficient_quota|quota|429")
 """OpenClaw's own pattern, so that agents read what OpenClaw tells them. It takes a rate limit for a used-up quota."""
 
 
@@ -537,7 +538,7 @@ def memory_get(memory: Engine, given: Mapping[str, Any]) -> GetAnswer:
 
     A note that is not there is empty text (`not_found`); a path that may not be read, or cannot be, is an `error`.
     """
-    request = types.get_arguments(given)
+    request = arguments.get_arguments(given)
     path, start, lines = _range(request)
     if not path:
         raise QueryError("path required", "Name a note, for instance MEMORY.md.")

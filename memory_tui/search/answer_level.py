@@ -162,7 +162,7 @@ def is_cjk(query: str) -> bool:
     # Answers are named where no word is cut: SQLite stays out of their imports.
     from memory_tui.core import tokens
 
-    return 2 * sum(map(len, tokens.CJK_RUN.findall(query))) > sum(map(str.isalnum, query))
+    return 2 * sum(map(len, tokens.cjk_runs(query))) > sum(map(str.isalnum, query))
 
 
 class AnswerLevel(Struct, frozen=True):

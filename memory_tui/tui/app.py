@@ -56,15 +56,14 @@ from memory_tui.tui.keymap import bindings, found_by
 from memory_tui.tui.navigation import MODES, NUMBERED, make
 from memory_tui.tui.note_changes import left_over
 from memory_tui.tui.note_info import Marking
-from memory_tui.tui.state import Facts, Pace
+from memory_tui.tui.state import KEPT, Facts, Pace
 from memory_tui.tui.views.view import View
-from memory_tui.tui.widgets.index_lists import KEPT
 from memory_tui.tui.widgets.status_bars import IndexingProgress
 from memory_tui.tui.workers import OpenEngine, WorkerJobs, no_more, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.plan import Options
+    from memory_tui.run_options import Options
     from memory_tui.search.trace import Trace
     from memory_tui.tui.tuning import Tuning
 

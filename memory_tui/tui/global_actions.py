@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from textual import events
+from textual import events, widgets
 from textual.app import App
-from textual.widgets import Input, TextArea
+from textual.widgets import Input
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
@@ -470,7 +470,7 @@ class GlobalActions(App[int]):
 
     def action_help_quit(self) -> None:
         """What ctrl+c says when nothing is selected."""
-        typing = isinstance(self.focused, Input | TextArea)
+        typing = isinstance(self.focused, Input | widgets.TextArea)
         self.show_message(f"ctrl+c copies what is selected; {key_of('quit' if typing else 'leave')} quits.")
 
     def _back(self) -> bool:

@@ -206,8 +206,6 @@ def load_keys(path: Path) -> str:
 
     Returns why it is not used, as sentences; then every key is as usual. A file that is not there says nothing.
     """
-    import tomllib
-
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -217,6 +215,8 @@ def load_keys(path: Path) -> str:
         return _unused(path, [f"It cannot be read: {one_line(error.strerror or str(error))}."])
     if len(data) > MOST_BYTES:
         return _unused(path, [f"It has more than {MOST_BYTES:,} bytes."])
+    import tomllib
+
     try:
         given = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:

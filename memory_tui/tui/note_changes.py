@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.source.last_text import is_daily
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.views.dialogs import Planned
 
 if TYPE_CHECKING:
     from memory_tui.curate.annotate import AnnotatedEntry
     from memory_tui.curate.changes import Change, Conflict
     from memory_tui.curate.curator import AppliedChange, Curator
+    from memory_tui.curate.diff import DiffLine
     from memory_tui.curate.git import Commit
     from memory_tui.curate.journal import JournalEntry, Typing, Unsaved
     from memory_tui.curate.planner import Planner
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from memory_tui.curate.what_if import Effect
     from memory_tui.engine.engine import Engine
     from memory_tui.workspace.annotations import Annotations
+
+
+class Planned(Struct, frozen=True):
+    """A change that can be made: its diff, what it means for the budget, and what a person should know of it."""
+
+    change: Change
+    lines: Sequence[DiffLine]
+    effect: Sequence[str] = ()
 
 
 class Draft:

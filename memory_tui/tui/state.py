@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from memory_tui.source.note_state import FileState
 
 
+KEPT = 2000
+"""Events that are remembered."""
+
+
 class Aging(Struct, frozen=True):
     """The rule in force: `rule` is multiply or add (see profiles), `half_life` in days; `now` in epoch seconds.
 

@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from memory_tui.core import jsstring
 from memory_tui.core.errors import Unreadable
-from memory_tui.providers.wires import gemini
 from memory_tui.workspace.notes import Document, snapshot
 from memory_tui.workspace.scan import Found
 
@@ -51,6 +50,8 @@ def hindrance(config: Config, provider: str) -> str:
     """Why `provider` cannot embed the media that the configuration asks for, as a sentence; empty where it can."""
     if asked(config) is None:
         return ""
+    from memory_tui.providers.wires import gemini
+
     model = gemini.model_of(config.model)
     if (provider, config.provider) != ("gemini", "gemini"):
         return f"Images and sounds need the provider gemini, not {provider}, with the model {gemini.MEDIA[0]}."

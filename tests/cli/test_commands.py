@@ -61,3 +61,17 @@ def test_help_and_did_you_mean_read_the_table(capsys: pytest.CaptureFixture[str]
         assert f" {name} {row.help.partition(';')[0]}" in shown
     assert main.main(["serch"]) == 2
     assert "Did you mean search?" in capsys.readouterr().err
+
+
+def test_garbage_is_looked_for_as_usual_after_the_first_look() -> None:
+    code = (
+        "import gc, json\nfrom memory_tui.cli import main\n"
+        "main._collect_seldom()\nseen = [gc.get_threshold()[0]]\n"
+        "for _ in range(2):\n    gc.collect(0)\n    seen.append(gc.get_threshold()[0])\n"
+        "print(json.dumps([seen, [main._FIRST_OBJECTS, *2 * [main._YOUNG_OBJECTS]], gc.callbacks]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found, expected, callbacks = json.loads(done.stdout)
+    assert found == expected
+    assert expected[0] > expected[1]
+    assert callbacks == []

@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.core import events
-from memory_tui.core.errors import IndexUnavailable
+from memory_tui.core.errors import IndexBusy, IndexUnavailable
 from memory_tui.core.locks import Leadership
 from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
@@ -310,6 +310,43 @@ def test_who_comes_while_disk_and_index_are_compared_takes_what_that_finds(
         first.result(LONG)
         assert second.result(LONG).unsearchable == ()
     assert len(compared) == 1
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_who_comes_before_the_first_sync_compares_takes_what_that_finds(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, opens: bool
+) -> None:
+    from memory_tui.engine import freshness_check
+
+    engine.indexer.sync()
+    check = engine.indexer.freshness_check
+    monkeypatch.setattr(freshness_check, "_YOUNG_SECONDS", LONG)
+    monkeypatch.setattr(freshness_check, "_FIRST_SECONDS", LONG)
+    monkeypatch.setattr(check, "_at", -2 * LONG)
+    waits, compared, compare = threading.Event(), [], check.compare
+
+    class Awaited(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.set()
+            return super().wait(timeout)
+
+    def counted(store: Store, seen: Scan | None = None) -> object:
+        compared.append(threading.current_thread().name)
+        return compare(store, seen)
+
+    def first() -> None:
+        assert waits.wait(LONG)
+        if not opens:
+            raise IndexBusy("Another process writes.", "")
+
+    monkeypatch.setattr(check, "compare", counted)
+    monkeypatch.setattr(check, "_compared", Awaited())
+    engine.indexer.start(first)
+    if not opens:
+        monkeypatch.setattr(engine.indexer.writer, "_open_store", lambda _: first())
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(engine.queries.search, "gardens").result(LONG).unsearchable == ()
+    assert compared == ["engine-writer"] if opens else compared[0] != "engine-writer"
 
 
 def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(

@@ -551,6 +551,52 @@ def test_one_flipped_byte_in_each_of_two_hundred_and_ten_copies_is_healed(
     one_byte_at(opened, index, heard, 210, how)
 
 
+@pytest.mark.parametrize("when", ["it has time", "a note was saved meanwhile"])
+def test_an_app_checks_the_index_before_it_writes_or_when_it_has_time(
+    opened: Callable[..., Engine], index: Path, workspace: Path, heard: Heard, when: str
+) -> None:
+    with opened() as engine:
+        engine.indexer.sync()
+        expected = answers(engine)
+    whole_file, status = index.read_bytes(), index.stat()
+    mark = integrity.path_of(index).read_bytes()
+    flipped(whole_file, whole_file.index(b"gardens"), index, (status.st_atime_ns, status.st_mtime_ns))
+    if when == "it has time":
+        # One that ends before knows no more than the last, and says so to the next.
+        with opened() as engine:
+            engine.start()
+            assert engine.indexer.writer.wait_idle(LONG)
+        assert "It is kept as" not in said(heard)
+        assert integrity.path_of(index).read_bytes() == mark
+    else:
+        os.utime(workspace / "memory" / "1.md")
+    with opened() as engine:
+        engine.start()
+        if when == "it has time":
+            engine.indexer.check()
+        assert engine.indexer.writer.wait_idle(LONG)
+        assert "its checksum is wrong" in said(heard)
+        assert len(list(index.parent.glob("*.damaged-*"))) == 1
+        assert answers(engine) == expected
+        engine.indexer.check()
+    assert len(list(index.parent.glob("*.damaged-*"))) == 1
+    assert integrity.fits(index)
+
+
+def test_an_index_that_was_written_since_has_no_wrong_checksum(opened: Callable[..., Engine], index: Path) -> None:
+    with opened() as engine:
+        engine.indexer.sync()
+    marker = integrity.take(index, later=True)[1]
+    assert marker is not None
+    assert not integrity.is_damaged(index, marker)
+    assert not integrity.is_damaged(index, marker._replace(checksum=None))
+    assert integrity.is_damaged(index, marker._replace(checksum=0))
+    os.utime(index)
+    assert not integrity.is_damaged(index, marker._replace(checksum=0))
+    index.unlink()
+    assert not integrity.is_damaged(index, marker._replace(checksum=0))
+
+
 @pytest.mark.parametrize("opened_before", [False, True])
 def test_the_database_of_another_program_is_never_moved(
     opened: Callable[[], Engine], index: Path, heard: Heard, opened_before: bool

@@ -250,7 +250,10 @@ def test_a_search_of_the_command_line_writes_the_same_with_a_keeper_and_without(
     assert None not in answers, "the keeper answered each of them"
 
 
-def test_a_search_that_the_keeper_cannot_answer_answers_by_itself(kept: Engine, workspace: Path) -> None:
+def test_a_search_that_the_keeper_cannot_answer_answers_by_itself(
+    kept: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "COMMAND_PATIENCE", Patience(LONG, LONG))
     asked = SearchCommand("router")
     assert client(workspace).search(asked)
     assert client(workspace, provider="none").search(asked) is None

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,12 @@ import pytest
 from mcp import Client, ClientSession, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
+from memory_tui.core.cancel import Stop
 from memory_tui.engine.engine import Engine
+from memory_tui.engine.queries import Queries
+from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options
+from memory_tui.search.evidence import Evidence
 from tests.support.mcp import PROGRAM, STARTED, Wire, end_all, scripted
 from tests.support.provider_server import Play, hang, serving
 from tests.support.waiting import LONG
@@ -59,6 +64,29 @@ def greeted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
     yield wire
     STARTED.append(wire.process)
     wire.end()
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_nothing_is_asked_ahead_of_a_question_that_waits_already(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, asks: bool
+) -> None:
+    gathered, gather = [], Queries.gather
+
+    def told(queries: Queries, query: str, *given: Any, **more: Any) -> Evidence:
+        gathered.append(query)
+        return gather(queries, query, *given, **more)
+
+    monkeypatch.setattr(Queries, "gather", told)
+    options = Options(workspace=str(workspace), index=str(workspace.parent / "i.sqlite"), provider="scripted")
+    host = ServedMemory(lambda: Engine.open(options), ServerOptions())
+    if asks:
+        host.search({"query": "router"}, "", "agent", Stop())
+    host.warm()
+    for thread in threading.enumerate():
+        if thread.name == "memory-warm":
+            thread.join(LONG)
+    host.close()
+    assert set(gathered) == ({"router"} if asks else {"memory"})
 
 
 def parameters(arguments: list[str]) -> StdioServerParameters:

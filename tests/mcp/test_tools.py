@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from memory_tui.core.errors import MemoryTuiError, ProviderError, QueryError
 from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
-from memory_tui.mcp import resources, server, types
+from memory_tui.mcp import arguments, resources, server
 from memory_tui.mcp.schemas import PATH, UNTRUSTED, recorded
 from memory_tui.mcp.tools import AnswerRules, clamp, memory_get, memory_search, unavailable
 from memory_tui.mcp.types import GetAnswer, SearchAnswer
@@ -199,7 +199,7 @@ JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(["query", "maxResults", "minScore", "corpus", "x"]), JSON, max_size=5))
 def test_any_json_is_read_or_refused(item: dict[str, Any]) -> None:
     try:
-        read = types.search_arguments(item)
+        read = arguments.search_arguments(item)
     except QueryError:
         return
     assert isinstance(read["query"], str)

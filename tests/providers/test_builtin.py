@@ -20,7 +20,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.provider_protocol import identity_key
-from memory_tui.providers.wires.builtin import TABLE, Builtin
+from memory_tui.providers.wires.builtin import TABLE, Builtin, static_table
 from tests.support.paths import SHARED
 
 REFERENCE = SHARED / "static-embedding" / "minilm-static-256-int8.npz"
@@ -33,6 +33,7 @@ class PlainTable:
     def __init__(self, q, scale, vocabulary: list[str]) -> None:
         self.rows = q.astype(np.float64) * scale[:, None]
         ids = {token: at for at, token in enumerate(vocabulary)}
+        self.known = vocabulary[:: len(vocabulary) // 500]
         self.unknown = ids.setdefault("[UNK]", len(ids))
         self.tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
         self.tokenizer.normalizer = normalizers.BertNormalizer()
@@ -139,6 +140,19 @@ PIECES = st.sampled_from(
 @given(st.lists(st.one_of(PIECES, st.text(max_size=8))).map("".join))
 def test_remembering_pieces_changes_no_vector(text: str) -> None:
     assert np.allclose(BUILTIN.embed([text], "document")[0], PLAIN.vector(well_formed(text)), atol=1e-5)
+
+
+ASCII = st.one_of(
+    st.text(st.characters(max_codepoint=0x7F), max_size=12),
+    st.text("abcdefABC0189_-#", min_size=1, max_size=30),
+    st.lists(st.sampled_from([*PLAIN.known, "x" * 100, "y" * 101, "un", "##s"]), max_size=4).map("".join),
+)
+
+
+@given(st.lists(st.one_of(ASCII, PIECES), max_size=6).map(" ".join))
+def test_tokens_are_those_of_the_tokenizers_package(text: str) -> None:
+    ids = static_table().ids(text)
+    assert ids == PLAIN.tokenizer.encode(well_formed(text.replace("\n", " ")), add_special_tokens=False).ids
 
 
 def test_vectors_are_unit_float32_rows() -> None:

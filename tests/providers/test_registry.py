@@ -52,6 +52,8 @@ def test_importing_the_registry_loads_nothing_heavy() -> None:
         "provider = registry.create('builtin')\n"
         "assert not {'tokenizers', 'textual', 'rich'} & set(sys.modules)\n"
         "provider.embed(['now'], 'query')\n"
+        "assert not {'tokenizers', 'textual', 'rich'} & set(sys.modules)\n"
+        "provider.embed(['schön'], 'query')\n"
         "assert 'tokenizers' in sys.modules and not {'textual', 'rich'} & set(sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)

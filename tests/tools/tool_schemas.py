@@ -6,9 +6,9 @@ python -m tests.tools.tool_schemas
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
-from pydantic import TypeAdapter
+from msgspec import Meta
 
 from memory_tui.mcp import types
 from memory_tui.mcp.schemas import PATH
@@ -17,30 +17,36 @@ KINDS = (
     *(types.SearchArguments, types.SearchAnswer, types.GetArguments, types.GetAnswer),
     *(types.RecallArguments, types.StoreArguments, types.ForgetArguments),
 )
+PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def schema(kind: Any) -> dict[str, Any]:
-    """pydantic's schema without references, titles and docstrings, which some clients do not take or show twice."""
-    made = TypeAdapter(kind).json_schema()
-    return plain(made, made.get("$defs", {}))
+    """The schema of `kind` without references, titles and docstrings, which some clients do not take or show twice."""
+    if is_typeddict(kind):
+        return _of_fields(get_type_hints(kind, include_extras=True))
+    if get_origin(kind) is Annotated:
+        inside, *notes = get_args(kind)
+        return schema(inside) | {key: value for note in notes for key, value in _of_note(note).items()}
+    if get_origin(kind) is Literal:
+        return {"type": "string", "enum": list(get_args(kind))}
+    if get_origin(kind) is list:
+        return {"type": "array", "items": schema(*get_args(kind))}
+    return {"type": PLAIN[kind]}
 
 
-def plain(node: dict[str, Any], named: dict[str, Any], *, member: bool = False) -> dict[str, Any]:
-    if "$ref" in node:
-        node = named[node["$ref"].rpartition("/")[2]]
-    found: dict[str, Any] = {"type": node["type"]} if "type" in node else {}
-    for key in ("enum", "minimum", "maximum"):
-        if key in node:
-            found[key] = node[key]
-    if member and "description" in node and "properties" not in node:
-        found["description"] = node["description"]
-    if "items" in node:
-        found["items"] = plain(node["items"], named)
-    if "properties" in node:
-        found["properties"] = {name: plain(inside, named, member=True) for name, inside in node["properties"].items()}
-        found["required"] = node.get("required", [])
-        found["additionalProperties"] = False
-    return found
+def _of_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    optional = {name for name, kind in fields.items() if get_origin(kind) is NotRequired}
+    return {
+        "type": "object",
+        "properties": {name: schema(get_args(kind)[0] if name in optional else kind) for name, kind in fields.items()},
+        "required": [name for name in fields if name not in optional],
+        "additionalProperties": False,
+    }
+
+
+def _of_note(note: Meta) -> dict[str, Any]:
+    found = {"minimum": note.ge, "maximum": note.le, "description": note.description}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def made() -> dict[str, Any]:

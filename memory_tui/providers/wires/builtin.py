@@ -12,6 +12,7 @@ import threading
 import time
 import unicodedata
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -24,6 +25,7 @@ from memory_tui.providers.registry import ProviderRow
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    from tokenizers import Tokenizer
 
 DIMS = 256
 MODEL = "minilm-static-256"
@@ -47,25 +49,30 @@ _LINES_A_PRODUCT = 8
 
 
 class _Words:
-    """Text to token ids with the `tokenizers` package, which sees each distinct piece of text once.
+    """Text to token ids, as the `tokenizers` package cuts it; each distinct piece of text is cut once.
 
     Safe to call from several threads: a remembered piece never changes, and a full memory is replaced, not emptied.
     """
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
-        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-
         from memory_tui.core.tokens import WordMemory
 
-        ids = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
-        model = models.WordPiece(ids, unk_token=UNKNOWN, max_input_chars_per_word=LONGEST_WORD)
-        self._tokenizer = Tokenizer(model)
-        self._tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True, strip_accents=True)
-        self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        self._ids = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
+        self._longest = max(map(len, vocabulary))
         self._known: dict[str, tuple[int, ...]] = {}
         self._characters = 0
         self.line_ids = WordMemory(self.of_words).of
         """Token ids of a text, without special tokens, not cut, with END_OF_LINE where one is."""
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        """For what is not ASCII; to make it takes as long as a short question."""
+        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+        tokenizer = Tokenizer(models.WordPiece(self._ids, unk_token=UNKNOWN, max_input_chars_per_word=LONGEST_WORD))
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True, strip_accents=True)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        return tokenizer
 
     def ids(self, text: str) -> list[int]:
         """Token ids of `text`, without special tokens, not cut."""
@@ -103,14 +110,11 @@ class _Words:
         ]
 
     def _tokenise(self, pieces: list[str]) -> dict[str, tuple[int, ...]]:
-        # Of ASCII letters and digits BERT changes the case alone: without its other steps they take a quarter as long.
-        cut = self._tokenizer.model.tokenize
-        known = {
-            piece: tuple([token.id for token in cut(piece.lower())])
-            for piece in pieces
-            if piece.isascii() and piece.isalnum()
-        }
+        # Of printable ASCII, which is letters and digits or one other character, BERT changes the case alone.
+        known = {piece: self._parts(piece.lower()) for piece in pieces if piece.isascii() and piece.isprintable()}
         others = [piece for piece in pieces if piece not in known]
+        if not others:
+            return known
         # One call of `encode`, because `encode_batch` starts a thread pool that warns when the process forks.
         encoding = self._tokenizer.encode(
             [well_formed(piece) for piece in others], is_pretokenized=True, add_special_tokens=False
@@ -120,6 +124,22 @@ class _Words:
             if at is not None:
                 found[at].append(token)
         return known | dict(zip(others, map(tuple, found), strict=True))
+
+    def _parts(self, word: str) -> tuple[int, ...]:
+        """WordPiece: the longest token that `word` begins with, then the longest that continues it, and so on."""
+        ids, length = self._ids, len(word)
+        if length > LONGEST_WORD:
+            return (ids[UNKNOWN],)
+        found, start, before = [], 0, ""
+        while start < length:
+            for end in range(min(length, start + self._longest), start, -1):
+                if (token := ids.get(before + word[start:end])) is not None:
+                    break
+            else:
+                return (ids[UNKNOWN],)
+            found.append(token)
+            start, before = end, "##"
+        return tuple(found)
 
 
 def _means(piece: str) -> bool:

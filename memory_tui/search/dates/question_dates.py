@@ -19,6 +19,7 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui.patterns import compiled_later
 from memory_tui.search.dates.day_spans import (
     Days,
     around,
@@ -509,8 +510,8 @@ _ROWS: tuple[Expression, ...] = (
 
 
 _SINCE, _UNTIL = "since|after|ever since|seit|nach|ab", "before|until|till|up to|bis|vor"
-_BOUND = re.compile(rf"(?<!\w)(?:(?P<since>{_SINCE})|(?:{_UNTIL}))\s+(?:de[mnr]\s+|the\s+)?", re.IGNORECASE)
-_SINCE_HAN, _UNTIL_HAN = re.compile("以来|以來|以后|以後|之后|之後"), re.compile("以前|之前")
+_BOUND = compiled_later(rf"(?<!\w)(?:(?P<since>{_SINCE})|(?:{_UNTIL}))\s+(?:de[mnr]\s+|the\s+)?", re.IGNORECASE)
+_SINCE_HAN, _UNTIL_HAN = compiled_later("以来|以來|以后|以後|之后|之後"), compiled_later("以前|之前")
 _MOST_BOUNDS = 16
 """More than anyone says in one question; each is read on its own."""
 _LONGEST = 80
@@ -519,7 +520,7 @@ _LEADS = ("", "on ", "in ", "am ", "im ")
 """What a time has before it where nothing bounds it: "since March" is since what "in March" is."""
 
 
-_HINT = re.compile(
+_HINT = compiled_later(
     rf"[0-9]|[^\x00-\x7f]|\b(?:{MONTH}|{WEEKDAY})|day|night|week|month|year|hour|minute|stunde|quart|tag|woche|monat|jahr"
     r"|heute|gestern|morgen|this |tomorrow|spring|summer|autumn|fall|winter|sommer|herbst",
     re.IGNORECASE,

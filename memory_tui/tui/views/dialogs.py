@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from msgspec import Struct
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -28,8 +27,7 @@ from memory_tui.tui.widgets.query import Box
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
-    from memory_tui.curate.changes import Change
-    from memory_tui.curate.diff import DiffLine
+    from memory_tui.tui.note_changes import Planned
 
 Remark = Callable[[str], str]
 """What is to be said of what is typed, while it is typed."""
@@ -467,14 +465,6 @@ class Jump(Dialog[Widget]):
     def on_click(self) -> None:
         """Never mind."""
         self.dismiss(None)
-
-
-class Planned(Struct, frozen=True):
-    """A change that can be made: its diff, what it means for the budget, and what a person should know of it."""
-
-    change: Change
-    lines: Sequence[DiffLine]
-    effect: Sequence[str] = ()
 
 
 class Preview(Dialog[str]):

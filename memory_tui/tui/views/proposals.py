@@ -11,8 +11,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import find
-from memory_tui.tui.note_changes import Make
-from memory_tui.tui.views.dialogs import Planned, Preview
+from memory_tui.tui.note_changes import Make, Planned
 from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.workers import task
 
@@ -77,6 +76,8 @@ class Proposals(Part):
     @task("plan")
     async def preview(self, plan: Callable[[Engine], Planned], verb: str = "", then: Done | None = None) -> None:
         """Show what `plan` returns, and make it when it is wanted; the button says `verb`."""
+        from memory_tui.tui.views.dialogs import Preview
+
         planned = await self.home.jobs.run(plan)
 
         verb = verb or _VERBS.get(planned.change.kind, "Do it")
@@ -120,6 +121,8 @@ class Proposals(Part):
         outcome = await self.home.jobs.attempt(work, write=True)
 
         if isinstance(outcome, Planned):
+            from memory_tui.tui.views.dialogs import Preview
+
             kind = outcome.change.kind
             following = partial(note_changes.step, kind=kind, number=number)
             Preview(outcome, _VERBS[kind]).ask(self.view.app, lambda _yes: self._run(following, then))

@@ -17,12 +17,11 @@ from memory_tui.core import events
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
-from memory_tui.providers import registry
 from memory_tui.providers.provider_options import on_this_machine
 from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
-from memory_tui.tui.state import Facts, Pace
+from memory_tui.tui.state import KEPT, Facts, Pace
 from memory_tui.tui.widgets.file_tree import SIGNS
 from memory_tui.tui.widgets.memory_map import sparkline
 from memory_tui.tui.widgets.rowlist import RowList
@@ -119,6 +118,8 @@ def _counted(traffic: Traffic, link: MemberState) -> str:
     said = f"{plural(traffic.calls, 'call')}{failed}, {plural(traffic.texts, 'text')}, {traffic.bytes / 1000:,.1f} KB"
     if not link.host or on_this_machine(link.host):
         return said
+    from memory_tui.providers import registry
+
     price = registry.price_per_million(link.name, link.model, link.host)
     if price is None:
         return f"{said}, about {plural(traffic.tokens, 'token')}, price unknown"
@@ -302,9 +303,6 @@ MARGIN = 19
 
 QUIET = frozenset({"sweep", "interval", "search"})
 """Syncs that come by themselves again and again; those that change nothing are not worth a line."""
-
-KEPT = 2000
-"""Events that are remembered."""
 
 _BATCH = {"submitted": "muted", "running": "muted", "done": "good", "failed": "bad"}
 

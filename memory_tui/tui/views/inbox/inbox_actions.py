@@ -21,7 +21,7 @@ from memory_tui.tui.workers import task
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.inbox.entries import Suggestion
-    from memory_tui.tui.views.dialogs import Planned
+    from memory_tui.tui.note_changes import Planned
     from memory_tui.tui.views.inbox.inbox_proposal import Suggestions
 
 

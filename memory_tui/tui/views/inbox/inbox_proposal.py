@@ -18,7 +18,7 @@ from memory_tui.inbox.checks import BY_KIND
 from memory_tui.tui.draw import Piece, fit, fit_path, wrap, wrapped
 from memory_tui.tui.judging import JobProgress
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.views.dialogs import Planned
+from memory_tui.tui.note_changes import Planned
 from memory_tui.tui.widgets.note_side import MARKS, shown_text
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
 

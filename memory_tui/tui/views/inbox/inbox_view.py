@@ -18,7 +18,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.tui.draw import Piece
 from memory_tui.tui.judging import REST, JobProgress
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.views.dialogs import Planned
+from memory_tui.tui.note_changes import Planned
 from memory_tui.tui.views.inbox import inbox_proposal
 from memory_tui.tui.views.inbox.inbox_actions import InboxActions
 from memory_tui.tui.views.inbox.inbox_proposal import (

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from memory_tui.tui import note_changes
 from memory_tui.tui.note_changes import Carry
-from memory_tui.tui.views.dialogs import Preview
 from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import Part, View
@@ -116,6 +115,8 @@ class NoteActions(Part):
                     self._carry(carry.moved())
                 case _:
                     pass
+
+        from memory_tui.tui.views.dialogs import Preview
 
         options = {"h": "Heading", "m": "Copy" if carry.move else "Move"}
         self.view.app.push_screen(Preview(planned, "Move" if carry.move else "Copy", options), answered)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.edit_trials import EditRemedy
     from memory_tui.engine.engine import Engine
     from memory_tui.search.evidence import Evidence
-    from memory_tui.tui.views.dialogs import Planned
+    from memory_tui.tui.note_changes import Planned
 
 
 def shown_edit(_engine: Engine, remedy: EditRemedy) -> Planned:
