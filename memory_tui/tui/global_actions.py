@@ -426,16 +426,12 @@ class GlobalActions(App[int]):
         from memory_tui.tui.views.dialogs import LineDialog, looks_secret
 
         effects: list[str] = []
-
-        def typed(text: str | None) -> None:
-            if text:
-                self._remember(text)
+        asked = "One line, added with the time to today's log."
 
         def remark(text: str) -> str:
             return looks_secret(text) or " ".join(effects)
 
-        asked = "One line, added with the time to today's log."
-        self.push_screen(LineDialog("Remember this", asked, "Keep", remark=remark), typed)
+        LineDialog("Remember this", asked, "Keep", remark=remark).ask(self, lambda said: said and self._remember(said))
         self._foresee(effects)
 
     @task("plan")
@@ -449,8 +445,8 @@ class GlobalActions(App[int]):
     async def _remember(self, text: str) -> None:
         done = await self.jobs.write(lambda engine: engine.notes.curator.remember(text))
         self.show_message(f"Kept in {', '.join(done.change.paths)}. {key_of('undo')} in Notes undoes it.")
-        if self.view is not None:
-            self.view.remembered(done.change.files[0], text)
+        # The view of the notes shows it; the others have no place for it.
+        getattr(self.view, "remembered", lambda *_: None)(done.change.files[0], text)
         self.jobs.refresh()
 
     def refused(self, error: MemoryTuiError) -> str:

@@ -70,13 +70,13 @@ def greeted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
 def test_nothing_is_asked_ahead_of_a_question_that_waits_already(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, asks: bool
 ) -> None:
-    gathered, gather = [], Queries.gather
+    gathered, gathering = [], Queries._gathering
 
-    def told(queries: Queries, query: str, *given: Any, **more: Any) -> Evidence:
+    def told(queries: Queries, query: str, *given: Any, **more: Any) -> contextlib.AbstractContextManager[Evidence]:
         gathered.append(query)
-        return gather(queries, query, *given, **more)
+        return gathering(queries, query, *given, **more)
 
-    monkeypatch.setattr(Queries, "gather", told)
+    monkeypatch.setattr(Queries, "_gathering", told)
     options = Options(workspace=str(workspace), index=str(workspace.parent / "i.sqlite"), provider="scripted")
     host = ServedMemory(lambda: Engine.open(options), ServerOptions())
     if asks:

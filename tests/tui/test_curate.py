@@ -884,3 +884,17 @@ def test_links_to_the_note_follow_a_promotion_and_its_undo(app: MemoryApp) -> No
         await until(lambda: not linked())
 
     drive(app, steps, LARGE)
+
+
+def test_a_line_that_was_added_is_shown_where_it_stands(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await remember(pilot, "Plumber comes on Friday at ten")
+        view = app.screen
+        assert isinstance(view, BrowseView)
+        await until(lambda: view.pane.reader.page is not None and "Plumber comes" in text_of(app))
+        page, reader = view.pane.reader.page, view.pane.reader
+        assert page is not None
+        assert page.path == f"memory/{TODAY}.md"
+        assert "Plumber comes on Friday at ten" in page.lines[reader.cursor]
+
+    drive(app, steps)

@@ -29,7 +29,6 @@ from memory_tui.tui.workers import alive
 
 if TYPE_CHECKING:
     from memory_tui.core.errors import MemoryTuiError
-    from memory_tui.curate.changes import FileChange
     from memory_tui.search.trace import Trace
 
 T = TypeVar("T")
@@ -310,9 +309,6 @@ class View(Screen[None]):
     def text_in_note(self) -> str:
         """The text of that place."""
         return next((text for part in self.parts if (text := part.text_in_note())), "")
-
-    def remembered(self, log: FileChange, text: str) -> None:
-        """The line `text` was added to today's `log`."""
 
     def leaving(self) -> str:
         """Keep what would be lost when the app ends now, unasked; returns what became of it."""

@@ -244,8 +244,8 @@ class HitList(RowList):
             and change.mark == "out"
         )
         row = next(dropped, None)
-        if row is not None and self.lines_between(self.cursor, row) <= self.size.height:
-            self.show_row(row)
+        if row is not None and self._lines_between(self.cursor, row) <= self.size.height:
+            self._show_row(row)
 
     def judged(self, grade: Grade) -> None:
         """Labels are what `grade` says from now on."""

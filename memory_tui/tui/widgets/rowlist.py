@@ -233,13 +233,13 @@ class RowList(ScrollView, can_focus=True):
 
     def show_cursor(self) -> None:
         """Scroll as little as needed to see the row under the cursor."""
-        self.show_row(self.cursor)
+        self._show_row(self.cursor)
 
-    def lines_between(self, first: int, last: int) -> int:
+    def _lines_between(self, first: int, last: int) -> int:
         """Lines from row `first` to row `last`, both counted."""
         return self._tops[last + 1] - self._tops[max(0, first)]
 
-    def show_row(self, row: int) -> None:
+    def _show_row(self, row: int) -> None:
         """Scroll as little as needed to see `row`."""
         if 0 <= row < len(self._tops) - 1:
             top, bottom = self._tops[row], self._tops[row + 1]
