@@ -25,12 +25,12 @@ QUESTION = "how is the omada vlan set up"
 SHOTS = {
     "browse-120x36": ((120, 36), "", ()),
     "promote-120x36": ((120, 36), "", ("g", "t", "tab", "G", "k", "p")),
-    "search-120x36": ((120, 36), QUESTION, ("escape", "down", "down")),
-    "why-120x36": ((120, 36), QUESTION, ("escape", *"jjjjjjj", "w")),
-    "sides-120x36": ((120, 36), "Why could nobody print after the wireless change?", ("escape", "c")),
-    "noise-120x36": ((120, 36), QUESTION, ("escape", "t", "k", "l", "escape", "z", "n")),
-    "search-80x24": ((80, 24), QUESTION, ("escape", "down")),
-    "tune-120x36": ((120, 36), QUESTION, ("escape", "t", "l", "j", "j", *"lllll")),
+    "search-120x36": ((120, 36), QUESTION, ("down", "down")),
+    "why-120x36": ((120, 36), QUESTION, (*"jjjjjjj", "w")),
+    "sides-120x36": ((120, 36), "Why could nobody print after the wireless change?", ("c",)),
+    "noise-120x36": ((120, 36), QUESTION, ("t", "k", "l", "escape", "z", "n")),
+    "search-80x24": ((80, 24), QUESTION, ("down",)),
+    "tune-120x36": ((120, 36), QUESTION, ("t", "l", "j", "j", *"lllll")),
     "index-120x36": ((120, 36), "", ("3",)),
     "inbox-120x36": ((120, 36), "", ("4",)),
 }
