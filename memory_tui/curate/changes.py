@@ -6,7 +6,6 @@ one, as everywhere in this program.
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
@@ -16,6 +15,7 @@ from memory_tui.core.errors import EditRefused
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate.merge import Merge, changed_spans, matching
 from memory_tui.patterns import compiled_later
+from memory_tui.workspace.notes import utf16_of
 
 
 class FileChange(Struct, frozen=True):
@@ -233,6 +233,11 @@ def shown(data: bytes | None, path: str = "The note") -> str:
     return _ODD.sub("\ufffd", "".join(bare(line) + "\n"[: len(end_of(line))] for line in lines.lines))
 
 
+_BY_EDITOR = "Save it as UTF-8 in the editor that wrote it."
+_ESCAPED = compiled_later("[\udc80-\udcff]+")
+"""Bytes that are not UTF-8."""
+MOST_ACCENTS = 3
+"""Letters with accents and quotation marks that meet in a language of Windows-1252; those of other alphabets go on."""
 _WESTERN = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
 """What Windows-1252 makes of each byte that is not UTF-8; of five that it does not know, what Latin-1 does."""
 
@@ -242,21 +247,15 @@ def to_utf8(path: str, data: bytes | None) -> Change:
 
     Raises EditRefused where that cannot be, or nothing would change.
     """
-    data = data or b""
+    data, codec = data or b"", utf16_of(data or b"")
     try:
-        if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-            text = data.decode("utf-32")
-        elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            text = data.decode("utf-16")
-        elif data.count(0) * 4 > len(data):
-            # Of most letters in these alphabets the greater byte is 0; in big endian it comes first.
-            text = data.decode("utf-16-be" if data[::2].count(0) > data[1::2].count(0) else "utf-16-le")
-        else:
-            text = data.decode("utf-8", "surrogateescape").translate(_WESTERN)
+        text = data.decode(codec) if codec else data.decode("utf-8", "surrogateescape")
     except UnicodeDecodeError as error:
-        raise EditRefused(
-            f"{path} cannot be read as UTF-16: {error.reason}.", "Save it as UTF-8 in an editor."
-        ) from error
+        raise EditRefused(f"{path} is not whole {codec.upper()}: {error.reason}.", _BY_EDITOR) from error
+    if not codec:
+        if max(map(len, _ESCAPED.findall(text)), default=0) > MOST_ACCENTS:
+            raise EditRefused(f"{path} is neither UTF-8, UTF-16 nor Windows-1252.", _BY_EDITOR)
+        text = text.translate(_WESTERN)
     if (after := text.encode()) == data:
         raise EditRefused(f"{path} is UTF-8 already.", "Run the checks again.")
     return Change("convert", f"Write {path} as UTF-8", (FileChange(path, data, after),))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from memory_tui.engine.provider_setup import fallback_in, who_answers
@@ -104,10 +105,11 @@ class FreshnessCheck:
         """Count as compared now: somebody is about to compare."""
         self._at = time.monotonic()
 
-    def await_sync(self, over: Future[None]) -> None:
-        """A sync, which has ended when `over` is done, is about to compare: searches wait instead of scanning too."""
+    def await_sync(self, begin: Callable[[], Future[None]]) -> None:
+        """Let a sync `begin`, which has ended when its future is done: searches wait for it instead of scanning too."""
+        # Before it begins, because it may have compared before anybody hears of it.
         self._compared.clear()
-        over.add_done_callback(lambda _: self._compared.set())
+        begin().add_done_callback(lambda _: self._compared.set())
 
     def compare(self, store: Store, seen: Scan | None = None) -> Freshness:
         """Compare disk and index, and remember what a search could not find, for the next answers."""

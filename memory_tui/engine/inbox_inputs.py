@@ -128,11 +128,12 @@ def _notes(roots: Roots) -> Iterator[DatedNote]:
         if found.source != "memory":
             continue
         try:
-            read = notes.read(found)
+            data, changed = notes.snapshot(found)
         except Unreadable:
             # The list of files says so; there is nothing to suggest about what nobody can read.
             continue
-        yield DatedNote(read.path, read.text, shown_day(read.path), read.replaced)
+        read = notes.of_bytes(found.path, data, changed)
+        yield DatedNote(read.path, read.text, shown_day(read.path), read.replaced, bool(notes.utf16_of(data)))
 
 
 def _recalled(plan: Plan) -> frozenset[str] | None:

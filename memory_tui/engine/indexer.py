@@ -144,9 +144,7 @@ class Indexer:
         self.batches.resident = self.opener.resident = True
         self.writer.submit(lambda _store: first())
         if self._plan.settings.on("sync.onSessionStart"):
-            self.request_sync("start")
-            # Done when the sync is over, whatever came of it.
-            self.freshness_check.await_sync(self.writer.submit(lambda _store: None))
+            self.freshness_check.await_sync(self._first_sync)
         else:
             self.writer.submit(self._check)
             self.writer.submit(lambda _store: self.batches.start())
@@ -154,6 +152,11 @@ class Indexer:
             self.watcher.switch(True)
         self.root_watch.start()
         self._clock.start()
+
+    def _first_sync(self) -> Future[None]:
+        """Ask for the sync of a start; done when it is over, whatever came of it."""
+        self.request_sync("start")
+        return self.writer.submit(lambda _store: None)
 
     def stop(self) -> None:
         """Ask everything to end, without waiting for the writer."""

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import Cancelled
@@ -43,7 +44,6 @@ from memory_tui.inbox.findings import (
 )
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.workspace.annotations import flaws
-from memory_tui.workspace.notes import looks_utf16
 
 if TYPE_CHECKING:
     import numpy as np
@@ -268,8 +268,8 @@ class InboxCheck(Struct, frozen=True):
 
 
 def _suggestion(check: InboxCheck, one: NoteItem, finding: InboxClaim, other: NoteItem | None = None) -> Suggestion:
-    twin = None if other is None else _passage(other)
-    return Suggestion(check.kind, _passage(one), finding, check.actions, digest(one.text), twin)
+    found = Suggestion(check.kind, _passage(one), finding, check.actions, digest(one.text))
+    return found if other is None else replace(found, other=_passage(other), other_digest=digest(other.text))
 
 
 def _passage(one: NoteItem) -> Passage:
@@ -308,13 +308,12 @@ def _bad_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 def _encodings(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
-        utf16 = "\0" in note.text and looks_utf16(note.text)
-        if utf16 or note.replaced:
+        if note.utf16 or note.replaced:
             # With the text, because a note that was kept as it is may be written in this way again.
             yield Suggestion(
                 check.kind,
                 Passage(note.path, 1, 1, masked(note.text.split("\n")[0])),
-                NotUtf8(note.replaced, utf16),
+                NotUtf8(note.replaced, note.utf16),
                 check.actions,
                 digest(note.text),
             )
@@ -350,7 +349,7 @@ def _paraphrases(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
         if fuzz.ratio(text, twin) < NEAR:
             first, second = Passage(*chunks.places[one], masked(text)), Passage(*chunks.places[other], masked(twin))
             finding = CloseInMeaning(str(first), cosine)
-            yield Suggestion(check.kind, second, finding, check.actions, digest(twin), first)
+            yield Suggestion(check.kind, second, finding, check.actions, digest(twin), first, other_digest=digest(text))
 
 
 def _contradictions(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:

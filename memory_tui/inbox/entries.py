@@ -63,6 +63,8 @@ class Suggestion(Struct, frozen=True):
     new_name: str = ""
     change: int = 0
     """The journal's entry that it is about, 0 for none."""
+    other_digest: str = ""
+    """That of the lines of the twin."""
 
     @property
     def reason(self) -> str:
@@ -91,13 +93,15 @@ _MARKS = re.compile(r"[*_`~#>\[\]]+")
 class DatedNote(Struct, frozen=True):
     """A note to check: its path, its text, the day in its name (None for a note without one).
 
-    `replaced` counts the U+FFFD in the text that stand for bytes which are not UTF-8.
+    `replaced` counts the U+FFFD in the text that stand for bytes which are not UTF-8; `utf16` tells whether they look
+    like UTF-16.
     """
 
     path: str
     text: str
     day: dt.date | None
     replaced: int = 0
+    utf16: bool = False
 
 
 class NoteItem(Struct, frozen=True):

@@ -15,7 +15,7 @@ from memory_tui.curate.changes import Change, FileChange, Lines, end_of, section
 from memory_tui.curate.move_back import move_back
 from memory_tui.curate.planner import ARCHIVE, delete_lines
 from memory_tui.curate.restore import bring_back
-from memory_tui.inbox.checks import CHECKS, Examination, InboxInputs, masked
+from memory_tui.inbox.checks import CHECKS, Examination, InboxInputs
 from memory_tui.inbox.entries import Action, Passage, Suggestion, digest
 
 if TYPE_CHECKING:
@@ -89,12 +89,9 @@ def change(suggestion: Suggestion, action: Action, curator: Curator) -> Change:
     if action == "move back":
         return planner.with_trust(move_back([spot], curator.read))
     if action in ("merge", "merge other") and suggestion.other is not None:
-        other = _spot(planner, suggestion.other)
-        if action == "merge":
-            return planner.merge_duplicates(other, [spot])
-        if masked("\n".join(other.texts())) != suggestion.other.text:
-            raise _changed(suggestion.other)
-        return planner.merge_duplicates(spot, [other])
+        other = _seen_at(planner, suggestion.other, suggestion.other_digest)
+        kept, gone = (other, spot) if action == "merge" else (spot, other)
+        return planner.merge_duplicates(kept, [gone])
     if action == "demote":
         return planner.demote(spot, _topic(spot))
     if action == "delete":
@@ -103,15 +100,15 @@ def change(suggestion: Suggestion, action: Action, curator: Curator) -> Change:
 
 
 def _seen(planner: Planner, suggestion: Suggestion) -> Spot:
-    """The lines of a suggestion. Raises EditRefused where they are not those that were looked at."""
-    spot = _spot(planner, suggestion.place)
-    if digest("\n".join(spot.texts())) != suggestion.digest:
-        raise _changed(suggestion.place)
+    return _seen_at(planner, suggestion.place, suggestion.digest)
+
+
+def _seen_at(planner: Planner, place: Passage, seen: str) -> Spot:
+    """The lines at `place`. Raises EditRefused where they are not those that were looked at, by their digest `seen`."""
+    spot = _spot(planner, place)
+    if digest("\n".join(spot.texts())) != seen:
+        raise EditRefused(f"{place} changed since the inbox examined it.", "Run the checks again.")
     return spot
-
-
-def _changed(place: Passage) -> EditRefused:
-    return EditRefused(f"{place} changed since the inbox examined it.", "Run the checks again.")
 
 
 def _spot(planner: Planner, place: Passage) -> Spot:

@@ -13,7 +13,7 @@ from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import AnnotatedChunk, chunk_note
 from memory_tui.workspace.media import MediaDocument
-from memory_tui.workspace.notes import looks_utf16
+from memory_tui.workspace.notes import utf16_of
 from memory_tui.workspace.transcripts import Transcript
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def on_lines_of_file(read: Document, pieces: list[Chunk]) -> list[Chunk]:
 
 def remarks(read: Document) -> str:
     """What a person should know about a note that was indexed all the same."""
-    if read.nul and looks_utf16(read.text):
+    if read.nul and utf16_of(read.text.encode("latin-1", "replace")):
         return "it looks like UTF-16, so no search finds its words; save it as UTF-8"
     remarks = []
     if read.replaced:

@@ -107,9 +107,12 @@ class VectorsOfFile:
         return cls(os.dup(file.fileno()), at, count, dims) if hasattr(os, "pread") else None
 
     def read(self, slots: Indices) -> Vectors:
-        """Float32 array (len(slots), dims). Raises IndexBusy where another program cut the file short."""
+        """Float32 array (len(slots), dims). Raises IndexBusy where another program cut the file short, or it fails."""
         each, descriptor, pread = 4 * self._dims, self._descriptor, os.pread
-        found = b"".join([pread(descriptor, each, at) for at in (self._at + slots * each).tolist()])
+        try:
+            found = b"".join([pread(descriptor, each, at) for at in (self._at + slots * each).tolist()])
+        except OSError as error:
+            raise IndexBusy(f"A file beside the index cannot be read: {error.strerror}.", "Ask again.") from error
         if len(found) < each * len(slots):
             raise IndexBusy("Another program cut off a file beside the index.", "Ask again: the index is read instead.")
         return np.frombuffer(found, "<f4").reshape(-1, self._dims)

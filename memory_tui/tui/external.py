@@ -202,10 +202,16 @@ def program() -> tuple[str, ...] | None:
 
 def on_screen(engine: Engine, tuning: Tuning | None) -> tuple[Options, Mapping[str, object]]:
     """The options that open what is on screen, with the date that was chosen there, and the knobs that were turned."""
-    opened = replace(engine.plan.asked, workspace=str(engine.plan.roots.workspace))
-    if tuning is None:
-        return opened, {}
-    return replace(opened, now=engine.now() + tuning.days * _DAY) if tuning.days else opened, tuning.turned
+    asked, turned = engine.plan.asked, tuning.turned if tuning is not None else {}
+    answers = "qmd" if engine.backend.is_qmd else "builtin"
+    opened = replace(
+        asked,
+        workspace=str(engine.plan.roots.workspace),
+        changes=tuple((key, value) for key, value in asked.changes if key not in turned),
+        backend=answers if asked.backend or answers != engine.plan.backend else "",
+    )
+    days = tuning.days if tuning is not None else 0
+    return replace(opened, now=engine.now() + days * _DAY) if days else opened, turned
 
 
 def forms(

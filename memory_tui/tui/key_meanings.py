@@ -150,7 +150,7 @@ _MEANINGS: dict[str, Meaning] = {
     "show better": Meaning(("zs",), "a search for better settings"),
     "show qmd": Meaning(("zq",), "the answer of QMD beside that of the index"),
     "show injected": Meaning(("zi",), "what OpenClaw puts before its agent for a message"),
-    "show poor": Meaning(("zu",), "agents' questions that stayed unanswered"),
+    "show poor": Meaning(("zu",), "agents' questions that were answered poorly"),
     "show record": Meaning(("zr",), "the full record, then JSON"),
     "show theme": Meaning(("zt",), "themes"),
 }

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import hashlib
 import os
@@ -216,9 +217,22 @@ def of_bytes(path: str, data: bytes, mtime_ns: int) -> Document:
     return Document(path, text, digest, len(data), mtime_ns, replaced, "\0" in text)
 
 
-def looks_utf16(text: str) -> bool:
-    """Whether a note that was read as UTF-8 looks like UTF-16: more than a quarter of it are NUL characters."""
-    return text.count("\0") * 4 > len(text)
+_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def utf16_of(data: bytes) -> str:
+    """The codec by which `data` looks like UTF-16 or UTF-32; empty where it does not.
+
+    Of most letters of most alphabets one byte in two is 0. A file that a crash filled up with zeros has them in a row.
+    """
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
+    if data.startswith(_BOMS):
+        return "utf-16"
+    even, odd = data[::2].count(0), data[1::2].count(0)
+    if max(even, odd) * 4 <= len(data) or min(even, odd) * 20 > max(even, odd):
+        return ""
+    return "utf-16-be" if even > odd else "utf-16-le"
 
 
 class NoteLines(Struct, frozen=True):

@@ -13,6 +13,7 @@ from memory_tui.curate.changes import to_utf8
 from memory_tui.engine.engine import Engine
 from memory_tui.inbox.examine import change
 from memory_tui.run_options import Options
+from memory_tui.workspace.notes import utf16_of
 
 TEXT = "# Day\n\n- The plumber Grigori Müller came at ten.\n"
 
@@ -33,6 +34,24 @@ def test_what_is_utf8_stays_beside_bytes_that_are_not() -> None:
     # Two programs wrote into one log, each in its own way.
     assert _written("- Grüße\n".encode() + "- Müller\n".encode("cp1252")) == "- Grüße\n- Müller\n"
     assert _written(b"\x81") == "\x81"
+
+
+def test_two_accents_that_meet_are_western_and_longer_runs_are_not() -> None:
+    assert _written("une page créée\n".encode("cp1252")) == "une page créée\n"
+    with pytest.raises(EditRefused, match="neither UTF-8"):
+        _written("# 笔记\n我们明天去成都\n".encode("gbk"))
+
+
+def test_zeros_that_a_crash_left_are_no_utf16() -> None:
+    data = b"# Notes\nhello world, this is fine\n" + b"\0" * 100
+    assert not utf16_of(data)
+    with pytest.raises(EditRefused, match="UTF-8 already"):
+        _written(data)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf16_is_known_by_its_zeros(encoding: str) -> None:
+    assert utf16_of(TEXT.encode(encoding)) == encoding
 
 
 @given(st.binary())

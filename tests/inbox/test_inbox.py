@@ -361,6 +361,25 @@ def test_either_of_two_passages_stays(engine: Engine, workspace: Path) -> None:
         inbox_examine.change(one, "merge other", curator)
 
 
+@pytest.mark.parametrize("action", ["merge", "merge other"])
+def test_either_of_two_passages_is_what_was_looked_at_to_its_end(tmp_path: Path, action: str) -> None:
+    said = "the guest network of the house " * 12
+    for name in ("a", "b"):
+        (tmp_path / "memory").mkdir(exist_ok=True)
+        (tmp_path / f"memory/{name}.md").write_text(f"- {said}is on VLAN 20\n")
+    with Engine.open(Options(str(tmp_path), index=str(tmp_path / "i.sqlite"), provider="none", now=NOW)) as engine:
+        one = of(engine, "exact duplicate")
+        assert one.other is not None
+        for place in (one.place, one.other):
+            note = tmp_path / place.path
+            was = note.read_text()
+            note.write_text(was.replace("VLAN 20", "VLAN 30"))
+            with pytest.raises(EditRefused, match="changed since"):
+                inbox_examine.change(one, action, engine.notes.curator)
+            note.write_text(was)
+        assert inbox_examine.change(one, action, engine.notes.curator).paths
+
+
 def test_lines_that_changed_since_are_not_touched(engine: Engine, workspace: Path) -> None:
     one = of(engine, "stale date")
     (workspace / "MEMORY.md").write_text("# Home\n- x\n- something else stands here now\n")

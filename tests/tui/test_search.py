@@ -390,16 +390,27 @@ def test_the_command_that_is_copied_finds_what_the_screen_shows(
     more = tmp_path / "more"
     more.mkdir()
     (more / "vlan.md").write_text("# VLANs\n\nThe omada router has a VLAN for guests, set up in May.\n")
-    asked = Options(str(workspace), index=str(tmp_path / "one.sqlite"), provider="builtin", now=NOW, extra=(str(more),))
+    asked = Options(
+        str(workspace),
+        index=str(tmp_path / "one.sqlite"),
+        provider="builtin",
+        now=NOW,
+        extra=(str(more),),
+        changes=(("profile", "openclaw-2026.3"), ("query.minScore", "0.1")),
+    )
     app = MemoryApp(lambda listener: Engine.open(asked, listener), name="notes")
     shown: list[tuple[str, int, float]] = []
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        await press(pilot, "t", "l", "escape", "Y", *"command", "enter")
+        await to_knob(pilot, "profile")
+        await press(pilot, "l")
+        await to_knob(pilot, "query.hybrid.vectorWeight")
+        await press(pilot, "l", "escape", "Y", *"command", "enter")
         trace = app.screen.query_one(HitList)._trace
         assert trace is not None
         shown.extend((hit.chunk.path, hit.chunk.start_line, round(hit.score, 6)) for hit in trace.recalled)
+        assert trace.profile != "openclaw-2026.3"
 
     drive(app, steps)
     assert any(path.endswith("vlan.md") for path, _, _ in shown)

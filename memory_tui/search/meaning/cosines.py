@@ -165,7 +165,8 @@ def of_nearest(
     first = first[shown[first]]
     rows = distinct(np.concatenate([first, np.array(also, np.int64)]))
     some = Cosines(len(corpus), rows, exact(rows), rest)
-    edge = np.fmin.reduce(some[first], initial=np.inf) if len(first) == count else -np.inf
+    finite = some[first][~np.isnan(some[first])]
+    edge = float(finite.min()) if len(finite) == count else -np.inf
     open_rows = np.flatnonzero(high >= max(edge - _ROUNDING, _LEAST))
     others = open_rows[~_among(open_rows, rows)]
     others = others[corpus.most(others, query) >= edge - _ROUNDING]

@@ -225,13 +225,14 @@ class HitList(RowList):
             self._texts = {}
         self._chunks = answer.evidence.texts
         self._trace, self._now, self._scale = answer.trace, answer.trace.now, perfect(answer.trace)
-        self._moves = changes(answer.trace, answer.baseline) if compare else {}
+        before, self._moves = self._moves, changes(answer.trace, answer.baseline) if compare else {}
         own = rows_at(answer, cut) if cut is not None else list(rows_of(answer.trace))
         self.rows = [*rows_of_qmd(qmd), *own] if qmd is not None and cut is None else own
         if self.marks:
             self.marks.keep(one.chunk.id for one in (*answer.trace.recalled, *answer.trace.lost))
         self.rows_changed(key)
-        self._show_dropped()
+        if self._moves != before:
+            self._show_dropped()
 
     def _show_dropped(self) -> None:
         """Scroll to the first hit that a turned knob dropped, as little as needed, where the cursor stays in sight."""

@@ -235,9 +235,9 @@ class RowList(ScrollView, can_focus=True):
         """Scroll as little as needed to see the row under the cursor."""
         self._show_row(self.cursor)
 
-    def _lines_between(self, first: int, last: int) -> int:
-        """Lines from row `first` to row `last`, both counted."""
-        return self._tops[last + 1] - self._tops[max(0, first)]
+    def _lines_between(self, one: int, other: int) -> int:
+        """Lines from one row to another, both counted."""
+        return self._tops[max(one, other) + 1] - self._tops[max(0, min(one, other))]
 
     def _show_row(self, row: int) -> None:
         """Scroll as little as needed to see `row`."""

@@ -111,7 +111,7 @@ def words(one: Suggestion, action: Action) -> str:
         "archive note": "move the note to the archive",
         "restore": "bring them back, beside what is there now",
         "move back": "take it out of MEMORY.md, and back to its daily note",
-        "convert": "write the note as UTF-8",
+        "convert": "write the note as UTF-8; what is neither that nor UTF-16 is read as Windows-1252",
         "edit": "edit this entry; its marker stays" if one.kind == "promotion" else f"edit {lines}",
         "keep": "accept it as it is" if one.kind == "promotion" else "keep it as it is, and never ask again",
         "snooze": "ask again later",
