@@ -7,7 +7,7 @@ from typing import Any, cast
 
 
 class _Pattern:
-    """Stands for a pattern; what is asked of it once is an attribute of its own from then on."""
+    """A pattern that is compiled when one of its methods is first asked for; each is kept then."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self._given = pattern, flags

@@ -297,7 +297,7 @@ class Evidence(Struct, frozen=True, dict=True):
         """Read by `since` the texts that nobody asked for yet, where they are read later: the store closes."""
 
         def every(rowids: Sequence[int]) -> Mapping[int, str]:
-            # Who looks at one of those that lost mostly looks at the others.
+            # A person who looks at one chunk that lost mostly looks at the others, too.
             wanted = dict.fromkeys([*rowids, *(ref.rowid for ref in self.refs.values())], "")
             return {**wanted, **since([*wanted])}
 

@@ -204,10 +204,14 @@ def on_screen(engine: Engine, tuning: Tuning | None) -> tuple[Options, Mapping[s
     """The options that open what is on screen, with the date that was chosen there, and the knobs that were turned."""
     asked, turned = engine.plan.asked, tuning.turned if tuning is not None else {}
     answers = "qmd" if engine.backend.is_qmd else "builtin"
+    changes = [(key, value) for key, value in asked.changes if key not in turned]
+    if tuning is not None and (profile := tuning.settings.word("profile")) != tuning.opened.word("profile"):
+        # Its values are its own, so that no knob of them counts as turned.
+        changes = [*(one for one in changes if one[0] != "profile"), ("profile", profile)]
     opened = replace(
         asked,
         workspace=str(engine.plan.roots.workspace),
-        changes=tuple((key, value) for key, value in asked.changes if key not in turned),
+        changes=tuple(changes),
         backend=answers if asked.backend or answers != engine.plan.backend else "",
     )
     days = tuning.days if tuning is not None else 0

@@ -693,18 +693,29 @@ def test_lines_that_are_recalled_are_named_with_their_place(app: MemoryApp) -> N
 
 
 def test_a_hit_that_a_turn_drops_comes_into_sight(app: MemoryApp) -> None:
+    def dropped() -> bool:
+        return any(line.split()[1:2] == ["out"] for line in text_of(app).splitlines())
+
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         tuning, view = app.tuning, app.screen
         assert tuning is not None
         assert isinstance(view, SearchView)
         assert view.trace is not None
-        last = view.trace.recalled[-1]
-        await press(pilot, "t")
+        last, hits = view.trace.recalled[-1], view.query_one(HitList)
+        await press(pilot, "j", "j", "j", "t")
+        # So low that the hits alone fill the list.
+        for lines in range(24, 18, -1):
+            await pilot.resize_terminal(80, lines)
+            await settled(pilot)
+            if hits.size.height <= len(view.trace.recalled):
+                break
+        assert hits.size.height > 3
         app.turn(tuning.set("query.minScore", round(last.score + 0.001, 3)))
         await settled(pilot)
-        assert any(line.split()[1:2] == ["out"] for line in text_of(app).splitlines())
+        assert dropped()
+        assert hits.scroll_offset.y <= hits.cursor, "the cursor stays in sight"
         await press(pilot, "u")
-        assert not any(line.split()[1:2] == ["out"] for line in text_of(app).splitlines())
+        assert not dropped()
 
     drive(app, steps, SMALL)

@@ -27,7 +27,7 @@ _TOGETHER = 4
 """Numbers of a vector that BLAS adds up alike in every row; those that are left over, as the rows beside it have it."""
 _MOST = 127
 _AT_ONCE = 1 << 15
-"""Rows whose bounds are worked out together, so that they stay in the cache of a processor."""
+"""Rows of one step of the bounds: as many as stay in a processor's cache."""
 _HAIR = 1e-6
 """More than single precision loses where a vector is rounded."""
 
