@@ -101,7 +101,7 @@ def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[
         except (PathRefused, Unreadable):
             return None
 
-    host = budget.hosts(engine.plan.config)[0]
+    host = budget.hosts(engine.plan.config, engine.plan.roots.workspace)[0]
     found = opening(read, _now(engine.plan, given).date(), private=private)
     return tuple(replace(note, text=text, cut=text != note.text) for note in found for text in [_kept(note, host)])
 

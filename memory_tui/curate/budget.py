@@ -10,13 +10,16 @@ ends first; the K is taken as 1000 and the cut as at a line end, which is the sm
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui.config.load import load
 from memory_tui.config.model import Config
 from memory_tui.core import jsstring
+from memory_tui.core.errors import ConfigError, SettingError
 from memory_tui.workspace.roots import ROOT_NOTES_2026_9
 
 if TYPE_CHECKING:
@@ -213,8 +216,9 @@ def _prompt_file(path: str, data: bytes, most: int, left: int, excluded: str) ->
     return PromptFile(path, found.used, limit, limit, found.cut, remark)
 
 
-def hosts(config: Config) -> tuple[HostLimit, ...]:
-    """OpenClaw as `config` sets its limit, then Claude Code."""
+def hosts(config: Config, workspace: Path) -> tuple[HostLimit, ...]:
+    """OpenClaw as its own file sets the limit, whether or not `config` is that file, then Claude Code."""
+    config = _of_openclaw(config, workspace)
     newer = config.layout == _NEWER
     limit, origin = MAX_CHARS, HostLimit("openclaw").origin
     for key, most in (
@@ -226,6 +230,18 @@ def hosts(config: Config) -> tuple[HostLimit, ...]:
         if key == "bootstrapMaxChars" or value < limit:
             limit, origin = value, str(entry.places[-1]) if entry is not None else origin
     return HostLimit("openclaw", limit, newer, origin), CLAUDE_CODE
+
+
+def _of_openclaw(config: Config, workspace: Path) -> Config:
+    """OpenClaw's configuration where it is `config` or lists `workspace`, else `config`."""
+    if config.kind == "openclaw":
+        return config
+    try:
+        found = load(None, workspace)
+    except (ConfigError, SettingError):
+        # OpenClaw does not start with such a file, so it reads nothing by it.
+        return config
+    return found if found.kind == "openclaw" else config
 
 
 def measure(data: bytes | None, host: HostLimit, name: str = "MEMORY.md") -> Budget:

@@ -582,7 +582,7 @@ def curator(plan: Plan, changed: Callable[[tuple[str, ...]], None] | None = None
         read_only=_READ_ONLY if plan.read_only else "",
         changed=changed,
         clock=time.time if now is None else lambda: now,
-        hosts=budget.hosts(plan.config),
+        hosts=budget.hosts(plan.config, plan.roots.workspace),
         trust=_trust(plan),
     )
 

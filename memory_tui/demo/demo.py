@@ -5,7 +5,8 @@ a dated note counts from its own day, every other text from today. So the copy i
 and line numbers never change.
 
 Beside it lies what other programs left, so that the inbox holds every kind: OpenClaw's ledger does not trust one note
-any more; Claude Code keeps three facts, and its index points to two; agents asked for weeks; a note lost a line.
+any more, and a session reads less of MEMORY.md than it holds; Claude Code keeps three facts, and its index points to
+two; agents asked for weeks; a note lost a line; an editor saved another as Windows-1252.
 """
 
 from __future__ import annotations
@@ -310,8 +311,15 @@ def _remove(folder: Path) -> bool:
 
 DISTRUSTED = "memory/errands.md"
 LOSING = "memory/day-003.md"
+FOREIGN = "memory/bakery.md"
+_BAKERY = """# Bäckerei Süß
+
+- Samstags zwei Körnerbrötchen und ein Roggenbrot für Käthe; die Bäckerei schließt um 13 Uhr.
+"""
 LOST = "- Wei's train gets in at 18:40 on Friday; Theo wants to wait on the platform.\n"
 """The last line of that note until another program wrote it anew."""
+_READ_CHARS = 4_000
+"""How much of MEMORY.md a session reads, which is less than it holds."""
 _STATE = "openclaw"
 _FACTS = "claude-memory"
 
@@ -330,6 +338,11 @@ def surround(folder: Path, workspace: Path, today: dt.date) -> Path:
     settings = json.dumps({"autoMemoryDirectory": str(facts)}).encode()
     atomic.create_file(workspace / ".claude" / "settings.json", settings)
     _distrust(state_folder(folder), workspace, today)
+    theirs = {"agents": {"defaults": {"workspace": str(workspace), "bootstrapMaxChars": _READ_CHARS}}}
+    atomic.create_file(state_folder(folder) / "openclaw.json", json.dumps(theirs, indent=2).encode())
+    atomic.create_file(workspace / FOREIGN, _BAKERY.encode("cp1252"))
+    saved = int(_noon(today - dt.timedelta(days=40)))
+    os.utime(workspace / FOREIGN, (saved, saved))
     with suppress(OSError, MemoryTuiError):
         _ask(workspace, today)
         _lose(workspace, today)

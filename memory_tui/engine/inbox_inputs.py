@@ -58,7 +58,7 @@ def view(
         _promoted(plan, notes, now),
         frozenset(note.path for note in notes if claude_memory.in_folders(note.path, claude)),
         claude_memory.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
-        profiles.get(plan.settings.word("profile")).chunking == chunking_2026_9.VERSION,
+        trust is not None or profiles.get(plan.settings.word("profile")).chunking == chunking_2026_9.VERSION,
         _lost(curator, notes),
     )
 
@@ -89,7 +89,7 @@ def host_of(plan: Plan, path: str) -> budget.HostLimit:
     """Who reads a curated note into its sessions: Claude Code its own, OpenClaw any other."""
     if claude_code.is_auto_memory(plan.roots.workspace / path):
         return budget.CLAUDE_CODE
-    return budget.hosts(plan.config)[0]
+    return budget.hosts(plan.config, plan.roots.workspace)[0]
 
 
 def _lost(curator: Curator | None, notes: tuple[DatedNote, ...]) -> tuple[LostNote, ...]:

@@ -223,7 +223,7 @@ class InboxInputs(Struct, frozen=True):
     unlisted: Mapping[str, str] = field(default_factory=dict)
     """Facts of that memory to which its index does not point, with the line that would."""
     annotated: bool = False
-    """Whether the release in use reads annotations."""
+    """Whether a release that reads annotations is in use: its profile is in force, or its ledger covers the notes."""
     lost: Sequence[LostNote] = ()
     """Daily notes that lack lines which the index saw in them."""
 

@@ -295,7 +295,7 @@ def test_a_prompt_holds_what_the_budget_says_that_hosts_read(
     options = asked(tree)
     main.main(["--workspace", str(options.workspace), "--config", str(options.config), "prompt", "--json"])
     (file,) = json.loads(capsys.readouterr().out)["files"]
-    host = budget.hosts(plans.choose(options).config)[0]
+    host = budget.hosts(plans.choose(options).config, tmp_path)[0]
     cut = budget.measure(text.encode(), host).cut
     assert cut is not None
     assert file["cut"] is True

@@ -420,8 +420,11 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "queryInputType": ({}, _remote(lambda found: found.query_input_type)),
     "documentInputType": ({}, _remote(lambda found: found.document_input_type)),
     "agents.defaults.workspace": ({}, _plan(lambda plan: plan.roots.workspace)),
-    "agents.defaults.bootstrapMaxChars": ({}, _plan(lambda plan: budget.hosts(plan.config)[0])),
-    "agents.defaults.bootstrapTotalMaxChars": ({}, _plan(lambda plan: budget.hosts(plan.config)[0])),
+    "agents.defaults.bootstrapMaxChars": ({}, _plan(lambda plan: budget.hosts(plan.config, plan.roots.workspace)[0])),
+    "agents.defaults.bootstrapTotalMaxChars": (
+        {},
+        _plan(lambda plan: budget.hosts(plan.config, plan.roots.workspace)[0]),
+    ),
     **{
         f"agents.defaults.compaction.{name}": ({}, _plan(lambda plan: sessions.rules_of(plan.config)))
         for name in (

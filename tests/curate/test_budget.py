@@ -139,7 +139,7 @@ def test_nothing_is_within_every_budget(data):
 
 def test_the_configuration_names_the_limit():
     def found(text: str) -> HostLimit:
-        return hosts(load.parse(text, Path("openclaw.json")))[0]
+        return hosts(load.parse(text, Path("openclaw.json")), Path("workspace"))[0]
 
     assert found("{}") == HostLimit("openclaw", 20_000, False, "OpenClaw's default")
     named = found("{agents: {defaults: {bootstrapMaxChars: 12000, memorySearch: {}}}}")
@@ -147,6 +147,25 @@ def test_the_configuration_names_the_limit():
     assert "openclaw.json:1" in named.origin
     total = found("{agents: {defaults: {bootstrapTotalMaxChars: 9000}}, memory: {search: {}}}")
     assert (total.limit, total.newer) == (9_000, True)
+
+
+def test_openclaw_reads_by_its_own_file_whatever_file_the_search_goes_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "openclaw.json"
+    monkeypatch.setenv("OPENCLAW_CONFIG_PATH", str(file))
+    own, workspace = load.parse("{}", tmp_path / "config.json"), tmp_path / "notes"
+
+    def limit(of: Path) -> int:
+        return hosts(own, of)[0].limit
+
+    assert own.kind == "own"
+    assert limit(workspace) == 20_000, "there is no such file"
+    file.write_text(json.dumps({"agents": {"defaults": {"workspace": str(workspace), "bootstrapMaxChars": 4000}}}))
+    assert limit(workspace) == 4_000
+    assert limit(tmp_path / "other") == 20_000, "it speaks of another workspace"
+    file.write_text("{agents:")
+    assert limit(workspace) == 20_000, "OpenClaw does not start with it"
 
 
 def test_the_effect_of_a_change_is_a_sentence():
