@@ -57,6 +57,7 @@ from memory_tui.tui.navigation import MODES, NUMBERED, make
 from memory_tui.tui.note_changes import left_over
 from memory_tui.tui.note_info import Marking
 from memory_tui.tui.state import KEPT, Facts, Pace
+from memory_tui.tui.views.inbox.inbox_count import InboxCount
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.status_bars import IndexingProgress
 from memory_tui.tui.workers import OpenEngine, WorkerJobs, no_more, task
@@ -188,6 +189,7 @@ class MemoryApp(GlobalActions):
         self.pace = Pace()
         self.key_queue = KeyQueue(self, self._strike)
         self.garbage = Garbage(self.set_timer, lambda: self.jobs.busy)
+        self.inbox_count = InboxCount(self, lambda: self.garbage.untouched)
         self.signals: signals.Signals | None = None
         """Who ends the app when a signal comes; None where it runs without a terminal."""
         self.last_words = ""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memory_tui.tui.key_queue import KeyQueue
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
+    from memory_tui.tui.views.inbox.inbox_count import InboxCount
     from memory_tui.tui.widgets.first_steps import FirstSteps
     from memory_tui.tui.workers import WorkerJobs
 
@@ -61,6 +62,7 @@ class GlobalActions(App[int]):
     """The key that waits for its second letter."""
     facts: Facts | None
     key_queue: KeyQueue
+    inbox_count: InboxCount
     tuning: Tuning | None
     """Where the knobs are; known when the engine is open."""
 
@@ -189,6 +191,8 @@ class GlobalActions(App[int]):
     def facts_known(self) -> None:
         """The engine is open and its facts are on screen: do what waited for that."""
         self.key_queue.resume()
+        if self.facts is not None:
+            self.inbox_count.facts_came(self.facts)
         if self._warmed is not self.engine:
             self._warmed = self.engine
             self._warm()

@@ -261,6 +261,11 @@ class Garbage:
             gc.set_threshold(*self._before)
         gc.unfreeze()
 
+    @property
+    def untouched(self) -> float:
+        """Seconds since somebody used the app."""
+        return time.monotonic() - self._touched
+
     def touched(self) -> None:
         """Somebody uses the app: what that leaves is collected when it rests."""
         self._touched = time.monotonic()
