@@ -11,8 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.core import profiles
+from memory_tui.core.sanitize import safe
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, Value, check, parse, show
 from memory_tui.search.trace import Trace
+from memory_tui.tui.draw import fit_path
 
 if TYPE_CHECKING:
     from memory_tui.config.config_write import ConfigWrite
@@ -285,12 +287,17 @@ def changes(now: Trace, before: Trace) -> dict[int, PlaceChange]:
     return found
 
 
-def summary(marks: dict[int, PlaceChange]) -> str:
-    """`2 up, 1 down, 1 new, 2 out, 2 same`."""
-    counts = {"up": 0, "down": 0, "new": 0, "out": 0, "same": 0}
+def summary(now: Trace, before: Trace) -> str:
+    """`2 up, 1 new, 2 same, 2 out (network.md:24 ...)`: the best hit that is gone is named, it may be out of sight."""
+    marks = changes(now, before)
+    counts = {"up": 0, "down": 0, "new": 0, "same": 0, "out": 0}
     for change in marks.values():
         word = {"=": "same", "new": "new", "out": "out"}.get(change.mark) or ("up" if change.mark[0] == "+" else "down")
         counts[word] += 1
+    gone = [one.chunk for one in before.recalled if marks[one.chunk.rowid].mark == "out"]
+    if gone:
+        more = " ..." if len(gone) > 1 else ""
+        counts[f"out ({fit_path(safe(gone[0].path), 24)}:{gone[0].start_line}{more})"] = counts.pop("out")
     return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "nothing recalled"
 
 

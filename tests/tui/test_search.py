@@ -27,7 +27,21 @@ from memory_tui.tui.widgets.results import GateRow, HitList, HitRow
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import sum_rows
-from tests.support.tui import LARGE, LONG, NOW, ask, drive, make_app, press, said, sample, settled, text_of, until
+from tests.support.tui import (
+    LARGE,
+    LONG,
+    NOW,
+    SMALL,
+    ask,
+    drive,
+    make_app,
+    press,
+    said,
+    sample,
+    settled,
+    text_of,
+    until,
+)
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 OPENCLAW = [("profile", "openclaw-2026.3")]
@@ -185,9 +199,12 @@ def test_places_are_marked_against_the_baseline(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         assert "against A" not in text_of(app)
+        best = app.screen.query_one(HitList).rows[4]
+        assert isinstance(best, HitRow)
+        fifth = place_of(app, best)
         await to_knob(pilot, "query.maxResults")
         await press(pilot, "h", "h")
-        assert "against A: 2 out, 4 same" in text_of(app)
+        assert f"against A: 4 same, 2 out ({fifth} ...)" in text_of(app)
         assert "change against A (as opened)" in text_of(app)
         assert text_of(app).count(" out ") >= 2
         await press(pilot, "b", "enter")
@@ -197,6 +214,33 @@ def test_places_are_marked_against_the_baseline(app: MemoryApp) -> None:
         assert " new " in text_of(app)
 
     drive(app, steps, LARGE)
+
+
+def place_of(app: MemoryApp, row: HitRow) -> str:
+    """The note and first line of a hit, as the knobs name one that is gone."""
+    hit = app.screen.query_one(HitList)._candidate(row)
+    assert hit is not None
+    return f"{hit.chunk.path}:{hit.chunk.start_line}"
+
+
+@pytest.mark.parametrize("size", [SMALL, (60, 20)])
+def test_a_low_strip_says_which_hit_a_turned_knob_dropped(app: MemoryApp, size: tuple[int, int]) -> None:
+    """The cursor stays on the first hit, and what was dropped may be below the list."""
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await to_knob(pilot, "query.maxResults")
+        strip = app.screen.query_one(TuneStrip)
+        assert "results: " in drawn(strip)
+        await press(pilot, "h")
+        assert "vs A: 5 same, 1 out (" in drawn(strip)
+        await press(pilot, "j")
+        assert "vs A" not in drawn(strip), "a knob that was not turned says what it does"
+
+    def drawn(strip: TuneStrip) -> str:
+        return " ".join(" ".join(strip.render_line(y).text for y in range(strip.size.height)).split())
+
+    drive(app, steps, size)
 
 
 def test_the_cursor_stays_on_its_chunk_when_places_change(app: MemoryApp) -> None:

@@ -78,11 +78,14 @@ def _part(dial: Dial, typed: str, *, here: bool) -> Content:
     return Content.styled(f"{dial.knob.short} {value}{'*' if dial.changed else ''}{counts}".strip(), style)
 
 
-def explained(dial: Dial, width: int) -> list[Content]:
-    """The knob under the cursor on its scale, and what it does: as many lines as a strip in focus has for that."""
+def explained(dial: Dial, width: int, verdict: str = "") -> list[Content]:
+    """The knob under the cursor on its scale, what turning it did, and what it does.
+
+    They are as many lines as a strip in focus has for that, whatever there is to say.
+    """
     scale = slider(dial, PACKED_SLIDER) if dial.slides and not dial.ignored else ""
     lead = f" {scale} " if scale else " "
-    words = describe(dial)
+    words = f"{verdict}; {describe(dial)}" if verdict else describe(dial)
     _, end = next(wrap(words, width - cell_len(lead)))
     found = [Content.assemble((lead, "$vector"), (words[:end].rstrip(), "$quiet"))]
     rest, most = words[end:].lstrip(), _help_lines(width)
@@ -464,15 +467,22 @@ class TuneStrip(Widget, can_focus=True):
         top = max(0, here - VALUE_LINES + 1)
         return lines[top : top + VALUE_LINES], [replace(span, y=span.y - top) for span in spans]
 
+    @property
+    def _against(self) -> str:
+        return f"vs {self._letter}: {self._verdict}"
+
+    def _said(self, dial: Dial) -> str:
+        """What became of the hits, where the knob was turned; a knob that was not says what it does."""
+        return self._against if self._verdict and dial.changed else ""
+
     def _values(self) -> list[Content]:
         cursor = self._at if self.has_focus else -1
         lines, _ = self._placed(cursor)
-        if self.has_focus:
-            help_lines = explained(self.dial, self.content_size.width) if self.dial else [Content("")]
-            return [*lines, *help_lines]
         width = self.content_size.width
+        if self.has_focus:
+            return [*lines, *(explained(self.dial, width, self._said(self.dial)) if self.dial else [Content("")])]
         if self._written:
             tail = Content.styled("  as written", "$mark")
             return [Content.assemble(lines[0].truncate(width - tail.cell_length, ellipsis=True), tail)]
-        verdict = Content.styled(f"  vs {self._letter}: {self._verdict}" if self._verdict else "", "$mark")
+        verdict = Content.styled(f"  {self._against}" if self._verdict else "", "$mark")
         return [Content.assemble(lines[0], verdict).truncate(width, ellipsis=True)]

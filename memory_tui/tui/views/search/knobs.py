@@ -15,7 +15,7 @@ from memory_tui.core.settings import Scalar, show
 from memory_tui.search.trace import Trace
 from memory_tui.tui.judging import STEPS, measure_knob
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.tuning import DATE, OPENED, Answer, Dial, Tuning, changes, summary
+from memory_tui.tui.tuning import DATE, OPENED, Answer, Dial, Tuning, summary
 from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.curves import Curve, Curves, Picture
 from memory_tui.tui.widgets.tune_strip import TuneStrip
@@ -236,7 +236,7 @@ class Knobs(Part):
             return
         verdict = ""
         if tuning.compared and answer is not None:
-            verdict = summary(changes(answer.trace, answer.baseline))
+            verdict = summary(answer.trace, answer.baseline)
         self.view.query_one(TuneStrip).show(tuning, verdict)
         self.draw_curve()
 
