@@ -13,7 +13,7 @@ from textual.widgets import Input
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.keymap import after_prefix, find, why_nothing
+from memory_tui.tui.keymap import after_prefix, find, typed, why_nothing
 from memory_tui.tui.navigation import make, overlay
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.status_bars import WhichKey
@@ -220,7 +220,7 @@ class GlobalActions(App[int]):
         if found is not None:
             self.call_later(self.action_do, found.id)
         elif event.key != "escape":
-            key = event.character if event.is_printable and event.character else event.key
+            key = typed(event)
             view.show_message(why_nothing(f"{prefix}{key}" if len(key) == 1 else key, view.places()))
         return True
 
@@ -228,9 +228,7 @@ class GlobalActions(App[int]):
         """Say why a key does nothing."""
         view = self.view
         if view is not None and event.key not in view.active_bindings:
-            view.show_message(
-                why_nothing(event.character if event.is_printable and event.character else event.key, view.places())
-            )
+            view.show_message(why_nothing(typed(event), view.places()))
 
     def do_ask(self) -> None:
         """Go to the query box."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from textual.binding import Binding
+from textual.events import Key
 
 from memory_tui.tui.action import Action
 from memory_tui.tui.action_table import ACTIONS
@@ -140,6 +141,11 @@ def hints(where: Iterable[str]) -> list[tuple[str, Action]]:
                 found.append((shown(keys[0]), action))
         taken |= {key for action in here for key in action.keys}
     return sorted(found, key=lambda pair: LAST.index(pair[1].id) if pair[1].id in LAST else -1)
+
+
+def typed(event: Key) -> str:
+    """What was pressed, as a message names it: the character, or the name of the key, as of one with alt."""
+    return event.character if event.is_printable and event.character and "+" not in event.key else event.key
 
 
 def why_nothing(key: str, where: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import platformdirs
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 
 from memory_tui import manual
@@ -455,3 +456,10 @@ def test_help_is_about_the_pane_in_focus(app: MemoryApp) -> None:
         assert "can be deleted at any time" in text_of(app)
 
     drive(app, steps)
+
+
+@pytest.mark.parametrize(
+    ("key", "character", "name"), [("t", "t", "t"), ("plus", "+", "+"), ("alt+t", "t", "alt+t"), ("f9", None, "f9")]
+)
+def test_a_message_names_what_was_pressed(key: str, character: str | None, name: str) -> None:
+    assert keymap.typed(Key(key, character)) == name

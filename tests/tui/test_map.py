@@ -9,10 +9,12 @@ import pytest
 from textual.pilot import Pilot
 
 from memory_tui.explain.wording import ordinal
+from memory_tui.recalls.recalled_lines import Activity
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Preview
 from memory_tui.tui.views.map.map_view import MapView
 from memory_tui.tui.widgets.calendar import Calendar
+from memory_tui.tui.widgets.memory_map import MemoryMap
 from memory_tui.tui.widgets.plane import FOCUS, Plane
 from memory_tui.tui.widgets.reader import Reader
 from tests.support.tui import (
@@ -37,6 +39,19 @@ QUESTION = "How is the VLAN on the Omada router set up?"
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     return sample(tmp_path / "notes")
+
+
+@pytest.mark.parametrize(
+    ("since", "said"),
+    [
+        (None, "No recall recorded"),
+        (dt.date(2026, 3, 20), "Never recalled in 1 day"),
+        (dt.date(2026, 1, 27), "Never recalled in 52 days"),
+        (dt.date(2025, 3, 20), "Never recalled in 90 days"),
+    ],
+)
+def test_never_reaches_as_far_back_as_the_records(since: dt.date | None, said: str) -> None:
+    assert MemoryMap(dt.date(2026, 3, 20), (), Activity({}, since)).unrecalled == said
 
 
 def test_the_calendar_counts_recalls_opens_days_and_archives(workspace: Path) -> None:

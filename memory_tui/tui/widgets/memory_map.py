@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from memory_tui.core.formatting import plural
 from memory_tui.recalls import recalled_lines
 from memory_tui.recalls.recalled_lines import Activity
 from memory_tui.tui.draw import Piece
@@ -110,6 +111,14 @@ class MemoryMap(Struct, frozen=True):
             if note.day is not None and note.day < edge and note.path.count("/") == 1 and note.source == "memory"
         ]
         return sorted((note for note in old if not self.activity.count(note.path, edge)), key=lambda note: note.path)
+
+    @property
+    def unrecalled(self) -> str:
+        """What the records tell of the forgotten logs: they may reach back less far than those are old."""
+        since = self.activity.since
+        if since is None:
+            return "No recall recorded"
+        return f"Never recalled in {plural(max(1, min(FORGOTTEN_DAYS, (self.today - since).days)), 'day')}"
 
     @property
     def often(self) -> list[FileRow]:

@@ -227,7 +227,7 @@ class MapView(View):
             rows.marks.keep([note.path for note in notes])
         self.forgotten.show(
             partial(self._forgotten_lines, forgotten),
-            self.forgotten.marks.beside(f"Never recalled in {FORGOTTEN_DAYS} days: {len(forgotten)}"),
+            self.forgotten.marks.beside(f"{self.found.unrecalled}: {len(forgotten)}" if self.found else ""),
             f"{key_of('mark')} marks, {key_of('move')} archives",
         )
         self.often.show(
