@@ -50,6 +50,17 @@ def _fresh(engine: Engine) -> CheckOutcome:
     return ok(f"{said}.")
 
 
+def _whole_notes(engine: Engine) -> CheckOutcome:
+    found = engine.status().in_part
+    if not found:
+        return ok("No note holds bytes or lines that could not be indexed.")
+    more = f", and {plural(len(found) - 1, 'more note')}" if len(found) > 1 else ""
+    return warning(
+        f"{found[0].path}: {found[0].detail}{more}.",
+        "Run memory-tui status to see each; memory-tui inbox converts notes.",
+    )
+
+
 def _vectors(engine: Engine) -> CheckOutcome:
     status = engine.status()
     if status.requested_provider == "none":
@@ -177,6 +188,7 @@ def _trust(engine: Engine) -> CheckOutcome:
 INDEX_CHECKS: tuple[Check, ...] = (
     Check("index-whole", "index", "The index file is whole", _whole),
     Check("fresh", "index", "The index matches the notes on disk", _fresh),
+    Check("whole-notes", "index", "All that is in the notes can be found", _whole_notes),
     Check("vectors", "index", "Every chunk has a vector", _vectors),
     Check("identity", "index", "The vectors come from the provider in use", _identity),
     Check("self-similarity", "index", "A stored vector matches a new one of its text", _remeasured),

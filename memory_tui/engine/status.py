@@ -165,12 +165,21 @@ class Status(Struct, frozen=True):
     """Every provider that was looked at, with its last error and how long its last call took."""
     roots: tuple[RootState, ...] = ()
     """The workspace, and every other place where notes are read: whether they can be."""
+    in_part: tuple[PartlyIndexed, ...] = ()
+    """Notes that are indexed as they are on disk, of which some words are found by no search."""
     trust: TrustReport | None = None
     """What OpenClaw's ledger says of the notes; None where OpenClaw keeps none."""
     backend_state: str = "builtin"
     """Who answers, in words."""
     custom: dict[str, Any] | None = None
     """What the documented status tells of QMD; None where nobody asks it."""
+
+
+class PartlyIndexed(Struct, frozen=True):
+    """A note with something in it that could not be indexed, and what."""
+
+    path: str
+    detail: str
 
 
 class EmbeddingState(Struct, frozen=True):
@@ -346,6 +355,7 @@ def status(
         embedding_probe=probe,
         paused=paused,
         notices=(*notices, *_lost(plan, vec0), *_refused(refused)),
+        in_part=tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale),
         keeper=writer_process(store.path, "keeper"),
         writer=writer_process(store.path, "lock"),
         storage=disk_usage.files(store.path, plan.sibling),

@@ -123,12 +123,13 @@ def on_lines_of_file(read: Document, pieces: list[Chunk]) -> list[Chunk]:
 
 
 def remarks(read: Document) -> str:
-    """What a person should know about a note that was indexed all the same."""
+    """What of a note no search finds although it was indexed; empty for none of it."""
     if read.nul and utf16_of(read.text.encode("latin-1", "replace")):
         return "it looks like UTF-16, so no search finds its words; save it as UTF-8"
     remarks = []
     if read.replaced:
-        remarks.append(f"{read.replaced:,} byte sequences are not UTF-8 and were replaced")
+        pieces = "1 byte sequence is" if read.replaced == 1 else f"{read.replaced:,} byte sequences are"
+        remarks.append(f"{pieces} not UTF-8, so no search finds the words with them")
     if isinstance(read, Transcript) and read.skipped:
         remarks.append(
             "1 line is not JSON and was skipped"
@@ -136,5 +137,5 @@ def remarks(read: Document) -> str:
             else f"{read.skipped:,} lines are not JSON and were skipped"
         )
     if read.nul:
-        remarks.append("it holds NUL characters")
+        remarks.append("it holds NUL characters, which part words")
     return "; ".join(remarks)

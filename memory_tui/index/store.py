@@ -268,6 +268,10 @@ class Store(Database):
                     self._known.load(generation)
             return self._known
 
+    def remarked(self) -> list[tuple[str, str]]:
+        """The notes that were indexed although something in them cannot be, and what."""
+        return self.query("SELECT path, detail FROM files WHERE state = 'ok' AND detail != '' ORDER BY path")
+
     def notes(self) -> NoteColumns:
         """The notes in columns: a row for each would take four times as long."""
         return NoteColumns.of(self.query("SELECT id, path, source, mtime, chunks FROM files"))

@@ -72,6 +72,7 @@ def _lines(value: Status, questions: str) -> Iterator[str]:
     for state, items in (
         ("pending", fresh.pending),
         ("failed", fresh.failed),
+        ("in part", value.in_part),
         ("changed while read", fresh.unsettled),
         ("missing root", fresh.missing),
     ):
@@ -116,7 +117,11 @@ def _freshness(value: Status) -> str:
     ]
     counts += [
         (len(items), word)
-        for items, word in ((fresh.unsettled, "changed while read"), (fresh.missing, "of a missing root"))
+        for items, word in (
+            (value.in_part, "of the fresh in part"),
+            (fresh.unsettled, "changed while read"),
+            (fresh.missing, "of a missing root"),
+        )
         if items
     ]
     return ", ".join(f"{n} {word}" for n, word in counts)

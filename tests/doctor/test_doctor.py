@@ -68,6 +68,22 @@ def test_there_are_about_thirty_checks_with_names_of_their_own() -> None:
     assert len({check.key for check in runner.CHECKS}) == len(runner.CHECKS)
 
 
+def test_a_note_of_which_some_words_are_not_found_is_no_clean_bill(
+    workspace: Path, open_engine: Callable[..., Engine]
+) -> None:
+    assert found(open_engine(), "whole-notes").state == "ok"
+    (workspace / "memory" / "bakery.md").write_bytes("Die Bäckerei schließt um eins.\n".encode("cp1252"))
+    engine = open_engine()
+    outcome = found(engine, "whole-notes")
+    assert outcome.state == "warning"
+    assert "memory/bakery.md: 2 byte sequences are not UTF-8" in outcome.evidence
+    assert [note.path for note in engine.status().in_part] == ["memory/bakery.md"]
+    (workspace / "memory" / "bakery.md").write_text("Die Bäckerei schließt um eins.\n")
+    assert engine.status().in_part == (), "it waits to be indexed, which is said of it already"
+    engine.indexer.sync()
+    assert found(engine, "whole-notes").state == "ok"
+
+
 def test_a_healthy_memory_has_no_failure(open_engine: Callable[..., Engine]) -> None:
     results = list(runner.examine(open_engine(), deadline=LONG))
     assert {result.check.key for result in results} == {check.key for check in runner.CHECKS}

@@ -66,6 +66,24 @@ def test_facts_that_cannot_be_gathered_are_as_last_known_until_they_can(
     drive(app, steps)
 
 
+def test_a_note_that_is_found_in_part_is_listed_as_such(workspace: Path) -> None:
+    (workspace / "memory" / "bakery.md").write_bytes("Die Bäckerei schließt um eins.\n".encode("cp1252"))
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app.switch_mode("index")
+        await settled(pilot)
+        assert "Every note is indexed" not in text_of(app)
+        assert "? in part  memory/bakery.md  2 byte sequences are not UTF-8, so no search finds" in text_of(app)
+        (workspace / "memory" / "bakery.md").write_text("Die Bäckerei schließt um eins.\n")
+        assert app.engine is not None
+        app.engine.indexer.sync()
+        await settled(pilot)
+        assert "Every note is indexed as it is on disk." in text_of(app)
+
+    drive(app, steps)
+
+
 def test_a_deleted_index_folder_is_made_again(workspace: Path, tmp_path: Path) -> None:
     app = make_app(workspace, watch=True, query="gardens")
     index = tmp_path / "index.sqlite"

@@ -38,6 +38,7 @@ SIGNS = {
     "deleted": ("-", "warn"),
     "rebuild": ("~", "warn"),
     "failed": ("!", "bad"),
+    "in part": ("?", "warn"),
     "missing root": ("?", "bad"),
     "gone": ("?", "bad"),
     "unreadable": ("?", "bad"),

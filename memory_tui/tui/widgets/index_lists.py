@@ -234,7 +234,7 @@ class Statements(RowList):
 
 
 class Attention(RowList):
-    """Notes that are not searchable as they are on disk, and paths that are no notes, each with the reason."""
+    """Notes that are not, or not wholly, searchable as they are on disk, and paths that are no notes, each with why."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("attention"))
     PLACES: ClassVar[tuple[str, ...]] = ("attention", "list")
@@ -252,13 +252,14 @@ class Attention(RowList):
             *([("all notes", "unknown", facts.doubt)] if facts.doubt else []),
             *((root.path, root.state, root.detail) for root in facts.lost),
             *((item.path, "failed", item.detail) for item in facts.failed),
+            *((item.path, "in part", item.detail) for item in facts.status.in_part),
             *((item.path, item.detail, "waits to be indexed") for item in freshness.pending),
             *((left.path, "left out", left.reason) for left in freshness.left_out),
         ]
         # What has nothing to say leaves its room to the state.
         self.set_class(not self._rows, "-idle")
         counts = [(len(facts.failed), "failed"), (len(freshness.pending), "pending")]
-        counts.append((len(freshness.left_out), "left out"))
+        counts += [(len(facts.status.in_part), "in part"), (len(freshness.left_out), "left out")]
         self.border_subtitle = ", ".join(f"{n:,} {word}" for n, word in counts if n)
         self._longest = max((cell_len(safe(path)) for path, _, _ in self._rows), default=0)
         self.rows_changed(key)
