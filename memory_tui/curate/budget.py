@@ -77,6 +77,12 @@ class Cut(Struct, frozen=True):
     lost: int
     lost_lines: int
 
+    @property
+    def lines(self) -> str:
+        """Which lines they are, in words."""
+        last = self.until_line - (self.until_column == 1)
+        return f"lines {self.line} to {last}" if self.until_line else f"from line {self.line} on"
+
 
 class Budget(Struct, frozen=True):
     """How a note stands with one host. `used` of `limit` are in `unit`; `cut` is None where all of it is read."""
@@ -274,7 +280,7 @@ def effect(before: bytes | None, after: bytes | None, host: HostLimit) -> str:
     said = f"{name}: {was}{new.used:,} of {limit:,} {unit}"
     if new.cut is None:
         return f"{said}."
-    return f"{said}; it cuts from line {new.cut.line}, {new.cut.lost:,} {unit} are not read."
+    return f"{said}; it cuts out {new.cut.lines}, {new.cut.lost:,} {unit} are not read."
 
 
 def shares(length: int, limit: int, name: str, *, newer: bool) -> tuple[int, int]:

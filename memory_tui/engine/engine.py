@@ -339,6 +339,7 @@ class Engine:
                 vec0_use=indexer.opener.vec0(),
                 unrelated=self.queries.unrelated.of(store.uuid()),
             )
+            found = replace(found, in_part=status.in_part(store, freshness))
             indexer.index_changes.cost = time.monotonic() - began
             return found
 

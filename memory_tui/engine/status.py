@@ -166,7 +166,7 @@ class Status(Struct, frozen=True):
     roots: tuple[RootState, ...] = ()
     """The workspace, and every other place where notes are read: whether they can be."""
     in_part: tuple[PartlyIndexed, ...] = ()
-    """Notes that are indexed as they are on disk, of which some words are found by no search."""
+    """Notes that are indexed as they are on disk, of which some words match no question."""
     trust: TrustReport | None = None
     """What OpenClaw's ledger says of the notes; None where OpenClaw keeps none."""
     backend_state: str = "builtin"
@@ -355,7 +355,6 @@ def status(
         embedding_probe=probe,
         paused=paused,
         notices=(*notices, *_lost(plan, vec0), *_refused(refused)),
-        in_part=tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale),
         keeper=writer_process(store.path, "keeper"),
         writer=writer_process(store.path, "lock"),
         storage=disk_usage.files(store.path, plan.sibling),
@@ -365,6 +364,11 @@ def status(
         roots=roots,
         levels=LevelBasis(settings.word("profile"), unrelated),
     )
+
+
+def in_part(store: Store, freshness: Freshness) -> tuple[PartlyIndexed, ...]:
+    """The notes that are indexed as they are on disk, of which some words match no question."""
+    return tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale)
 
 
 def _refused(chunks: Sequence[Rejected]) -> list[Notice]:

@@ -104,7 +104,7 @@ def second_lines(candidate: Candidate, digits: int) -> list[ScoreLine]:
         )
         lines.append(ScoreLine("", detail))
     first, last = part.window
-    where = f"line {part.line}" + (f" in {first}-{last}" if last > first else "")
+    where = f"line {part.line}" + (f", lines {first}-{last}" if last > first else "")
     # The sum comes before what it is made of, because a pane of few lines ends there.
     return [
         share,

@@ -388,8 +388,9 @@ def _unlisted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 def _over_budget(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for one in run.items:
         first, last = run.inputs.over.get(one.note.path, (0, 0))
+        host = "Claude Code" if one.note.path in run.inputs.claude else "OpenClaw"
         if first and one.last >= first and (one.first <= last or not last):
-            yield _suggestion(check, one, BeyondBudget(one.note.path, first, last))
+            yield _suggestion(check, one, BeyondBudget(one.note.path, first, last, host))
 
 
 def _junk(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:

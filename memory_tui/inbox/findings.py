@@ -45,9 +45,9 @@ class NotUtf8(InboxClaim, frozen=True):
     def sentence(self) -> str:
         """What search makes of it."""
         if self.utf16:
-            return "It looks like UTF-16, not UTF-8: no search finds its words, here or in OpenClaw."
+            return "It looks like UTF-16, not UTF-8: its words match no question, here or in OpenClaw."
         pieces = f"{plural(self.replaced, 'byte sequence')} in it {'is' if self.replaced == 1 else 'are'}"
-        return f"{pieces} not UTF-8: no search finds the words with them."
+        return f"{pieces} not UTF-8: the words with them match no question; likeness alone may find them."
 
 
 class NotTrusted(InboxClaim, frozen=True):
@@ -242,17 +242,18 @@ class Unlisted(InboxClaim, frozen=True):
 
 
 class BeyondBudget(InboxClaim, frozen=True):
-    """No session reads the note at `path` from line `first` to line `last` (0: to its end)."""
+    """No session of `host` reads the note at `path` from line `first` to line `last` (0: to its end)."""
 
     path: str
     first: int
     last: int
+    host: str
 
     @property
     def sentence(self) -> str:
         """Which lines."""
         until = f"to line {self.last}" if self.last else "on"
-        return f"No session reads {self.path} from line {self.first} {until}."
+        return f"No session of {self.host} reads {self.path} from line {self.first} {until}."
 
 
 class ToolOutput(InboxClaim, frozen=True):

@@ -123,13 +123,13 @@ def on_lines_of_file(read: Document, pieces: list[Chunk]) -> list[Chunk]:
 
 
 def remarks(read: Document) -> str:
-    """What of a note no search finds although it was indexed; empty for none of it."""
+    """What of a note matches no question although it was indexed; empty for none of it."""
     if read.nul and utf16_of(read.text.encode("latin-1", "replace")):
-        return "it looks like UTF-16, so no search finds its words; save it as UTF-8"
+        return "it looks like UTF-16, so its words match no question; save it as UTF-8"
     remarks = []
     if read.replaced:
         pieces = "1 byte sequence is" if read.replaced == 1 else f"{read.replaced:,} byte sequences are"
-        remarks.append(f"{pieces} not UTF-8, so no search finds the words with them")
+        remarks.append(f"{pieces} not UTF-8, so words with them match no question")
     if isinstance(read, Transcript) and read.skipped:
         remarks.append(
             "1 line is not JSON and was skipped"

@@ -238,7 +238,8 @@ def claim(said: RecallClaim) -> str:
             return f"The answer then cannot be rebuilt: {obstacle(said)}. What was delivered is what the log says."
         case rerun.DeliveredFewer():
             bound = f" fit in {said.most_characters:,} characters" if said.most_characters else " were delivered"
-            return f"{said.delivered} of {plural(said.ranked, 'hit')}{bound}."
+            more = f", and {said.beyond} from behind the limit" if said.beyond else ""
+            return f"{said.delivered} of {plural(said.ranked, 'hit')}{bound}{more}."
         case rerun.LevelNow():
             return _levels(said)
         case rerun.AnswersNow():
@@ -265,7 +266,8 @@ def _levels(said: LevelNow) -> str:
 def _answers_now(said: AnswersNow) -> str:
     now = "of the index now" if said.after_qmd else "now"
     if said.kept_back:
-        return f"No hit would come {now}{' either' * (not said.then)}: nothing holds these words."
+        nobody = f"An agent would get no hit {now}{' either' * (not said.then)}: nothing holds these words."
+        return f"{nobody} Below are the nearest, which it gets only where it asks for them."
     if said.same:
         return f"The same would come {now}, in the same order."
     causes = f" ({_because(said.causes)})" if said.causes else ""

@@ -76,11 +76,15 @@ class NotRebuilt(Struct, frozen=True):
 
 
 class DeliveredFewer(Struct, frozen=True):
-    """Of `ranked` hits `delivered` went out, because of `most_characters` for snippets (0: no such bound)."""
+    """Of `ranked` hits `delivered` went out, because of `most_characters` for snippets (0: no such bound).
+
+    In the room that others left, `beyond` came from behind the limit.
+    """
 
     delivered: int
     ranked: int
     most_characters: int
+    beyond: int = 0
 
 
 class AnswersNow(Struct, frozen=True):
@@ -167,7 +171,8 @@ class Rerun(Struct, frozen=True):
         """Everything that is said of the whole answer, and of each hit."""
         entry = self.entry
         came = {hit.rank or place for place, hit in enumerate(entry.hits, 1)}
-        fewer = DeliveredFewer(sum(place <= entry.ranked for place in came), entry.ranked, entry.most_characters)
+        within = sum(place <= entry.ranked for place in came)
+        fewer = DeliveredFewer(within, entry.ranked, entry.most_characters, len(came) - within)
         bounded = (fewer,) if entry.ranked > fewer.delivered else ()
         level = LevelNow(entry.level, level_told(self.now))
         levels = (level,) if level.then or level.now else ()

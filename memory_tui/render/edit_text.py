@@ -33,8 +33,9 @@ def details(found: EditRemedy) -> Iterator[str]:
     if found.asked:
         broken = f": {_few(list(found.broken))}" if found.broken else ""
         yield (
-            f"{plural(found.asked, 'other question')} asked again: {found.moved:,} get other hits, "
-            f"{len(found.broken):,} lose what they had{broken}"
+            f"{plural(found.asked, 'other question')} asked again: {found.moved:,} "
+            f"{'gets' if found.moved == 1 else 'get'} other hits, {len(found.broken):,} "
+            f"{'loses what it' if len(found.broken) == 1 else 'lose what they'} had{broken}"
         )
     if found.without_vector:
         yield (

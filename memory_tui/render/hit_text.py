@@ -91,7 +91,8 @@ def hit_text(candidate: Candidate, text: str, words: MatchedWords, now: float) -
     lines = text[:LOOKED_AT].split("\n")
     line = candidate.second.line - candidate.chunk.start_line if candidate.second is not None else -1
     at = _first_line(lines, words, line)
-    title = one_line(title_of(lines, at))
+    # A heading further down names what comes after it.
+    title = one_line(title_of(lines[: at + 1], at))
     body = body_of(lines, words, at, title)
     return HitText(note_name(candidate.chunk, now), title, body, words.spans(title), words.spans(body))
 
@@ -119,14 +120,22 @@ def day_name(day: dt.date, now: float) -> str:
 
 def body_of(lines: Sequence[str], words: MatchedWords, at: int, title: str = "") -> str:
     """The text from 0-based line `at` on without list signs and headings, beginning near a matched word."""
-    body = one_line(" ".join(filter(None, (_plain(one, title) for one in lines[at:]))))[:LONGEST]
-    if not body:
-        body = one_line(" ".join(filter(None, (_plain(one, title) for one in lines))))[:LONGEST]
+    body = _joined(lines[at:], title) or _joined(lines, title)
     first = next(iter(words.spans(body)), (0, 0))[0]
     if first > 2 * LEAD:
         start = body.find(" ", first - LEAD) + 1
         body = f"… {body[start:]}" if 0 < start <= first else body
     return body
+
+
+def _joined(lines: Sequence[str], title: str) -> str:
+    """The lines as one; what begins anew, as an item of a list does, stands apart from what does not end."""
+    found: list[str] = []
+    for line in lines:
+        if plain := _plain(line, title):
+            apart = found and found[-1][-1].isalnum() and (is_heading(line) or _ITEM.match(line))
+            found.append(f"/ {plain}" if apart else plain)
+    return one_line(" ".join(found))[:LONGEST]
 
 
 def _plain(line: str, title: str) -> str:

@@ -485,7 +485,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
         "Apply",
         ("answer", "flips"),
     ),
-    Action("down", "down", "why", "the next change; where there is none, a line further", "Scroll", palette=False),
+    Action("down", "down", "why", "the next change; where there is none, a line further", "Next", palette=False),
     Action(
         "deeper",
         "show record",
@@ -523,7 +523,6 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("previous_knob", "up", "tune", "previous knob", palette=False),
     Action("less", "less", "tune", "a step less", "Less", palette=False),
     Action("more", "more", "tune", "a step more", "More", palette=False),
-    Action("type_value", "do", "tune", "type a value: digits, then enter", "Set", palette=False),
     Action("less_fine", "less fine", "tune", "a fine step less", palette=False),
     Action("more_fine", "more fine", "tune", "a fine step more", palette=False),
     Action(
@@ -534,6 +533,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
         "Reset",
         palette=False,
     ),
+    Action("type_value", "do", "tune", "type a value: digits, then enter", "Set", palette=False),
     Action("reset_all", "reset all", "tune", "reset all knobs to opening or last write", "All", ("tuned",)),
     Action("undo", "undo", "tune", "undo the last turn, or the step before", "Undo", ("undo",), palette=False),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from textual import events, widgets
@@ -17,10 +16,9 @@ from memory_tui.tui.keymap import after_prefix, find, typed, why_nothing
 from memory_tui.tui.navigation import make, overlay
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.status_bars import WhichKey
-from memory_tui.tui.workers import alive, task
+from memory_tui.tui.workers import alive, task, warm
 
 if TYPE_CHECKING:
-    from memory_tui.core.cancel import Stop
     from memory_tui.engine.engine import Engine
     from memory_tui.qmd.client import QmdClient
     from memory_tui.tui.key_queue import KeyQueue
@@ -29,17 +27,6 @@ if TYPE_CHECKING:
     from memory_tui.tui.views.inbox.inbox_count import InboxCount
     from memory_tui.tui.widgets.first_steps import FirstSteps
     from memory_tui.tui.workers import WorkerJobs
-
-
-FIRST_ASKED = (
-    "memory_tui.search.retrieve",
-    "memory_tui.explain.why_not",
-    "memory_tui.explain.counterfactuals",
-    "memory_tui.explain.noise",
-    "memory_tui.tune.evaluate",
-    "memory_tui.tui.views.search.search_view",
-)
-"""What the first question imports, and the view that it is asked in."""
 
 
 class GlobalActions(App[int]):
@@ -58,6 +45,8 @@ class GlobalActions(App[int]):
     typed: dict[tuple[str, str], str]
     _warmed: Engine | None = None
     """The engine that is ready for a first question, or is being made so."""
+    _asked_from = "browse"
+    """The numbered view in which a question was chosen that the search view answers; leaving that leads back."""
     _prefix = ""
     """The key that waits for its second letter."""
     facts: Facts | None
@@ -200,7 +189,7 @@ class GlobalActions(App[int]):
     @task("warm")
     async def _warm(self) -> None:
         """Do in a worker what the first question would be slow by; quitting stops it."""
-        await self.jobs.stoppable(_warm)
+        await self.jobs.stoppable(warm)
 
     def action_prefix(self, prefix: str) -> None:
         """Wait for the second letter of a key such as `gt`; after a moment, list what there is."""
@@ -245,6 +234,7 @@ class GlobalActions(App[int]):
     def _go_to(self, mode: str, then: Callable[[], object] | None = None) -> None:
         """Go to a numbered view, and leave what lies over it; text that is not saved stays in front."""
         self.switch_mode(mode)
+        self._asked_from = self.DEFAULT_MODE
 
         def uncover() -> None:
             while self.view is not None and len(self.screen_stack) > 1 and not getattr(self.view, "unsaved", False):
@@ -371,7 +361,9 @@ class GlobalActions(App[int]):
             else:
                 self.show_message(f"Your text is not saved yet. Press {key_of('save')}, then ask again.")
 
+        asked_from = self.current_mode
         self._go_to("search", go)
+        self._asked_from = asked_from if asked_from != "search" else self.DEFAULT_MODE
 
     def do_theme(self) -> None:
         """Choose colours."""
@@ -401,10 +393,12 @@ class GlobalActions(App[int]):
         """One step back, from another view to the notes, and from there out."""
         if self._back():
             return
-        if self.current_mode != self.DEFAULT_MODE:
-            self.switch_mode(self.DEFAULT_MODE)
-            return
-        self.do_leave_app()
+        if self.current_mode == self.DEFAULT_MODE:
+            self.do_leave_app()
+        else:
+            mode = self._asked_from if self.current_mode == "search" else self.DEFAULT_MODE
+            self._asked_from = self.DEFAULT_MODE
+            self.switch_mode(mode)
 
     def do_leave_app(self) -> None:
         """Quit; what was typed and not saved is asked about."""
@@ -578,14 +572,6 @@ class GlobalActions(App[int]):
             return f"Sent {what} to the clipboard, through {way}{external.repeated(shown)}"
 
         self.jobs.report(job)
-
-
-def _warm(engine: Engine, stop: Stop) -> None:
-    """Import what a first question needs, and ask one. Raises Cancelled."""
-    for module in FIRST_ASKED:
-        stop.check()
-        import_module(module)
-    engine.queries.warm(stop)
 
 
 def _method(view: View, name: str) -> Callable[[], None] | None:

@@ -178,7 +178,7 @@ def _budget(engine: Engine, page: Page) -> About:
     for budget in plan.budget(engine.notes.curator.read(page.path)):
         name = "OpenClaw" if budget.host.name == "openclaw" else "Claude Code"
         cut = budget.cut
-        state = f"from line {cut.line} on {cut.lost:,} are cut off" if cut else "all of it is read"
+        state = f"{cut.lost:,} are cut out, {cut.lines}" if cut else "all of it is read"
         rows.append(
             Statement(
                 name.split()[0], f"{budget.used:,} of {budget.limit:,} {budget.unit}, {state}", "bad" if cut else ""

@@ -322,11 +322,11 @@ def find_in(lines: Sequence[str], text: str) -> list[Match]:
     return list(islice(every(), MOST))
 
 
-def closest(names: Sequence[str], letters: str, limit: int = 200) -> list[int]:
+def closest(names: Sequence[str], letters: str, limit: int = 200, *, shortest: bool = True) -> list[int]:
     """The places in `names` of those that resemble `letters`, best first; all in their order without letters.
 
     Names that hold the letters as one come first, then those that hold them in their order, then those that are
-    merely alike.
+    merely alike. Of equal ones the `shortest` comes first, else the first.
     """
     from rapidfuzz import fuzz, process
 
@@ -336,7 +336,7 @@ def closest(names: Sequence[str], letters: str, limit: int = 200) -> list[int]:
     folded = [name.casefold() for name in names]
     scores = process.cdist([letters.casefold()], folded, scorer=fuzz.partial_ratio)[0]
     ranked = sorted(
-        (not _holds(name, wanted), wanted not in name, -float(score), len(name), at)
+        (not _holds(name, wanted), wanted not in name, -float(score), len(name) * shortest, at)
         for at, (name, score) in enumerate(zip(folded, scores, strict=True))
     )
     return [at for misses, _, score, _, at in ranked if not misses or score <= -70][:limit]

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from textual.css.query import NoMatches
@@ -425,3 +426,22 @@ class WorkerJobs:
         """Whether a job is under way, or news wait to be fetched."""
         with self._lock:
             return self._jobs > 0 or self._awaited > 0 or self._announced
+
+
+FIRST_ASKED = (
+    "memory_tui.search.retrieve",
+    "memory_tui.explain.why_not",
+    "memory_tui.explain.counterfactuals",
+    "memory_tui.explain.noise",
+    "memory_tui.tune.evaluate",
+    "memory_tui.tui.views.search.search_view",
+)
+"""What the first question imports, and the view that it is asked in."""
+
+
+def warm(engine: Engine, stop: Stop) -> None:
+    """Import what a first question needs, and ask one. Raises Cancelled."""
+    for module in FIRST_ASKED:
+        stop.check()
+        import_module(module)
+    engine.queries.warm(stop)

@@ -31,6 +31,10 @@ from tests.support.workspace import needs_inodes
 
 SECRETS = ("sk-proj-abcdefghijklmnop1234", "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2, "hunter2hunter2")
 
+NEAREST = "Below are the nearest, which it gets only where it asks for them."
+NOBODY_NOW = f"An agent would get no hit now: nothing holds these words. {NEAREST}"
+NOBODY_EITHER = f"An agent would get no hit now either: nothing holds these words. {NEAREST}"
+
 
 def entry(query: str = "router", **more: Any) -> RecallEntry:
     return RecallEntry(SEARCH, query, 1_795_000_000.5, **more)
@@ -399,8 +403,8 @@ CHANGE = rerun.HitChange("MEMORY.md", 1, 2, 1, 1, 0.5, 0.5)
             rerun.AnswersNow(False, 0, 0, 2, ("notes",)),
             "2 hits would come now, where none was delivered (notes changed).",
         ),
-        (rerun.AnswersNow(False, 1, 1, 0, kept_back=True), "No hit would come now: nothing holds these words."),
-        (rerun.AnswersNow(True, 0, 0, 2, kept_back=True), "No hit would come now either: nothing holds these words."),
+        (rerun.AnswersNow(False, 1, 1, 0, kept_back=True), NOBODY_NOW),
+        (rerun.AnswersNow(True, 0, 0, 2, kept_back=True), NOBODY_EITHER),
         (rerun.LevelNow("found", "nearby only"), "Level of the answer: found then, nearby only now."),
         (rerun.LevelNow("found", ""), "Level of the answer: found then, none told now."),
         (CHANGE, "  MEMORY.md#L1-L2  then and now 1st with 0.500"),
@@ -426,7 +430,7 @@ def test_what_was_kept_back_then_may_come_now(host: ServedMemory, workspace: Pat
         engine.indexer.sync()
         later = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
     assert still.same
-    assert "No hit would come now either: nothing holds these words." in recalled_lines.replayed(still)
+    assert NOBODY_EITHER in recalled_lines.replayed(still)
     assert not later.same
     assert isinstance(later.remade, rerun.NotRebuilt)
     told = "\n".join(recalled_lines.replayed(later))

@@ -339,6 +339,9 @@ def test_a_few_letters_find_a_name() -> None:
     assert [names[at] for at in closest(names, "0315")] == ["2026-03-15.md"]
     assert names[closest(names, "读书")[0]] == "读书笔记.md"
     assert names[closest(names, "netwrok")[0]] == "network.md"
+    themes = ["memory-light", "ansi-light"]
+    assert [themes[at] for at in closest(themes, "light")] == ["ansi-light", "memory-light"]
+    assert [themes[at] for at in closest(themes, "light", shortest=False)] == themes
     assert closest(names, "") == [0, 1, 2, 3, 4]
 
 

@@ -68,6 +68,16 @@ def test_a_logged_question_is_asked_with_its_knobs_and_undone(keys: tuple[str, .
         await press(pilot, "u")
         await settled(pilot)
         assert view.trace.settings.whole("query.maxResults") == 6
+        await press(pilot, "q")
+        if keys[0] == "6":
+            assert isinstance(app.screen, RecallsView), "back where the question was chosen"
+            await press(pilot, "c")
+            opened = text_of(app)
+            await press(pilot, "q")
+            assert text_of(app) != opened, "what is open below a row closes first"
+            assert isinstance(app.screen, RecallsView)
+            await press(pilot, "q", "q")
+        assert app.current_mode == "browse"
 
     drive(make_app(workspace), steps, LARGE)
 

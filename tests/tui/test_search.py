@@ -19,8 +19,10 @@ from memory_tui.run_options import Options
 from memory_tui.search.trace import QueryPlan, Recalled
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.tuning import ORIGIN
+from memory_tui.tui.views.dialogs import Prompt
 from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tui.views.search.why_not_view import WhyNotView
 from memory_tui.tui.widgets.query import QueryBox, QueryInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import GateRow, HitList, HitRow
@@ -496,10 +498,55 @@ def test_up_brings_back_earlier_questions(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, "router")
         await ask(pilot, "postgres")
-        await press(pilot, "slash", "up", "up")
-        assert app.screen.query_one(QueryInput).value == "router"
+        await press(pilot, "slash", "up")
+        assert app.screen.query_one(QueryInput).value == "router", "the newest stands there already"
 
     drive(app, steps)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_how_surely_it_was_answered_is_said_however_long_the_question_is(
+    app: MemoryApp, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "zebra?")
+        first = text_of(app).split("\n")[1]
+        assert "NOTHING HOLDS THESE WORDS" in first
+        assert "Recalled" in first
+        await ask(pilot, "which aardvark was it that the zoologists of the burrow talked about all day long?")
+        first = text_of(app).split("\n")[1]
+        assert "NOTHING HOLDS THESE WORDS" in first
+        assert ("Recalled" in first) is (size == LARGE), "how many gives way before how surely"
+
+    drive(app, steps, size)
+
+
+def test_why_not_of_a_hit_that_lost_is_not_asked_about(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "W")
+        assert isinstance(app.screen, Prompt), "of a hit that is recalled another line is meant"
+        await press(pilot, "escape", *"jjjjjj")
+        lost = app.screen.query_one(HitList).hit
+        assert lost is not None
+        await press(pilot, "W")
+        assert isinstance(app.screen, WhyNotView)
+        assert lost.chunk.path in text_of(app)
+
+    drive(app, steps)
+
+
+def test_the_frame_of_the_knobs_names_the_one_under_the_cursor_from_the_start(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "t")
+        strip = app.screen.query_one(TuneStrip)
+        assert strip.dial is not None
+        assert f"{strip.dial.knob.label}: " in str(strip.border_subtitle)
+        await press(pilot, "escape")
+        assert not strip.border_subtitle
+
+    drive(app, steps, LARGE)
 
 
 def test_a_question_that_cannot_be_asked_says_why(app: MemoryApp) -> None:

@@ -319,7 +319,8 @@ LEAST_PICKED, AROUND_PICKED = 6, 4
 class Picker(Dialog[str]):
     """Letters narrow the list, arrows move in it, enter takes a name, esc none.
 
-    Where there is a word for what is `new`, what was typed can be taken as it is.
+    Where there is a word for what is `new`, what was typed can be taken as it is. Of names that fit
+    as well the shortest comes first, or the first where they are `ordered`.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -331,9 +332,9 @@ class Picker(Dialog[str]):
         Binding("pageup,ctrl+u", "move('page_up')", "Page up", priority=True),
     ]
 
-    def __init__(self, title: str, names: Sequence[str], *, new: str = "") -> None:
+    def __init__(self, title: str, names: Sequence[str], *, new: str = "", ordered: bool = False) -> None:
         super().__init__()
-        self._title, self._names, self._new = title, names, new
+        self._title, self._names, self._new, self._ordered = title, names, new, ordered
         self._narrowed = ""
         self._folded = [name.removeprefix("memory/") for name in names]
 
@@ -358,7 +359,7 @@ class Picker(Dialog[str]):
     def _narrow(self, letters: str) -> None:
         self._narrowed = letters
         typed = letters.strip()
-        found = [self._names[at] for at in closest(self._folded, typed)]
+        found = [self._names[at] for at in closest(self._folded, typed, shortest=not self._ordered)]
         offered = [typed] if self._new and typed and typed not in found else []
         self.query_one(NameList).show([*found, *offered], self._new if offered else "")
         listed = f"{len(found):,} to choose from, up and down choose, enter takes" if found or offered else NO_NAME
@@ -395,7 +396,7 @@ def choose_theme(app: App[Any]) -> None:
             home.jobs.report(lambda: keep_theme(name))
 
     names = sorted(app.available_themes, key=lambda name: (name not in THEMES, name))
-    Picker("Which theme?", names).ask(app, take)
+    Picker("Which theme?", names, ordered=True).ask(app, take)
 
 
 CHOICES: tuple[tuple[str, int], ...] = (("1", 1), ("7", 7), ("3", 30))

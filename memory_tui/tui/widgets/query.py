@@ -109,6 +109,9 @@ class QueryInput(Box):
 
     def do_earlier(self) -> None:
         """Put the question before this one into the box."""
+        # The newest is what stands in the box already, where that was asked.
+        if self._back == 0 and self.earlier[-1:] == [self.value.strip()]:
+            self._back = 1
         if self._back < len(self.earlier):
             self._back += 1
             self.value = self.earlier[-self._back]
@@ -136,8 +139,8 @@ class QueryBox(Horizontal):
         super().__init__()
         self._timer: Timer | None = None
         self._outcome = ""
-        self._answered = ""
-        self._shown = ""
+        self._answered = self._level = ""
+        self._shown = "", ""
 
     def compose(self) -> ComposeResult:
         """Prompt, box, what this question was answered by, outcome."""
@@ -153,26 +156,30 @@ class QueryBox(Horizontal):
 
     def outcome(self, text: str) -> None:
         """Say in a few words what came out; the box gives way only when there is something new to say."""
-        if text != self._outcome:
-            self._outcome = text
-            self.query_one("#outcome", Static).update(Content(f" {text} " if text else ""))
-            self._fit()
+        self._outcome = text
+        self._fit()
 
-    def answered_by(self, text: str) -> None:
-        """Say what this question was answered by, which can be less than what searches go by."""
-        self._answered = text
+    def answered_by(self, text: str, level: str = "") -> None:
+        """Say what this question was answered by, which can be less than what searches go by, and how surely."""
+        self._answered, self._level = text, level
         self._fit()
 
     def _fit(self) -> None:
-        """Say what it was answered by as far as question and outcome leave room; how surely comes before by what."""
+        """Say what it was answered by and how many hits there are, as far as the question leaves room.
+
+        How surely stands before how many, and that before by what; it stays where the question has to scroll for it.
+        """
+        outcome, level = self.query_one("#outcome", Static), self._level
+        said = self._outcome if outcome.display else ""
+        whole = "  ".join(filter(None, (self._answered, level)))
         # The box has a cell for the cursor, each of the others one on either side. After a resize, its own size is old.
-        outcome = cell_len(self._outcome) + 2 if self.query_one("#outcome").display else 0
-        room = self.screen.size.width - len(" / ") - cell_len(self.input.value) - 1 - outcome
-        ways = (self._answered, self._answered.rpartition("  ")[2], "")
-        text = next(way for way in ways if not way or cell_len(way) + 2 <= room)
-        if text != self._shown:
-            self._shown = text
-            self.query_one("#answered", Static).update(Content(f" {text} " if text else ""))
+        room = self.screen.size.width - len(" / ") - cell_len(self.input.value) - 1
+        ways = [(whole, said), (level, said), (level, "") if level else ("", said)]
+        shown = next((way for way in ways if sum(cell_len(text) + 2 for text in way if text) <= room), ways[-1])
+        if shown != self._shown:
+            self._shown = shown
+            for part, text in zip((self.query_one("#answered", Static), outcome), shown, strict=True):
+                part.update(Content(f" {text} " if text else ""))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Ask when the typing rests."""

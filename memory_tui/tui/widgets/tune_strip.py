@@ -195,8 +195,10 @@ class TuneStrip(Widget, can_focus=True):
         """The knob under the cursor."""
         return self._dials[self._at] if self._dials else None
 
-    def _describe(self) -> None:
-        subtitle = Content("") if self.dial is None or not self.has_focus else Content(describe(self.dial))
+    def _describe(self, *, focused: bool | None = None) -> None:
+        """Name the knob under the cursor; `focused` is given where Textual has not noted the focus yet."""
+        here = self.has_focus if focused is None else focused
+        subtitle = Content("") if self.dial is None or not here else Content(describe(self.dial))
         name_frame(self, self._title, subtitle)
 
     # --- keys ----------------------------------------------------------------------------------------------------
@@ -311,7 +313,7 @@ class TuneStrip(Widget, can_focus=True):
 
     def on_focus(self) -> None:
         """The knob under the cursor is explained while the strip is in focus."""
-        self._describe()
+        self._describe(focused=True)
         self.refresh(layout=True)
         self.post_message(self.Selected())
 
@@ -319,7 +321,7 @@ class TuneStrip(Widget, can_focus=True):
         """A value that was not taken is dropped."""
         self._typed = None
         self._clicked = -1
-        self._describe()
+        self._describe(focused=False)
         self.refresh(layout=True)
         self.post_message(self.Selected())
 

@@ -136,7 +136,6 @@ class RecallsView(View):
         then = settings_of(entry, tuning.settings)
         self.home.turn(tuning.to(then))
         turned = self.home.tuning is not tuning
-        self.app.pop_screen()
         knobs = "The knobs are as they were then" if entry.settings else "The log does not have the knobs of then"
         knobs += f"; {key_of('undo')} undoes it." if turned else "."
         self.home.ask_for(entry.query, f"{claim(got_then(entry))} {knobs}")
@@ -175,7 +174,11 @@ class RecallsView(View):
         self.listing.show()
 
     def back(self) -> bool:
-        """Show all again, else back to the view below."""
+        """Close what is open below a row, then show all again, then back to the view below."""
+        if self._replay is not None:
+            self._replay = None
+            self.listing.show()
+            return True
         if not self._letters and not self._poor:
             return super().back()
         self._letters, self._poor = "", False

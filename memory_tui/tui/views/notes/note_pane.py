@@ -222,6 +222,8 @@ class NotePane(Part):
         if rows is self.about and self.about.target is not None:
             self.view.remove_class("-asked")
             self.follow(*self.about.target)
+        elif rows is self.about:
+            self.view.show_message("This row leads nowhere. Rows with an arrow lead to a note.")
         elif rows is self.reader and not self.reader.toggle_fold():
             self._follow_line()
 

@@ -90,26 +90,33 @@ def find_questions(
 
 
 def inquire(
-    engine: Engine, asked: Evidence | str, days: int, settings: Settings, path: str, line: int | None
+    engine: Engine,
+    asked: Evidence | str,
+    days: int,
+    settings: Settings,
+    place: tuple[str, int | None],
+    cases: Sequence[Case] = (),
 ) -> Callable[[PostPart], Inquiry]:
-    """Tells the verdict on a line, then the changes found so far; returns them with the words to add.
+    """Tells the verdict on the line at `place`, then the changes found so far; returns them with the words to add.
 
-    `asked` is a question, or its evidence where it has been asked already.
+    `asked` is a question, or its evidence where it has been asked already; changes are tried on `cases`, too.
     """
 
     def run(post: PostPart) -> Inquiry:
         from memory_tui.explain.counterfactuals import one_by_one
         from memory_tui.search.evidence import later
+        from memory_tui.tune.evaluate import saved_effect
 
         evidence = later(engine.queries.gather(asked) if isinstance(asked, str) else asked, days)
-        answer = engine.queries.why(evidence, path, line, settings)
+        answer = engine.queries.why(evidence, *place, settings)
         found = Inquiry(
             answer, working="looking for what would change it", shares=_shares(engine, answer.best, answer.trace)
         )
         post(found)
         row, told = answer.row, time.monotonic()
         if row is not None:
-            for changes in one_by_one(answer.evidence, settings, row, engine.plan.with_profile):
+            saved = saved_effect(cases, settings)
+            for changes in one_by_one(answer.evidence, settings, row, engine.plan.with_profile, saved):
                 found = replace(found, changes=changes)
                 often = time.monotonic() - told < OFTEN
                 post(None if often else found)

@@ -132,7 +132,7 @@ class Explainer(Part):
         if outsider is not None and self._shown.answer is not None:
             # Chunks overlap at their ends, so the line in the middle is its own.
             middle = (outsider.start_line + outsider.end_line) // 2
-            self.view.app.push_screen(WhyNotView(self._shown.answer.evidence, outsider.path, middle))
+            self.ask_line(outsider.path, middle)
             return
         pane = self._pane
         pane.focus()
@@ -157,12 +157,16 @@ class Explainer(Part):
                 pane.show(replace(pane.subject, questions=questions))
 
     def do_line(self) -> None:
-        """Ask about a line that is not in the list."""
+        """Say of a hit that lost why it did; of one that is recalled, ask which other line is meant."""
         hit = self._hits.hit
+        if hit is not None and not isinstance(hit.verdict, Recalled) and self.view.focused is self._hits:
+            self.ask_line(hit.chunk.path, max(1, hit.snippet_line))
+            return
         self.line.ask((hit.chunk.path, max(1, hit.snippet_line)) if hit is not None else None)
 
     def ask_line(self, path: str, line: int | None) -> None:
         """Say why a line is or is not recalled."""
 
         if self._shown.answer is not None:
-            self.view.app.push_screen(WhyNotView(self._shown.answer.evidence, path, line))
+            asked = self._shown.answer.evidence
+            self.view.app.push_screen(WhyNotView(asked, path, line, self._shown.cases()))

@@ -214,7 +214,7 @@ class SearchView(View):
             return f"QMD recalled {len(self.shown.qmd.hits)}; the built-in index {len(trace.recalled)}"
         mode = "" if trace.mode == "hybrid" else f", {trace.mode}"
         if any(notice.code == "meaning_alone" for notice in trace.notices):
-            mode = f", by meaning alone: {trace.plan.unmatched}"
+            mode = f", not by words: {trace.plan.unmatched}"
         elif trace.level is not None and trace.level.level != "found":
             mode += f", {trace.level.sentence[0].lower()}{trace.level.sentence[1:-1]}"
         days = self.shown.answer.days if self.shown.answer is not None else 0
@@ -232,20 +232,20 @@ class SearchView(View):
         self._show_outcome("")
         self.explainer.explain()
 
-    def _answered_by(self) -> str:
-        """What this question was answered by; why not by both, where there is room for it."""
+    def _answered_by(self) -> tuple[str, str]:
+        """What this question was answered by, why not by both where there is room for it, and how surely if not so."""
         if self.shown.trace is None or self.shown.qmd is not None:
-            return "QMD" if self.shown.qmd is not None else ""
+            return "QMD" if self.shown.qmd is not None else "", ""
         by, reason = answered_by(self.shown.trace)
         level = self.shown.trace.level
         if level is not None and level.level != "found" and self.shown.trace.recalled:
-            return f"{by}  {level.level.upper()}".lstrip()
-        return f"{by}: {reason}" if reason and self.has_class("-wide") else by
+            return by, level.level.upper()
+        return f"{by}: {reason}" if reason and self.has_class("-wide") else by, ""
 
     def _show_outcome(self, said: str) -> None:
         # What it was answered by stands beside it already.
         self.query_one(QueryBox).outcome(said if self._cut is not None else said.partition(",")[0])
-        self.query_one(QueryBox).answered_by(self._answered_by())
+        self.query_one(QueryBox).answered_by(*self._answered_by())
         self.knobs.show()
         self.query_one(FunnelLine).show(self.shown.trace, self._cut)
 
@@ -253,7 +253,7 @@ class SearchView(View):
     def _room_changed(self) -> None:
         """There may be room now for why it was not answered by both, or none any more."""
         # Textual says how wide the view is only after this.
-        self.call_after_refresh(lambda: self.query_one(QueryBox).answered_by(self._answered_by()))
+        self.call_after_refresh(lambda: self.query_one(QueryBox).answered_by(*self._answered_by()))
 
     def backend_changed(self) -> None:
         """Another backend answers: ask again."""

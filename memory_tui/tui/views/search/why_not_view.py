@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.search.evidence import Evidence
     from memory_tui.tui.note_changes import Planned
+    from memory_tui.tune.evaluate import Case
 
 
 def shown_edit(_engine: Engine, remedy: EditRemedy) -> Planned:
@@ -45,13 +46,13 @@ class WhyNotView(View):
     MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#why"
 
-    def __init__(self, asked: Evidence | str, path: str, line: int | None) -> None:
+    def __init__(self, asked: Evidence | str, path: str, line: int | None, cases: Sequence[Case] = ()) -> None:
         super().__init__()
         self._knobs = KnobHistory(self)
         self._proposals = Proposals(self)
         self._made: list[tuple[int, EditRemedy]] = []
         """The edits that were made here: the number of each in the journal, and what it was for."""
-        self._asked, self._path, self._line = asked, path, line
+        self._asked, self._path, self._line, self._cases = asked, path, line, cases
         self._found: Inquiry | None = None
         self._other = LineQuestion(self, self._ask_about, lambda: self._found.answer.trace if self._found else None)
 
@@ -73,7 +74,8 @@ class WhyNotView(View):
         del keep
         engine, tuning = self.home.engine, self.home.tuning
         if engine is not None and tuning is not None:
-            self._inquire(inquire(engine, self._asked, tuning.days, tuning.settings, self._path, self._line))
+            place = self._path, self._line
+            self._inquire(inquire(engine, self._asked, tuning.days, tuning.settings, place, self._cases))
 
     @task("line")
     async def _inquire(self, search: Callable[[PostPart], Inquiry]) -> None:
