@@ -252,9 +252,9 @@ def test_the_parts_of_a_widget_have_the_styles_that_textual_would_give_them_now(
     def styles() -> dict[str, object]:
         # A view that is not shown is styled when it is.
         return {
-            f"{node.css_path_nodes} {name}": one.get_rules()
+            f"{node.css_path_nodes} {name}": node._component_styles[name].get_rules()
             for node in app.screen.walk_children()
-            for name, one in node._component_styles.items()
+            for name in node._get_component_classes()
         }
 
     async def steps(pilot: Pilot[int]) -> None:
