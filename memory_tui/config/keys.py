@@ -100,7 +100,7 @@ SEARCH: tuple[Key, ...] = (
         "remote.batch.enabled",
         "switch",
         False,
-        f"leave 256 texts or more to the slow and cheap batch service of {_alternatives(registry.batching())}",
+        f"leave 256 texts or more to the slow and cheap batch service of {_alternatives(registry.BATCHING)}",
     ),
     Key("remote.batch.wait", "switch", True, "whether memory-tui index stays until the batch is done"),
     Key("remote.batch.concurrency", "whole", 2, "batches at once", low=1),
@@ -290,9 +290,8 @@ FILE: tuple[Key, ...] = (
     _file(_HOOK + "messages", "whole", 15, "how many messages of it", "", low=1),
     _file(_HOOK + "llmSlug", "switch", None, "let a model name the note"),
     *(
-        _file(f"models.providers.{row.account}.{key}", kind, None, meaning, "")
-        for row in registry.rows()
-        if row.account
+        _file(f"models.providers.{account}.{key}", kind, None, meaning, "")
+        for account in registry.ACCOUNTS.values()
         for key, kind, meaning in _SHARED
     ),
     _file(

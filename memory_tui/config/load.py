@@ -23,6 +23,7 @@ from memory_tui.config.secret_refs import Secrets
 from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import ConfigError, SettingError
 from memory_tui.core.settings import BY_KEY, Value, check
+from memory_tui.patterns import compiled_later
 
 MAX_BYTES = 16 << 20
 """A larger file is not taken for a configuration."""
@@ -192,7 +193,7 @@ class _Joiner(Struct, frozen=True):
         return "" if path.is_file() else "there is no such file"
 
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(b|kb|mb|gb|tb)?", re.IGNORECASE)
+_SIZE = compiled_later(r"(\d+(?:\.\d+)?)\s*(b|kb|mb|gb|tb)?", re.IGNORECASE)
 _UNITS = {"b": 0, "kb": 1, "mb": 2, "gb": 3, "tb": 4}
 _LONGEST = 40
 """Longer text is cut in messages."""

@@ -41,7 +41,7 @@ class SharedProvider(Discreet, frozen=True):
 
 def shared(config: Config, name: str) -> SharedProvider:
     """What `config` says of the provider called `name`; all empty where it is not OpenClaw's, or says nothing."""
-    own_id = registry.row(name).account if name in registry.TABLE else ""
+    own_id = registry.ACCOUNTS.get(name, "")
     if not own_id or config.kind != "openclaw" or config.secrets is None:
         return SharedProvider()
     at = f"models.providers.{own_id}"

@@ -143,11 +143,12 @@ def _stop_rule(words: Sequence[str]) -> Callable[[str, bool], bool]:
 
     The language is the one whose list knows most of the words; English for a word or two, which tell no language.
     """
-    languages = _STOP_LANGUAGES if len(words) > 2 else _STOP_LANGUAGES[:1]
-    language = max(languages, key=lambda name: sum(word in stop_words(name) for word in words))
-    english, listed = _own_function_words(), stop_words(language)
+    language, english = "en", _own_function_words()
+    if len(words) > 2:
+        language = max(_STOP_LANGUAGES, key=lambda name: sum(word in stop_words(name) for word in words))
     if language == "en":
         return lambda word, frequent: word in english  # noqa: ARG005
+    listed = stop_words(language)
     # English is everywhere: its function words go where they are frequent, or are words of the language too.
     return lambda word, frequent: word in english | listed and (frequent or word in english & listed)
 

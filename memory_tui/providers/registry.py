@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
@@ -26,12 +26,12 @@ class ProviderRow(Struct, frozen=True):
     """One provider, without anything heavy to import.
 
     A provider that sends text elsewhere has `wire`, which reads settings, raises ProviderFailure for what they lack,
-    and asks nobody; any other one has `make`. `batch` gives the format of its batch service. `account` is its id in
-    OpenClaw's files (`models.providers.<id>`), `variables` name its API keys in the environment, `model` is its usual
-    model. `dims` has the lengths of the vectors, and `prices` US dollars for a million tokens, of its own models.
-    `auto` is its place in what the provider `auto` tries, 0 for never. `check` raises ProviderFailure when `auto`
-    cannot choose it, `asked_model` is the model that it will ask for, `files` are those of a model that can be fetched,
-    the last one last; all three are for providers without `wire`. `slow` says that a call of one takes seconds.
+    and asks nobody; any other one has `make`. `batch` gives the format of its batch service. `variables` name its API
+    keys in the environment, `model` is its usual model. `dims` has the lengths of the vectors, and `prices` US dollars
+    for a million tokens, of its own models. `auto` is its place in what the provider `auto` tries, 0 for never. `check`
+    raises ProviderFailure when `auto` cannot choose it, `asked_model` is the model that it will ask for, `files` are
+    those of a model that can be fetched, the last one last; all three are for providers without `wire`. `slow` says
+    that a call of one takes seconds.
     """
 
     name: str
@@ -40,7 +40,6 @@ class ProviderRow(Struct, frozen=True):
     make: Callable[[ProviderSettings], Provider] | None = None
     batch: Callable[[Wire], BatchFormat] | None = None
     base_url: str = ""
-    account: str = ""
     variables: tuple[str, ...] = ()
     model: str = ""
     dims: Mapping[str, int] = field(default_factory=dict)
@@ -113,6 +112,11 @@ class ProviderRow(Struct, frozen=True):
         return fingerprint(provider=self.name, model=model, **more, **variant(settings))
 
     @property
+    def account(self) -> str:
+        """Its id in OpenClaw's files; empty where these have no accounts of it."""
+        return ACCOUNTS.get(self.name, "")
+
+    @property
     def host(self) -> str:
         """The provider's own host; empty where none is asked."""
         return host_of(self.base_url)
@@ -128,25 +132,40 @@ def bearers(keys: Sequence[str]) -> tuple[Headers, ...]:
     return tuple({"Authorization": f"Bearer {key}"} for key in keys)
 
 
+class ProviderLine(NamedTuple):
+    """What is known of a provider without its row: where that stands, as `module:object`, its `account` in OpenClaw's
+    files (`models.providers.<id>`), and whether it has a batch service. Every command reads a configuration, which
+    may name each of them, and few import a row.
+    """
+
+    source: str
+    account: str = ""
+    batches: bool = False
+
+
 PRICES_AS_OF = "2026-11-21"
 """The day on which the prices in the providers' rows were looked up."""
 _WIRES = "memory_tui.providers.wires"
-TABLE: Mapping[str, str] = MappingProxyType(
+TABLE: Mapping[str, ProviderLine] = MappingProxyType(
     {
-        "builtin": f"{_WIRES}.builtin:BUILTIN",
-        "local": f"{_WIRES}.local:LOCAL",
-        "onnx": f"{_WIRES}.onnx:ONNX",
-        "openai": f"{_WIRES}.openai:OPENAI",
-        "gemini": f"{_WIRES}.gemini:GEMINI",
-        "voyage": f"{_WIRES}.voyage:VOYAGE",
-        "mistral": f"{_WIRES}.mistral:MISTRAL",
-        "ollama": f"{_WIRES}.ollama:OLLAMA",
-        "scripted": f"{_WIRES}.scripted:SCRIPTED",
-        "none": f"{_WIRES}.none:NONE",
+        "builtin": ProviderLine(f"{_WIRES}.builtin:BUILTIN"),
+        "local": ProviderLine(f"{_WIRES}.local:LOCAL"),
+        "onnx": ProviderLine(f"{_WIRES}.onnx:ONNX"),
+        "openai": ProviderLine(f"{_WIRES}.openai:OPENAI", "openai", batches=True),
+        "gemini": ProviderLine(f"{_WIRES}.gemini:GEMINI", "google", batches=True),
+        "voyage": ProviderLine(f"{_WIRES}.voyage:VOYAGE", "voyage", batches=True),
+        "mistral": ProviderLine(f"{_WIRES}.mistral:MISTRAL", "mistral"),
+        "ollama": ProviderLine(f"{_WIRES}.ollama:OLLAMA", "ollama"),
+        "scripted": ProviderLine(f"{_WIRES}.scripted:SCRIPTED"),
+        "none": ProviderLine(f"{_WIRES}.none:NONE"),
     }
 )
-"""Name -> module and object of its row, imported on use; the default first."""
+"""Name -> its line; the row is imported on use. The default comes first."""
 NAMES = tuple(TABLE)
+ACCOUNTS = MappingProxyType({name: line.account for name, line in TABLE.items() if line.account})
+"""The accounts in OpenClaw's files by the names of their providers."""
+BATCHING = tuple(name for name, line in TABLE.items() if line.batches)
+"""The providers with a batch service."""
 
 
 @cache
@@ -154,7 +173,7 @@ def row(name: str) -> ProviderRow:
     """Every fact of the provider `name`. Raises ProviderError for a name that is not in NAMES."""
     if name not in TABLE:
         raise _unknown(name)
-    module, _, attribute = TABLE[name].partition(":")
+    module, _, attribute = TABLE[name].source.partition(":")
     found = getattr(importlib.import_module(module), attribute)
     assert isinstance(found, ProviderRow)
     return found
@@ -168,11 +187,6 @@ def rows() -> tuple[ProviderRow, ...]:
 def automatic() -> tuple[str, ...]:
     """What `auto` chooses from: the first that has what it needs."""
     return tuple(one.name for one in sorted(rows(), key=lambda one: one.auto) if one.auto)
-
-
-def batching() -> tuple[str, ...]:
-    """The providers with a batch service."""
-    return tuple(one.name for one in rows() if one.batch)
 
 
 def sends(name: str) -> bool:

@@ -11,16 +11,12 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
-from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 from textual import events, on
 from textual.app import ScreenStackError
 from textual.binding import BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
-from textual.css.model import RuleSet
-from textual.css.stylesheet import Stylesheet
-from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.signal import Signal
 from textual.theme import Theme
@@ -49,6 +45,7 @@ from memory_tui.tui.colours import (
     roles,
     theme_of,
 )
+from memory_tui.tui.draw import LastingStyles
 from memory_tui.tui.global_actions import GlobalActions
 from memory_tui.tui.key_meanings import MEANINGS
 from memory_tui.tui.key_queue import Garbage, KeyQueue
@@ -86,55 +83,6 @@ BETWEEN = "between"
 def _commands() -> type[Provider]:
 
     return ActionPalette
-
-
-class LastingStyles(Stylesheet):
-    """Textual's stylesheet, which styles the parts of a widget anew only where something they depend on changed.
-
-    Textual does so whenever anything above the widget changes: two dozen parts of every list, several times a start.
-    """
-
-    def __init__(self, variables: dict[str, str]) -> None:
-        super().__init__(variables=variables)
-        self._styled: WeakKeyDictionary[DOMNode, tuple[list[RuleSet], object]] = WeakKeyDictionary()
-        self._named: dict[frozenset[str], tuple[set[str], set[str]]] = {}
-        self._named_by: list[RuleSet] = []
-
-    def _process_component_classes(self, node: DOMNode) -> None:
-        parts = node._get_component_classes()
-        if not parts:
-            return
-        rules, state = self.rules, self._state(node, parts)
-        before = self._styled.get(node)
-        if before is None or before[0] is not rules or before[1] != state:
-            super()._process_component_classes(node)
-            self._styled[node] = rules, state
-
-    def _state(self, node: DOMNode, parts: frozenset[str]) -> object:
-        """What a rule about `parts` can ask of `node` and of those it is in."""
-        names, pseudo = self._asked(parts)
-        return [
-            (
-                above._id,
-                names & above._classes,
-                [name for name in pseudo if above.has_pseudo_class(name)],
-            )
-            for above in node.css_path_nodes
-        ]
-
-    def _asked(self, parts: frozenset[str]) -> tuple[set[str], set[str]]:
-        """The names and the pseudo-classes in the rules about `parts`."""
-        if self._named_by is not self.rules:
-            self._named_by, self._named = self.rules, {}
-        if parts not in self._named:
-            part = DOMNode(classes=" ".join(parts))
-            about = [rule for name in part._selector_names for rule in self.rules_map.get(name, ())]
-            selectors = [one for rule in about for several in rule.selector_set for one in several.selectors]
-            self._named[parts] = (
-                {one.name for one in selectors},
-                {name for one in selectors for name in one.pseudo_classes},
-            )
-        return self._named[parts]
 
 
 class MemoryApp(GlobalActions):

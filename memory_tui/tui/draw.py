@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
+from weakref import WeakKeyDictionary
 
 from rich.cells import cell_len, get_character_cell_size, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from textual.css.model import RuleSet
+from textual.css.styles import RenderStyles
+from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
 from textual.strip import Strip
 
 Piece = tuple[str, str]
@@ -121,3 +127,77 @@ def strip(pieces: Iterable[Piece], width: int, base: Style, style_of: Callable[[
     """`pieces` as one line of exactly `width` cells."""
     line = Strip([Segment(text, base + style_of(name) if name else base) for text, name in pieces if text])
     return line.adjust_cell_length(width, base)
+
+
+class PartStyles(dict[str, RenderStyles]):
+    """The styles of the parts of a widget, each made when it is first asked for."""
+
+    def __init__(self, parts: frozenset[str], make_style: Callable[[str], RenderStyles]) -> None:
+        super().__init__()
+        self._parts, self._make_style = parts, make_style
+
+    def __contains__(self, part: object) -> bool:
+        return part in self._parts
+
+    def __missing__(self, part: str) -> RenderStyles:
+        self[part] = made = self._make_style(part)
+        return made
+
+
+class LastingStyles(Stylesheet):
+    """Textual's stylesheet, which styles the parts of a widget when they are drawn, and anew only where something they
+    depend on changed.
+
+    Textual does so whenever anything above the widget changes, for each of two dozen parts of every list.
+    """
+
+    def __init__(self, variables: dict[str, str]) -> None:
+        super().__init__(variables=variables)
+        self._styled: WeakKeyDictionary[DOMNode, tuple[list[RuleSet], object]] = WeakKeyDictionary()
+        self._named: dict[frozenset[str], tuple[set[str], set[str]]] = {}
+        self._named_by: list[RuleSet] = []
+
+    def _process_component_classes(self, node: DOMNode) -> None:
+        parts = node._get_component_classes()
+        if not parts:
+            return
+        rules, state = self.rules, self._state(node, parts)
+        before = self._styled.get(node)
+        if before is None or before[0] is not rules or before[1] != state:
+            self._styled[node] = rules, state
+            drawn, styles = node._component_styles, PartStyles(parts, partial(self._style_part, node))
+            node._component_styles = styles
+            if any(styles[name] != style for name, style in drawn.items()):
+                node.refresh()
+
+    def _style_part(self, node: DOMNode, name: str) -> RenderStyles:
+        part = DOMNode(classes=name)
+        part._attach(node)
+        self.apply(part)
+        return part.styles
+
+    def _state(self, node: DOMNode, parts: frozenset[str]) -> object:
+        """What a rule about `parts` can ask of `node` and of those it is in."""
+        names, pseudo = self._asked(parts)
+        return [
+            (
+                above._id,
+                names & above._classes,
+                [name for name in pseudo if above.has_pseudo_class(name)],
+            )
+            for above in node.css_path_nodes
+        ]
+
+    def _asked(self, parts: frozenset[str]) -> tuple[set[str], set[str]]:
+        """The names and the pseudo-classes in the rules about `parts`."""
+        if self._named_by is not self.rules:
+            self._named_by, self._named = self.rules, {}
+        if parts not in self._named:
+            part = DOMNode(classes=" ".join(parts))
+            about = [rule for name in part._selector_names for rule in self.rules_map.get(name, ())]
+            selectors = [one for rule in about for several in rule.selector_set for one in several.selectors]
+            self._named[parts] = (
+                {one.name for one in selectors},
+                {name for one in selectors for name in one.pseudo_classes},
+            )
+        return self._named[parts]

@@ -75,3 +75,15 @@ def test_garbage_is_looked_for_as_usual_after_the_first_look() -> None:
     assert found == expected
     assert expected[0] > expected[1]
     assert callbacks == []
+
+
+def test_a_process_ends_with_the_code_of_its_command_when_all_is_written_and_is_not_taken_apart() -> None:
+    code = (
+        "import atexit, sys\nfrom memory_tui.cli import main\n"
+        "class Last:\n    def __del__(self):\n        print('apart', flush=True)\n"
+        "last = Last()\n"
+        "def command(words):\n    atexit.register(print, 'registered')\n    print('answer')\n    return 3\n"
+        "main._run_command = command\nsys.exit(main.main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "answer\nregistered\n", "")

@@ -29,7 +29,7 @@ from tests.support.waiting import LONG
 TEXTS = ["the router", "a tomato plant", "the router"]
 EMBEDDING = [name for name in registry.NAMES if name != "none"]
 REMOTE = [name for name in registry.NAMES if registry.sends(name)]
-BATCHING = registry.batching()
+BATCHING = registry.BATCHING
 WIRES = Path(local.__file__).parent
 
 
@@ -66,7 +66,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 def test_a_row_stands_in_the_file_of_its_name(name: str) -> None:
-    module, _, attribute = registry.TABLE[name].partition(":")
+    module, _, attribute = registry.TABLE[name].source.partition(":")
     assert (WIRES / f"{name}.py").is_file()
     assert (module.rpartition(".")[2], attribute, registry.row(name).name) == (name, name.upper(), name)
     assert registry.row(name).label

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from textual.color import Color
 from textual.command import CommandList
 from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
 from textual.events import Key
 from textual.pilot import Pilot
 from textual.theme import BUILTIN_THEMES, Theme
@@ -39,6 +40,7 @@ from memory_tui.tui.colours import (
     roles,
     theme_of,
 )
+from memory_tui.tui.widgets.rowlist import RowList
 from tests.support.tui import SMALL, drive, make_app, press, said, sample, settled, text_of, until
 from tests.support.waiting import LONG
 
@@ -252,9 +254,9 @@ def test_the_parts_of_a_widget_have_the_styles_that_textual_would_give_them_now(
     def styles() -> dict[str, object]:
         # A view that is not shown is styled when it is.
         return {
-            f"{node.css_path_nodes} {name}": one.get_rules()
+            f"{node.css_path_nodes} {name}": node._component_styles[name].get_rules()
             for node in app.screen.walk_children()
-            for name, one in node._component_styles.items()
+            for name in node._get_component_classes()
         }
 
     async def steps(pilot: Pilot[int]) -> None:
@@ -281,6 +283,37 @@ def test_the_parts_of_a_widget_have_the_styles_that_textual_would_give_them_now(
     drive(app, steps, SMALL)
     assert any("row--cursor" in name for name in seen[0])
     assert seen[1] != seen[2] != seen[3] != seen[4]
+
+
+def test_a_view_is_styled_as_it_is_made_and_its_parts_as_they_are_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "MEMORY.md").write_text("# Home\n- tea\n")
+    anew: list[type[DOMNode]] = []
+    update = MemoryApp.update_styles
+
+    def updated(app: MemoryApp, node: DOMNode, animate: bool = True) -> None:
+        anew.append(type(node))
+        update(app, node, animate)
+
+    monkeypatch.setattr(MemoryApp, "update_styles", updated)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        assert type(app.screen) not in anew
+        tree = app.screen.query_one("#tree", RowList)
+        assert {"row--cursor"} <= tree._component_styles.keys() < tree._get_component_classes()
+        # It was in the colours of then.
+        await press(pilot, "3")
+        await settled(pilot)
+        app.theme = "memory-light"
+        anew.clear()
+        await press(pilot, "1")
+        await settled(pilot)
+        assert type(app.screen) in anew
+
+    drive(make_app(tmp_path / "notes"), steps, SMALL)
 
 
 @pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}])

@@ -29,6 +29,7 @@ from memory_tui.tui.views.dialogs import Picker, Preview, Prompt, path_of
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.views.search.why_not_view import WhyNotView
+from memory_tui.tui.widgets import why_rows
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.tune_strip import TuneStrip
@@ -93,13 +94,19 @@ def test_a_turned_knob_explains_the_hit_twice(app: MemoryApp, monkeypatch: pytes
     shown: list[Subject | None] = []
     show_subject = WhyPane.show
     monkeypatch.setattr(WhyPane, "show", lambda pane, subject: (shown.append(subject), show_subject(pane, subject)))
+    written: list[int] = []
+    around = why_rows._around_changes
+    monkeypatch.setattr(why_rows, "_around_changes", lambda of, width: (written.append(width), around(of, width))[1])
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         await press(pilot, "t", "j")
         shown.clear()
+        written.clear()
         await press(pilot, "l")
         assert [subject is not None and subject.changes is not None for subject in shown] == [False, True]
+        # What stands around the changes is written once.
+        assert len(written) == 1
         shown.clear()
         await burst(pilot, *"llhhl")
         assert sum(subject is not None and subject.changes is not None for subject in shown) == 1

@@ -200,7 +200,6 @@ GEMINI = ProviderRow(
     wire=gemini,
     batch=batch,
     base_url="https://generativelanguage.googleapis.com/v1beta",
-    account="google",
     variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEYS"),
     model="gemini-embedding-001",
     dims={"gemini-embedding-001": _FULL, "gemini-embedding-2": _FULL, "gemini-embedding-2-preview": _FULL},

@@ -20,7 +20,6 @@ MISTRAL = ProviderRow(
     "Mistral",
     wire=mistral,
     base_url="https://api.mistral.ai/v1",
-    account="mistral",
     variables=("MISTRAL_API_KEY",),
     model="mistral-embed",
     dims={"mistral-embed": 1024, "codestral-embed": 1536},

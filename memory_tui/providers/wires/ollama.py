@@ -82,7 +82,6 @@ OLLAMA = ProviderRow(
     "Ollama",
     wire=ollama,
     base_url="http://127.0.0.1:11434",
-    account="ollama",
     variables=("OLLAMA_API_KEY",),
     model="nomic-embed-text",
 )

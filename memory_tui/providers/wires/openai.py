@@ -188,7 +188,6 @@ OPENAI = ProviderRow(
     wire=openai,
     batch=batch,
     base_url="https://api.openai.com/v1",
-    account="openai",
     variables=("OPENAI_API_KEY",),
     model="text-embedding-3-small",
     dims={"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536},

@@ -41,7 +41,6 @@ VOYAGE = ProviderRow(
     wire=voyage,
     batch=batch,
     base_url="https://api.voyageai.com/v1",
-    account="voyage",
     variables=("VOYAGE_API_KEY",),
     model="voyage-4-large",
     dims={

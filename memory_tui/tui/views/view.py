@@ -149,7 +149,7 @@ class View(Screen[None]):
     """Places between the pane in focus and the view itself."""
     unhinted: frozenset[str] = frozenset()
     """Places whose keys work, and are not hinted at now."""
-    _following = False
+    _following = _was_in_front = False
 
     def __init_subclass__(cls) -> None:
         """Bind the keys of the view's places."""
@@ -159,6 +159,8 @@ class View(Screen[None]):
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__()
+        # Panes that are made for the size of the terminal need not be styled again when it is told.
+        self.update_classes(self._fitting(self.app.size), update=False)
         self.below = below
         """The view that it was opened over, where it is an overlay."""
         self.parts: tuple[Part, ...] = ()
@@ -237,9 +239,18 @@ class View(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Where the screen is broad, there is room beside a reader; where it is slim, lists stand above texts."""
-        self.set_class(event.size.width >= BROAD, "-broad")
-        self.set_class(event.size.width < SLIM, "-slim")
-        self.set_class(event.size.width >= HUGE, "-huge")
+        self.update_classes(self._fitting(event.size))
+
+    def _fitting(self, size: Size) -> dict[str, bool]:
+        """Each class that stands for a size of the terminal, and whether it is that of `size`."""
+        across, down = self.app.HORIZONTAL_BREAKPOINTS or [], self.app.VERTICAL_BREAKPOINTS or []
+        held = self._get_breakpoint_classes(size.width, across) | self._get_breakpoint_classes(size.height, down)
+        return {
+            **{name: name in held for _, name in (*across, *down)},
+            "-broad": size.width >= BROAD,
+            "-slim": size.width < SLIM,
+            "-huge": size.width >= HUGE,
+        }
 
     def facts_changed(self, facts: Facts, /) -> None:
         """The engine's facts are other ones now."""
@@ -247,8 +258,10 @@ class View(Screen[None]):
     def events_came(self, events: Sequence[Event]) -> None:
         """The engine told something."""
 
-    def on_screen_resume(self) -> None:
-        """The view is in front again."""
+    def _on_screen_resume(self, event: events.ScreenResume) -> None:
+        """The view is in front, for the first time or again."""
+        # What was just made has its styles; colours may be other ones when it comes back.
+        event.refresh_styles, self._was_in_front = event.refresh_styles and self._was_in_front, True
         self.show_top()
         self.update_hints()
         for part in self.parts:

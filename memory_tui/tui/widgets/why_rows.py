@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 from rich.cells import cell_len
 
 from memory_tui.core.sanitize import one_line, safe
@@ -37,7 +36,7 @@ def no_grade(chunk: ChunkRef) -> int | None:
     return None
 
 
-class Subject(Struct, frozen=True, dict=True):
+class Subject(Struct, frozen=True):
     """A chunk under one answer. `candidate` is None for a line that no chunk holds; `answer` is there for a line.
 
     `changes` are the flips found so far, `working` tells that more are being looked for; `questions` are the words to
@@ -56,11 +55,10 @@ class Subject(Struct, frozen=True, dict=True):
     """What its bm25 and its cosine are made of, where that was asked for."""
     edits: EditsFound | None = None
     """The edits of its note that get the line recalled, where they were looked for."""
-
-    @cached_property
-    def written(self) -> dict[int, tuple[list[Keyed], list[Keyed]]]:
-        """By width the rows around what would change it, which are other ones for another chunk or answer alone."""
-        return {}
+    written: dict[int, tuple[list[Keyed], list[Keyed]]] = field(default_factory=dict)
+    """By width the rows around what would change it, which are other ones for another chunk or answer alone: what is
+    found meanwhile leaves them as they are.
+    """
 
     @property
     def key(self) -> str:

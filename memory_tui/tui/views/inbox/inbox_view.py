@@ -92,7 +92,6 @@ class InboxView(View):
 
     def on_screen_resume(self) -> None:
         """In front again: look again if notes may have changed."""
-        super().on_screen_resume()
         if self._stale and not self._progress:
             self.examine()
 

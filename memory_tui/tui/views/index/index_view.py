@@ -44,7 +44,6 @@ class IndexView(View):
 
     def on_screen_resume(self) -> None:
         """Questions were asked meanwhile: providers were called."""
-        super().on_screen_resume()
         self.home.jobs.refresh()
 
     def facts_changed(self, facts: Facts, /) -> None:

@@ -105,7 +105,6 @@ class MapView(View):
 
     def on_screen_resume(self) -> None:
         """Recalls may have come meanwhile."""
-        super().on_screen_resume()
         self.recount()
 
     def facts_changed(self, facts: Facts, /) -> None:

@@ -75,7 +75,6 @@ class BrowseView(View):
 
     def on_screen_resume(self) -> None:
         """Recalls may have come meanwhile."""
-        super().on_screen_resume()
         if self.home.engine is not None:
             self._count_recalls()
 

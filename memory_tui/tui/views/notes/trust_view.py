@@ -54,7 +54,6 @@ class TrustView(View):
 
     def on_screen_resume(self) -> None:
         """In front again: a note may have been repaired."""
-        super().on_screen_resume()
         if self.listing.found is not None:
             self.listing.do_again()
 
