@@ -20,7 +20,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.colours import DARK, first_theme
-from memory_tui.tui.global_actions import _warm
+from memory_tui.tui.workers import warm
 from memory_tui.tui.views.index.index_view import IndexView
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_view import SearchView
