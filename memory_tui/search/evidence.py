@@ -275,6 +275,8 @@ class Evidence(Struct, frozen=True, dict=True):
     """That of the question, or its script, where the table that made the vectors hardly knows it."""
     known: float = 1.0
     """How much of such a question the table knows."""
+    any_word: bool = True
+    """Whether `recommended` has its postings, without which no profile of our own ranks."""
     unrelated: ByKind = field(default_factory=dict)
     """What unrelated questions reach in these notes, as far as it was measured."""
 

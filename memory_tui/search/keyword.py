@@ -54,6 +54,8 @@ class Matcher(Struct, frozen=True):
     """Whether words that no chunk holds are corrected."""
     in_parts: bool = False
     """Whether a question that asks several things is taken apart."""
+    any_word: bool = True
+    """Whether chunks that hold any word are matched, and not the words alone told."""
 
     def openclaw(self, query: str) -> KeywordSide:
         """All words of `query` at once, each of them needed."""
@@ -109,9 +111,11 @@ class Matcher(Struct, frozen=True):
         if not self.full_text:
             expression = " OR ".join(map(_like, terms.kept))
             plan = QueryPlan(terms.kept, dropped, expression, *named, inside=True, common=common, parts=parts)
-            return KeywordSide(replace(plan, time_alone=alone), self._postings(self._weighed(terms.kept)), frequency)
+            found = self._weighed(terms.kept) if self.any_word else _NOTHING
+            return KeywordSide(replace(plan, time_alone=alone), self._postings(found), frequency)
         expression = core_tokens.or_query(terms.kept)
-        postings = self._postings(self._match(terms.kept, "stemmed", "any")) if terms.kept else Postings.none()
+        matched = self._match(terms.kept, "stemmed", "any") if terms.kept and self.any_word else _NOTHING
+        postings = self._postings(matched)
         plan = QueryPlan(terms.kept, dropped, expression, *named, common=common, corrections=corrected, parts=parts)
         return KeywordSide(replace(plan, time_alone=alone), postings, frequency)
 

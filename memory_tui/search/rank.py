@@ -216,6 +216,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     side = side_of(evidence, mode, rules)
     ranking = _Ranking(evidence, side, mode, rules)
     numbers, decided = ranking.numbers, ranking.decided
+    evidence.read_texts(numbers.rows[ranking.order[list(decided.recalled)]].tolist())
     recalled = tuple(ranking.candidate(place) for place in decided.recalled)
     rows = numbers.rows[ranking.order[ranking.losers()]].tolist()
     nearest, matched = pools(evidence, side, mode, rules.limit)
@@ -265,6 +266,8 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
 def can_rank(evidence: Evidence, name: str) -> bool:
     """Whether `evidence` has what the profile `name` goes by: 2026.9 finds words in chunks of its own alone."""
     profile = profiles.get(name)
+    if profile.join == "OR" and not evidence.any_word:
+        return False
     return not profile.exact_paths or not evidence.chunking or evidence.chunking == profile.chunking
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.core import jsstring, tokens
+from memory_tui.core import jsstring, profiles, tokens
 from memory_tui.core.errors import ProviderError, QueryError
+from memory_tui.core.settings import Settings
 from memory_tui.notices import (
     AskedInParts,
     LongQuestion,
@@ -78,6 +79,8 @@ class SearchContext(Struct, frozen=True):
     """Whether words that no note holds are corrected."""
     in_parts: bool = True
     """Whether a question that asks several things is taken apart."""
+    any_word: bool = True
+    """Whether chunks that hold any word of a query are matched, which no profile of OpenClaw ranks."""
     texts_later: TextsLater | None = None
     """Where texts are read when they are asked for, as long as the store is open, instead of all at once."""
 
@@ -134,9 +137,13 @@ def embed_each(queries: Sequence[str], identity: Identity | None, provider: Prov
     return [replace(one, seconds=seconds) for one in asked]
 
 
-def reading_later(context: SearchContext) -> SearchContext:
-    """`context` with a new place for texts, each read when it is asked for as long as the store is open."""
-    return replace(context, texts_later=TextsLater(context.store))
+def reading_later(context: SearchContext, settings: Settings | None = None) -> SearchContext:
+    """`context` with a new place for texts, each read when it is asked for as long as the store is open.
+
+    Where `settings` alone rank what is found, nothing is matched that their profile does not rank.
+    """
+    any_word = settings is None or profiles.get(settings.word("profile")).join == "OR"
+    return replace(context, texts_later=TextsLater(context.store), any_word=any_word)
 
 
 def compared(asked: Sequence[Asked], corpus: Corpus) -> list[Asked]:
@@ -178,6 +185,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         lists=context.lists,
         spells=context.spells,
         in_parts=context.in_parts,
+        any_word=context.any_word,
     )
     if not full_text:
         notices.append(NoFullText(context.store.words.missing(), vector is None))
@@ -252,6 +260,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         source=source,
         language=language,
         known=0.0 if pointless else share,
+        any_word=context.any_word,
         # The places that a store knows are among all of its chunks.
         vector=vector if found_by == SQLITE_VEC else None,
     )
