@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,8 @@ from memory_tui.index.database import Database, explained
 from memory_tui.source.protocol import making_sense
 from memory_tui.source.rows import ChunkCounts, Form, Matches, RowIds
 
+_MOST_TOKENS = 10_000
+"""How many words are remembered with their tokens."""
 _TABLES = {"plain": "chunks_fts", "stemmed": "chunks_words"}
 
 
@@ -104,10 +107,8 @@ class FullText:
 
     def token(self, word: str, form: Form, join: Literal["all", "any"]) -> str | None:
         """Name the one token that `word` is matched by; None where it is several, none, or the beginning of one."""
-        if (form == "plain" and self.cut() != "unicode61") or (or_query([word]).endswith("*") and join == "any"):
-            return None
-        found = tokens(word, stemmed=form == "stemmed")
-        return found[0] if len(found) == 1 and "\0" not in word else None
+        found = _token(word, form, join)
+        return None if found is None or (form == "plain" and self.cut() != "unicode61") else found
 
     def lengths(self, form: Form, after: int = 0) -> ChunkCounts:
         """Count the tokens of each chunk with a rowid above `after`."""
@@ -183,6 +184,14 @@ class FullText:
             )
         }
         return {rowid: firsts[file, chunk] for rowid, file, chunk in repeats if (file, chunk) in firsts}
+
+
+@functools.lru_cache(maxsize=_MOST_TOKENS)
+def _token(word: str, form: Form, join: Literal["all", "any"]) -> str | None:
+    if join == "any" and or_query([word]).endswith("*"):
+        return None
+    found = tokens(word, stemmed=form == "stemmed")
+    return found[0] if len(found) == 1 and "\0" not in word else None
 
 
 def _occurrences(found: apsw.FTS5ExtensionApi, *_: object) -> int:

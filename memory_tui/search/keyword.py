@@ -104,7 +104,10 @@ class Matcher(Struct, frozen=True):
         if not (self.full_text or self.by_text):
             return KeywordSide(QueryPlan((), (), "", *named), Postings.none(), {})
         terms = core_tokens.terms(query, count, len(self.corpus))
-        corrected = self._corrected(query, (*terms.kept, *terms.common), count)
+        asked = *terms.kept, *terms.common
+        # Where nothing is matched, only words that no chunk holds are told.
+        idle = not self.any_word and query.isascii() and all(count(asked))
+        corrected = () if idle else self._corrected(query, asked, count)
         terms = replace(terms, kept=_searched(terms.kept, corrected))
         dropped, common = terms.stops + terms.common, core_tokens.left_out(terms.common, query)
         parts = _parts(query, (*terms.kept, *dropped), corrected) if self.in_parts else ()

@@ -36,7 +36,7 @@ _FEW = 2_000
 _MOST_FEW = 250
 """Questions of which those matches are remembered."""
 _MOST_FREQUENCIES = 50_000
-"""How many counts and tokens of words are remembered; at more, all of them are forgotten."""
+"""How many counts of words are remembered; at more, all of them are forgotten."""
 _MOST_CHANGES = 20_000
 """Changes that are followed; more are read anew."""
 _DEAD_SHARE, _DEAD_SPARE = 0.25, 1_000
@@ -154,7 +154,6 @@ class PostingLists:
         self._vocabulary: Vocabulary | None = None
         self._frequencies: dict[tuple[Form, str], int] = {}
         self._few: dict[tuple[Form, str], Matches] = {}
-        self._tokens: dict[tuple[Form, str, Join], str | None] = {}
 
     @classmethod
     def of(cls, store: ChunkSource, index: Path | None = None) -> PostingLists:
@@ -260,14 +259,7 @@ class PostingLists:
 
     def _saved_token(self, index: WordIndex, word: str, form: Form, join: Join) -> str | None:
         """The token that `word` is in the postings file; None where it has to be asked of FTS5."""
-        if self._saved is None or form not in self._saved.forms():
-            return None
-        known, key = self._tokens, (form, word, join)
-        if key not in known:
-            if len(known) >= _MOST_FREQUENCIES:
-                known = self._tokens = {}
-            known[key] = index.token(word, form, join)
-        return known[key]
+        return None if self._saved is None or form not in self._saved.forms() else index.token(word, form, join)
 
     def _word(self, index: WordIndex, word: str, form: Form, join: Join) -> _Word | None:
         """What is known of `word` without asking FTS5 for all of it, or is in the postings file."""
