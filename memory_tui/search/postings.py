@@ -311,8 +311,13 @@ class _Found(NamedTuple):
 def _bm25(chunks: _Chunks, frequency: int, counts: Often, slots: Slots) -> Bm25:
     """What a word that stands in `frequency` chunks adds to those in `slots`, `counts` times in each (FTS5)."""
     idf = math.log((chunks.count - frequency + 0.5) / (frequency + 0.5))
-    often = counts.astype(np.float64)
-    return (idf if idf > 0 else _LEAST_IDF) * ((often * (_K1 + 1.0)) / (often + chunks.damping[slots]))
+    often, length = counts.astype(np.float64), chunks.damping.take(slots)
+    # In place, because each array of a frequent word takes longer to get than to fill.
+    length += often
+    often *= _K1 + 1.0
+    often /= length
+    often *= idf if idf > 0 else _LEAST_IDF
+    return often
 
 
 def _of_any(chunks: _Chunks, words: Sequence[_Found]) -> Matches:
