@@ -316,6 +316,6 @@ def _like(word: str) -> str:
     return f"text LIKE {core_tokens.quoted(f'%{word}%')}"
 
 
-def candidates(*sides: KeywordSide) -> list[int]:
-    """The rows that any setting can make a candidate by what `sides` found, those of the first side first."""
-    return [row for side in sides for row in side.postings.rows[:MOST_CANDIDATES].tolist()]
+def candidates(*sides: KeywordSide, most: int = MOST_CANDIDATES) -> list[int]:
+    """The `most` best rows of what each of `sides` found, those of the first side first."""
+    return [row for side in sides for row in side.postings.rows[:most].tolist()]

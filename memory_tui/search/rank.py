@@ -266,9 +266,8 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
 def can_rank(evidence: Evidence, name: str) -> bool:
     """Whether `evidence` has what the profile `name` goes by: 2026.9 finds words in chunks of its own alone."""
     profile = profiles.get(name)
-    if profile.join == "OR" and not evidence.any_word:
-        return False
-    return not profile.exact_paths or not evidence.chunking or evidence.chunking == profile.chunking
+    cut = not profile.exact_paths or not evidence.chunking or evidence.chunking == profile.chunking
+    return cut and (evidence.any_word or profile.join == "AND")
 
 
 def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:

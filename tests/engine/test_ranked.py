@@ -75,6 +75,7 @@ def test_the_rules_of_openclaw_match_no_single_word(engine: Engine, monkeypatch:
     trace, evidence = engine.queries.ranked("garden roses", settings)
     assert looks == [len(trace.recalled)], "the texts of the hits, read together"
     assert not len(evidence.recommended.postings.rows)
+    assert len(evidence.nearest) == trace.candidate_limit < 150 == len(engine.queries.gather("garden roses").nearest)
     assert (can_rank(evidence, "openclaw-2026.2"), can_rank(evidence, "recommended")) == (True, False)
     whole = engine.queries.gather("garden roses")
     assert len(whole.recommended.postings.rows)
