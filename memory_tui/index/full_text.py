@@ -68,7 +68,7 @@ class FullText:
         Raises QueryError, Cancelled.
         """
         table = _TABLES[form]
-        token = None if after else self.token(word, form, join)
+        token = None if after or not self._is_cut_into_words(form) else self.token(word, form, join)
         if token is not None:
             self._look_at_tokens(table, "instance")
             # One row with everything: making a row of each chunk costs three times what finding it does.
@@ -106,9 +106,14 @@ class FullText:
         )
 
     def token(self, word: str, form: Form, join: Literal["all", "any"]) -> str | None:
-        """Name the one token that `word` is matched by; None where it is several, none, or the beginning of one."""
-        found = _token(word, form, join)
-        return None if found is None or (form == "plain" and self.cut() != "unicode61") else found
+        """Name the one token that `word` is matched by; None where it is several, none, or the beginning of one.
+
+        To be asked of a form that is cut into words.
+        """
+        return _token(word, form, join)
+
+    def _is_cut_into_words(self, form: Form) -> bool:
+        return form == "stemmed" or self.cut() == "unicode61"
 
     def lengths(self, form: Form, after: int = 0) -> ChunkCounts:
         """Count the tokens of each chunk with a rowid above `after`."""
@@ -141,10 +146,11 @@ class FullText:
             self._frequencies = generation, {}
         known, table = self._frequencies[1], _TABLES[form]
         fresh = [word for word in words if (form, word) not in known]
+        into_words = bool(fresh) and self._is_cut_into_words(form)
         if fresh:
             self._look_at_tokens(table, "row")
         for word in fresh:
-            token = self.token(word, form, "any")
+            token = self.token(word, form, "any") if into_words else None
             if token is not None:
                 # Half the time of counting matches.
                 known[form, word] = self._index.value(f"SELECT doc FROM temp.{table}_row WHERE term = ?", (token,)) or 0

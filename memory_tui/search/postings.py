@@ -333,6 +333,8 @@ def _of_all(chunks: _Chunks, words: Sequence[_Found]) -> Matches:
     for word in words:
         if word.slots is not slots:
             slots = slots[_slots_of(word.slots, slots)[1]]
+    if not len(slots):
+        return Matches(chunks.rowids[slots], np.empty(0))
     scores = np.zeros(len(slots))
     for word in words:
         counts = word.counts if word.slots is slots else word.counts[_slots_of(word.slots, slots)[0]]
