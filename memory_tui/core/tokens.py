@@ -240,6 +240,12 @@ def stems(text: str) -> list[tuple[str, int, int]]:
     return spans(text, stemmed=True)
 
 
+@functools.lru_cache(maxsize=1_000)
+def word_stems(word: str) -> tuple[str, ...]:
+    """The porter stems of a word of a question, which is compared with many texts."""
+    return tuple(tokens(word, stemmed=True))
+
+
 def spans(text: str, *, stemmed: bool) -> list[tuple[str, int, int]]:
     """The tokens of `text` as `tokens` finds them, each with the start and end of its word in UTF-8 bytes."""
     tokenizer = _tokenizer(*(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))

@@ -195,7 +195,9 @@ class Queries:
         """
 
         def once() -> tuple[Trace, Evidence]:
-            with self._gathering(query, self._now(), cancel or Stop(), source, by_words=by_words, later=True) as found:
+            with self._gathering(
+                query, self._now(), cancel or Stop(), source, by_words=by_words, ranked_by=settings
+            ) as found:
                 trace = self.rank(found, settings)
                 found.leave(partial(self._texts_since, found.uuid))
                 return trace, found
@@ -264,9 +266,10 @@ class Queries:
         *,
         by_words: bool,
         as_written: bool = False,
-        later: bool = False,
+        ranked_by: Settings | None = None,
     ) -> Iterator[Evidence]:
-        """The answer of one reader, in one state as long as it is open; with `later` texts are read when asked for.
+        """The answer of one reader, in one state as long as it is open; where it is `ranked_by` some settings alone,
+        texts are read when asked for, and nothing is matched that these do not rank.
 
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
         """
@@ -289,7 +292,9 @@ class Queries:
                     origins=origins,
                 )
                 self._indexer.made_for_query = False
-                found = gather(query, reading_later(context) if later else context, now, source, asked)
+                if ranked_by is not None:
+                    context = reading_later(context, ranked_by)
+                found = gather(query, context, now, source, asked)
                 # After the question, because it may be the one that the provider failed at.
                 who = who_answers(store, self._chain, self._plan.settings)
                 elsewhere = words_elsewhere(found, store, self._waiting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,8 @@ from memory_tui.index.database import Database, explained
 from memory_tui.source.protocol import making_sense
 from memory_tui.source.rows import ChunkCounts, Form, Matches, RowIds
 
+_MOST_TOKENS = 10_000
+"""How many words are remembered with their tokens."""
 _TABLES = {"plain": "chunks_fts", "stemmed": "chunks_words"}
 
 
@@ -65,7 +68,7 @@ class FullText:
         Raises QueryError, Cancelled.
         """
         table = _TABLES[form]
-        token = None if after else self.token(word, form, join)
+        token = None if after or not self._is_cut_into_words(form) else self.token(word, form, join)
         if token is not None:
             self._look_at_tokens(table, "instance")
             # One row with everything: making a row of each chunk costs three times what finding it does.
@@ -103,11 +106,14 @@ class FullText:
         )
 
     def token(self, word: str, form: Form, join: Literal["all", "any"]) -> str | None:
-        """Name the one token that `word` is matched by; None where it is several, none, or the beginning of one."""
-        if (form == "plain" and self.cut() != "unicode61") or (or_query([word]).endswith("*") and join == "any"):
-            return None
-        found = tokens(word, stemmed=form == "stemmed")
-        return found[0] if len(found) == 1 and "\0" not in word else None
+        """Name the one token that `word` is matched by; None where it is several, none, or the beginning of one.
+
+        To be asked of a form that is cut into words.
+        """
+        return _token(word, form, join)
+
+    def _is_cut_into_words(self, form: Form) -> bool:
+        return form == "stemmed" or self.cut() == "unicode61"
 
     def lengths(self, form: Form, after: int = 0) -> ChunkCounts:
         """Count the tokens of each chunk with a rowid above `after`."""
@@ -140,10 +146,11 @@ class FullText:
             self._frequencies = generation, {}
         known, table = self._frequencies[1], _TABLES[form]
         fresh = [word for word in words if (form, word) not in known]
+        into_words = bool(fresh) and self._is_cut_into_words(form)
         if fresh:
             self._look_at_tokens(table, "row")
         for word in fresh:
-            token = self.token(word, form, "any")
+            token = self.token(word, form, "any") if into_words else None
             if token is not None:
                 # Half the time of counting matches.
                 known[form, word] = self._index.value(f"SELECT doc FROM temp.{table}_row WHERE term = ?", (token,)) or 0
@@ -183,6 +190,14 @@ class FullText:
             )
         }
         return {rowid: firsts[file, chunk] for rowid, file, chunk in repeats if (file, chunk) in firsts}
+
+
+@functools.lru_cache(maxsize=_MOST_TOKENS)
+def _token(word: str, form: Form, join: Literal["all", "any"]) -> str | None:
+    if join == "any" and or_query([word]).endswith("*"):
+        return None
+    found = tokens(word, stemmed=form == "stemmed")
+    return found[0] if len(found) == 1 and "\0" not in word else None
 
 
 def _occurrences(found: apsw.FTS5ExtensionApi, *_: object) -> int:

@@ -167,7 +167,7 @@ class ChainMember:
             return error
         return None
 
-    @property
+    @cached_property
     def model(self) -> str:
         """The model it asks for; empty where there is only one."""
         return registry.model(self.name, self.settings)

@@ -58,6 +58,7 @@ class Http:
         self._proxies = not on_this_machine(self.host)
         self._headers = [_merged(_USUAL, one, headers) for one in auth or ({},)]
         self._made: list[httpx.AsyncClient] = []
+        self._urls: dict[str, httpx.URL] = {}
 
     async def post(self, path: str, body: object, seconds: float) -> object:
         """The JSON answer to `body`, within `seconds` in all. Raises ProviderFailure."""
@@ -111,15 +112,16 @@ class Http:
 
         One redirect is followed, without key and headers: files are often kept at another host. Raises ProviderFailure.
         """
-        client, url = self._clients()[0], self._url(path)
+        client = self._clients()[0]
         plain = httpx.AsyncClient(
             follow_redirects=False, trust_env=client.trust_env, verify=certificates(client.trust_env)
         )
         try:
+            url = self._url(path)
             for hop in (client, plain):
                 async with hop.stream("GET", url, timeout=httpx.Timeout(seconds, connect=_CONNECT_SECONDS)) as response:
                     if response.is_redirect and hop is client:
-                        url = str(response.url.join(response.headers.get("location", "")))
+                        url = response.url.join(response.headers.get("location", ""))
                         continue
                     if response.status_code != 200:
                         self._answer(response, self._redact((await _read(response)).decode("utf-8", "replace")))
@@ -172,8 +174,13 @@ class Http:
             return self._made
         raise failure
 
-    def _url(self, path: str) -> str:
-        return path if path.startswith(("http://", "https://")) else self._base + path
+    def _url(self, path: str) -> httpx.URL:
+        """Where `path` is; that of the questions is taken apart once. Raises httpx.InvalidURL."""
+        found = self._urls.get(path)
+        if found is None:
+            found = httpx.URL(path if path.startswith(("http://", "https://")) else self._base + path)
+            self._urls = {path: found}
+        return found
 
     def _transport(self, error: httpx.RequestError | httpx.InvalidURL) -> ProviderFailure:
         why = self._redact(str(error)) or type(error).__name__

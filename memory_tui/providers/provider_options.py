@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import ipaddress
 import json
@@ -295,6 +296,7 @@ def host_of(url: str) -> str:
         return ""
 
 
+@functools.lru_cache(maxsize=64)
 def on_this_machine(host: str) -> bool:
     """Whether `host`, with a port or without, is this machine's loopback: what is sent there goes to nobody else."""
     try:

@@ -180,7 +180,8 @@ class Block(Struct):
     def vectors(self, slots: Indices) -> Vectors:
         """The vectors of some slots."""
         few = len(slots) * _FEW_OF_ALL < self.used
-        if self.in_file is None or not few:
+        # Without rounded ones each question touches all of them.
+        if self.in_file is None or self.rounded is None or not few:
             return self.matrix[slots]
         there = slots < self.in_file.count
         if there.all():

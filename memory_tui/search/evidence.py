@@ -215,9 +215,9 @@ class Evidence(Struct, frozen=True, dict=True):
     """One query's findings. `row` means a position in the index as it was at `generation`.
 
     `cosine` gives a value per row, NaN without a vector, and is None when there is no vector side at all; `nearest`
-    holds the 200 best rows by cosine. `texts` has, by rowid, every chunk that any setting can make a candidate, or
-    reads it. `pointless` tells that there are vectors, but that of the question is all zeros. `keywords` is there when
-    nothing has a cosine. Without `full_text` there is no FTS5.
+    holds the 200 best rows by cosine, or those that the settings rank which it was gathered for. `texts` has, by rowid,
+    every chunk that any setting can make a candidate, or reads it. `pointless` tells that there are vectors, but that
+    of the question is all zeros. `keywords` is there when nothing has a cosine. Without `full_text` there is no FTS5.
     """
 
     query: str
@@ -275,6 +275,8 @@ class Evidence(Struct, frozen=True, dict=True):
     """That of the question, or its script, where the table that made the vectors hardly knows it."""
     known: float = 1.0
     """How much of such a question the table knows."""
+    any_word: bool = True
+    """Whether `recommended` has its postings, without which no profile of our own ranks."""
     unrelated: ByKind = field(default_factory=dict)
     """What unrelated questions reach in these notes, as far as it was measured."""
 

@@ -54,6 +54,8 @@ class Matcher(Struct, frozen=True):
     """Whether words that no chunk holds are corrected."""
     in_parts: bool = False
     """Whether a question that asks several things is taken apart."""
+    any_word: bool = True
+    """Whether chunks that hold any word are matched, and not the words alone told."""
 
     def openclaw(self, query: str) -> KeywordSide:
         """All words of `query` at once, each of them needed."""
@@ -102,16 +104,21 @@ class Matcher(Struct, frozen=True):
         if not (self.full_text or self.by_text):
             return KeywordSide(QueryPlan((), (), "", *named), Postings.none(), {})
         terms = core_tokens.terms(query, count, len(self.corpus))
-        corrected = self._corrected(query, (*terms.kept, *terms.common), count)
+        asked = *terms.kept, *terms.common
+        # Where nothing is matched, only words that no chunk holds are told.
+        idle = not self.any_word and query.isascii() and all(count(asked))
+        corrected = () if idle else self._corrected(query, asked, count)
         terms = replace(terms, kept=_searched(terms.kept, corrected))
         dropped, common = terms.stops + terms.common, core_tokens.left_out(terms.common, query)
         parts = _parts(query, (*terms.kept, *dropped), corrected) if self.in_parts else ()
         if not self.full_text:
             expression = " OR ".join(map(_like, terms.kept))
             plan = QueryPlan(terms.kept, dropped, expression, *named, inside=True, common=common, parts=parts)
-            return KeywordSide(replace(plan, time_alone=alone), self._postings(self._weighed(terms.kept)), frequency)
+            found = self._weighed(terms.kept) if self.any_word else _NOTHING
+            return KeywordSide(replace(plan, time_alone=alone), self._postings(found), frequency)
         expression = core_tokens.or_query(terms.kept)
-        postings = self._postings(self._match(terms.kept, "stemmed", "any")) if terms.kept else Postings.none()
+        matched = self._match(terms.kept, "stemmed", "any") if terms.kept and self.any_word else _NOTHING
+        postings = self._postings(matched)
         plan = QueryPlan(terms.kept, dropped, expression, *named, common=common, corrections=corrected, parts=parts)
         return KeywordSide(replace(plan, time_alone=alone), postings, frequency)
 
@@ -309,6 +316,6 @@ def _like(word: str) -> str:
     return f"text LIKE {core_tokens.quoted(f'%{word}%')}"
 
 
-def candidates(*sides: KeywordSide) -> list[int]:
-    """The rows that any setting can make a candidate by what `sides` found, those of the first side first."""
-    return [row for side in sides for row in side.postings.rows[:MOST_CANDIDATES].tolist()]
+def candidates(*sides: KeywordSide, most: int = MOST_CANDIDATES) -> list[int]:
+    """The `most` best rows of what each of `sides` found, those of the first side first."""
+    return [row for side in sides for row in side.postings.rows[:most].tolist()]

@@ -231,10 +231,10 @@ class _Words:
 
 def _stems_of_each(words: Sequence[str]) -> _Parts:
     """The keys of the stems of `words`, cut in one call, which takes as long as a dozen words do."""
-    spelled = list(map(tokens.segmented, words))
+    spelled = words if (plain := "".join(words).isascii()) else list(map(tokens.segmented, words))
     found = tokens.stems("\n".join(spelled))
-    lengths = [len(word) if word.isascii() else len(word.encode("utf-8", "replace")) for word in spelled]
     # Where each word begins among the bytes, a line end behind each.
+    lengths = map(len, spelled if plain else (word.encode("utf-8", "replace") for word in spelled))
     bounds = np.cumsum([0, *(length + 1 for length in lengths)])
     starts = np.fromiter((start for _, start, _ in found), np.int64, len(found))
     stems = [IRREGULAR.get(stem, stem) for stem, _, _ in found]

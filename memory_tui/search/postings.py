@@ -311,8 +311,13 @@ class _Found(NamedTuple):
 def _bm25(chunks: _Chunks, frequency: int, counts: Often, slots: Slots) -> Bm25:
     """What a word that stands in `frequency` chunks adds to those in `slots`, `counts` times in each (FTS5)."""
     idf = math.log((chunks.count - frequency + 0.5) / (frequency + 0.5))
-    often = counts.astype(np.float64)
-    return (idf if idf > 0 else _LEAST_IDF) * ((often * (_K1 + 1.0)) / (often + chunks.damping[slots]))
+    often, length = counts.astype(np.float64), chunks.damping.take(slots)
+    # In place, because each array of a frequent word takes longer to get than to fill.
+    length += often
+    often *= _K1 + 1.0
+    often /= length
+    often *= idf if idf > 0 else _LEAST_IDF
+    return often
 
 
 def _of_any(chunks: _Chunks, words: Sequence[_Found]) -> Matches:
@@ -328,6 +333,8 @@ def _of_all(chunks: _Chunks, words: Sequence[_Found]) -> Matches:
     for word in words:
         if word.slots is not slots:
             slots = slots[_slots_of(word.slots, slots)[1]]
+    if not len(slots):
+        return Matches(chunks.rowids[slots], np.empty(0))
     scores = np.zeros(len(slots))
     for word in words:
         counts = word.counts if word.slots is slots else word.counts[_slots_of(word.slots, slots)[0]]

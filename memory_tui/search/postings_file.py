@@ -86,10 +86,11 @@ class _Tables(Struct, frozen=True):
     def number_of(self, word: str) -> int | None:
         """The number of a word; None where it is not here."""
         wanted = word.encode("utf-8", "surrogatepass")
-        letters, ends = self.letters, self.ends
+        # One number of a view takes half the time that one of an array takes.
+        letters, ends = self.letters.data, self.ends.data
 
         def own(at: int) -> bytes:
-            return letters[int(ends[at - 1]) if at else 0 : int(ends[at])].tobytes()
+            return bytes(letters[ends[at - 1] if at else 0 : ends[at]])
 
         at = bisect.bisect_left(range(len(ends)), wanted, key=own)
         return at if at < len(ends) and own(at) == wanted else None

@@ -96,7 +96,7 @@ def head(text: str) -> Snippet:
 
 def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
     """Where the words of `weights` stand in `text`, as (character, word) in order; words match by stem."""
-    stem_of = {stem: word for word in weights for stem, _, _ in tokens.stems(word)}
+    stem_of = {stem: word for word in weights for stem in tokens.word_stems(word)}
     found: list[tuple[int, str]] = []
     data = text.encode("utf-8", "replace")
     byte, char = 0, 0
@@ -216,6 +216,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     side = side_of(evidence, mode, rules)
     ranking = _Ranking(evidence, side, mode, rules)
     numbers, decided = ranking.numbers, ranking.decided
+    evidence.read_texts(numbers.rows[ranking.order[list(decided.recalled)]].tolist())
     recalled = tuple(ranking.candidate(place) for place in decided.recalled)
     rows = numbers.rows[ranking.order[ranking.losers()]].tolist()
     nearest, matched = pools(evidence, side, mode, rules.limit)
@@ -264,8 +265,8 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
 
 def can_rank(evidence: Evidence, name: str) -> bool:
     """Whether `evidence` has what the profile `name` goes by: 2026.9 finds words in chunks of its own alone."""
-    profile = profiles.get(name)
-    return not profile.exact_paths or not evidence.chunking or evidence.chunking == profile.chunking
+    of = profiles.get(name)
+    return (evidence.any_word or of.join == "AND") and (not of.exact_paths or evidence.chunking in ("", of.chunking))
 
 
 def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:
@@ -563,11 +564,12 @@ class _Ranking:
     def _snippet(self, text: str, recalled: bool) -> Snippet:
         if not recalled or self.rules.profile.snippet == "head":
             return head(text)
-        weights = {
-            word: float(np.log1p(self.evidence.chunks / (1 + self.side.frequency.get(word, 0))))
-            for word in self.side.plan.words
-        }
-        return window(text, weights)
+        return window(text, self._weights)
+
+    @cached_property
+    def _weights(self) -> Mapping[str, float]:
+        chunks, frequency = self.evidence.chunks, self.side.frequency
+        return {word: float(np.log1p(chunks / (1 + frequency.get(word, 0)))) for word in self.side.plan.words}
 
     def _age(self, i: int) -> AgePart:
         if not self.rules.decay:

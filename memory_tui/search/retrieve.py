@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
+from memory_tui.core.settings import Settings
 from memory_tui.notices import (
     AskedInParts,
     LongQuestion,
@@ -43,6 +44,7 @@ from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.meaning.cosines import Cosines, ReadOnce, of_nearest
 from memory_tui.search.postings import PostingLists
+from memory_tui.search.score import Rules
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, ChunkRef, NearestBy, Unsearchable
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import Rejected, Withheld
@@ -78,6 +80,10 @@ class SearchContext(Struct, frozen=True):
     """Whether words that no note holds are corrected."""
     in_parts: bool = True
     """Whether a question that asks several things is taken apart."""
+    any_word: bool = True
+    """Whether chunks that hold any word of a query are matched, which no profile of OpenClaw ranks."""
+    most: int = MOST_CANDIDATES
+    """Candidates of each side that are ranked."""
     texts_later: TextsLater | None = None
     """Where texts are read when they are asked for, as long as the store is open, instead of all at once."""
 
@@ -134,9 +140,18 @@ def embed_each(queries: Sequence[str], identity: Identity | None, provider: Prov
     return [replace(one, seconds=seconds) for one in asked]
 
 
-def reading_later(context: SearchContext) -> SearchContext:
-    """`context` with a new place for texts, each read when it is asked for as long as the store is open."""
-    return replace(context, texts_later=TextsLater(context.store))
+def reading_later(context: SearchContext, settings: Settings | None = None) -> SearchContext:
+    """`context` with a new place for texts, each read when it is asked for as long as the store is open.
+
+    Where `settings` alone rank what is found, nothing is matched or compared that they do not rank.
+    """
+    later = replace(context, texts_later=TextsLater(context.store))
+    if settings is None:
+        return later
+    rules = Rules.of(settings, "hybrid")
+    # Of 2026.9 all that was found tells which chunks are never recalled.
+    most = MOST_CANDIDATES if rules.profile.exact_paths else rules.limit
+    return replace(later, any_word=rules.corrects, most=most)
 
 
 def compared(asked: Sequence[Asked], corpus: Corpus) -> list[Asked]:
@@ -178,6 +193,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         lists=context.lists,
         spells=context.spells,
         in_parts=context.in_parts,
+        any_word=context.any_word,
     )
     if not full_text:
         notices.append(NoFullText(context.store.words.missing(), vector is None))
@@ -193,14 +209,15 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     found, read = lexical.search(context.store, matcher, asked, theirs) if newest else (Lexical.none(), {})
     found = replace(found, active=context.projects, origins=context.origins)
     clock.lap("text")
-    matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
+    sides = (theirs, ours, *(single.each if single else ()))
+    matched = [*candidates(*sides, most=context.most), *(hit.row for hit in found.hits)]
     cosine: Cosines | None = None
     nearest = np.empty(0, dtype=np.int64)
     found_by: NearestBy = ""
     if vector is not None:
         once = ReadOnce(context.store, corpus)
         cosine, found_by = _cosine(context, embedded, kept, matched, once)
-        cosine, nearest = _nearest(vector, cosine, theirs.postings.rows[:MOST_CANDIDATES], once)
+        cosine, nearest = _nearest(vector, cosine, theirs.postings.rows[: context.most], once, context.most)
         once.over()
         notices += _zero_vectors(corpus)
     clock.lap("vector")
@@ -252,6 +269,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         source=source,
         language=language,
         known=0.0 if pointless else share,
+        any_word=context.any_word,
         # The places that a store knows are among all of its chunks.
         vector=vector if found_by == SQLITE_VEC else None,
     )
@@ -348,16 +366,16 @@ def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
     return _SPOKEN.get(first, first.title()), known if known >= _LEAST_KNOWN else 0.0
 
 
-def _nearest(vector: Vectors, cosine: Cosines, by_words: Rows, read: ReadOnce) -> tuple[Cosines, Rows]:
-    """The nearest rows, greatest first, with `cosine` made precise of these and of `by_words`."""
+def _nearest(vector: Vectors, cosine: Cosines, by_words: Rows, read: ReadOnce, most: int) -> tuple[Cosines, Rows]:
+    """The `most` nearest rows, greatest first, with `cosine` made precise of these and of `by_words`."""
     rows, values = cosine.nearest()
-    nearest = rows[_best(values)]
+    nearest = rows[_best(values, most)]
     precise = distinct(np.concatenate([nearest, by_words]))
     precise = precise[~np.isnan(cosine[precise])]
     cosine = cosine.put(precise, formulas.cosine(read(precise), vector))
     # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
     nearest = np.sort(nearest)
-    return cosine, nearest[np.argsort(-cosine[nearest], kind="stable")][:MOST_CANDIDATES]
+    return cosine, nearest[np.argsort(-cosine[nearest], kind="stable")][:most]
 
 
 def _cosine(
@@ -374,7 +392,7 @@ def _cosine(
     if corpus.dims:
         known = None
         if asked.cosines is None:
-            known = of_nearest(corpus, vector, shown, MOST_CANDIDATES, matched, read)
+            known = of_nearest(corpus, vector, shown, context.most, matched, read)
         if known is not None:
             return known, found_by
         found = (cosines(corpus, vector) if asked.cosines is None else asked.cosines).astype(np.float64)
@@ -390,15 +408,15 @@ def _cosine(
     return Cosines.known(found), found_by
 
 
-def _best(cosine: Floats) -> Rows:
-    """The rows of the 200 greatest cosines and of those that rounding alone may have put below them, four times that
-    at most; greatest first, equal ones in index order.
+def _best(cosine: Floats, most: int) -> Rows:
+    """The rows of the `most` greatest cosines and of those that rounding alone may have put below them, 800 at most;
+    greatest first, equal ones in index order.
     """
-    known = formulas.among_greatest(cosine, MOST_CANDIDATES, _ROUNDING)
-    if len(known) > MOST_CANDIDATES:
+    known = formulas.among_greatest(cosine, most, _ROUNDING)
+    if len(known) > most:
         # They are of single precision, in which to sort them takes half as long.
         narrow = cosine[known].astype(np.float32)
-        cut = np.partition(narrow, len(known) - MOST_CANDIDATES)[len(known) - MOST_CANDIDATES]
+        cut = np.partition(narrow, len(known) - most)[len(known) - most]
         known = known[cosine[known] >= cut - _ROUNDING]
     return known[np.argsort(-cosine[known], kind="stable")][: 4 * MOST_CANDIDATES].astype(np.int64)
 

@@ -61,7 +61,7 @@ class WordIndex(Protocol):
     def token(self, word: str, form: Form, join: Literal["all", "any"]) -> str | None:
         """Name the one token that `word` is matched by with that `join`.
 
-        None where it is several, none, or the beginning of one, and where the form is not cut into words.
+        None where it is several, none, or the beginning of one. To be asked of a form that is cut into words.
         """
         ...
 

@@ -12,6 +12,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
+from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import Trace
 
 QUERIES = ("garden roses", "oak", "who planted the tomato beside the garden", "zebra")
@@ -64,6 +65,21 @@ def test_few_texts_are_read(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(Store, "texts", lambda own, rowids: looks.append(len(rowids)) or texts(own, rowids))
     assert all(one.snippet for one in trace.lost)
     assert len(looks) == 1, "those that lost are read together"
+
+
+def test_the_rules_of_openclaw_match_no_single_word(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = engine.plan.with_profile("openclaw-2026.3")
+    looks: list[int] = []
+    texts = Store.texts
+    monkeypatch.setattr(Store, "texts", lambda own, rowids: looks.append(len(rowids)) or texts(own, rowids))
+    trace, evidence = engine.queries.ranked("garden roses", settings)
+    assert looks == [len(trace.recalled)], "the texts of the hits, read together"
+    assert not len(evidence.recommended.postings.rows)
+    assert len(evidence.nearest) == trace.candidate_limit < 150 == len(engine.queries.gather("garden roses").nearest)
+    assert (can_rank(evidence, "openclaw-2026.2"), can_rank(evidence, "recommended")) == (True, False)
+    whole = engine.queries.gather("garden roses")
+    assert len(whole.recommended.postings.rows)
+    assert can_rank(whole, "recommended")
 
 
 def test_what_is_gone_since_is_empty(engine: Engine) -> None:

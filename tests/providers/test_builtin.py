@@ -20,6 +20,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.provider_protocol import identity_key
+from memory_tui.providers.wires import builtin
 from memory_tui.providers.wires.builtin import TABLE, Builtin, static_table
 from tests.support.paths import SHARED
 
@@ -310,6 +311,20 @@ def test_a_process_that_forks_after_embedding_gets_no_warning_and_no_setting() -
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stderr == ""
+
+
+WORDS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=builtin.LONGEST_WORD + 2)
+
+
+@given(st.lists(WORDS | st.sampled_from(["unbelievably", "Walrus7", "a" * 101, "kohlrabi."]), min_size=1))
+def test_many_words_are_cut_as_few_are(words: list[str]) -> None:
+    shipped = static_table().word_ids.__self__
+    few, many = (builtin._Words([*shipped._ids]) for _ in range(2))
+    few._tokenizer = many._tokenizer = shipped._tokenizer
+    many._cut = builtin._MANY
+    assert many.of_words(words) == few.of_words(words)
+    assert "_model" in vars(many)
+    assert "_model" not in vars(few)
 
 
 def test_the_table_ships_with_its_licence_and_stays_small() -> None:

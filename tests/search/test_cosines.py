@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from memory_tui.providers.wires.scripted import Scripted
 from memory_tui.search import retrieve
 from memory_tui.search.corpus import Block, Corpus, Files, cosines, distinct, mean_of
+from memory_tui.search.formulas import MOST_CANDIDATES
 from memory_tui.search.meaning import rounded
 from memory_tui.search.meaning.cosines import Cosines, ReadOnce
 from memory_tui.search.meaning.rounded import Rounded
@@ -57,7 +58,7 @@ def found(corpus: Corpus, query: np.ndarray, kept: np.ndarray | None, by_words: 
     context = SearchContext(None, corpus, None, None)  # type: ignore[arg-type]
     once = ReadOnce(object(), corpus)  # type: ignore[arg-type]
     cosine, _ = retrieve._cosine(context, Asked("q", corpus.identity, query), kept, by_words.tolist(), once)
-    cosine, nearest = retrieve._nearest(query, cosine, by_words, once)
+    cosine, nearest = retrieve._nearest(query, cosine, by_words, once, MOST_CANDIDATES)
     once.over()
     return cosine, nearest.tolist()
 

@@ -121,7 +121,7 @@ def test_the_preparation_for_a_first_question_ends_with_the_app(tmp_path: Path) 
     with Engine.open(Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"))) as engine:
         engine.queries.warm(Stop())
         with pytest.raises(Cancelled):
-            _warm(engine, stop)
+            warm(engine, stop)
         engine.indexer.sync()
         with pytest.raises(Cancelled):
             engine.queries.warm(stop)

@@ -44,6 +44,8 @@ _PIECE = compiled_later(
 )
 _LONGEST_PIECE = 4096
 _PIECES_A_CALL = 4096
+_MANY = 5_000
+"""Words that one process cuts before the package does it, which costs as much to load as a thousand of them."""
 _REMEMBERED_CHARACTERS = 600_000
 _LINES_A_PRODUCT = 8
 
@@ -61,18 +63,23 @@ class _Words:
         self._longest = max(map(len, vocabulary))
         self._known: dict[str, tuple[int, ...]] = {}
         self._characters = 0
+        self._cut = 0
         self.line_ids = WordMemory(self.of_words).of
         """Token ids of a text, without special tokens, not cut, with END_OF_LINE where one is."""
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
-        """For what is not ASCII; to make it takes as long as a short question."""
+        """For what is not ASCII, and for many words; to make it takes as long as a short question, and 6 MB."""
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
         tokenizer = Tokenizer(models.WordPiece(self._ids, unk_token=UNKNOWN, max_input_chars_per_word=LONGEST_WORD))
         tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True, strip_accents=True)
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         return tokenizer
+
+    @cached_property
+    def _model(self) -> Any:  # noqa: ANN401 - the package has no types for it
+        return self._tokenizer.model
 
     def ids(self, text: str) -> list[int]:
         """Token ids of `text`, without special tokens, not cut."""
@@ -93,25 +100,30 @@ class _Words:
     def of_words(self, words: Sequence[str]) -> list[tuple[int, ...]]:
         """Token ids of each of `words`, which hold no space; who asks remembers them."""
         # What is letters and digits alone is one piece.
-        pieces = [
-            [word] if word.isascii() and word.isalnum() and len(word) <= _LONGEST_PIECE else _PIECE.findall(word)
+        several = {
+            word: _PIECE.findall(word)
             for word in words
-        ]
+            if not (word.isalnum() and word.isascii() and len(word) <= _LONGEST_PIECE)
+        }
         known = self._known
-        fresh = list({piece for found in pieces for piece in found if piece not in known})
+        pieces = chain(chain.from_iterable(several.values()), (word for word in words if word not in several))
+        fresh = list({piece for piece in pieces if piece not in known})
         for start in range(0, len(fresh), _PIECES_A_CALL):
             known.update(self._tokenise(fresh[start : start + _PIECES_A_CALL]))
         self._characters += sum(map(len, fresh))
         if self._characters > _REMEMBERED_CHARACTERS:
             self._known, self._characters = {}, 0
         return [
-            known[found[0]] if len(found) == 1 else tuple(chain.from_iterable(map(known.__getitem__, found)))
-            for found in pieces
+            tuple(chain.from_iterable(map(known.__getitem__, several[word]))) if word in several else known[word]
+            for word in words
         ]
 
     def _tokenise(self, pieces: list[str]) -> dict[str, tuple[int, ...]]:
         # Of printable ASCII, which is letters and digits or one other character, BERT changes the case alone.
-        known = {piece: self._parts(piece.lower()) for piece in pieces if piece.isascii() and piece.isprintable()}
+        plain = [piece for piece in pieces if piece.isascii() and piece.isprintable()]
+        self._cut += len(plain)
+        cut = self._parts if self._cut < _MANY else self._parts_by_package
+        known = {piece: cut(piece.lower()) for piece in plain}
         others = [piece for piece in pieces if piece not in known]
         if not others:
             return known
@@ -124,6 +136,10 @@ class _Words:
             if at is not None:
                 found[at].append(token)
         return known | dict(zip(others, map(tuple, found), strict=True))
+
+    def _parts_by_package(self, word: str) -> tuple[int, ...]:
+        """`_parts` in a third of the time."""
+        return tuple([token.id for token in self._model.tokenize(word)])
 
     def _parts(self, word: str) -> tuple[int, ...]:
         """WordPiece: the longest token that `word` begins with, then the longest that continues it, and so on."""
