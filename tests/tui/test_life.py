@@ -20,7 +20,6 @@ from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.colours import DARK, first_theme
-from memory_tui.tui.workers import warm
 from memory_tui.tui.views.index.index_view import IndexView
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_view import SearchView
@@ -28,6 +27,7 @@ from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.index_lists import Statements
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
+from memory_tui.tui.workers import warm
 from tests.support.tui import (
     LARGE,
     LONG,
