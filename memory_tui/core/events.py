@@ -177,6 +177,10 @@ class BackendChanged(Event, frozen=True):
     text: str
 
 
+class LevelsMeasured(Event, frozen=True):
+    """What unrelated questions reach in these notes is known: from now on levels of answers are compared with it."""
+
+
 Listener = Callable[[Event], None]
 
 

@@ -263,9 +263,12 @@ class Engine:
         from memory_tui.engine.unrelated_memory import DelayedWork
 
         def work(cancel: Stop) -> None:
+            from memory_tui.core.events import LevelsMeasured
+
             self.indexer.check()
             self.queries.write_postings_file(cancel)
-            self.queries.measure_unrelated(cancel)
+            if self.queries.measure_unrelated(cancel):
+                self._emit(LevelsMeasured(time.time()))
 
         return DelayedWork(work, self.indexer.writer.closing)
 

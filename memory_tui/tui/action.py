@@ -79,7 +79,7 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "deletes": ("deletes", "This suggestion deletes nothing. Press enter to apply it."),
         "moves": ("moves", "There is nothing to merge, move or rename here."),
         "twin": ("twin", "This suggestion is not about two passages of which one could go."),
-        "undo": ("undo", "No knob has been turned: nothing to undo."),
+        "undo": ("undo", "No knob was turned, so none is undone. Changes of notes are undone in Notes."),
         "redo": ("redo", "Nothing was undone."),
         "flips": ("flips", f"No change to apply. Press {key_of('why')} to see what was found."),
         "written": ("written", "This view has written nothing yet, so there is nothing to undo."),

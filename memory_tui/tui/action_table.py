@@ -88,8 +88,15 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
     Action("ask", "ask", "everywhere", "ask the memory: go to the query box", "Ask"),
     Action("browse", "view 1", "everywhere", "the notes by day, and a reader", ""),
     Action("search", "view 2", "everywhere", "ask, see why, tune", ""),
-    Action("index", "view 3", "everywhere", "what is indexed, what is not, and what happened", ""),
-    Action("inbox", "view 4", "everywhere", "what in the notes needs attention, with before and after", ""),
+    Action("index", "view 3", "everywhere", "what is indexed, what is not, and what happened", "", also="searchable"),
+    Action(
+        "inbox",
+        "view 4",
+        "everywhere",
+        "what in the notes needs attention, with before and after",
+        "",
+        also="contradictions conflict disagree duplicates secrets stale findings",
+    ),
     Action(
         "map",
         "view 5",

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
+from memory_tui.core.events import Event, LevelsMeasured
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.queries import Queries
@@ -274,6 +275,24 @@ def test_an_engine_that_stays_measures_after_an_index_run(tmp_path: Path, monkey
     with Engine.open(options) as engine:
         engine.start()
         assert measured.wait(30)
+
+
+def test_who_shows_an_answer_hears_that_its_level_may_be_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "index.sqlite"))
+    options = replace(options, provider="builtin", changes=(("profile", "recommended"), ("sync.watch", "false")))
+    measured = threading.Event()
+    monkeypatch.setattr("memory_tui.engine.unrelated_memory.LATER_SECONDS", 0.01)
+
+    def hear(event: Event) -> None:
+        if isinstance(event, LevelsMeasured):
+            measured.set()
+
+    with Engine.open(options, hear) as engine:
+        engine.start()
+        assert measured.wait(60)
+        assert engine.status().levels.measured
 
 
 def test_requested_upkeep_does_nothing_once_stopped() -> None:

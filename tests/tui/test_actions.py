@@ -319,7 +319,7 @@ def test_before_a_question_the_knobs_wait(app: MemoryApp) -> None:
         assert said(app) == "No answer yet. Press / and ask something."
         await ask(pilot, "router")
         await press(pilot, "u")
-        assert said(app) == "No knob has been turned: nothing to undo."
+        assert said(app) == "No knob was turned, so none is undone. Changes of notes are undone in Notes."
 
     drive(app, steps)
 

@@ -42,6 +42,7 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         f"{len(freshness.pending):,} pending",
         f"{len(facts.failed):,} failed",
         f"{len(freshness.left_out):,} left out",
+        *([f"{len(status.in_part):,} of the fresh in part"] if status.in_part else []),
     ]
     return [
         ("search", _search(facts), "" if facts.mode == "hybrid" and facts.lost_notes is None else "warn"),
@@ -351,6 +352,8 @@ def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
         case events.ShrinkHeld():
             held = f"{event.missing:,} of {event.known:,} notes ({event.reason})"
             return "vanished", f"{held}: kept until you agree", "bad"
+        case events.LevelsMeasured():
+            return "levels", "compared with what unrelated questions reach in these notes from now on", ""
         case events.Noticed() | events.BackendChanged():
             return "notice", event.text, "warn"
         case _:

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.events import BackendChanged, Event, IndexChanged, SyncFinished
+from memory_tui.core.events import BackendChanged, Event, IndexChanged, LevelsMeasured, SyncFinished
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain.why import answered_by
 from memory_tui.tui.state import Facts
@@ -36,7 +36,7 @@ HOW = "The agent's hits come first. Below a line are the chunks it does not get,
 
 def _changes_answers(event: Event) -> bool:
     """Whether a question may be answered otherwise after `event`."""
-    return isinstance(event, IndexChanged | BackendChanged) or (
+    return isinstance(event, IndexChanged | BackendChanged | LevelsMeasured) or (
         isinstance(event, SyncFinished) and event.indexed + event.removed + event.embedded > 0
     )
 
