@@ -505,18 +505,16 @@ def test_up_brings_back_earlier_questions(app: MemoryApp) -> None:
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
-def test_how_surely_it_was_answered_is_said_however_long_the_question_is(
-    app: MemoryApp, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_how_surely_it_was_answered_is_said_however_long_the_question_is(app: MemoryApp, size: tuple[int, int]) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, "zebra?")
         first = text_of(app).split("\n")[1]
         assert "NOTHING HOLDS THESE WORDS" in first
-        assert "Recalled" in first
-        await ask(pilot, "which aardvark was it that the zoologists of the burrow talked about all day long?")
+        assert ("Recalled" in first) is (size == SMALL), "where there is room, the frame of the hits says it"
+        await ask(pilot, "which aardvark was it that the zoologists of the burrow talked about")
         first = text_of(app).split("\n")[1]
-        assert "NOTHING HOLDS THESE WORDS" in first
-        assert ("Recalled" in first) is (size == LARGE), "how many gives way before how surely"
+        assert any(level in first for level in ("NEARBY ONLY", "NOTHING HOLDS THESE WORDS"))
+        assert "Recalled" not in first, "how many gives way before how surely"
 
     drive(app, steps, size)
 
