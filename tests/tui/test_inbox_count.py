@@ -48,6 +48,10 @@ def test_a_large_memory_is_looked_through_by_who_opens_the_inbox_alone(
 
     async def steps(pilot: Pilot[int]) -> None:
         await settled(pilot)
+        assert app.facts is not None
+        assert app.facts.status.chunks > 1
+        app.inbox_count.facts_came(app.facts)
+        assert not app.inbox_count._waiting, "nothing is looked for later on either"
         assert "inbox" not in app.badges
         await press(pilot, "4")
         await settled(pilot)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from memory_tui.tui.home import home_of
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.core.cancel import Stop
     from memory_tui.engine.engine import Engine
     from memory_tui.tui.state import Facts
 
@@ -34,23 +32,21 @@ class InboxCount:
     def __init__(self, view: DOMNode, untouched: Callable[[], float]) -> None:
         self.view = view
         self._untouched = untouched
-        self._counted: tuple[Engine | None, int] | None = None
+        self._counted: tuple[Engine, int] | None = None
         """The engine and the state of its index that were looked through."""
         self._seconds = 0.0
         self._waiting = False
 
     def facts_came(self, facts: Facts) -> None:
         """Look through the notes in a while, if they are few and other ones than were counted."""
-        if 0 < facts.status.chunks <= MOST_CHUNKS and self._counted != self._state(facts) and not self._waiting:
+        state = home_of(self.view).engine, facts.status.generation
+        if 0 < facts.status.chunks <= MOST_CHUNKS and self._counted != state and not self._waiting:
             self._wait(max(REST, SHARE * self._seconds))
 
     def refused(self, error: MemoryTuiError) -> str:
         """Nothing: the inbox says it to those who open it."""
         del error
         return ""
-
-    def _state(self, facts: Facts) -> tuple[Engine | None, int]:
-        return home_of(self.view).engine, facts.status.generation
 
     def _wait(self, seconds: float) -> None:
         self._waiting = True
@@ -61,19 +57,17 @@ class InboxCount:
         home, left = home_of(self.view), REST - self._untouched()
         if left > 0 or home.jobs.busy:
             self._wait(max(left, 1.0))
-        elif home.current_mode != "inbox" and home.facts is not None:
-            self._count(self._state(home.facts))
+        elif home.current_mode != "inbox" and home.facts is not None and home.engine is not None:
+            self._count((home.engine, home.facts.status.generation))
 
     @task("inbox count")
-    async def _count(self, state: tuple[Engine | None, int]) -> None:
-        home, begun = home_of(self.view), time.monotonic()
-        found = await home.jobs.stoppable(_open)
-        self._seconds = time.monotonic() - begun
-        if not isinstance(found, MemoryTuiError) and home.facts is not None:
-            self._counted, home.findings = state, found
-            home.facts_signal.publish(home.facts)
+    async def _count(self, state: tuple[Engine, int]) -> None:
+        from memory_tui.tui.views.inbox.inbox_proposal import Findings, examination
 
-
-def _open(engine: Engine, stop: Stop) -> int:
-    """How many suggestions are neither kept nor put off. Raises Cancelled, EditRefused."""
-    return len(engine.inbox.examine(stopped=stop.is_set))
+        home = home_of(self.view)
+        async for part in home.jobs.parts(examination(state[0])):
+            # Meanwhile another agent's memory may have been opened.
+            if isinstance(part, Findings) and home.engine is state[0] and home.facts is not None:
+                self._counted, self._seconds = state, part.seconds
+                home.findings = len(part.open)
+                home.facts_signal.publish(home.facts)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
@@ -226,8 +226,13 @@ class Findings(Struct, frozen=True):
     """Everything that was found, until when (epoch seconds) some of it is put off by id, and the seconds it took."""
 
     found: tuple[Suggestion, ...] = ()
-    hidden: Mapping[str, float] | None = None
+    hidden: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
+
+    @property
+    def open(self) -> list[Suggestion]:
+        """What is neither kept nor put off."""
+        return [one for one in self.found if one.id not in self.hidden]
 
 
 class DecisionRecord(Struct, frozen=True):

@@ -178,13 +178,12 @@ class InboxView(View):
     @property
     def hidden(self) -> dict[str, float]:
         """Until when (epoch seconds) suggestions are kept or put off, by id."""
-        return dict(self._found.hidden or {})
+        return dict(self._found.hidden)
 
     @property
     def open(self) -> list[Suggestion]:
         """What is neither kept nor put off."""
-        hidden = self.hidden
-        return [one for one in self._found.found if one.id not in hidden]
+        return self._found.open
 
     def show(self) -> None:
         """Bring both panes up to date."""
