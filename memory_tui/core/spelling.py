@@ -54,15 +54,24 @@ class Vocabulary(Struct, frozen=True, dict=True):
         return {}
 
     @cached_property
-    def _by_length(self) -> Mapping[int, tuple[Sequence[str], npt.NDArray[np.uint64]]]:
-        """Words of letters alone by their length, each with the set of its letters as bits."""
+    def _by_length(self) -> Mapping[int, Sequence[str]]:
         found: dict[int, list[str]] = {}
         for word in self.chunks_of:
-            if len(word) >= FEWEST_LETTERS - 1 and _WORD.fullmatch(word) and not tokens.is_cjk(word):
-                found.setdefault(len(word), []).append(word)
-        return {
-            length: (words, np.fromiter(map(_letters, words), np.uint64, len(words))) for length, words in found.items()
-        }
+            found.setdefault(len(word), []).append(word)
+        return found
+
+    @cached_property
+    def _with_letters(self) -> dict[int, tuple[Sequence[str], npt.NDArray[np.uint64]]]:
+        """What `_of_length` has told."""
+        return {}
+
+    def _of_length(self, length: int) -> tuple[Sequence[str], npt.NDArray[np.uint64]]:
+        """The words of letters alone that are so long, each with the set of its letters as bits."""
+        if length not in self._with_letters:
+            long = self._by_length.get(length, ()) if length >= FEWEST_LETTERS - 1 else ()
+            words = [word for word in long if _WORD.fullmatch(word) and not tokens.is_cjk(word)]
+            self._with_letters[length] = words, np.fromiter(map(_letters, words), np.uint64, len(words))
+        return self._with_letters[length]
 
     @cached_property
     def is_german(self) -> bool:
@@ -95,7 +104,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
         own = np.uint64(_letters(word))
         best: tuple[int, int, str] | None = None
         for length in range(len(word) - most, len(word) + most + 1):
-            words, letters = self._by_length.get(length, ((), np.empty(0, np.uint64)))
+            words, letters = self._of_length(length)
             # An edit changes two letters of the set at most.
             other = np.unpackbits((letters ^ own).view(np.uint8)).reshape(-1, 64).sum(axis=1)
             for at in np.flatnonzero(other <= 2 * most).tolist():

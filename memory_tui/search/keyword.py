@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -129,6 +130,7 @@ class Matcher(Struct, frozen=True):
         if not self.spells or self.full_text != "unicode61":
             return ()
 
+        @cache
         def vocabulary() -> Vocabulary:
             return Vocabulary(self.words.vocabulary()) if self.lists is None else self.lists.vocabulary(self.words)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memory_tui.core.spelling import Vocabulary, distance
 from memory_tui.engine.engine import Engine
+from memory_tui.index.full_text import FullText
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
 
@@ -162,3 +163,20 @@ def test_a_chinese_question_is_answered_by_the_pairs_that_notes_hold(tmp_path: P
         trace = engine.queries.search("喜欢什么书")
     assert "喜欢" in trace.plan.words
     assert "memory/2026-01-01.md" in {hit.chunk.path for hit in trace.recalled}
+
+
+def test_the_words_of_the_notes_are_read_once_a_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    vocabulary = FullText.vocabulary
+
+    def counted(index: FullText) -> dict[str, int]:
+        read.append(1)
+        return vocabulary(index)
+
+    monkeypatch.setattr(FullText, "vocabulary", counted)
+    (tmp_path / "MEMORY.md").write_text(NOTES, encoding="utf-8")
+    options = Options(workspace=str(tmp_path), index=str(tmp_path / "index.sqlite"), provider="none", once=True)
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        engine.queries.search("restick backuq zzyzzyva")
+    assert len(read) == 1
