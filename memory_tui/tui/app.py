@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from memory_tui.run_options import Options
     from memory_tui.search.trace import Trace
     from memory_tui.tui.tuning import Tuning
+    from memory_tui.tui.widgets.reader import Reader
 
 TERMINAL_EVERY = 1.0
 """Seconds between two looks at whether the terminal is still there."""
@@ -526,7 +527,9 @@ class ActionPalette(Provider):
             yield DiscoveryHit(self._title(action), self._run(action), help=refusal or None)
 
     async def search(self, query: str) -> Hits:
-        """What holds every word of `query`, then what has words like them."""
+        """What holds every word of `query`, then what has words like them; of a number the line of the note."""
+        from memory_tui.core.sanitize import one_line
+
         matcher, wanted = self.matcher(query), query.lower().split()
         for action, refusal in self._offered():
             title = self._title(action)
@@ -536,6 +539,22 @@ class ActionPalette(Provider):
             title = f"Turn {BY_KEY[key].label}: {BY_KEY[key].help}"
             if all(word in f"{title} {key}".lower() for word in wanted):
                 yield Hit(1.5, matcher.highlight(title), partial(self._turn, key))
+        number, reader = query.strip().removeprefix(":"), self._reader()
+        if number.isdecimal() and len(number) < 10 and reader is not None and reader.page is not None:
+            title = f"Go to line {int(number)} of {one_line(reader.page.path)}"
+            yield Hit(2.0, matcher.highlight(title), partial(self._go_to_line, reader, int(number)))
+
+    def _reader(self) -> Reader | None:
+        """The reader of the view in front, where it shows a note."""
+        from memory_tui.tui.widgets.reader import Reader
+
+        shown = (reader for reader in self.screen.query(Reader) if reader.display and reader.page is not None)
+        return next(shown, None)
+
+    def _go_to_line(self, reader: Reader, line: int) -> None:
+        """Put the cursor of `reader` on `line`, on the last one where there are fewer."""
+        reader.focus()
+        reader.go_to_line(line)
 
     def _turn(self, key: str) -> None:
         """Go to the knob `key`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.command import CommandList
 
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.navigation import NUMBERED
@@ -16,6 +17,7 @@ from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.search.why_not_view import WhyNotView
 from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.query import QueryInput
+from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.status_bars import TabLine, WhichKey
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from tests.support.tui import Pilot, ask, drive, lines_of, make_app, press, said, sample, settled, text_of, until
@@ -135,6 +137,18 @@ def test_what_may_follow_a_prefix_is_listed_after_a_moment(app: MemoryApp, monke
         await until(lambda: isinstance(app.screen, DoctorView))
         assert not popup.display, "a click takes the letter of its line"
         assert "today's note" not in text_of(app)
+
+    drive(app, steps)
+
+
+def test_a_number_in_the_palette_is_a_line_of_the_note_on_screen(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        reader = app.screen.query_one(Reader)
+        await press(pilot, "colon", *"3")
+        await until(lambda: "Go to line 3 of MEMORY.md" in text_of(app))
+        await until(lambda: app.screen.query_one(CommandList).highlighted is not None)
+        await press(pilot, "enter")
+        await until(lambda: reader.has_focus and reader.cursor == 2)
 
     drive(app, steps)
 
