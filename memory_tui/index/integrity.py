@@ -16,13 +16,13 @@ import os
 import stat
 import struct
 import time
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 import numpy as np
+import xxhash
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import IndexUnavailable
@@ -116,14 +116,14 @@ UNCLOSED = "it was not closed"
 """What `take` says without a marker."""
 DAMAGED = "its checksum is wrong"
 """What `take` says of a file with the size and time of its closing, and other bytes: nobody writes like that."""
-MOST_BYTES = 1 << 29
+MOST_BYTES = 1 << 30
 """The checksum of a larger file would take longer than half a second, so it has none."""
 _PIECE = 1 << 16
 """Bytes that are read at once: of more each piece would get fresh pages of the system."""
 
 
 class ShutdownMarker(NamedTuple):
-    """Size in bytes, modification time in nanoseconds and checksum (CRC-32; None for none) of an index file."""
+    """Size in bytes, modification time in nanoseconds and checksum (XXH3; None for none) of an index file."""
 
     size: int
     time: int
@@ -223,14 +223,17 @@ def _write(index: Path, marker: ShutdownMarker) -> None:
         return
     if not found or _parsed(found) is not None:
         with contextlib.suppress(OSError):
-            atomic.replace_file(path, json.dumps(marker).encode("ascii"))
+            atomic.replace_file(path, json.dumps([marker.size, marker.time, None, marker.checksum]).encode())
 
 
 def _parsed(data: bytes) -> ShutdownMarker | None:
-    """The marker that `_write` wrote; one of an older version has no checksum."""
+    """The marker that `_write` wrote; one of an older version has no checksum that could be compared.
+
+    Such a one stood in the third place.
+    """
     try:
         value = json.loads(data)
-        size, time, checksum = [*value, None][:3]
+        size, time, _, checksum = [*value, None, None][:4]
     except (ValueError, TypeError):
         return None
     if isinstance(size, int) and isinstance(time, int) and isinstance(checksum, int | None):
@@ -259,7 +262,7 @@ def _file(index: Path) -> ShutdownMarker | None:
 
 
 def _checksum(index: Path) -> int | None:
-    """The CRC-32 of the whole file; None for a large one, and one that cannot be read.
+    """The checksum of the whole file; None for a large one, and one that cannot be read.
 
     SQLite reads it: another descriptor of the file would drop SQLite's locks in this process when it is closed.
     """
@@ -271,15 +274,16 @@ def _checksum(index: Path) -> int | None:
             return None
         connection = apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)
         try:
-            checksum = at = 0
+            at, checksum = 0, xxhash.xxh3_64()
             while left:
                 piece = connection.read("main", 0, at, min(_PIECE, left))[1]
-                checksum, at, left = zlib.crc32(piece, checksum), at + len(piece), left - len(piece)
+                checksum.update(piece)
+                at, left = at + len(piece), left - len(piece)
         finally:
             connection.close()
     except (OSError, apsw.Error):
         return None
-    return checksum
+    return checksum.intdigest()
 
 
 KEPT = 3

@@ -12,7 +12,6 @@ import contextlib
 import errno
 import json
 import math
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from io import FileIO
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import xxhash
 from msgspec.structs import astuple
 
 from memory_tui.core import atomic
@@ -32,9 +32,9 @@ from memory_tui.source.protocol import ChunkSource
 
 LEAST = 1_000
 """Chunks from which a file is made: fewer are read from the index in some 50 ms."""
-_FORMAT = 3
+_FORMAT = 4
 PAGE = 4096
-_CHECK_BYTES = 4
+_CHECK_BYTES = 8
 _MARK = b'{"format": '
 
 
@@ -73,8 +73,8 @@ def writing(path: Path, header: Mapping[str, Any]) -> Iterator[Write]:
 
 
 def _check_of(data: bytes | memoryview) -> bytes:
-    """The checksum of some bytes, as it stands behind them."""
-    return zlib.crc32(data).to_bytes(_CHECK_BYTES, "little")
+    """The checksum (XXH3) of some bytes, as it stands behind them."""
+    return xxhash.xxh3_64_digest(data)
 
 
 def header_of(path: Path) -> dict[str, Any]:
@@ -157,11 +157,11 @@ def save(path: Path, corpus: Corpus) -> None:
         "ids": ids,
     }
     with contextlib.suppress(OSError), writing(path, header) as write:
-        check = 0
+        check = xxhash.xxh3_64()
         for piece in _pieces(corpus, header, columns):
-            check = zlib.crc32(piece, check)
+            check.update(piece)
             write(piece)
-        write(check.to_bytes(_CHECK_BYTES, "little"))
+        write(check.digest())
 
 
 def _pieces(corpus: Corpus, header: Mapping[str, Any], columns: dict[str, Array]) -> Iterator[bytes]:
@@ -258,9 +258,10 @@ def _check(file: FileIO, header: Mapping[str, Any]) -> None:
     """
     end = max(at + size_of(shape, kind) + padding(size_of(shape, kind)) for _, at, shape, kind in _layout(header))
     piece = memoryview(bytearray(_CHECKED_AT_ONCE))
-    check, left = 0, end - PAGE
+    check, left = xxhash.xxh3_64(), end - PAGE
     file.seek(PAGE)
     while left and (size := file.readinto(piece[: min(left, len(piece))])):
-        check, left = zlib.crc32(piece[:size], check), left - size
-    if left or file.read(_CHECK_BYTES + 1) != check.to_bytes(_CHECK_BYTES, "little"):
+        check.update(piece[:size])
+        left -= size
+    if left or file.read(_CHECK_BYTES + 1) != check.digest():
         raise ValueError("arrays that are not as they were written")

@@ -13,13 +13,13 @@ from __future__ import annotations
 import bisect
 import contextlib
 import json
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import xxhash
 from msgspec import Struct, field
 
 from memory_tui.core.cancel import Stop
@@ -30,7 +30,7 @@ from memory_tui.source.rows import ChunkCounts, Form
 
 LEAST = 1_000
 """Chunks from which a file is made: of fewer FTS5 reads a word in a millisecond."""
-_FORMAT = 4
+_FORMAT = 5
 _KINDS = {1: "|u1", 2: "<u2", 4: "<i4"}
 _PIECE = 1 << 20
 
@@ -60,7 +60,7 @@ class _Place(NamedTuple):
             ("lengths", self.chunks, "<i4"),
             ("begins", self.words, "<i8"),
             ("counts", self.words, "<i4"),
-            ("checks", self.words, "<u4"),
+            ("checks", self.words, "<u8"),
             ("step_bytes", self.words, "|u1"),
             ("count_bytes", self.words, "|u1"),
             ("ends", self.words, "<i8"),
@@ -77,7 +77,7 @@ class _Tables(Struct, frozen=True):
     lengths: npt.NDArray[np.int32]
     begins: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int32]
-    checks: npt.NDArray[np.uint32]
+    checks: npt.NDArray[np.uint64]
     step_bytes: npt.NDArray[np.uint8]
     count_bytes: npt.NDArray[np.uint8]
     ends: npt.NDArray[np.int64]
@@ -139,7 +139,7 @@ class SavedPostings(Struct):
         for tables in self._tables.values():
             sizes = tables.counts.astype(np.int64) * (tables.step_bytes + tables.count_bytes)
             words = zip(tables.begins.tolist(), sizes.tolist(), tables.checks.tolist(), strict=True)
-            if any(zlib.crc32(data[begin : begin + size]) != check for begin, size, check in words):
+            if any(xxhash.xxh3_64_intdigest(data[begin : begin + size]) != check for begin, size, check in words):
                 return False
         return True
 
@@ -161,7 +161,7 @@ class SavedPostings(Struct):
         step, often = int(tables.step_bytes[at]), int(tables.count_bytes[at])
         found = self._data[begin : begin + count * (step + often)]
         if begin not in self._checked:
-            if zlib.crc32(found.data) != int(tables.checks[at]):
+            if xxhash.xxh3_64_intdigest(found.data) != int(tables.checks[at]):
                 self._is_whole = False
                 return None
             self._checked.add(begin)
@@ -207,7 +207,7 @@ def _written(write: Write, store: ChunkSource, form: Form, at: int, stop: Stop) 
         )
         begins.append(at + len(waiting))
         counts.append(len(steps))
-        checks.append(zlib.crc32(data))
+        checks.append(xxhash.xxh3_64_intdigest(data))
         widths.append(width)
         names.append(word.encode("utf-8", "surrogatepass"))
         # A number begins where its size divides the place.
@@ -225,19 +225,19 @@ def _written(write: Write, store: ChunkSource, form: Form, at: int, stop: Stop) 
         "lengths": lengths,
         "begins": np.array(begins, np.int64)[order],
         "counts": np.array(counts, np.int32)[order],
-        "checks": np.array(checks, np.uint32)[order],
+        "checks": np.array(checks, np.uint64)[order],
         "step_bytes": np.array([widths[one][0] for one in order], np.uint8),
         "count_bytes": np.array([widths[one][1] for one in order], np.uint8),
         "ends": np.cumsum([len(names[one]) for one in order], dtype=np.int64),
         "letters": np.frombuffer(letters, np.uint8),
     }
-    place, check = _Place(at, len(rowids), len(names), len(letters), 0), 0
+    place, check = _Place(at, len(rowids), len(names), len(letters), 0), xxhash.xxh3_64()
     for name, begin, length, kind in place.arrays():
         data = columns[name].astype(kind).tobytes()
-        check = zlib.crc32(data, check)
+        check.update(data)
         write(data + bytes(padding(len(data))))
         at = begin + size_of((length,), kind) + padding(size_of((length,), kind))
-    return at, place._replace(check=check)
+    return at, place._replace(check=check.intdigest())
 
 
 def _bytes_of(numbers: npt.NDArray[np.integer[Any]]) -> int:
@@ -267,11 +267,11 @@ def load(path: Path, store: ChunkSource) -> SavedPostings | None:
 
 def _tables(data: npt.NDArray[np.uint8], place: _Place) -> _Tables:
     """The tables of a form. Raises ValueError for what is not as it was written, TypeError."""
-    check, found = 0, {}
+    check, found = xxhash.xxh3_64(), {}
     for name, at, length, kind in place.arrays():
         part = data[at : at + size_of((length,), kind)]
-        check = zlib.crc32(part.data, check)
+        check.update(part.data)
         found[name] = part.view(kind)
-    if check != place.check:
+    if check.intdigest() != place.check:
         raise ValueError("tables that are not as they were written")
     return _Tables(**found)
