@@ -172,7 +172,7 @@ def mmr_head(
 
 def fts5_idf(holding: int, chunks: int) -> float:
     """ln((N - n + 0.5) / (n + 0.5)), and 0.000001 for a word of half the chunks or more (bm25 of SQLite's FTS5)."""
-    found = math.log((chunks - holding + 0.5) / (holding + 0.5))
+    found = math.log((max(0, chunks - holding) + 0.5) / (holding + 0.5))
     return found if found > 0 else 1e-6
 
 
