@@ -219,7 +219,7 @@ KNOBS: tuple[Knob, ...] = (
     Knob(
         "secondStage.weight",
         "2nd stage",
-        0.6,
+        0.7,
         "share of the second stage: windows, lines, letters of the first 30 candidates",
         0,
         1,

@@ -119,6 +119,7 @@ _UNIT = {
     "window meaning": "cosine",
     "line meaning": "cosine",
     "letters": "bm25",
+    "like words": "share",
 }
 """What each measure of the second stage is measured in."""
 

@@ -23,6 +23,7 @@ from memory_tui.explain.why_not import Account
 from memory_tui.providers import registry
 from memory_tui.providers.provider_protocol import Identity, Provider
 from memory_tui.search import rules_2026_9
+from memory_tui.search.formulas import fts5_idf, lucene_idf
 from memory_tui.search.trace import Trace
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import Form
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 BUILTIN = "builtin"
 """The provider whose vectors are sums of the vectors of tokens, so that a cosine falls into parts."""
-_K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6
+_K1, _B = 1.2, 0.75
 """FTS5's constants of bm25."""
 _MOST_SENTENCES = 40
 """Sentences of a chunk that are left out, one at a time."""
@@ -45,7 +46,8 @@ _CLOSES_BM25, _CLOSES_COSINE = 1e-9, 2e-5
 class WordShare(Struct, frozen=True):
     """A word of the question gives `points` of bm25: idf x tf.
 
-    idf = max(ln((chunks - holding + 0.5) / (holding + 0.5)), 0.000001) and
+    idf = max(ln((chunks - holding + 0.5) / (holding + 0.5)), 0.000001), of our own profile
+    ln(1 + (chunks - holding + 0.5) / (holding + 0.5)), and
     tf = times x 2.2 / (times + 1.2 x (0.25 + 0.75 x length / mean_length)); lengths count tokens.
     """
 
@@ -177,12 +179,13 @@ def _by_word(source: ChunkSource, account: Account, trace: Trace) -> Iterator[Wo
     profile = profiles.get(trace.profile)
     lexical = account.candidate.lexical if account.candidate is not None else None
     term = lexical.term if lexical is not None else ""
-    asked: Sequence[str] = tokens.WORD.findall(term) if term else trace.plan.words
-    if profile.join == "AND" and not term:
+    plan, any_word = trace.plan, profile.join == "OR"
+    asked: Sequence[str] = tokens.WORD.findall(term) if term else (*plan.words, *plan.counted)
+    if not any_word and not term:
         # FTS5 adds up what is asked twice.
         often = Counter(tokens.WORD.findall(trace.query))
         asked = [word for word in asked for _ in range(often[word] or 1)]
-    form: Form = "stemmed" if profile.join == "OR" else "plain"
+    form: Form = "stemmed" if any_word else "plain"
     rowid, words = account.chunk.rowid, source.words
     lengths, chunks = words.lengths(form), words.size(form)
     at = int(np.searchsorted(lengths.rowids, rowid))
@@ -191,11 +194,11 @@ def _by_word(source: ChunkSource, account: Account, trace: Trace) -> Iterator[Wo
     length, mean = int(lengths.counts[at]), int(lengths.counts.sum(dtype=np.int64)) / max(1, chunks)
     found = []
     for word in asked:
-        own = words.occurrences(word, form, "any" if profile.join == "OR" else "all", rowid - 1)
+        own = words.occurrences(word, form, "any" if any_word else "all", rowid - 1)
         if not len(own.rowids) or own.rowids[0] != rowid:
             continue
         times, holding = int(own.counts[0]), words.frequency([word], form)[0]
-        idf = max(math.log((chunks - holding + 0.5) / (holding + 0.5)), _LEAST_IDF)
+        idf = (lucene_idf if any_word else fts5_idf)(holding, chunks)
         tf = times * (_K1 + 1) / (times + _K1 * (1 - _B + _B * length / (mean or 1.0)))
         found.append(WordShare(word, holding, chunks, times, length, mean, idf, tf, idf * tf))
     yield from sorted(found, key=lambda one: -one.points)

@@ -170,6 +170,12 @@ def mmr_head(
     return found
 
 
+def fts5_idf(holding: int, chunks: int) -> float:
+    """ln((N - n + 0.5) / (n + 0.5)), and 0.000001 for a word of half the chunks or more (bm25 of SQLite's FTS5)."""
+    found = math.log((max(0, chunks - holding) + 0.5) / (holding + 0.5))
+    return found if found > 0 else 1e-6
+
+
 def lucene_idf(holding: int, chunks: int) -> float:
     """ln(1 + (N - n + 0.5) / (n + 0.5)): above 0 for every word, unlike that of FTS5 (Lucene BM25Similarity)."""
     return math.log1p((max(0, chunks - holding) + 0.5) / (holding + 0.5))

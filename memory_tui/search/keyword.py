@@ -21,10 +21,10 @@ from memory_tui.core import tokens as core_tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.spelling import Correction, Vocabulary, corrections
 from memory_tui.patterns import compiled_later
-from memory_tui.search.corpus import Corpus, Flags
+from memory_tui.search.corpus import Corpus, Flags, distinct
 from memory_tui.search.dates.question_dates import Time, without
 from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
-from memory_tui.search.formulas import MOST_CANDIDATES, Floats
+from memory_tui.search.formulas import MOST_CANDIDATES, Floats, fts5_idf, lucene_idf
 from memory_tui.search.postings import PostingLists
 from memory_tui.search.trace import QueryPlan, QuestionPart
 from memory_tui.source.protocol import WordIndex
@@ -34,6 +34,7 @@ _MOST_REPEATED = 32
 """Words up to which a question is asked with its repeats, as OpenClaw does; of a longer one they are added up here."""
 _MOST_COUNTED = 64
 """Words of a question without a match of which it is said how often each stands somewhere."""
+_STEMMED: Form = "stemmed"
 _TRIGRAM = 3
 """Characters without which trigrams find nothing."""
 
@@ -114,14 +115,44 @@ class Matcher(Struct, frozen=True):
         parts = _parts(query, (*terms.kept, *dropped), corrected) if self.in_parts else ()
         if not self.full_text:
             expression = " OR ".join(map(_like, terms.kept))
-            plan = QueryPlan(terms.kept, dropped, expression, *named, inside=True, common=common, parts=parts)
+            plan = QueryPlan(
+                terms.kept, dropped, expression, *named, inside=True, common=common, counted=terms.common, parts=parts
+            )
             found = self._weighed(terms.kept) if self.any_word else _NOTHING
             return KeywordSide(replace(plan, time_alone=alone), self._postings(found), frequency)
         expression = core_tokens.or_query(terms.kept)
-        matched = self._match(terms.kept, "stemmed", "any") if terms.kept and self.any_word else _NOTHING
+        matched = self._by_any(terms.kept, terms.common) if terms.kept and self.any_word else _NOTHING
         postings = self._postings(matched)
-        plan = QueryPlan(terms.kept, dropped, expression, *named, common=common, corrections=corrected, parts=parts)
+        plan = QueryPlan(
+            terms.kept,
+            dropped,
+            expression,
+            *named,
+            common=common,
+            counted=terms.common,
+            corrections=corrected,
+            parts=parts,
+        )
         return KeywordSide(replace(plan, time_alone=alone), postings, frequency)
+
+    def _by_any(self, words: Sequence[str], common: Sequence[str]) -> tuple[Rows, Floats]:
+        """The chunks that hold any of `words`, with their bm25 by Lucene's idf, to which `common` words add.
+
+        That of FTS5 gives a word of half the chunks no weight: so a name that many notes hold tells none from another.
+        """
+        every, form = (*words, *common), _STEMMED
+        chunks = self.words.size(form) if self.lists is None else self.lists.size(self.words, form)
+        holding = self._matching(every, form)
+        factors = [lucene_idf(count, chunks) / fts5_idf(count, chunks) for count in holding]
+        if self.lists is not None:
+            return self.lists.weighed(self.words, every, form, factors, len(words))
+        each = [self.words.match([word], form, "any") for word in every]
+        rowids = distinct(np.concatenate([one.rowids for one in each[: len(words)]]))
+        bm25 = np.zeros(len(rowids))
+        for one, factor in zip(each, factors, strict=True):
+            found = one.bm25[np.isin(one.rowids, rowids)] * factor
+            bm25[np.isin(rowids, one.rowids)] += found
+        return rowids, bm25
 
     def _corrected(
         self, query: str, kept: Sequence[str], count: Callable[[Sequence[str]], Sequence[int]]

@@ -7,7 +7,6 @@ last bit, because the same numbers are added up in the same order.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Sequence
 from functools import cached_property
@@ -21,13 +20,14 @@ from msgspec import Struct, field
 from memory_tui.core.spelling import Vocabulary
 from memory_tui.core.tokens import and_query, or_query
 from memory_tui.search import postings_file
+from memory_tui.search.formulas import fts5_idf
 from memory_tui.search.postings_file import Often, SavedPostings, Slots
 from memory_tui.source.protocol import ChunkSource, WordIndex
 from memory_tui.source.rows import Bm25, ChunkCounts, Flags, Form, Matches, RowIds
 
 Join = Literal["all", "any"]
 
-_K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6
+_K1, _B = 1.2, 0.75
 """FTS5's constants of bm25."""
 _MOST_POSTINGS = 10_000_000
 """Postings that are remembered, at 5 bytes each: the words that nobody asked for longest are read again."""
@@ -216,6 +216,27 @@ class PostingLists:
         found = {word: self._found(index, chunks, word, form, join, own) for word, own in known.items()}
         return (_of_all if join == "all" else _of_any)(chunks, [found[word] for word in words])
 
+    def weighed(
+        self, index: WordIndex, words: Sequence[str], form: Form, factors: Sequence[float], finding: int
+    ) -> Matches:
+        """Find the chunks that hold any of the first `finding` of `words`, with the bm25 of each word times its factor.
+
+        The words behind these add to what was found. Raises QueryError, Cancelled.
+        """
+        chunks = self._chunks_of(index, form)
+        found = [self._found(index, chunks, word, form, "any", self._word(index, word, form, "any")) for word in words]
+        scores = np.zeros(len(chunks.rowids))
+        slots = np.empty(0, np.int64)
+        for number, (word, factor) in enumerate(zip(found, factors, strict=True), 1):
+            scores[word.slots] += word.scores(chunks) * factor
+            if number == finding:
+                slots = np.flatnonzero(scores)
+        return Matches(chunks.rowids[slots], -scores[slots])
+
+    def size(self, index: WordIndex, form: Form) -> int:
+        """Count the chunks of that form: `WordIndex.size`."""
+        return self._chunks_of(index, form).count
+
     def frequency(self, index: WordIndex, words: Sequence[str], form: Form) -> list[int]:
         """Count the chunks that hold each word: `WordIndex.frequency`."""
         known, chunks = self._frequencies, self._chunks.get(form)
@@ -310,13 +331,12 @@ class _Found(NamedTuple):
 
 def _bm25(chunks: _Chunks, frequency: int, counts: Often, slots: Slots) -> Bm25:
     """What a word that stands in `frequency` chunks adds to those in `slots`, `counts` times in each (FTS5)."""
-    idf = math.log((chunks.count - frequency + 0.5) / (frequency + 0.5))
     often, length = counts.astype(np.float64), chunks.damping.take(slots)
     # In place, because each array of a frequent word takes longer to get than to fill.
     length += often
     often *= _K1 + 1.0
     often /= length
-    often *= idf if idf > 0 else _LEAST_IDF
+    often *= fts5_idf(frequency, chunks.count)
     return often
 
 

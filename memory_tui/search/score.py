@@ -10,7 +10,7 @@ from itertools import count
 import numpy as np
 from msgspec import Struct
 
-from memory_tui.core import profiles, tokens
+from memory_tui.core import profiles
 from memory_tui.core.profiles import Profile, Term
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.search import formulas, rules_2026_9, second_stage
@@ -299,16 +299,14 @@ def _stages(
     usual = (float(rules.profile.values[f"query.hybrid.{name}Weight"]) for name in ("vector", "text"))
     first = sum((weight * values for weight, values in zip(usual, sides, strict=True)), np.zeros(len(rows)))
     reference = rows[second_stage.first_of(first[None, :])[0]]
-    plan, common = side.plan, set(side.plan.common)
+    plan = side.plan
 
     def stage_of(asked: str, own: Callable[[str], bool]) -> SecondStage:
         key = "second stage", mode, reference.tobytes(), asked
         found = evidence.reusable.get(key)
         if not isinstance(found, SecondStage):
-            # A word of most chunks, which bm25 of FTS5 gives no weight, still tells one line from another.
-            also = (word for word in plan.dropped if word in common or tokens.is_cjk(word))
             found = evidence.reusable[key] = SecondStage(
-                () if mode == "vectors only" else tuple(filter(own, (*plan.words, *also))),
+                () if mode == "vectors only" else tuple(filter(own, (*plan.words, *plan.counted))),
                 side.frequency,
                 evidence.indexed,
                 asked,

@@ -1,8 +1,9 @@
 """The second stage looks into the first candidates. It looks at their windows, their lines and their letters.
 
 A chunk of 400 tokens is a coarse unit: one line that answers is drowned by twenty that do not. So the first candidates
-of a ranking are measured again by their best window, by their best line, and by the trigrams they share with the
-question, which find compounds, inflections, misspellings. Each measure is divided by the best among those candidates
+of a ranking are measured again by their best window, by their best line, by the trigrams they share with the
+question, which find compounds, inflections, misspellings, and by how much of the question a window holds, where a word
+that is missing counts as much as the nearest one is like it. Each measure is divided by the best among those candidates
 (max-norm), weighted, added up. A candidate beside a better one of the same note answers with nearly the same text, and
 loses a little.
 
@@ -55,11 +56,12 @@ class Measure(Struct, frozen=True):
 
 
 MEASURES = (
-    Measure("window words", 0.20, "words"),
+    Measure("window words", 0.10, "words"),
     Measure("line words", 0.10, "words"),
     Measure("window meaning", 0.15, "meaning"),
     Measure("line meaning", 0.10, "meaning"),
     Measure("letters", 0.15, "words"),
+    Measure("like words", 0.20, "words"),
 )
 
 
@@ -99,17 +101,17 @@ class PassageQuery(Struct, frozen=True, dict=True):
         return _unit(summed)[np.argsort(list(self.stems))]
 
     @cached_property
-    def rarity(self) -> Floats | None:
+    def rarity(self) -> Floats:
         """How rare the word of each stem is in the language, in the order of their keys.
 
         In few notes most words are rare; the table's vocabulary, in order of frequency, tells "kohlrabi" from "talk".
-        A word that it knows only in pieces is rarer than each that it knows. A pair of characters has its idf alone.
+        A word that it knows only in pieces is rarer than each that it knows. A pair of characters has its idf alone,
+        and without a vocabulary every word.
         """
-        if (table := self.vocabulary) is None:
-            return None
+        table = self.vocabulary
 
         def of(word: str, idf: float) -> float:
-            if tokens.is_cjk(word):
+            if table is None or tokens.is_cjk(word):
                 return idf
             ids = table.line_ids(word)
             rank = ids[0] - _COMMONEST if len(ids) == 1 else 0
@@ -122,16 +124,14 @@ class PassageQuery(Struct, frozen=True, dict=True):
 class Best(Struct, frozen=True):
     """What was measured in one chunk: `values` in the order of MEASURES; its best line and window, from line 0.
 
-    `coverage` is the share of the question's words that the chunk holds, weighed by idf; `closeness` that of its best
-    window, weighed by how rare words are in the language, where a word that is not held counts as much as the nearest
-    token is like it. `rarest` is how rare its rarest word of the question is, from 0 to 1.
+    `coverage` is the share of the question's words that the chunk holds, weighed by idf. `rarest` is how rare its
+    rarest word of the question is, from 0 to 1.
     """
 
     values: tuple[float, ...]
     line: int
     window: tuple[int, int]
     coverage: float
-    closeness: float
     rarest: float
 
 
@@ -197,7 +197,8 @@ class MeasuredChunks:
         by_meaning = _meaning(asked, chunks, window_from, table)
         of_windows = [np.maximum.reduceat(own, windows[:-1]) for own in (by_words[1], by_meaning.windows)]
         of_lines = [np.maximum.reduceat(own, lines[:-1]) for own in (by_words[0], by_meaning.lines)]
-        best = (of_windows[0], of_lines[0], of_windows[1], of_lines[1], _letters(asked, chunks, grams))
+        alike = np.maximum.reduceat(_closeness(asked, by_words[2], by_meaning.like()), windows[:-1])
+        best = (of_windows[0], of_lines[0], of_windows[1], of_lines[1], _letters(asked, chunks, grams), alike)
         self.values: list[tuple[float, ...]] = list(zip(*(own.tolist() for own in best), strict=True))
         places = np.concatenate([one.lines for one in chunks]), lines, windows, window_from
         self._rest: Callable[[], list[Best]] | None = partial(_rest, asked, self.values, by_words, by_meaning, places)
@@ -211,6 +212,15 @@ class MeasuredChunks:
             self._best = rest()
             self._rest = None
         return self._best
+
+
+def _closeness(asked: PassageQuery, held: Floats, like: Floats) -> Floats:
+    """The share of the question's words that each window holds, by how rare they are in the language.
+
+    One that a window does not hold counts as much as the nearest token there is like it.
+    """
+    rarity = asked.rarity
+    return np.asarray(rarity @ np.maximum(held, like) / (float(rarity.sum()) or 1.0), dtype=np.float64)
 
 
 def _rest(
@@ -227,10 +237,7 @@ def _rest(
     mass = float(idf.sum()) or 1.0
     by_chunk = np.maximum.reduceat(held, windows[:-1], axis=1)
     coverage = idf @ by_chunk / mass
-    rarity = idf if asked.rarity is None else asked.rarity
-    like = by_meaning.like()
-    closeness = np.maximum.reduceat(rarity @ np.maximum(held, like) / (float(rarity.sum()) or 1.0), windows[:-1])
-    rarest = (rarity[:, None] * by_chunk).max(axis=0, initial=0.0) / _RAREST
+    rarest = (asked.rarity[:, None] * by_chunk).max(axis=0, initial=0.0) / _RAREST
     top = np.array([own[:2] for own in values], dtype=np.float64)
     # Of all lines and of all windows, numbered through.
     window_ends = np.append(window_from[1:], lines[-1])
@@ -242,7 +249,6 @@ def _rest(
             number[best_of_each(line_words, by_meaning.lines, lines, top[:, 1])].tolist(),
             zip(number[window_from[window]].tolist(), number[window_ends[window] - 1].tolist(), strict=True),
             coverage.tolist(),
-            closeness.tolist(),
             rarest.tolist(),
         )
     )
@@ -480,10 +486,8 @@ class SecondStage:
         self._measure(self.reference)
         found = [self.best(row) for row in self.reference]
         mass = sum(self.asked.stems.values()) or 1.0
-        window, line, cosine = (max((one.values[at] for one in found), default=0.0) for at in (0, 1, 2))
-        coverage, closeness, rarest = (
-            max((getattr(one, name) for one in found), default=0.0) for name in ("coverage", "closeness", "rarest")
-        )
+        window, line, cosine, closeness = (max((one.values[at] for one in found), default=0.0) for at in (0, 1, 2, 5))
+        coverage, rarest = (max((getattr(one, name) for one in found), default=0.0) for name in ("coverage", "rarest"))
         meaning = None if self.asked.vector is None else cosine
         return AnswerSignals(coverage, line / mass, window / mass, closeness, meaning, rarest, self._pairs)
 

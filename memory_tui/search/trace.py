@@ -344,7 +344,8 @@ class QueryPlan(Struct, frozen=True):
     speaks of, in figures, and `time_words` the words that name them, which are not searched unless the query asks
     nothing but this time (`time_alone`).
     `inside` tells that words are found inside longer ones as well. `common` are those of the `dropped` that went
-    because more than half of the chunks hold them.
+    because more than half of the chunks hold them, as a person wrote them. `counted` are the same as they are
+    matched: they find no chunk, but count in those that another word finds.
     """
 
     words: tuple[str, ...]
@@ -354,6 +355,7 @@ class QueryPlan(Struct, frozen=True):
     time_words: str = ""
     inside: bool = False
     common: tuple[str, ...] = ()
+    counted: tuple[str, ...] = ()
     elsewhere: Elsewhere = Elsewhere()
     corrections: tuple[Correction, ...] = ()
     """Words that were searched otherwise than they were asked."""

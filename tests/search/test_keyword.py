@@ -1,6 +1,7 @@
 """Search without vectors in the OpenClaw profiles: each keyword is looked for alone, and the best score counts."""
 
 import re
+from pathlib import Path
 
 import apsw
 import numpy as np
@@ -183,3 +184,17 @@ def test_words_that_the_model_does_not_know_are_the_reason_why_nothing_has_a_cos
     assert nothing.empty == NoUsableWord((), pointless=True)
     assert wording.empty(nothing.empty, nothing.profile)[0].endswith("and the embedding model knows nothing in it.")
     assert "found by" not in "".join(notice.message for notice in nothing.notices)
+
+
+def test_a_name_of_most_notes_tells_those_apart_that_another_word_finds(ask, tmp_path: Path) -> None:
+    for at in range(11):
+        note = tmp_path / "notes" / "memory" / f"m{at}.md"
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(f"Mira went home on tram {at}.\n")
+    (tmp_path / "notes" / "memory" / "m11.md").write_text("Mira planted kohlrabi by the wall.\n")
+    (tmp_path / "notes" / "memory" / "m12.md").write_text("Jonas planted kohlrabi by the wall.\n")
+    trace = ask("where did Mira plant kohlrabi", "recommended")
+    text = {hit.chunk.path: hit.text for hit in trace.recalled}
+    assert text["memory/m11.md"].score == 1.0 > text["memory/m12.md"].score > 0.8
+    assert trace.plan.common == trace.plan.counted == ("mira",)
+    assert trace.funnel.text_matches == 2, "a word of most notes finds none by itself"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -19,6 +20,7 @@ from memory_tui.search.corpus import Corpus
 from memory_tui.search.evidence import Postings
 from memory_tui.search.formulas import MOST_CANDIDATES
 from memory_tui.search.index_in_memory import Dates
+from memory_tui.search.keyword import Matcher
 from memory_tui.search.postings import PostingLists
 from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import SearchContext, gather
@@ -193,3 +195,38 @@ def test_matches_beyond_the_pool_know_their_rank(values: list[int]) -> None:
     for rank_, row in enumerate(rows[order].tolist(), 1):
         assert found.rank_of(row) == (rank_, bm25[row // 3])
     assert found.rank_of(1) is None
+
+
+def test_a_question_weighs_words_by_lucenes_idf_with_or_without_lists(made: SqliteMade) -> None:
+    rng = random.Random(8)
+    for at in range(40):
+        write(made, f"n{at}", text(rng))
+    with made.reader() as store, store.snapshot():
+        corpus, lists = Corpus.load(store), PostingLists.of(store)
+        common = 0
+        for _ in range(60):
+            question = " ".join(rng.choices([*WORDS, "absent"], k=rng.randint(1, 5)))
+            sides = [
+                Matcher(store.words, corpus, None, store.words.cut(), by_text=False, lists=own).recommended(
+                    question, None
+                )
+                for own in (None, lists)
+            ]
+            assert sides[0].postings.rows.tolist() == sides[1].postings.rows.tolist(), question
+            assert sides[0].postings.bm25.tolist() == sides[1].postings.bm25.tolist(), question
+            plan = sides[0].plan
+            common += bool(plan.counted)
+            expected: dict[int, float] = {}
+            for number, word in enumerate((*plan.words, *plan.counted)):
+                holding, chunks = store.words.frequency([word], "stemmed")[0], store.words.size("stemmed")
+                by_fts5 = max(math.log((chunks - holding + 0.5) / (holding + 0.5)), 1e-6)
+                by_lucene = math.log(1 + (chunks - holding + 0.5) / (holding + 0.5))
+                found = store.words.match([word], "stemmed", "any")
+                for rowid, bm25 in zip(found.rowids.tolist(), found.bm25.tolist(), strict=True):
+                    row = int(corpus.rows_of([rowid])[0])
+                    if row >= 0 and (row in expected or number < len(plan.words)):
+                        expected[row] = expected.get(row, 0.0) + bm25 / by_fts5 * by_lucene
+            assert dict(zip(sides[0].postings.rows.tolist(), sides[0].postings.bm25.tolist(), strict=True)) == (
+                pytest.approx(expected)
+            ), question
+        assert common, "no question had a word of most chunks"

@@ -1,4 +1,4 @@
-"""A plain reference of the second stage: the first candidates are measured again by windows, lines and letters.
+"""A plain reference of the second stage: the first candidates are measured again by windows, lines, letters, words.
 
 Written to be read, not to be quick; `memory_tui.search.second_stage` must give the same.
 """
@@ -15,11 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_tui.core import tokens
-from memory_tui.providers.wires.builtin import Builtin
+from memory_tui.providers.wires.builtin import Builtin, static_table
 from memory_tui.search.passages import IRREGULAR
 from memory_tui.search.trace import ChunkRef
 
-WEIGHTS = {"window words": 0.20, "line words": 0.10, "window meaning": 0.15, "line meaning": 0.10, "letters": 0.15}
+WEIGHTS = {
+    "window words": 0.10,
+    "line words": 0.10,
+    "window meaning": 0.15,
+    "line meaning": 0.10,
+    "letters": 0.15,
+    "like words": 0.20,
+}
 WINDOW = 100
 """Words of a window, which holds whole lines."""
 _table = Builtin()
@@ -89,6 +96,34 @@ def _best_words(
     return [max(bm25(Counter(stems(piece)), len(stems(piece)), mean, weights) for piece in pieces) for pieces in parts]
 
 
+def rarity(word: str, weight: float) -> float:
+    """How rare a word is in the language, by its place in the vocabulary; of a Chinese one its `weight` in notes."""
+    ids = static_table().line_ids(word)
+    if tokens.is_cjk(word):
+        return weight
+    rank = ids[0] - 995 if len(ids) == 1 else 0
+    return min(12.5, 2.3 + math.log(rank)) ** 2 / 12.5 if rank > 0 else 12.5
+
+
+def likeness(word: str, text: str) -> float:
+    """The greatest cosine of a word with a token of `text`; pairs of Chinese characters are like nothing."""
+    ids = [] if tokens.is_cjk(word) else static_table().line_ids(word)
+    direction = static_table().rows(np.array(ids, np.int64)).sum(axis=0)
+    rows = static_table().rows(np.array([at for at in static_table().line_ids(text) if at >= 0], np.int64))
+    if not len(rows) or not direction.any():
+        return 0.0
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(direction)
+    return max(0.0, float(np.max(np.divide(rows @ direction, lengths, out=np.zeros(len(rows)), where=lengths > 0))))
+
+
+def _like_words(words: Mapping[str, str], weights: Mapping[str, float], piece: str, *, meaning: bool) -> float:
+    """The share of stems that a window holds, or a token of it is like; `words` gives the word of each stem."""
+    held = stems(piece)
+    rare = {stem: rarity(word, weights[stem]) for stem, word in words.items()}
+    near = {stem: likeness(word, piece) if meaning else 0.0 for stem, word in words.items()}
+    return sum(rare[stem] * (1.0 if stem in held else near[stem]) for stem in words) / (sum(rare.values()) or 1.0)
+
+
 def measures(
     query: str,
     words: Sequence[str],
@@ -96,10 +131,13 @@ def measures(
     chunks: int,
     texts: Sequence[str],
     reference: Sequence[str],
+    *,
+    meaning: bool = True,
 ) -> dict[str, list[float]]:
     """Each measure of each of `texts`, raw; mean lengths and the idf of trigrams are those of `reference`."""
     own = {word: [word] if tokens.is_cjk(word) else stems(word) for word in words}
     weighted = {stem: idf(frequency.get(word, 0), chunks) for word in words for stem in own[word]}
+    word_of = {stem: word for word in words for stem in own[word]}
 
     def lines(text: str) -> list[str]:
         return [line for line in text.split("\n") if line.strip()] or [""]
@@ -118,6 +156,10 @@ def measures(
         "letters": [
             bm25({gram: count(gram, letters(text)) for gram in every}, len(letters(text)), mean, weights)
             for text in texts
+        ],
+        "like words": [
+            max(_like_words(word_of, weighted, piece, meaning=meaning and bool(asked.any())) for piece in pieces)
+            for pieces in of_windows
         ],
     }
 
