@@ -54,6 +54,9 @@ class Profile(Struct, frozen=True):
     """The release by whose rules notes are cut."""
     snippet: Literal["head", "window"] = "head"
     """The first 700 characters of a chunk, or 700 around the words that matched."""
+    builtin_floor: float = 0.0
+    """What a cosine of 0 scores by the built-in table, which OpenClaw does not have: minScore is set for models whose
+    cosines are higher, and where all words must match most hits have a cosine alone."""
     second_stage: bool = False
     """Whether the first candidates are looked into (`search.second_stage`)."""
     faults: bool = False
@@ -63,6 +66,10 @@ class Profile(Struct, frozen=True):
     """Knobs that the release took away, each with the value that it now always has; they are in `ignores` too."""
     ignores: Mapping[str, str] = field(default_factory=dict)
     """Knobs without effect under this profile, each with the reason a person is told."""
+
+    def floor_of(self, provider: str) -> float:
+        """What a cosine of 0 scores by the vectors of `provider`."""
+        return self.builtin_floor if provider == "builtin" else 0.0
 
 
 _NO_ADDITIONS = {
@@ -83,6 +90,7 @@ OPENCLAW_2026_3 = Profile(
     relaxed_floor=True,
     fewest_candidates=1,
     missing_side="zero",
+    builtin_floor=0.35,
     snippet="head",
     faults=True,
     ignores=_NO_ADDITIONS,

@@ -75,6 +75,13 @@ def divided(name: str, value: float, best: float, score: str, least: int) -> lis
     return [f"{name} {own}", f"/ best {other} = {score}"]
 
 
+def lifted(cosine: float, floor: float, score: str) -> list[str]:
+    """`cosine` as if one of 0 were `floor`, with the digits that it takes to get at `score`."""
+    digits = len(score.partition(".")[2])
+    (own,) = made_of((cosine,), 3, lambda shown: same(floor + (1 - floor) * shown[0], float(score), digits))
+    return [f"{floor:g} + {1 - floor:g} x cosine {own} = {score}"]
+
+
 def _quotient(shown: Sequence[float], score: float, digits: int) -> bool:
     return shown[1] > 0 and same(shown[0] / shown[1], score, digits)
 

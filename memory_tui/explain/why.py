@@ -16,6 +16,7 @@ from memory_tui.explain.score_lines import (
     ScoreLine,
     divided,
     fewest,
+    lifted,
     made_of,
     neighbour_lines,
     product_shown,
@@ -261,10 +262,13 @@ def _vector(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     if part.cosine is None:
         return ScoreLine("vector", _no_cosine(trace), "+", 0.0, digits)
     score, weight = product_shown(part.score, part.weight, part.points, digits)
+    profile = profiles.get(trace.profile)
     if not part.points:
         steps = [f"cosine {part.cosine:.3f}", "counts 0"]
-    elif profiles.get(trace.profile).vector_score == "share":
+    elif profile.vector_score == "share":
         steps = divided("cosine", part.cosine, trace.vector_scale, score, 3)
+    elif floor := profile.floor_of(trace.provider):
+        steps = lifted(part.cosine, floor, score)
     else:
         steps = [f"cosine {score}"]
     steps += [_rank(part.rank, trace.funnel.vector_pool), f"x {weight}"]

@@ -96,7 +96,11 @@ class VectorSpace:
                 raise OtherVectors(
                     f"The memories were made with another model, {recorded.get('provider')} {recorded.get('model')}; "
                     f"{identity.provider} {identity.model} is asked for.",
-                    "Leave --provider out.",
+                    # A provider that has but one model cannot make those of an earlier version.
+                    "Have them embedded anew: memory-tui ltm export FILE, move the folder of the memories away, "
+                    "memory-tui ltm import FILE."
+                    if recorded.get("provider") == identity.provider
+                    else "Leave --provider out.",
                 )
             return SpaceProof("recorded")
         name = (identity.provider, identity.model, identity.dims)

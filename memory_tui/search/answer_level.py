@@ -70,12 +70,12 @@ class AnswerSignals(Struct, frozen=True):
         return words + _CLOSENESS * self.closeness + _MEANING * self.closeness * cosine
 
 
-WEIGHTS = _WINDOW, _CLOSENESS, _MEANING, _RAREST, _HELD = 3.0, 9.0, 3.0, 7.5, 5.5
-_USUAL_COSINE = 0.5
-"""The cosine that the sum takes where no meaning was compared."""
-_NEAR_COSINE = 0.5
-"""The cosine from which a window is near in meaning: between those of questions that are answered and of others."""
-_APART: Mapping[Kind, float] = MappingProxyType({"words": 7.8, "words alone": 6.5, "pairs": 1.85, "pairs alone": 1.85})
+WEIGHTS = _WINDOW, _CLOSENESS, _MEANING, _RAREST, _HELD = 3.0, 9.0, 12.0, 7.5, 5.5
+_USUAL_COSINE = 0.125
+"""The cosine that the sum takes where no meaning was compared: that of an unrelated question."""
+_NEAR_COSINE = 0.24
+"""The cosine from which a window is near in meaning: some nineteen of twenty questions that are answered reach it."""
+_APART: Mapping[Kind, float] = MappingProxyType({"words": 8.8, "words alone": 6.5, "pairs": 1.85, "pairs alone": 1.85})
 """Points above the usual unrelated questions at which an answer is as likely as not; rare evidence needs fewer."""
 _STEEPNESS_PAIRS = 1.6
 """How much each point of pairs of characters counts: they meet too rarely for as many points as words."""
@@ -107,7 +107,7 @@ class UnrelatedEvidence(Struct, frozen=True):
 ByKind = Mapping[Kind, UnrelatedEvidence]
 USUAL: ByKind = MappingProxyType(
     {
-        "words": UnrelatedEvidence(5.8),
+        "words": UnrelatedEvidence(5.9),
         "words alone": UnrelatedEvidence(2.4),
         "pairs": UnrelatedEvidence(0.9),
         "pairs alone": UnrelatedEvidence(0.9),

@@ -65,6 +65,11 @@ def share(values: Floats, best: float) -> Floats:
     return np.maximum(values, 0.0) / best if best > 0 else np.zeros_like(values)
 
 
+def lifted(cosines: Floats, floor: float) -> Floats:
+    """Each cosine as if one of 0 were `floor`; what is exactly 0 has no vector, or one of zeros, and stays 0."""
+    return np.where(cosines != 0, floor + (1 - floor) * cosines, 0.0) if floor else cosines
+
+
 def cosine(vectors: npt.NDArray[np.float32], query: npt.NDArray[np.float32]) -> Floats:
     """1 - distance as sqlite-vec 0.1 computes it: single precision, summed in order; float64 (n,), 0 for zero vectors.
 

@@ -77,7 +77,7 @@ def test_recommended_recalls_what_was_said(
     assert ours["snip@6"] >= visible, "the snippet shows the line that answers"
     theirs = measured(judge, name, answers(memorybank / name / "workspaces", queries, tmp_path, "openclaw-2026.3", 6))
     print({key: round(value, 3) for key, value in theirs.items()})
-    # The built-in vectors have high cosines, so minScore hardly bites here; the order is what the defaults lose.
+    # The built-in cosines are lifted there, so minScore hardly bites; the order is what the defaults lose.
     assert theirs["ndcg@10"] < ours["ndcg@10"] - 0.02
 
 

@@ -113,12 +113,12 @@ def test_the_fallback_makes_the_index_and_says_so(play: Play, notes: Path, tmp_p
         engine.indexer.sync()
         assert engine.queries.search("walrus").mode == "hybrid"
         state = engine.status()
-        assert (state.provider, state.model, state.embedded) == ("builtin", "minilm-static-256", state.chunks)
+        assert (state.provider, state.model, state.embedded) == ("builtin", "minilm-trained-256", state.chunks)
         assert state.fallback is not None
         assert {**state.fallback, "reason": ""} == {
             "from": "openai",
             "to": "builtin",
-            "model": "minilm-static-256",
+            "model": "minilm-trained-256",
             "reason": "",
             "since": time.at,
             "retryAt": time.at + 30,

@@ -147,7 +147,11 @@ def test_of_a_question_without_an_answer_hits_that_go_are_mended(world: World) -
 
 
 def test_another_day_ages_the_notes(world: World) -> None:
-    decays = {"query.hybrid.temporalDecay.enabled": True, "query.hybrid.temporalDecay.halfLifeDays": 5}
+    decays = {
+        "query.minScore": 0.45,
+        "query.hybrid.temporalDecay.enabled": True,
+        "query.hybrid.temporalDecay.halfLifeDays": 20,
+    }
     after = world.engine.plan.settings.update(decays, "test")
     asked = asked_in(world, 7)
     soon = past_questions.replay_under(world.engine, asked, after)

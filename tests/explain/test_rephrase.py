@@ -33,7 +33,7 @@ def test_every_suggestion_recalls_the_chunk(engine: Engine, profile: str) -> Non
     settings = engine.plan.with_profile(profile)
     evidence = engine.queries.gather("How is the VLAN on the Omada router set up?")
     suggested = 0
-    for path in ("memory/people.md", "memory/读书笔记.md", "memory/2026-09-20.md"):
+    for path in ("memory/people.md", "memory/读书笔记.md", "memory/house.md", "memory/2026-09-20.md"):
         answer = engine.queries.why(evidence, path, None, settings)
         assert not answer.recalled
         assert answer.best is not None

@@ -106,6 +106,9 @@ def check_line(line: ScoreLine) -> None:
     elif found := re.search(rf"bm25 {NUMBER}  r/\(1\+r\) = {NUMBER}", detail):
         assert close(float(found[1]) / (1 + float(found[1])), found[2]), detail
         score = found[2]
+    elif found := re.search(rf"{NUMBER} \+ {NUMBER} x cosine {NUMBER} = {NUMBER}", detail):
+        assert close(float(found[1]) + float(found[2]) * float(found[3]), found[4]), detail
+        score = found[4]
     elif found := re.search(rf"always {NUMBER} in|cosine {NUMBER}  (?!counts)", detail):
         score = found[1] or found[2]
     else:

@@ -51,12 +51,12 @@ def _level(claim: AnswerLevel, case: Case) -> None:
     signals, settings = claim.signals, case.settings
     near = signals.closeness if signals.cosine is None else signals.cosine
     alone = signals.cosine is None and not signals.pairs
-    like = 5.5 if alone else 9 + 3 * (0.5 if signals.cosine is None else near)
+    like = 5.5 if alone else 9 + 12 * (0.125 if signals.cosine is None else near)
     evidence = 3 * signals.window + like * signals.closeness + 7.5 * signals.rarest
     above = evidence - claim.unrelated.mean
     letters = [one for one in case.evidence.query if one.isalnum()]
     assert signals.pairs == (2 * sum(map(tokens.is_cjk, letters)) > len(letters))
-    likely_as_not = 1.85 if signals.pairs else 6.5 if alone else 7.8
+    likely_as_not = 1.85 if signals.pairs else 6.5 if alone else 8.8
     odds = math.exp((1.6 if signals.pairs else 1.0) * (above - likely_as_not))
     assert abs(claim.likelihood - odds / (1 + odds)) < 1e-9
     assert (claim.doubt_below, claim.nothing_below) == tuple(

@@ -63,7 +63,7 @@ def test_every_chunk_is_there_with_its_vector_and_words(engine: Engine, tmp_path
     [facts] = [row for row in found if row["path"] == "MEMORY.md"]
     assert (facts["workspace"], facts["source"], facts["startLine"]) == ("W", "memory", 1)
     assert "数据 据库" in facts["words"]
-    assert facts["model"] == "builtin/minilm-static-256"
+    assert facts["model"] == "builtin/minilm-trained-256"
     with engine.queries.reader() as store:
         page = store.page(0, 100)
         by_id = dict(zip(page.chunk_ids, page.vectors, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from memory_tui.ltm import entry_file, entry_table
 from memory_tui.ltm.entry import EntryRefused
 from memory_tui.ltm.memories import Memories
 from memory_tui.ltm.vector_space import OtherVectors
+from memory_tui.providers.wires import builtin
 from tests.ltm.conftest import TEXTS, Opened, bytes_of, foreign
 
 
@@ -31,7 +33,7 @@ def test_a_text_is_stored_once(opened: Opened) -> None:
     cafe = memories.store("The caf\u00e9 is called Aroma")
     assert memories.store("The cafe\u0301 is called Aroma").entry == cafe.entry
     assert memories.table().facts().key_declared
-    assert memories.table().recorded == {"provider": "builtin", "model": "minilm-static-256", "dims": 256}
+    assert memories.table().recorded == {"provider": "builtin", "model": "minilm-trained-256", "dims": 256}
 
 
 @pytest.mark.parametrize(
@@ -210,11 +212,32 @@ def test_a_table_of_another_model_is_read_but_not_ranked(opened: Opened, tmp_pat
         with pytest.raises(OtherVectors, match="4 entries embedded again have a mean cosine of"):
             ranked()
     foreign(tmp_path / "short", TEXTS, embedded[:, :8])
-    with pytest.raises(OtherVectors, match=r"vectors of 8 numbers; builtin minilm-static-256 makes 256"):
+    with pytest.raises(OtherVectors, match=r"vectors of 8 numbers; builtin minilm-trained-256 makes 256"):
         opened(tmp_path / "short").search("tabs")
     memories.forget([memories.table().entries()[0].id])
     memories.undo()
     assert len(texts(memories)) == 4
+
+
+def test_memories_of_an_earlier_table_of_ours_are_embedded_anew_by_export_and_import(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(builtin, "MODEL", "minilm-static-256")
+        before = opened()
+        before.store("I prefer tabs")
+        before.close()
+    memories = opened()
+    with pytest.raises(
+        OtherVectors, match="another model, builtin minilm-static-256; builtin minilm-trained-256"
+    ) as told:
+        memories.search("tabs")
+    assert re.findall("ltm ([a-z]+) FILE", told.value.next_step) == ["export", "import"]
+    entry_file.write(memories, tmp_path / "all.jsonl")
+    again = opened(tmp_path / "again")
+    assert entry_file.read(again, tmp_path / "all.jsonl").added == 1
+    assert again.table().recorded["model"] == "minilm-trained-256"
+    assert [one.entry.text for one in again.search("tabs").hits] == ["I prefer tabs"]
 
 
 def test_near_duplicates_are_pairs_with_their_score(opened: Opened, tmp_path: Path, embedded: Any) -> None:

@@ -48,7 +48,7 @@ def test_entries_are_listed_searched_changed_and_undone(copied: Path) -> None:
         assert isinstance(app.screen, MemoriesView)
         assert listed.index(TEXTS[3]) < listed.index(TEXTS[0])
         await press(pilot, "/", *"tabs", "enter")
-        await shown(pilot, "for: tabs", "0.606")
+        await shown(pilot, "for: tabs", "0.595")
         await press(pilot, "g", "g", "enter")
         await shown(pilot, "distance 0.6")
         await press(pilot, "]")
@@ -77,7 +77,7 @@ def test_the_screens(tmp_path: Path, embedded: Any, monkeypatch: pytest.MonkeyPa
     import numpy as np
 
     place = tmp_path / "lancedb"
-    foreign(place, (*TEXTS, "I prefer tabs to space"), np.vstack([embedded, embedded[0] + 0.001]))
+    foreign(place, (*TEXTS, "I prefer tabs over spaces"), np.vstack([embedded, embedded[0] + 0.001]))
     monkeypatch.setattr(TableLocation, "shown", property(lambda _: "~/.openclaw/memory/lancedb"))
     app = app_on(place)
 

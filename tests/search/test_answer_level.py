@@ -90,10 +90,10 @@ def test_so_many_points_above_unrelated_questions_are_as_likely_as_not() -> None
 def test_what_unrelated_questions_reach_above_the_usual_is_followed_in_part() -> None:
     asked, usual = signals(0.3, 0.4, 0.5), USUAL["words"]
     more = UnrelatedEvidence(usual.mean + 2.1, 24, 1, 9)
-    assert points_apart("words", usual) == 7.8
-    assert more.mean + points_apart("words", more) == pytest.approx(usual.mean + 7.8 + 0.6 * 2.1)
+    assert points_apart("words", usual) == 8.8
+    assert more.mean + points_apart("words", more) == pytest.approx(usual.mean + 8.8 + 0.6 * 2.1)
     said = level_of(asked, bounds(0.5, 0.1), {"words": more}).explanation
-    assert "as likely as not at +6.96 = 7.8 - 0.4 x (7.90 - 5.8 as usual); likelihood" in said
+    assert "as likely as not at +7.96 = 8.8 - 0.4 x (8.00 - 5.9 as usual); likelihood" in said
     assert "as usual" not in level_of(asked, bounds(0.5, 0.1), {}).explanation
     said = level_of(asked, bounds(0.5, 0.1), {"words": UnrelatedEvidence(asked.evidence - 3)}).explanation
     assert "+3.00 points" in said
@@ -106,7 +106,7 @@ def test_a_word_that_everybody_uses_is_less_evidence_than_a_rare_one() -> None:
 
 
 def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper() -> None:
-    asked = signals(0.3, 0.3, 0.4)
+    asked = signals(0.3, 0.3, 0.2)
     value = likelihood(asked, HERE)
     assert level_of(asked, bounds(value, 0.0), ALL_HERE).level == "found"
     assert level_of(asked, bounds(value + 0.01, value), ALL_HERE).level == "nearby only"
@@ -116,9 +116,9 @@ def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper()
 
 def test_what_is_near_in_meaning_is_never_nothing() -> None:
     # "What happened on July 20th?" over the log of that day: no word in common, and the right answer.
-    asked = signals(0.0, 0.0, 0.54)
+    asked = signals(0.0, 0.0, 0.34)
     assert level_of(asked, bounds(0.5, 0.1), ALL_HERE).level == "nearby only"
-    assert level_of(signals(0.0, 0.0, 0.4), bounds(0.5, 0.1), ALL_HERE).level == NOTHING
+    assert level_of(signals(0.0, 0.0, 0.2), bounds(0.5, 0.1), ALL_HERE).level == NOTHING
     assert level_of(signals(0.0, 0.0, None), bounds(0.5, 0.1), ALL_HERE).level == NOTHING
 
 
@@ -194,7 +194,7 @@ def test_what_levels_are_compared_with_is_said_in_words() -> None:
         return LevelBasis(profile, measured).sentence
 
     assert said({}, "openclaw-2026.3") == "none under openclaw-2026.3"
-    assert said({}).startswith("usual values: unrelated questions reach 5.80 points")
+    assert said({}).startswith("usual values: unrelated questions reach 5.90 points")
     here = {"words": UnrelatedEvidence(5.31, 24, 7, 1234), "words alone": UnrelatedEvidence(1.9, 24, 7, 1234)}
     assert said(here) == (
         "24 unrelated questions, asked over 1,234 chunks, reach 5.31 points by words and meaning, "

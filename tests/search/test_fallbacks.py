@@ -14,7 +14,7 @@ from memory_tui.index.store import Store
 from memory_tui.notices import LanguageUnknown
 from memory_tui.plan import Options
 from memory_tui.providers.provider_protocol import Identity, identity_key
-from memory_tui.providers.wires import scripted
+from memory_tui.providers.wires import builtin, scripted
 from memory_tui.providers.wires.scripted import Scripted
 from memory_tui.search.trace import Elsewhere, NothingMatched, Trace
 from tests.support.index import integrity
@@ -341,6 +341,24 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
         after = engine.queries.search("router vlan")
         assert after.mode == "hybrid"
         assert codes(after) == set()
+
+
+def test_an_index_of_an_earlier_built_in_table_says_so_and_is_embedded_anew(place, monkeypatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(builtin, "MODEL", "minilm-static-256")
+        with opened(place, provider="builtin") as engine:
+            assert engine.indexer.sync().embedded
+    with opened(place, provider="builtin", **{"sync.onSearch": "off"}) as engine:
+        assert engine.status().freshness.rebuild == ("model: minilm-static-256 is now minilm-trained-256",)
+        trace = engine.queries.search("router vlan")
+        assert "model_mismatch" in codes(trace)
+        assert all(hit.vector.cosine is None for hit in trace.recalled)
+        assert "The index was made with builtin minilm-static-256, not with builtin minilm-trained-256" in str(
+            trace.who
+        )
+        report = engine.indexer.sync()
+        assert (report.rebuilt, report.embedded) == (True, engine.status().chunks)
+        assert engine.queries.search("router vlan").mode == "hybrid"
 
 
 def test_a_switch_that_nobody_knows_is_named(place, monkeypatch) -> None:

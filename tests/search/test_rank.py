@@ -32,6 +32,18 @@ def test_the_documented_sum() -> None:
     assert trace.recalled[0].score == pytest.approx(0.7 * 0.8 + 0.3 * 0.5)
 
 
+def test_cosines_of_the_built_in_table_are_lifted_where_they_mostly_stand_alone_against_min_score() -> None:
+    found = evidence([0.8, 0.1, 0.0], {0: -1.0})
+    ours = replace(found, provider="builtin")
+    for profile, floor in ((OPENCLAW, 0.35), ("openclaw-2026.2", 0.35), ("openclaw-2026.9", 0.0)):
+        for asked, own in ((ours, floor), (found, 0.0)):
+            trace = rank(asked, settings(profile, minScore=0))
+            scores = {c.chunk.rowid: c.vector.score for c in (*trace.recalled, *trace.lost)}
+            assert [scores[row] for row in (0, 1)] == pytest.approx([own + (1 - own) * cosine for cosine in (0.8, 0.1)])
+            assert scores.get(2, 0.0) == 0.0, "a vector of zeros is like nothing"
+    assert rank(ours, settings("recommended")).recalled == rank(found, settings("recommended")).recalled
+
+
 def test_a_keyword_only_hit_cannot_pass_the_gate_of_2026_3() -> None:
     trace = rank(evidence([0.1, 0.0], {1: -50.0}), settings(OPENCLAW))
     assert trace.recalled == ()

