@@ -235,7 +235,7 @@ def left_out(claim: WordsLeftOut, words: Sequence[str]) -> str:
 
 
 _REASONS: dict[LeftOutReason, str] = {
-    "common": "in over half of the chunks",
+    "common": "in over half of the chunks: counted with others",
     "stop word": "stop words",
     "number": "numbers alone",
     "short": "too short",

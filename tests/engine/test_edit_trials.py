@@ -127,7 +127,7 @@ def test_no_pair_adds_a_word_without_which_the_line_is_recalled_too(world: World
     found, case = found_for(world, "facts omada them lift", "memory/shopping.md", 4, past(), 1)
     (pair,) = found.found
     assert pair.edit.first is not None
-    assert pair.edit.first.words == ("facts", "omada")
+    assert pair.edit.first.words == ("facts",)
     edits.check_smallest(pair, case)
     data = (world.folder / "memory/shopping.md").read_bytes()
     wanted = EditedLine("memory/shopping.md", data, 4, ("facts", "omada", "lift"))
@@ -136,7 +136,7 @@ def test_no_pair_adds_a_word_without_which_the_line_is_recalled_too(world: World
         for one in note_edits.pairs(wanted, world.engine.notes.curator.read)
         if one.first and set(one.first.words) > set(pair.edit.first.words) and one.words == pair.edit.words
     )
-    with pytest.raises(AssertionError, match="lift is not needed"):
+    with pytest.raises(AssertionError, match=r"(facts|omada|lift) is not needed"):
         edits.check_smallest(replace(pair, edit=more), case)
 
 

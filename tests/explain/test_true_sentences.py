@@ -206,7 +206,7 @@ def test_a_word_that_was_left_out_says_why(notes: Path, opened: Open) -> None:
     trace = engine.queries.search("did anna change the router for ticket3")
     text = "anna and the router, ticket3\n"
     said = why.terms_line(text, trace).detail
-    assert "anna, router (in over half of the chunks)" in said
+    assert "anna, router (in over half of the chunks: counted with others)" in said
     assert "(stop words)" in said
     theirs = opened("openclaw-2026.3").queries.search("did anna change 42 of it")
     said = why.terms_line(text, theirs).detail
