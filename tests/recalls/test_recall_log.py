@@ -572,7 +572,7 @@ def test_the_command_lists_shows_explains_and_clears(
 ) -> None:
     assert "--log-recalls" in run("recall-log")[1]
     host.search({"query": "omada router", "maxResults": 1}, "", "agent 1", Stop())
-    host.search({"query": "\x1b[31mvlan"}, "", "agent 1", Stop())
+    host.search({"query": "\x1b[31mgiraffe"}, "", "agent 1", Stop())
     host.get({"path": "MEMORY.md"}, "agent 1")
     host.close()
     code, out, _ = run("recall-log")
@@ -596,7 +596,7 @@ def test_the_command_lists_shows_explains_and_clears(
     assert json.loads(run("recall-log", name, "--json")[1])["same"] is True
     why = json.loads(run("recall-log", name, "--why", "memory/2026-11-18.md", "--json")[1])
     assert why["query"] == "omada router"
-    assert "vlan" in run("recall-log", "last")[1]
+    assert "giraffe" in run("recall-log", "last")[1]
     assert why["recalled"] is False
     assert why["verdict"]["kind"] in ("beyond_limit", "below_min_score", "not_matched")
     assert run("recall-log", "nosuch")[0] == 2
