@@ -252,10 +252,8 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
     if profile.vector_score == "share" and compared and evidence.cosine is not None and len(evidence.nearest):
         vector_scale = max(float(evidence.cosine[evidence.nearest[0]]), 0.0)
     values = np.where(known, cosine, 0.0)
-    if profile.vector_score == "share":
-        vector = formulas.share(values, vector_scale)
-    else:
-        vector = formulas.lifted(values, profile.floor_of(evidence.provider))
+    lifted = formulas.lifted(values, profile.floor_of(evidence.provider))
+    vector = formulas.share(values, vector_scale) if profile.vector_score == "share" else lifted
 
     text_rank = _ranks(matched, rows)
     every = side.postings.spread(evidence.chunks)

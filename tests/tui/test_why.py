@@ -272,7 +272,10 @@ def test_enter_previews_then_applies_the_least_harmful_change_and_another_takes_
 def test_every_change_can_be_reached_and_applied(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        hit = await to_first_loser(pilot)
+        await to_first_loser(pilot)
+        # More than one change recalls the second one.
+        await press(pilot, "j")
+        hit = hit_of(app)
         await press(pilot, "w")
         pane = app.screen.query_one(WhyPane)
         assert pane.subject is not None
@@ -293,18 +296,19 @@ def test_a_click_selects_a_change_the_next_previews_it_and_another_applies_it(ap
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         await to_first_loser(pilot)
+        await press(pilot, "j")
         pane = app.screen.query_one(WhyPane)
         assert pane.subject is not None
         number = next(i for i, found in enumerate(pane.subject.flips) if found.key == "query.maxResults")
         await press(pilot, "w", "j")
         while pane.key == f"flip {number}":
             await press(pilot, "j")
-        for recalled in (6, 6, 7):
-            await scroll_to(pilot, "results 7: would be")
-            line = next(y for y, text in enumerate(text_of(app).splitlines()) if "results 7: would be" in text)
+        for recalled in (6, 6, 8):
+            await scroll_to(pilot, "results 8: would be")
+            line = next(y for y, text in enumerate(text_of(app).splitlines()) if "results 8: would be" in text)
             await pilot.click(offset=(pane.region.x + 12, line))
             await settled(pilot)
-            assert pane.key == f"flip {number}" or recalled == 7
+            assert pane.key == f"flip {number}" or recalled == 8
             assert len(trace_of(app).recalled) == recalled
 
     drive(app, steps)
