@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.waiting import LONG
 
-HEAVY = ("apsw", "httpx", "lancedb", "numpy", "pyarrow", "pydantic", "textual", "tokenizers")
+HEAVY = ("apsw", "httpcore", "lancedb", "numpy", "pyarrow", "pydantic", "textual", "tokenizers")
 RECORDED = {
     "--version": [],
     "a hook": [],

@@ -17,7 +17,7 @@ class Stop:
         self._event = threading.Event()
         # Reentrant, because a signal can interrupt the thread that holds it.
         self._lock = threading.RLock()
-        self._calls: list[Callable[[], None]] = []
+        self._calls: list[Callable[[], object]] = []
 
     def set(self) -> None:
         """Wish it. What is `around` a call now is called before this returns."""
@@ -50,14 +50,14 @@ class Stop:
         return self.is_set()
 
     @contextmanager
-    def around(self, interrupt: Callable[[], None]) -> Iterator[None]:
+    def around(self, interrupt: Callable[[], object]) -> Iterator[None]:
         """While inside, the wish calls `interrupt`, on the thread that has it. Raises Cancelled when it came before."""
         with self._calling(interrupt):
             self.check()
             yield
 
     @contextmanager
-    def _calling(self, call: Callable[[], None]) -> Iterator[None]:
+    def _calling(self, call: Callable[[], object]) -> Iterator[None]:
         with ExitStack() as stack:
             for other in self._others:
                 stack.enter_context(other._calling(call))

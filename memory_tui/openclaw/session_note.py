@@ -383,9 +383,9 @@ def ask(content: str) -> tuple[str, str]:
         return "", f"no model is named ({URL})"
     if not content.strip():
         return "", "nothing was said"
-    import httpx
-
-    from memory_tui.providers.provider_options import host_of, on_this_machine
+    from memory_tui.core.cancel import Stop
+    from memory_tui.providers.failures import Cause, ProviderFailure
+    from memory_tui.providers.http_client import Http
 
     key = os.environ.get(KEY, "")
     body = {
@@ -402,22 +402,16 @@ def ask(content: str) -> tuple[str, str]:
             }
         ],
     }
+    http = Http("the model", base, Stop(), auth=({"Authorization": f"Bearer {key}"},) if key else ())
+    unclear = "the model's answer is not understood"
     try:
-        # No proxy stands between this machine and itself.
-        answer = httpx.post(
-            f"{base}/chat/completions",
-            json=body,
-            timeout=SECONDS,
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            trust_env=not on_this_machine(host_of(base)),
-        )
-        answer.raise_for_status()
-        words = answer.json()["choices"][0]["message"]["content"]
-    except httpx.HTTPStatusError as error:
-        return "", f"the model's server answered {error.response.status_code}"
-    except httpx.HTTPError as error:
-        return "", f"the model cannot be reached: {type(error).__name__}"
-    except (ValueError, KeyError, IndexError, TypeError):
-        return "", "the model's answer is not understood"
+        answer: Any = http.post("/chat/completions", body, SECONDS)
+        words = answer["choices"][0]["message"]["content"]
+    except ProviderFailure as failure:
+        return "", unclear if failure.state is Cause.MALFORMED else failure.message.removesuffix(".")
+    except (KeyError, IndexError, TypeError):
+        return "", unclear
+    finally:
+        http.close()
     slug = slug_of(words) if isinstance(words, str) else ""
     return (slug, "") if slug else ("", "the model gave no usable words")

@@ -9,17 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import tenacity
 from msgspec import Struct, field
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.answer_vectors import Malformed, unit_vectors
 from memory_tui.providers.batch_format import BatchFormat, JobStatus, ResultLine
 from memory_tui.providers.failures import PASSING, RETRIED, Cause, ProviderFailure
-from memory_tui.providers.http_client import Background, Http
+from memory_tui.providers.http_client import Http
 from memory_tui.providers.provider_options import require_approval
 from memory_tui.providers.provider_protocol import Vectors
 
@@ -61,8 +62,8 @@ class BatchService:
         self.space = (wire.name, wire.model, wire.key)
         """Provider, model and key of the vectors' space."""
         self._format = form
-        self._http = Http(wire.label, wire.base_url, wire.headers, wire.auth[:1])
-        self._background = Background(self._http.close)
+        self._stop = Stop()
+        self._http = Http(wire.label, wire.base_url, self._stop, wire.headers, wire.auth[:1])
 
     def upload(self, texts: Sequence[tuple[str, str]]) -> str:
         """Send a file of (id, text); returns what it is called there. Raises ProviderFailure, Cancelled."""
@@ -73,8 +74,8 @@ class BatchService:
         )
         file = self._format.upload(content, f"memory-tui-{hashlib.sha256(content).hexdigest()[:32]}")
 
-        async def once() -> str:
-            answer = await self._http.ask(
+        def once() -> str:
+            answer = self._http.ask(
                 "POST", file.path, _UPLOAD_SECONDS, file.content, {"Content-Type": file.content_type}
             )
             return self._read(self._format.read_file, answer)
@@ -90,12 +91,12 @@ class BatchService:
         content = json.dumps(body, ensure_ascii=False).encode()
         unsure = False
 
-        async def once() -> str:
+        def once() -> str:
             nonlocal unsure
-            if unsure and (made := await self._made(file_id)):
+            if unsure and (made := self._made(file_id)):
                 return made
             try:
-                return self._read(self._format.read_job, await self._http.ask("POST", path, _CALL_SECONDS, content))
+                return self._read(self._format.read_job, self._http.ask("POST", path, _CALL_SECONDS, content))
             except ProviderFailure as failure:
                 unsure = unsure or failure.state in UNSURE
                 raise
@@ -109,9 +110,9 @@ class BatchService:
     def status(self, job_id: str) -> JobStatus:
         """What a job is doing. Raises ProviderFailure, Cancelled."""
 
-        async def once() -> JobStatus:
+        def once() -> JobStatus:
             path = self._format.path(self._format.job, job_id)
-            return self._read(self._format.status, await self._http.ask("GET", path, _CALL_SECONDS))
+            return self._read(self._format.status, self._http.ask("GET", path, _CALL_SECONDS))
 
         return self._run(once)
 
@@ -134,35 +135,28 @@ class BatchService:
 
     def discard(self, files: Sequence[str]) -> str:
         """Delete the files of a finished job, which hold notes; empty, or why some stay. Tries once."""
-
-        async def all_of_them() -> None:
-            for name in filter(None, files):
-                await self._http.ask("DELETE", self._format.path(self._format.file, name), _CALL_SECONDS)
-
         try:
-            self._background.run(all_of_them)
+            for name in filter(None, files):
+                self._http.ask("DELETE", self._format.path(self._format.file, name), _CALL_SECONDS)
         except ProviderFailure as failure:
             return f"files of the job stay at {self.label}: {failure.message}"
         return ""
 
     def wait(self, seconds: float) -> None:
         """Let time pass. Raises Cancelled once `close` is called."""
-
-        async def sleep() -> None:
-            await self.settings.clock.sleep(seconds)
-
-        self._background.run(sleep)
+        self.settings.clock.pause(self._stop)(seconds)
 
     def close(self) -> None:
         """Give up every call and every wait, at once. Jobs go on."""
-        self._background.close()
+        self._stop.set()
+        self._http.close()
 
     def _save(self, name: str, file: BinaryIO) -> None:
-        async def once() -> None:
+        def once() -> None:
             file.seek(0)
             file.truncate()
             try:
-                await self._http.save(self._format.path(self._format.content, name), file, _CALL_SECONDS)
+                self._http.save(self._format.path(self._format.content, name), file, _CALL_SECONDS)
             except OSError as error:
                 why = error.strerror
             else:
@@ -176,11 +170,11 @@ class BatchService:
         self._run(once)
         file.seek(0)
 
-    async def _made(self, file_id: str) -> str:
+    def _made(self, file_id: str) -> str:
         try:
             return self._read(
                 lambda answer: self._format.find(answer, file_id),
-                await self._http.ask("GET", self._format.recent, _CALL_SECONDS),
+                self._http.ask("GET", self._format.recent, _CALL_SECONDS),
             )
         except ProviderFailure as failure:
             if failure.state in _NO_LIST:
@@ -194,7 +188,7 @@ class BatchService:
             why = str(error)
         raise ProviderFailure(Cause.MALFORMED, f"{self.label} ({self._http.host}) answered with {why}.")
 
-    def _run(self, once: Callable[[], Awaitable[T]]) -> T:
+    def _run(self, once: Callable[[], T]) -> T:
         """What `once` gives, asked again after a failure that may pass."""
         clock = self.settings.clock
 
@@ -211,23 +205,16 @@ class BatchService:
                 and (error.retry_after or 0) <= _LONGEST_OBEYED
             )
 
-        attempts = tenacity.AsyncRetrying(
-            sleep=clock.sleep,
+        attempts = tenacity.Retrying(
+            sleep=clock.pause(self._stop),
             stop=tenacity.stop_after_attempt(self.jobs.attempts),
             wait=wait,
             retry=tenacity.retry_if_exception(may_pass),
             reraise=True,
         )
 
-        async def attempt() -> T:
-            return await once()
-
-        async def persistent() -> T:
-            result: T = await attempts(attempt)
-            return result
-
-        made: Callable[[], Coroutine[Any, Any, T]] = persistent
-        return self._background.run(made)
+        result: T = attempts(once)
+        return result
 
 
 _PIECE = 256

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
-import httpx
 import tenacity
 
 from memory_tui import __version__
 from memory_tui.core import atomic
+from memory_tui.core.cancel import Stop
 from memory_tui.providers.failures import RETRIED, Cause, ProviderFailure, diagnose
-from memory_tui.providers.http_client import Background
+from memory_tui.providers.network import FAULTS, Address, HttpAnswer, Network, SentHeaders
 from memory_tui.providers.provider_options import DownloadProgress, ProviderSettings, host_of
 
 _HUB = "https://huggingface.co"
@@ -27,11 +27,11 @@ _HF = re.compile(r"hf:([\w.-]+)/([\w.-]+)/([^#]+\.(?:gguf|onnx))(?:#([\w./-]+))?
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SIZE = re.compile(r"[0-9]{1,18}")
 _MOST_HOPS = 5
-_PIECE = 1 << 18
+_AGENT = {"User-Agent": f"memory-tui/{__version__}", "Accept": "*/*", "Accept-Encoding": "identity"}
+_GOOD = frozenset({HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT})
 _HASHED_AT_ONCE = 1 << 23
 _SILENCE_SECONDS = 60.0
 _PROGRESS_SECONDS = 0.1
-T = TypeVar("T")
 
 
 class ModelSource(NamedTuple):
@@ -74,13 +74,13 @@ def source_of(text: str, hub: str = _HUB) -> ModelSource:
     )
 
 
-async def _sha256(path: Path) -> str:
-    """Checksum of a file, with a pause after each piece in which the fetch can be given up."""
+def _sha256(path: Path, stop: Stop) -> str:
+    """Checksum of a file. Raises Cancelled between two pieces."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(_HASHED_AT_ONCE):
+            stop.check()
             digest.update(piece)
-            await asyncio.sleep(0)
     return digest.hexdigest()
 
 
@@ -131,20 +131,16 @@ class FileToFetch(NamedTuple):
 
 def look_up_all(sources: Sequence[ModelSource], settings: ProviderSettings) -> list[FileToFetch]:
     """What servers say about `sources`, without those that are not there and not needed. Raises ProviderFailure."""
-
-    async def ask() -> list[FileToFetch]:
-        folder, found = cache_folder(settings), []
-        for source in sources:
-            try:
-                served = await _Fetch(source, settings, folder).look_up()
-            except ProviderFailure as failure:
-                if failure.state is not Cause.NO_FILE or source.needed:
-                    raise
-            else:
-                found.append(FileToFetch(source, served.size, served.sha256, folder / source.name))
-        return found
-
-    return _run(ask)
+    folder, found = cache_folder(settings), []
+    for source in sources:
+        try:
+            served = _Fetch(source, settings, Stop(), folder).look_up()
+        except ProviderFailure as failure:
+            if failure.state is not Cause.NO_FILE or source.needed:
+                raise
+        else:
+            found.append(FileToFetch(source, served.size, served.sha256, folder / source.name))
+    return found
 
 
 def fetch_all(files: Sequence[FileToFetch], settings: ProviderSettings) -> tuple[Path, ...]:
@@ -153,39 +149,26 @@ def fetch_all(files: Sequence[FileToFetch], settings: ProviderSettings) -> tuple
     A file that is there stays where its size and checksum are those that were told; where neither was, it may have been
     cut short, and another takes its place.
     """
-
-    async def ask() -> tuple[Path, ...]:
-        return tuple(
-            [
-                await fetch(file.source._replace(sha256=file.sha256), settings, anew=not await _is_whole(file))
-                for file in files
-            ]
-        )
-
-    return _run(ask)
+    stop = Stop()
+    return tuple(
+        fetch(file.source._replace(sha256=file.sha256), settings, stop, anew=not _is_whole(file, stop))
+        for file in files
+    )
 
 
-async def _is_whole(file: FileToFetch) -> bool:
+def _is_whole(file: FileToFetch, stop: Stop) -> bool:
     """Whether the file that is there is the one that the server told of."""
     if not file.path.is_file() or not (file.size or file.sha256):
         return False
     if file.size and file.path.stat().st_size != file.size:
         return False
-    return not file.sha256 or await _sha256(file.path) == file.sha256
+    return not file.sha256 or _sha256(file.path, stop) == file.sha256
 
 
-def _run(ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    background = Background()
-    try:
-        return background.run(ask)
-    finally:
-        background.close()
-
-
-async def fetch(source: ModelSource, settings: ProviderSettings, *, anew: bool = False) -> Path:
+def fetch(source: ModelSource, settings: ProviderSettings, stop: Stop, *, anew: bool = False) -> Path:
     """The file of `source`, fetched into the cache folder unless it is there; with `anew` also then, in its place.
 
-    Raises ProviderFailure.
+    Raises ProviderFailure, and Cancelled once `stop` is set.
 
     An interrupted fetch leaves its part, with which the next one goes on. `settings.on_progress` is told how far it is.
     """
@@ -193,8 +176,8 @@ async def fetch(source: ModelSource, settings: ProviderSettings, *, anew: bool =
     target = folder / source.name
     if target.exists() and not anew:
         return target
-    attempts = tenacity.AsyncRetrying(
-        sleep=settings.clock.sleep,
+    attempts = tenacity.Retrying(
+        sleep=settings.clock.pause(stop),
         stop=tenacity.stop_after_attempt(settings.batches.attempts),
         wait=tenacity.wait_exponential(settings.batches.first_wait, settings.batches.longest_wait),
         reraise=True,
@@ -202,7 +185,7 @@ async def fetch(source: ModelSource, settings: ProviderSettings, *, anew: bool =
     )
     try:
         atomic.make_folder(target.parent, 0o777)
-        await attempts(_Fetch(source, settings, folder, anew=anew).run)
+        attempts(_Fetch(source, settings, stop, folder, anew=anew).run)
     except OSError as error:
         failure = ProviderFailure(
             Cause.NO_FILE,
@@ -214,49 +197,56 @@ async def fetch(source: ModelSource, settings: ProviderSettings, *, anew: bool =
     raise failure
 
 
+def _asked(network: Network, url: str, headers: Mapping[str, str]) -> AbstractContextManager[HttpAnswer]:
+    return network.answer("GET", Address(url), SentHeaders(_AGENT, headers), seconds=_SILENCE_SECONDS, in_all=False)
+
+
 class _Fetch:
     """One attempt after the other at one file."""
 
-    def __init__(self, source: ModelSource, settings: ProviderSettings, folder: Path, *, anew: bool = False) -> None:
-        self._source, self._folder, self._anew = source, folder, anew
+    def __init__(
+        self, source: ModelSource, settings: ProviderSettings, stop: Stop, folder: Path, *, anew: bool = False
+    ) -> None:
+        self._source, self._stop, self._folder, self._anew = source, stop, folder, anew
         self._tell: Callable[[DownloadProgress], None] = settings.on_progress
         self._told = 0.0
         self._token = settings.env("HF_TOKEN") if "/resolve/" in source.url else None
 
-    async def look_up(self) -> ServedFile:
+    def look_up(self) -> ServedFile:
         """What the server says about the file."""
-        async with self._client() as client:
-            return await self._look(client)
+        with self._connected() as network:
+            return self._look(network)
 
-    async def run(self) -> None:
+    def run(self) -> None:
         """Fetch what is missing, check it, and give it its name."""
-        async with self._client() as client:
-            found = await self._look(client)
+        with self._connected() as network:
+            found = self._look(network)
             part = self._part(found)
-            await self._complete(client, found, part)
-        await self._check(part, found)
+            self._complete(network, found, part)
+        self._check(part, found)
         self._publish(part)
 
-    @asynccontextmanager
-    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
-        """Asks the server. Raises ProviderFailure for what is wrong with the way there."""
-        limits = httpx.Timeout(_SILENCE_SECONDS, connect=10.0)
-        agent = {"User-Agent": f"memory-tui/{__version__}", "Accept-Encoding": "identity"}
+    @contextmanager
+    def _connected(self) -> Iterator[Network]:
+        """Asks the server. Raises ProviderFailure for what is wrong with the way there, Cancelled."""
+        network = Network(self._stop)
         try:
-            async with httpx.AsyncClient(timeout=limits, headers=agent, follow_redirects=False) as client:
-                yield client
-        except (httpx.RequestError, httpx.InvalidURL) as error:
+            yield network
+        except FAULTS as error:
             failure = ProviderFailure(
                 Cause.NETWORK,
                 f"The model {self._source.name} could not be fetched from {host_of(self._source.url)}: "
-                f"{error or type(error).__name__}",
+                f"{str(error) or type(error).__name__}",
                 "Try again: it goes on from where it stopped.",
             )
         else:
             return
+        finally:
+            network.close()
+        self._stop.check()
         raise failure
 
-    async def _look(self, client: httpx.AsyncClient) -> ServedFile:
+    def _look(self, network: Network) -> ServedFile:
         """Follow redirects to the file. The token is for the first host only."""
         url, sha256, size = self._source.url, self._source.sha256, 0
         for hop in range(_MOST_HOPS):
@@ -265,24 +255,24 @@ class _Fetch:
                 "Range": "bytes=0-0",
                 **({"Authorization": f"Bearer {self._token}"} if hop == 0 and self._token else {}),
             }
-            async with client.stream("GET", url, headers=asked) as response:
-                told = response.headers
+            with _asked(network, url, asked) as answer:
+                told = answer.headers
             linked = told.get("x-linked-etag", "").strip('"')
             sha256 = sha256 or (linked if _SHA256.fullmatch(linked) else "")
             size = size or _number(told.get("x-linked-size", ""))
-            if not response.is_redirect:
-                if response.status_code not in (200, 206):
-                    raise self._refused(response.status_code, told, "")
+            if not answer.redirects:
+                if answer.status not in _GOOD:
+                    raise self._refused(answer.status, told, "")
                 whole = told.get("content-range", "").rpartition("/")[2] or told.get("content-length", "")
                 tag = sha256 or told.get("etag", "") or told.get("last-modified", "")
                 return ServedFile(url, size or _number(whole), tag, sha256)
             url = _followed(url, told.get("location", ""))
         raise ProviderFailure(Cause.REFUSED, f"{host_of(self._source.url)} redirects without end.")
 
-    def _refused(self, status: int, headers: httpx.Headers, text: str) -> ProviderFailure:
+    def _refused(self, status: int, headers: Mapping[str, str], text: str) -> ProviderFailure:
         state, words, wait = diagnose(status, headers, text)
         return ProviderFailure(
-            Cause.NO_FILE if status == 404 else state,
+            Cause.NO_FILE if status == HTTPStatus.NOT_FOUND else state,
             f"{host_of(self._source.url)} answered {status} for {self._source.name}: {words or 'nothing else'}",
             "Check local.modelPath; a model that asks for consent needs HF_TOKEN.",
             wait,
@@ -293,7 +283,7 @@ class _Fetch:
         version = hashlib.sha256(f"{self._source.url}\n{found.tag}\n{found.size}".encode()).hexdigest()[:16]
         return self._folder / f"{self._source.name}.{version}.memory-tui-part"
 
-    async def _complete(self, client: httpx.AsyncClient, found: ServedFile, part: Path) -> None:
+    def _complete(self, network: Network, found: ServedFile, part: Path) -> None:
         have = part.stat().st_size if part.exists() else 0
         missing = found.size - have
         if found.size and missing == 0:
@@ -307,15 +297,15 @@ class _Fetch:
                 "Free some space there, or set local.modelCacheDir.",
             )
         wanted = {"Range": f"bytes={have}-"} if 0 < have < found.size and found.tag else {}
-        async with client.stream("GET", found.url, headers=wanted) as response:
-            if response.status_code not in (200, 206):
-                raise self._refused(response.status_code, response.headers, "")
-            goes_on = response.status_code == 206 and response.headers.get("content-range", "").startswith(
-                f"bytes {have}-"
-            )
+        with _asked(network, found.url, wanted) as answer:
+            if answer.status not in _GOOD:
+                raise self._refused(answer.status, answer.headers, "")
+            goes_on = answer.status == HTTPStatus.PARTIAL_CONTENT and answer.headers.get(
+                "content-range", ""
+            ).startswith(f"bytes {have}-")
             have = have if goes_on else 0
             with atomic.growing(part, have) as write:
-                async for piece in response.aiter_bytes(_PIECE):
+                for piece in answer.parts:
                     write(piece)
                     have += len(piece)
                     if 0 < found.size < have:
@@ -330,7 +320,7 @@ class _Fetch:
             self._told = now
             self._tell(DownloadProgress(self._source.name, done, total))
 
-    async def _check(self, part: Path, found: ServedFile) -> None:
+    def _check(self, part: Path, found: ServedFile) -> None:
         """Raises ProviderFailure when the file is not what was announced; a wrong one is removed."""
         size = part.stat().st_size
         if found.size and size < found.size:
@@ -339,7 +329,7 @@ class _Fetch:
                 f"The model {self._source.name} broke off at {size:,} bytes of {found.size:,}.",
                 "Try again: it goes on from where it stopped.",
             )
-        digest = await _sha256(part) if found.sha256 else ""
+        digest = _sha256(part, self._stop) if found.sha256 else ""
         with part.open("rb") as file:
             begins = file.read(len(self._source.magic))
         if (found.size and size != found.size) or digest != found.sha256 or begins != self._source.magic:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
 import re
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 
 import numpy as np
 import tenacity
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.answer_vectors import Malformed, NoDirection, unit_vectors
 from memory_tui.providers.failures import OF_THE_TEXT, PASSING, RETRIED, Cause, ProviderFailure
-from memory_tui.providers.http_client import Background, Http
+from memory_tui.providers.http_client import Http
 from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire, host_of
 from memory_tui.providers.provider_protocol import Health, Identity, MediaText, Vectors
 
@@ -57,6 +58,38 @@ def halves(text: str) -> tuple[str, str] | None:
     return text[:cut], text[cut:]
 
 
+class _Helper(threading.Thread):
+    """Does some work beside its caller, who gets what it raises. The end of the app does not wait for it."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        super().__init__(name="embed-helper", daemon=True)
+        self._work = work
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # noqa: BLE001 - raised again by who waits
+            self._error = error
+
+    def result(self) -> None:
+        """Wait for the end. Raises what the work raised."""
+        self.join()
+        if self._error is not None:
+            raise self._error
+
+
+def at_once(work: Callable[[int], None], count: int) -> None:
+    """Do `work` of the numbers below `count`, the first one on this thread. Raises what one of them raised."""
+    helpers = [_Helper(partial(work, number)) for number in range(1, count)]
+    for helper in helpers:
+        helper.start()
+    if count:
+        work(0)
+    for helper in helpers:
+        helper.result()
+
+
 class Width:
     """How many requests may run at once: `most`, or one after two failures, until things went well for a while."""
 
@@ -65,26 +98,20 @@ class Width:
         self._failures = 0
         self._successes = 0
         self._running = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._free = threading.Condition()
 
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Wait until one more request may run, whichever call it belongs to. For one event loop."""
-        while self._running >= self.now:
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            await turn
-        self._running += 1
+    @contextmanager
+    def slot(self) -> Iterator[None]:
+        """Wait until one more request may run, whichever call it belongs to."""
+        with self._free:
+            self._free.wait_for(lambda: self._running < self.now)
+            self._running += 1
         try:
             yield
         finally:
-            self._running -= 1
-            free = self.now - self._running
-            while self._waiting and free > 0:
-                turn = self._waiting.popleft()
-                if not turn.done():  # Who was cancelled meanwhile leaves the turn to the next.
-                    turn.set_result(None)
-                    free -= 1
+            with self._free:
+                self._running -= 1
+                self._free.notify(max(0, self.now - self._running))
 
     @property
     def now(self) -> int:
@@ -93,14 +120,16 @@ class Width:
 
     def failed(self) -> None:
         """An attempt failed for a reason that has to do with load or network."""
-        self._failures += 1
-        self._successes = 0
+        with self._free:
+            self._failures += 1
+            self._successes = 0
 
     def worked(self) -> None:
         """An attempt was answered."""
-        self._successes += 1
-        if self._successes >= _SUCCESSES_TO_CONCURRENT:
-            self._failures = 0
+        with self._free:
+            self._successes += 1
+            if self._successes >= _SUCCESSES_TO_CONCURRENT:
+                self._failures = 0
 
 
 _FIRST_SECONDS, _LONGEST_SECONDS, _LASTING_SECONDS = 30.0, 600.0, 300.0
@@ -203,10 +232,10 @@ class Remote(GuardedProvider):
         self._proven = False
         """Whether it ever made a good vector: then one that points nowhere is about its text."""
         super().__init__(settings.clock.now, f"ready, {host_of(wire.base_url)}, not asked yet")
-        self._http = Http(wire.label, wire.base_url, wire.headers, wire.auth)
-        self._background = Background(self._http.close)
+        self._stop = Stop()
+        self._http = Http(wire.label, wire.base_url, self._stop, wire.headers, wire.auth)
         self._width = Width(max(1, min(settings.batches.concurrency, wire.concurrency)))
-        self._probing = threading.Lock()
+        self._probing, self._checking = threading.Lock(), threading.Lock()
 
     @property
     def identity(self) -> Identity:
@@ -240,11 +269,12 @@ class Remote(GuardedProvider):
         A text over the model's limit is embedded in parts, whose mean it gets. Raises ProviderFailure, with the
         vectors that were made before it, and Cancelled once `close` is called.
         """
+        self._stop.check()
         self.breaker.check()
         done: dict[int, Vectors] = {}
         sent = [text if isinstance(text, MediaText) else well_formed(text) for text in texts]
         started = time.perf_counter()
-        failure = self._background.run(lambda: self._all(sent, kind, done))
+        failure = self._all(sent, kind, done)
         if failure is not None:
             failure.done = done
             self.failed(failure, started)
@@ -255,52 +285,57 @@ class Remote(GuardedProvider):
 
     def close(self) -> None:
         """Give up every call that is under way, at once."""
-        self._background.close()
+        self._stop.set()
+        self._http.close()
 
-    async def _all(self, texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> ProviderFailure | None:
+    def _all(self, texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> ProviderFailure | None:
         """Fill `done` with the vectors of `texts` by position; the first failure, when there is one."""
         wanted = [at for at, text in enumerate(texts) if text.strip()]
         waiting = deque(groups(texts, wanted, self._most_bytes, self._most_items))
         failures: list[ProviderFailure] = []
 
-        async def work(number: int) -> None:
-            while waiting and number < self._width.now and all(one.state in OF_THE_TEXT for one in failures):
-                group = waiting.popleft()
+        def work(number: int) -> None:
+            while number < self._width.now and all(one.state in OF_THE_TEXT for one in failures):
+                try:
+                    group = waiting.popleft()
+                except IndexError:
+                    return
                 # A question does not queue behind notes.
-                async with self._width.slot() if kind == "document" else nullcontext():
+                with self._width.slot() if kind == "document" else nullcontext():
+                    self._stop.check()
                     try:
-                        await self._fill(group, texts, kind, done)
+                        self._fill(group, texts, kind, done)
                     except ProviderFailure as failure:
                         failures.append(failure)
 
-        await asyncio.gather(*map(work, range(min(self._width.now, len(waiting)))))
+        at_once(work, min(self._width.now, len(waiting)))
         # What is wrong with the provider matters more than what is wrong with a text.
         return min(failures, key=lambda one: one.state in OF_THE_TEXT, default=None)
 
-    async def _fill(self, at: Sequence[int], texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> None:
+    def _fill(self, at: Sequence[int], texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> None:
         """Put the vectors of the texts `at` into `done`; they are halved for as long as they are refused together, or
         break the connection.
         """
         refused = None
         if len(at) <= self._most_items:
             try:
-                done.update(zip(at, await self._persistent([texts[one] for one in at], kind), strict=True))
+                done.update(zip(at, self._persistent([texts[one] for one in at], kind), strict=True))
                 return
             except ProviderFailure as failure:
                 if smaller := self._smaller(at, texts, kind, failure):
                     for part in smaller:
-                        await self._fill(part, texts, kind, done)
+                        self._fill(part, texts, kind, done)
                     return
                 if failure.state not in OF_THE_TEXT and not (failure.broke_off and len(at) > 1):
                     raise
                 refused = failure
         middle = (len(at) + 1) // 2
         if refused is not None and len(at) == 1:
-            done[at[0]] = await self._in_parts(texts[at[0]], kind, refused)
+            done[at[0]] = self._in_parts(texts[at[0]], kind, refused)
             return
         if refused is not None and refused.state is Cause.TOO_LARGE:
             self._most_items = min(self._most_items, middle)
-        await self._fill_both((at[:middle], at[middle:]), texts, kind, done)
+        self._fill_both((at[:middle], at[middle:]), texts, kind, done)
 
     def _smaller(
         self, at: Sequence[int], texts: Sequence[str], kind: Kind, failure: ProviderFailure
@@ -316,14 +351,14 @@ class Remote(GuardedProvider):
             self._most_bytes = min(self._most_bytes, _SMALL_BYTES)
         return parts if len(parts) > 1 else []
 
-    async def _fill_both(
+    def _fill_both(
         self, both: Sequence[Sequence[int]], texts: Sequence[str], kind: Kind, done: dict[int, Vectors]
     ) -> None:
         """Like `_fill`, of two halves: a text in one that gets no vector costs the other one nothing."""
         refused = None
         for half in both:
             try:
-                await self._fill(half, texts, kind, done)
+                self._fill(half, texts, kind, done)
             except ProviderFailure as failure:
                 if failure.state not in OF_THE_TEXT:
                     raise
@@ -331,18 +366,18 @@ class Remote(GuardedProvider):
         if refused is not None:
             raise refused
 
-    async def _in_parts(self, text: str, kind: Kind, refused: ProviderFailure) -> Vectors:
+    def _in_parts(self, text: str, kind: Kind, refused: ProviderFailure) -> Vectors:
         """The unit vector of a text that is refused as a whole: the mean of its parts by their length."""
         parts = [] if isinstance(text, MediaText) else [part for part in halves(text) or () if part.strip()]
         if not parts:
             raise refused
         found: dict[int, Vectors] = {}
         for at in range(len(parts)):
-            await self._fill([at], parts, kind, found)
+            self._fill([at], parts, kind, found)
         mean = np.array([len(part) for part in parts], np.float32) @ np.stack([found[at] for at in range(len(parts))])
         return np.asarray(mean / (np.linalg.norm(mean) or 1), np.float32)
 
-    async def _persistent(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def _persistent(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """One request, asked again after a failure that may pass."""
         batches, clock = self._batches, self._clock
 
@@ -359,17 +394,17 @@ class Remote(GuardedProvider):
                 and (error.retry_after or 0) <= _LONGEST_OBEYED[kind]
             )
 
-        attempts = tenacity.AsyncRetrying(
-            sleep=clock.sleep,
+        attempts = tenacity.Retrying(
+            sleep=clock.pause(self._stop),
             stop=tenacity.stop_after_attempt(batches.attempts),
             wait=wait,
             retry=tenacity.retry_if_exception(may_pass),
             reraise=True,
         )
-        vectors: Vectors = await attempts(self._once, texts, kind)
+        vectors: Vectors = attempts(self._once, texts, kind)
         return vectors
 
-    async def _once(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def _once(self, texts: Sequence[str], kind: Kind) -> Vectors:
         wire, limits = self._wire, self._batches
         seconds = (
             limits.query_seconds or wire.query_seconds
@@ -378,13 +413,13 @@ class Remote(GuardedProvider):
         )
         path, body = wire.request(texts, kind)
         try:
-            answer = await self._http.post(path, body, seconds)
+            answer = self._http.post(path, body, seconds)
             vectors = self._checked(answer, len(texts))
         except ProviderFailure as failure:
             if wire.older is not None and failure.state is Cause.UNKNOWN_MODEL and "model" not in failure.message:
                 self._wire, self._most_items = wire.older, wire.older.most_items
                 if len(texts) <= self._most_items:
-                    return await self._once(texts, kind)
+                    return self._once(texts, kind)
                 failure = ProviderFailure(Cause.TOO_LARGE, failure.message)
             if failure.state in PASSING:
                 self._width.failed()
@@ -395,7 +430,9 @@ class Remote(GuardedProvider):
     def _checked(self, answer: object, count: int) -> Vectors:
         state = Cause.MALFORMED
         try:
-            vectors = unit_vectors(self._wire.rows(answer), count, self._dims)
+            with self._checking:
+                vectors = unit_vectors(self._wire.rows(answer), count, self._dims)
+                self._dims, self._proven = vectors.shape[1], True
         except NoDirection as error:
             self._proven = self._proven or not error.every
             why = str(error)
@@ -404,6 +441,5 @@ class Remote(GuardedProvider):
         except Malformed as error:
             why = str(error)
         else:
-            self._dims, self._proven = vectors.shape[1], True
             return vectors
         raise ProviderFailure(state, f"{self._wire.label} ({self._http.host}) answered with {why}.")

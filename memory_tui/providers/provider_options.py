@@ -8,7 +8,7 @@ import ipaddress
 import json
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.discreet import Discreet
 from memory_tui.providers.failures import Cause, ProviderFailure
 
@@ -76,18 +77,23 @@ def _jitter() -> float:
     return random.random()
 
 
-async def _sleep(seconds: float) -> None:
-    import asyncio
-
-    await asyncio.sleep(seconds)
-
-
 class RetryClock(Struct, frozen=True):
-    """Where time comes from: `now` in epoch seconds, `jitter` from 0 to 1, and the `sleep` before a retry."""
+    """Where time comes from: `now` in epoch seconds, `jitter` from 0 to 1, and the `sleep` before a retry, which ends
+    with a stop.
+    """
 
     now: Callable[[], float] = time.time
     jitter: Callable[[], float] = _jitter
-    sleep: Callable[[float], Awaitable[None]] = _sleep
+    sleep: Callable[[Stop, float], object] = Stop.wait
+
+    def pause(self, stop: Stop) -> Callable[[float], None]:
+        """What lets some seconds pass, and raises Cancelled once `stop` is set."""
+
+        def pause(seconds: float) -> None:
+            self.sleep(stop, seconds)
+            stop.check()
+
+        return pause
 
 
 class RequestLimits(Struct, frozen=True):

@@ -128,8 +128,8 @@ def _examined(root: RootState, expected: Collection[str]) -> Probe:
         if stat.S_ISLNK(status.st_mode) and root.path in expected:
             return Probe(_unreadable(root, "a symbolic link took its place, which is not followed"), None)
         if stat.S_ISDIR(status.st_mode):
-            with os.scandir(path) as entries:
-                next(entries, None)
+            # Its entries are not read: of a thousand notes even the first one takes half a millisecond.
+            os.scandir(path).close()
         elif root.path == WORKSPACE:
             return Probe(_unreadable(root, "it is a file, not a folder"), None)
         elif stat.S_ISREG(status.st_mode):

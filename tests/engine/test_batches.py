@@ -17,6 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import plan
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled
 from memory_tui.core.events import BatchNews, Event
 from memory_tui.engine.engine import Engine
@@ -35,7 +36,7 @@ class Flowing(Time):
     """A clock whose time passes while somebody sleeps, and only then."""
 
     def clock(self) -> RetryClock:
-        async def sleep(seconds: float) -> None:
+        def sleep(stop: Stop, seconds: float) -> None:
             self.slept.append(seconds)
             self.at += seconds
 

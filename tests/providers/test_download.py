@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled
 from memory_tui.providers.download import FileToFetch, cache_folder, fetch, fetch_all, hub, source_of
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.http_client import Background
 from memory_tui.providers.provider_options import DownloadProgress, ProviderSettings
 from tests.support.embed import settings_for
 from tests.support.provider_server import FileHandler, Shelf, refusing, serving
@@ -32,13 +32,6 @@ def shelf() -> Iterator[Shelf]:
         yield running
 
 
-@pytest.fixture
-def background() -> Iterator[Background]:
-    running = Background()
-    yield running
-    running.close()
-
-
 def settings(shelf: Shelf, folder: Path, seen: list[DownloadProgress] | None = None, **env: str) -> ProviderSettings:
     return settings_for(
         None,
@@ -49,28 +42,28 @@ def settings(shelf: Shelf, folder: Path, seen: list[DownloadProgress] | None = N
     )
 
 
-def get(background: Background, text: str, *args: Any, **more: Any) -> Path:
+def get(text: str, *args: Any, stop: Stop | None = None, **more: Any) -> Path:
     chosen = settings(*args, **more)
     source = source_of(text, hub(chosen))._replace(magic=b"GGUF")
-    return background.run(lambda: fetch(source, chosen))
+    return fetch(source, chosen, stop or Stop())
 
 
-def test_a_model_is_fetched_once_with_progress(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+def test_a_model_is_fetched_once_with_progress(shelf: Shelf, tmp_path: Path) -> None:
     seen: list[DownloadProgress] = []
-    path = get(background, URI, shelf, tmp_path / "models", seen)
+    path = get(URI, shelf, tmp_path / "models", seen)
     assert path == tmp_path / "models" / NAME
     assert path.read_bytes() == MODEL
     assert (seen[-1].name, seen[-1].done, seen[-1].total) == (NAME, len(MODEL), len(MODEL))
     assert [one.done for one in seen] == sorted(one.done for one in seen)
     assert os.listdir(path.parent) == [NAME]
     asked = len(shelf.asked)
-    assert get(background, URI, shelf, tmp_path / "models") == path
+    assert get(URI, shelf, tmp_path / "models") == path
     assert len(shelf.asked) == asked
 
 
-def test_after_a_break_it_goes_on_where_it_stopped(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+def test_after_a_break_it_goes_on_where_it_stopped(shelf: Shelf, tmp_path: Path) -> None:
     shelf.break_after = 400_000
-    path = get(background, URI, shelf, tmp_path)
+    path = get(URI, shelf, tmp_path)
     assert path.read_bytes() == MODEL
     ranges = [
         headers["Range"]
@@ -81,18 +74,18 @@ def test_after_a_break_it_goes_on_where_it_stopped(shelf: Shelf, background: Bac
     assert 0 < int(ranges[0].removeprefix("bytes=").rstrip("-")) <= 400_000
 
 
-def test_a_server_without_ranges_is_asked_for_all_of_it(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+def test_a_server_without_ranges_is_asked_for_all_of_it(shelf: Shelf, tmp_path: Path) -> None:
     shelf.break_after, shelf.ranges = 400_000, False
-    assert get(background, URI, shelf, tmp_path).read_bytes() == MODEL
+    assert get(URI, shelf, tmp_path).read_bytes() == MODEL
 
 
 def test_the_next_fetch_continues_the_part_of_the_last_one(shelf: Shelf, tmp_path: Path) -> None:
     shelf.break_after, shelf.stall = 400_000, True
-    first, ended = Background(), []
+    first, ended = Stop(), []
 
     def call() -> None:
         try:
-            get(first, URI, shelf, tmp_path)
+            get(URI, shelf, tmp_path, stop=first)
         except Cancelled:
             ended.append("cancelled")
 
@@ -103,7 +96,7 @@ def test_the_next_fetch_continues_the_part_of_the_last_one(shelf: Shelf, tmp_pat
         assert caller.is_alive()
         time.sleep(0.001)
     started = time.monotonic()
-    first.close()
+    first.set()
     caller.join(LONG)
     assert time.monotonic() - started < LONG, "it waited for the answer"
     assert ended == ["cancelled"]
@@ -111,31 +104,27 @@ def test_the_next_fetch_continues_the_part_of_the_last_one(shelf: Shelf, tmp_pat
     shelf.ended.set()
     have = next(tmp_path.glob("*-part")).stat().st_size
     shelf.break_after = None
-    second = Background()
-    assert get(second, URI, shelf, tmp_path).read_bytes() == MODEL
+    assert get(URI, shelf, tmp_path).read_bytes() == MODEL
     assert shelf.asked[-1][1]["Range"] == f"bytes={have}-"
     assert os.listdir(tmp_path) == [NAME]
-    second.close()
 
 
-def test_a_file_with_another_checksum_is_not_kept(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+def test_a_file_with_another_checksum_is_not_kept(shelf: Shelf, tmp_path: Path) -> None:
     shelf.checksum = "0" * 64
     with pytest.raises(ProviderFailure, match="checksum") as caught:
-        get(background, URI, shelf, tmp_path)
+        get(URI, shelf, tmp_path)
     assert caught.value.state is Cause.MALFORMED
     assert os.listdir(tmp_path) == []
 
 
-def test_a_file_in_another_format_is_not_kept(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+def test_a_file_in_another_format_is_not_kept(shelf: Shelf, tmp_path: Path) -> None:
     shelf.files["tiny.gguf"] = b"<html>Sign in</html>"
     with pytest.raises(ProviderFailure, match="format"):
-        get(background, URI, shelf, tmp_path)
+        get(URI, shelf, tmp_path)
     assert os.listdir(tmp_path) == []
 
 
-def test_of_a_file_without_end_no_more_is_taken_than_was_announced(
-    shelf: Shelf, background: Background, tmp_path: Path
-) -> None:
+def test_of_a_file_without_end_no_more_is_taken_than_was_announced(shelf: Shelf, tmp_path: Path) -> None:
     class Lying(dict[str, bytes]):
         asked = 0
 
@@ -145,19 +134,19 @@ def test_of_a_file_without_end_no_more_is_taken_than_was_announced(
 
     shelf.files, seen = Lying(), []
     with pytest.raises(ProviderFailure, match="its size, checksum or format is another"):
-        get(background, URI, shelf, tmp_path, seen)
+        get(URI, shelf, tmp_path, seen)
     assert seen[-1].done < len(MODEL)
     assert os.listdir(tmp_path) == []
 
 
-def test_foreign_files_stay_as_they_are(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+def test_foreign_files_stay_as_they_are(shelf: Shelf, tmp_path: Path) -> None:
     foreign = {NAME + ".part": b"theirs", "other.gguf": b"GGUF theirs", NAME + ".0000.memory-tui-part": b"older"}
     for name, data in foreign.items():
         (tmp_path / name).write_bytes(data)
-    get(background, URI, shelf, tmp_path)
+    get(URI, shelf, tmp_path)
     assert {name: (tmp_path / name).read_bytes() for name in foreign} == foreign
     (tmp_path / NAME).write_bytes(b"GGUF put there by somebody")
-    assert get(background, URI, shelf, tmp_path).read_bytes() == b"GGUF put there by somebody"
+    assert get(URI, shelf, tmp_path).read_bytes() == b"GGUF put there by somebody"
 
 
 @pytest.mark.parametrize("told", ["nothing", "size", "checksum"])
@@ -173,37 +162,33 @@ def test_a_file_that_is_not_what_was_told_is_fetched_again(shelf: Shelf, tmp_pat
     assert (len(shelf.asked) > asked) == (told == "nothing"), "what is as it was told is not fetched again"
 
 
-def test_a_url_with_a_checksum(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+def test_a_url_with_a_checksum(shelf: Shelf, tmp_path: Path) -> None:
     url = f"{shelf.url}/files/tiny.gguf"
-    path = get(background, f"{url}#sha256={hashlib.sha256(MODEL).hexdigest()}", shelf, tmp_path)
+    path = get(f"{url}#sha256={hashlib.sha256(MODEL).hexdigest()}", shelf, tmp_path)
     assert path.read_bytes() == MODEL
     with pytest.raises(ProviderFailure, match="checksum"):
-        get(background, f"{url}?other#sha256={'0' * 64}", shelf, tmp_path)
+        get(f"{url}?other#sha256={'0' * 64}", shelf, tmp_path)
 
 
-def test_the_token_goes_to_the_first_host_only(shelf: Shelf, background: Background, tmp_path: Path) -> None:
-    get(background, URI, shelf, tmp_path, HF_TOKEN="hf_secret")
+def test_the_token_goes_to_the_first_host_only(shelf: Shelf, tmp_path: Path) -> None:
+    get(URI, shelf, tmp_path, HF_TOKEN="hf_secret")
     sent = {where: headers.get("Authorization") for where, headers in shelf.asked}
     assert sent == {"/some/repo/resolve/main/tiny.gguf": "Bearer hf_secret", "/files/tiny.gguf": None}
 
 
 @pytest.mark.parametrize("leads_to", ["file://", "ftp://127.0.0.1", "http://127.0.0.1/\x1b[31m", "//["])
-def test_a_redirect_out_of_the_web_is_not_followed(
-    shelf: Shelf, background: Background, tmp_path: Path, leads_to: str
-) -> None:
+def test_a_redirect_out_of_the_web_is_not_followed(shelf: Shelf, tmp_path: Path, leads_to: str) -> None:
     shelf.leads_to = leads_to + str(tmp_path)
     (tmp_path / "tiny.gguf").write_bytes(MODEL)
     with pytest.raises(ProviderFailure, match=r"no address of the web|fetched from"):
-        get(background, URI, shelf, tmp_path / "models")
+        get(URI, shelf, tmp_path / "models")
     assert not list((tmp_path / "models").glob("*"))
 
 
 @pytest.mark.parametrize("size", ["9" * 5000, "\xb2", "-1"], ids=["long", "superscript", "negative"])
-def test_a_size_that_is_none_counts_as_not_told(
-    shelf: Shelf, background: Background, tmp_path: Path, size: str
-) -> None:
+def test_a_size_that_is_none_counts_as_not_told(shelf: Shelf, tmp_path: Path, size: str) -> None:
     shelf.size = size
-    assert get(background, URI, shelf, tmp_path).read_bytes() == MODEL
+    assert get(URI, shelf, tmp_path).read_bytes() == MODEL
 
 
 @pytest.mark.parametrize("text", ["hf:user/repo", "hf:user/repo/file.bin", "hf:a/b/c/../../x", "hf:"])
@@ -220,19 +205,19 @@ def test_names_stay_inside_the_folder() -> None:
     assert source_of("hf:u/r/sub/x.gguf#branch").url == "https://huggingface.co/u/r/resolve/branch/sub/x.gguf"
 
 
-def test_what_is_not_there_and_who_does_not_answer(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+def test_what_is_not_there_and_who_does_not_answer(shelf: Shelf, tmp_path: Path) -> None:
     with pytest.raises(ProviderFailure) as caught:
-        get(background, "hf:some/repo/absent.gguf", shelf, tmp_path)
+        get("hf:some/repo/absent.gguf", shelf, tmp_path)
     assert caught.value.state is Cause.NO_FILE
     with refusing() as url, pytest.raises(ProviderFailure) as caught:
-        get(background, URI, Shelf(url=url), tmp_path)
+        get(URI, Shelf(url=url), tmp_path)
     assert caught.value.state is Cause.NETWORK
 
 
-def test_a_folder_that_cannot_be_written_is_named(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(shelf: Shelf, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(ProviderFailure, match="cannot be kept in") as caught:
-        get(background, URI, shelf, tmp_path / "file" / "models")
+        get(URI, shelf, tmp_path / "file" / "models")
     assert "modelCacheDir" in caught.value.next_step
 
 

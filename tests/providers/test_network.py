@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import hashlib
 import json
 import shutil
+import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +22,18 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import plan
+from memory_tui.core.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
-from memory_tui.providers import http_client
+from memory_tui.providers import network
+from memory_tui.providers.failures import ProviderFailure
 from memory_tui.providers.http_client import Http
 from memory_tui.providers.provider_options import RequestLimits
 from memory_tui.providers.wires import local
 from memory_tui.search.trace import Trace
 from tests.providers.test_local import STAND_IN
-from tests.support.embed import Time
+from tests.support.embed import Time, provider_for
 from tests.support.provider_server import FileHandler, Handler, Play, Shelf, refusing, serving, status, well
 from tests.support.waiting import LONG
 
@@ -145,7 +153,7 @@ def test_a_proxy_that_wants_a_login_or_is_not_there_is_named(
 
 @pytest.fixture
 def encrypted(tmp_path: Path) -> Iterator[Play]:
-    """A server with a certificate that nobody trusts."""
+    """A server with a certificate that nobody trusts, for this machine and for embed.example."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
@@ -153,6 +161,7 @@ def encrypted(tmp_path: Path) -> Iterator[Play]:
         [
             *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
             *("-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=127.0.0.1"),
+            *("-addext", "subjectAltName=DNS:embed.example"),
         ],
         check=True,
         capture_output=True,
@@ -166,9 +175,93 @@ def encrypted(tmp_path: Path) -> Iterator[Play]:
             self.request = context.wrap_socket(self.request, server_side=True)
             super().setup()
 
+        def finish(self) -> None:
+            super().finish()
+            self.request.close()
+
     with serving(Play(), Encrypted) as running:
         running.url = running.url.replace("http:", "https:")
         yield running
+
+
+@dataclass
+class Tunnel:
+    """A proxy that leads each CONNECT to one server."""
+
+    to: int
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    url: str = ""
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+class Tunnelling(BaseHTTPRequestHandler):
+    play: Tunnel
+
+    def do_CONNECT(self) -> None:
+        self.play.asked.append((self.path, self.headers.get("Proxy-Authorization", "")))
+        with socket.create_connection(("127.0.0.1", self.play.to)) as server:
+            self.send_response(200)
+            self.end_headers()
+            back = threading.Thread(target=self._pass, args=(server, self.connection))
+            back.start()
+            self._pass(self.connection, server)
+            back.join()
+
+    @staticmethod
+    def _pass(source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data)
+        with contextlib.suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def test_an_encrypted_request_goes_through_a_proxy_to_whom_the_environment_trusts(
+    encrypted: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(Tunnel(int(encrypted.url.rpartition(":")[2])), Tunnelling) as tunnel:
+        monkeypatch.setenv("HTTPS_PROXY", tunnel.url.replace("//", "//me:p%40ss@"))
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+        provider = provider_for(Play(url="https://embed.example/v1"))
+        for _ in range(2):
+            assert provider.embed(["question"], "query").any()
+        provider.close()
+    login = base64.b64encode(b"me:p@ss").decode()
+    assert tunnel.asked == [("embed.example:443", f"Basic {login}")], "the connection was kept"
+    assert all("Proxy-Authorization" not in asked.headers for asked in encrypted.asked)
+
+
+@pytest.mark.parametrize(
+    ("variables", "used"),
+    [
+        ({"ALL_PROXY": "PROXY"}, True),
+        ({"HTTP_PROXY": "PROXY", "ALL_PROXY": "http://127.0.0.1:1"}, True),
+        ({"HTTP_PROXY": "PROXY", "NO_PROXY": "other.invalid, ed.invalid"}, True),
+        ({"HTTP_PROXY": "PROXY", "NO_PROXY": "other.invalid,invalid"}, False),
+        ({"HTTP_PROXY": "PROXY", "NO_PROXY": "embed.invalid"}, False),
+        ({"HTTP_PROXY": "PROXY", "NO_PROXY": "other.invalid, *"}, False),
+        ({"HTTPS_PROXY": "PROXY"}, False),
+    ],
+)
+def test_which_proxy_is_used(variables: dict[str, str], used: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(*args: object, **more: object) -> object:
+        raise OSError("no such host")
+
+    with serving(Play()) as proxy:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value.replace("PROXY", proxy.url.removeprefix("http://")))
+        provider = provider_for(Play(url="http://embed.invalid/v1"), batches=replace(RequestLimits(), attempts=1))
+        if used:
+            assert provider.embed(["question"], "query").any()
+        else:
+            monkeypatch.setattr(socket, "getaddrinfo", nowhere)
+            with pytest.raises(ProviderFailure, match="no such host"):
+                provider.embed(["question"], "query")
+        provider.close()
+    assert len(proxy.asked) == used
 
 
 def test_a_certificate_that_nobody_trusts_gets_no_note(encrypted: Play, notes: Path, tmp_path: Path) -> None:
@@ -184,25 +277,33 @@ def test_a_certificate_that_nobody_trusts_gets_no_note(encrypted: Play, notes: P
 
 def test_certificates_are_read_once_and_not_before_something_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    usual = http_client.httpx.create_ssl_context
-    monkeypatch.setattr(http_client.httpx, "create_ssl_context", lambda **how: made.append(how) or usual(**how))
+    usual = ssl.create_default_context
+    monkeypatch.setattr(ssl, "create_default_context", lambda **how: made.append(how) or usual(**how))
     monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
-    providers = [Http("OpenAI", "https://embed.invalid/v1", auth=({}, {})) for _ in range(2)]
+    network.trusted.cache_clear()
+    endpoints = [Http("OpenAI", "https://127.1.2.3:1/v1", Stop(), auth=({}, {})) for _ in range(2)]
+    plain = Http("Ollama", "http://127.1.2.3:1", Stop())
     assert made == []
-    for one in providers:
-        assert len(one._clients()) == 2
+    for one in (plain, *endpoints, *endpoints):
+        with pytest.raises(ProviderFailure, match="cannot be reached"):
+            one.post("/embeddings", {}, LONG)
     assert len(made) == 1
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
-    [("SSL_CERT_FILE", "/nowhere.pem", "certificates"), ("HTTP_PROXY", "ftp://me:hush-hush@host", "proxy")],
+    [
+        ("SSL_CERT_FILE", "/nowhere.pem", "certificates"),
+        ("HTTPS_PROXY", "ftp://me:hush-hush@host", "proxy"),
+        ("HTTPS_PROXY", "http://me:hush-hush", "proxy"),
+        ("HTTPS_PROXY", "socks5://me:hush-hush@host", "socksio"),
+    ],
 )
 def test_what_the_environment_names_wrongly_is_told(
     variable: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch, notes: Path, tmp_path: Path
 ) -> None:
     monkeypatch.setenv(variable, value)
-    with Engine.open(options(tmp_path, **at("http://embed.example/v1"))) as engine:
+    with Engine.open(options(tmp_path, **at("https://embed.example/v1"))) as engine:
         engine.indexer.sync()
         by_words(engine)
         who = engine.providers.who()

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from memory_tui.core.cancel import Stop
 from memory_tui.providers import registry
 from memory_tui.providers.provider_options import ProviderSettings, RequestLimits, RetryClock, Secret
 from tests.support.provider_server import Play
@@ -23,7 +24,7 @@ class Time:
     slept: list[float] = field(default_factory=list)
 
     def clock(self) -> RetryClock:
-        async def sleep(seconds: float) -> None:
+        def sleep(stop: Stop, seconds: float) -> None:
             self.slept.append(seconds)
 
         return RetryClock(now=lambda: self.at, jitter=lambda: 0.5, sleep=sleep)

@@ -12,8 +12,8 @@ from memory_tui.providers.provider_options import ProviderSettings
 from memory_tui.providers.registry import ProviderRow
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Stop
     from memory_tui.providers.download import ModelSource
-    from memory_tui.providers.http_client import Background
     from memory_tui.providers.provider_protocol import Provider
 
 _MAGIC = b"GGUF"
@@ -78,7 +78,7 @@ def sources(settings: ProviderSettings) -> tuple[ModelSource, ...]:
     return (download.source_of(source, download.hub(settings))._replace(magic=_MAGIC),)
 
 
-def find(settings: ProviderSettings, fetching: Background) -> Path:
+def find(settings: ProviderSettings, stop: Stop) -> Path:
     """The model file, fetched where it is named by an address. Raises ProviderFailure, Cancelled."""
     source = asked_model(settings)
     if not is_remote(source):
@@ -86,7 +86,7 @@ def find(settings: ProviderSettings, fetching: Background) -> Path:
     else:
         from memory_tui.providers.download import fetch
 
-        path = fetching.run(lambda: fetch(sources(settings)[0], settings))
+        path = fetch(sources(settings)[0], settings, stop)
     require_gguf(path)
     return path
 

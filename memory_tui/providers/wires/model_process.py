@@ -24,7 +24,6 @@ from memory_tui.core.errors import Cancelled
 from memory_tui.core.formatting import plural
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.http_client import Background
 from memory_tui.providers.http_provider import GuardedProvider, in_rows
 from memory_tui.providers.provider_options import Kind, ProviderSettings, fingerprint
 from memory_tui.providers.provider_protocol import Identity, Vectors
@@ -181,7 +180,7 @@ class ModelKind(Struct, frozen=True):
     script: Path
     check: Callable[[ProviderSettings], None]
     asked: Callable[[ProviderSettings], str]
-    find: Callable[[ProviderSettings, Background], Path]
+    find: Callable[[ProviderSettings, Stop], Path]
     fingerprint: Callable[[Path], str]
     remedy: str
     texts: int = 1
@@ -211,7 +210,6 @@ class ModelProcessProvider(GuardedProvider):
         self._identity: Identity | None = None
         self._proven = False
         self._closed = Stop()
-        self._fetching = Background()
         self._turns = _Turns()
 
     @property
@@ -268,7 +266,6 @@ class ModelProcessProvider(GuardedProvider):
     def close(self) -> None:
         """End the process of the model, or the download, at once."""
         self._closed.set()
-        self._fetching.close()
         worker = self._worker
         if worker is not None:
             worker.close()
@@ -321,7 +318,7 @@ class ModelProcessProvider(GuardedProvider):
             if self._worker is not None:
                 return self._worker
             try:
-                path = self._kind.find(self._settings, self._fetching)
+                path = self._kind.find(self._settings, self._closed)
                 self._closed.check()
                 self._worker = worker = ModelProcess(path, self._threads, self._kind)
                 dims = worker.hello(_QUERY_SECONDS)
