@@ -290,7 +290,7 @@ def test_what_is_typed_before_the_note_is_read_lands_in_the_editor(
             app.post_message(events.Key(key, key))
         await until(lambda: isinstance(app.screen, EditView))
         gate.set()
-        await until(lambda: "xyz" in app.screen.query_one(EditArea).text)
+        await until(lambda: any("xyz" in area.text for area in app.screen.query(EditArea)))
 
     drive(app, steps)
 

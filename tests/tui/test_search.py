@@ -180,15 +180,15 @@ def test_a_knob_moves_the_list_without_another_search(app: MemoryApp) -> None:
         await ask(pilot, QUESTION)
         before, asked = recalled(app), len(gathered)
         await to_knob(pilot, "query.hybrid.vectorWeight")
-        await press(pilot, *"llllllll")
-        assert knob(app, "query.hybrid.vectorWeight") == pytest.approx(0.8)
-        assert knob(app, "query.hybrid.textWeight") == pytest.approx(0.2)
+        await press(pilot, *"l" * 12)
+        assert knob(app, "query.hybrid.vectorWeight") == pytest.approx(1.0)
+        assert knob(app, "query.hybrid.textWeight") == pytest.approx(0.0)
         moved = recalled(app)
         assert moved != before
-        await press(pilot, *"uuuuuuuu")
+        await press(pilot, *"u" * 12)
         assert recalled(app) == before
         assert not view_of(app).context().undo
-        await press(pilot, *["ctrl+r"] * 8)
+        await press(pilot, *["ctrl+r"] * 12)
         assert recalled(app) == moved
         await press(pilot, "equals_sign")
         assert recalled(app) == before
