@@ -94,6 +94,12 @@ def client(workspace: Path, **more: Any) -> KeeperClient:
     return KeeperClient(plan(options(workspace, **more)))
 
 
+def rest(engine: Engine) -> None:
+    """Until the writer has nothing to do, and from then on: while it scans, a command answers by itself."""
+    engine.indexer.watcher.switch(False)
+    until(engine.indexer.is_current)
+
+
 @pytest.fixture
 def kept(workspace: Path) -> Iterator[Engine]:
     """An engine that keeps the index and answers others."""
@@ -209,6 +215,7 @@ def test_a_search_of_the_command_line_writes_the_same_with_a_keeper_and_without(
     for number in range(7):
         (workspace / "memory" / f"2026-11-0{number + 1}.md").write_text(f"# Log\nThe router is number {number}\n")
         kept.indexer.sync()
+    rest(kept)
     now = dt.datetime.fromtimestamp(NOW, dt.UTC).isoformat()
     search = KeeperClient.search
     answers: list[object] = []
@@ -254,11 +261,10 @@ def test_a_search_that_the_keeper_cannot_answer_answers_by_itself(
     kept: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeper, "COMMAND_PATIENCE", Patience(LONG, LONG))
+    rest(kept)
     asked = SearchCommand("router")
     assert client(workspace).search(asked)
     assert client(workspace, provider="none").search(asked) is None
-    # The watcher may be quicker than the question, so it stands still.
-    kept.indexer.watcher.switch(False)
     (workspace / "MEMORY.md").write_text("# Facts\n- Router: another one\n")
     assert client(workspace).search(asked) is None
     assert client(workspace).search(SearchCommand("router", terminal="wide")) is None  # type: ignore[arg-type]
@@ -268,6 +274,7 @@ def test_the_keeper_takes_limits_of_an_answer_and_no_other_knob(
     kept: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeper, "COMMAND_PATIENCE", Patience(LONG, LONG))
+    rest(kept)
     limited = client(workspace).search(SearchCommand("router", limits=(("query.maxResults", "1"),)))
     assert limited is not None
     for limits in ((("query.hybrid.vectorWeight", "0.1"),), (("query.maxResults", "many"),)):
