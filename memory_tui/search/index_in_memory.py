@@ -126,7 +126,8 @@ class Dates(Struct, frozen=True):
 class IndexInMemory(Struct, frozen=True):
     """What of an index stays in memory between queries, all of one generation.
 
-    A command that asks `once` has no `lists`: it lets FTS5 weigh the matches, and need not read the chunks' lengths.
+    A command that asks `once` has no `lists` without a postings file: it lets FTS5 weigh the matches, and need not read
+    the chunks' lengths.
     With `light` no vectors are in memory where the store finds the nearest.
     """
 
@@ -148,7 +149,8 @@ class IndexInMemory(Struct, frozen=True):
                 corpus = Corpus.load_light(store)
             else:
                 corpus = Corpus.load_once(store) if once else Corpus.load(store, often=True)
-        return cls(corpus, Dates.of(corpus), None if once else PostingLists.of(store, index), light)
+        lists = PostingLists.of(store, index)
+        return cls(corpus, Dates.of(corpus), lists if lists.mapped or not once else None, light)
 
     def save(self, index: Path) -> None:
         """Write the chunks into the corpus file beside `index`, for the next process."""
