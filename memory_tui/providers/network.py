@@ -43,8 +43,9 @@ _PROXIES = ("http", "https", "socks5", "socks5h")
 
 
 class Address:
-    """Where a request goes, with the login that the address holds. Raises UnsupportedProtocol for what is none of the
-    web.
+    """Where a request goes, with the login that the address holds.
+
+    Raises UnsupportedProtocol for what does not begin with http:// or https:// and a host.
     """
 
     def __init__(self, text: str) -> None:
@@ -273,7 +274,7 @@ def _unpacked(parts: Iterator[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def _inflated(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """What was packed by gzip or deflate; some servers send the latter without its header."""
+    """The bytes that gzip or deflate packed; some servers send deflate without its header."""
     unpack = None
     for part in filter(None, parts):
         if unpack is None:

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Literal
 
 import numpy as np
 from msgspec import Struct
@@ -68,7 +67,7 @@ class Matcher(Struct, frozen=True):
         needed = every if as_written else [word for word in unique if word not in inside]
         if not unique or not (self.full_text or self.by_text):
             return KeywordSide(QueryPlan(unique, (), ""), Postings.none(), {})
-        found: tuple[Rows, Floats] | None = self._match(needed, "plain", "all") if needed else None
+        found: tuple[Rows, Floats] | None = self._match(needed) if needed else None
         if found is not None and not as_written:
             found = self._repeated(found, {word: n - 1 for word, n in Counter(every).items() if word not in inside})
         for word in inside:
@@ -176,16 +175,17 @@ class Matcher(Struct, frozen=True):
         rowids, bm25 = found[0], found[1].copy()
         for word, times in more.items():
             if times and len(rowids):
-                alone, rank = self._match([word], "plain", "all")
+                alone, rank = self._match([word])
                 at = np.searchsorted(rowids, alone)
                 hit = (at < len(rowids)) & (rowids[np.minimum(at, len(rowids) - 1)] == alone)
                 bm25[at[hit]] += times * rank[hit]
         return rowids, bm25
 
-    def _match(self, words: Sequence[str], form: Form, join: Literal["all", "any"]) -> Matches:
+    def _match(self, words: Sequence[str]) -> Matches:
+        """The chunks that hold all of `words`."""
         if self.lists is None:
-            return self.words.match(words, form, join)
-        return self.lists.match(self.words, words, form, join)
+            return self.words.match(words, "plain", "all")
+        return self.lists.match(self.words, words, "plain", "all")
 
     def keywords(self, query: str) -> KeywordSearch:
         """The keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""

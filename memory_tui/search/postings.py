@@ -214,7 +214,8 @@ class PostingLists:
                 return matches
         chunks = self._chunks_of(index, form)
         found = {word: self._found(index, chunks, word, form, join, own) for word, own in known.items()}
-        return (_of_all if join == "all" else _of_any)(chunks, [found[word] for word in words])
+        each = [found[word] for word in words]
+        return _of_all(chunks, each) if join == "all" else _of_any(chunks, each, [1.0] * len(each), len(each))
 
     def weighed(
         self, index: WordIndex, words: Sequence[str], form: Form, factors: Sequence[float], finding: int
@@ -225,13 +226,7 @@ class PostingLists:
         """
         chunks = self._chunks_of(index, form)
         found = [self._found(index, chunks, word, form, "any", self._word(index, word, form, "any")) for word in words]
-        scores = np.zeros(len(chunks.rowids))
-        slots = np.empty(0, np.int64)
-        for number, (word, factor) in enumerate(zip(found, factors, strict=True), 1):
-            scores[word.slots] += word.scores(chunks) * factor
-            if number == finding:
-                slots = np.flatnonzero(scores)
-        return Matches(chunks.rowids[slots], -scores[slots])
+        return _of_any(chunks, found, factors, finding)
 
     def size(self, index: WordIndex, form: Form) -> int:
         """Count the chunks of that form: `WordIndex.size`."""
@@ -340,11 +335,14 @@ def _bm25(chunks: _Chunks, frequency: int, counts: Often, slots: Slots) -> Bm25:
     return often
 
 
-def _of_any(chunks: _Chunks, words: Sequence[_Found]) -> Matches:
+def _of_any(chunks: _Chunks, words: Sequence[_Found], factors: Sequence[float], finding: int) -> Matches:
+    """The chunks that hold any of the first `finding` of `words`, with the bm25 of each word times its factor."""
     scores = np.zeros(len(chunks.rowids))
-    for word in words:
-        scores[word.slots] += word.scores(chunks)
-    slots = np.flatnonzero(scores)
+    slots = np.empty(0, np.int64)
+    for number, (word, factor) in enumerate(zip(words, factors, strict=True), 1):
+        scores[word.slots] += word.scores(chunks) * factor
+        if number == finding:
+            slots = np.flatnonzero(scores)
     return Matches(chunks.rowids[slots], -scores[slots])
 
 

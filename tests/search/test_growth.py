@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,9 @@ from memory_tui.core import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search import keyword, rank
+from memory_tui.search.evidence import Rows
+from memory_tui.search.formulas import Floats
+from memory_tui.source.rows import Matches
 
 
 @pytest.fixture
@@ -41,13 +44,18 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The words of every match that full-text search is asked for."""
     seen: list[list[str]] = []
-    plain = keyword.Matcher._match
+    all_of, any_of = keyword.Matcher._match, keyword.Matcher._by_any
 
-    def noted(self: keyword.Matcher, words, form, join):
+    def match(self: keyword.Matcher, words: Sequence[str]) -> Matches:
         seen.append(list(words))
-        return plain(self, words, form, join)
+        return all_of(self, words)
 
-    monkeypatch.setattr(keyword.Matcher, "_match", noted)
+    def by_any(self: keyword.Matcher, words: Sequence[str], common: Sequence[str]) -> tuple[Rows, Floats]:
+        seen.append([*words, *common])
+        return any_of(self, words, common)
+
+    monkeypatch.setattr(keyword.Matcher, "_match", match)
+    monkeypatch.setattr(keyword.Matcher, "_by_any", by_any)
     return seen
 
 

@@ -231,3 +231,13 @@ def test_it_is_written_by_commands_that_index_and_in_the_background(tmp_path: Pa
         assert path.read_bytes() == made
         sizes = {file.what: file.bytes for file in engine.status().storage}
         assert sizes["postings"] == len(made)
+
+
+def test_a_command_weighs_words_by_the_file_where_there_is_one(made: SqliteMade, saved: Path) -> None:
+    """Without it, FTS5 weighs them: to read how long each chunk is takes longer than one question."""
+    with made.reader() as store:
+        lists = IndexInMemory.load(store, made.path, once=True).lists
+        assert lists is not None
+        assert lists.mapped
+        saved.unlink()
+        assert IndexInMemory.load(store, made.path, once=True).lists is None
