@@ -18,8 +18,7 @@ from pathlib import Path
 
 import apsw
 from corpus import questions, write
-from measure import CHUNKS_A_NOTE, LARGE, Cost, begin, cost_of, middle, ratio, share, show
-from msgspec.structs import replace
+from measure import CHUNKS_A_NOTE, LARGE, Cost, begin, cost_of, cost_of_process, middle, program, ratio, share, show
 
 from memory_tui.core import tokens
 from memory_tui.engine.engine import Engine
@@ -57,17 +56,17 @@ def private() -> float:
     return sum(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) / 1024
 
 
+def indexed(folder: Path, index: Path) -> Options:
+    """An index made by the program itself, with the files that processes map; and how to open it here."""
+    cost, _ = cost_of_process(program("index", "--workspace", str(folder), "--index", str(index)), os.environ)
+    show("the command index, seconds of CPU", f"{cost.cpu / 1000:,.0f}")
+    return Options(workspace=str(folder), index=str(index), changes=(("sync.onSearch", "false"),))
+
+
 def many(folder: Path, place: Path, count: int) -> None:
     """What a process that starts with the files of an index costs."""
-    options = Options(workspace=str(folder), index=str(place / "index.sqlite"))
     asked = questions(count + 1)
-    with Engine.open(options) as engine:
-        show("indexing, seconds of CPU", f"{cost_of(engine.indexer.sync).cpu / 1000:,.0f}")
-        show(
-            "the files that processes map, seconds of CPU",
-            f"{cost_of(engine.queries.write_corpus_file).cpu / 1000:,.1f}",
-        )
-    with Engine.open(replace(options, changes=(("sync.onSearch", "false"),))) as engine:
+    with Engine.open(indexed(folder, place / "index.sqlite")) as engine:
         show("start to first answer, ms", cost_of(partial(engine.queries.search, asked[0])), "<= 2,000")
         for title in ("each question new", "the same questions again"):
             costs = [cost_of(partial(engine.queries.search, question)) for question in asked[1:]]
@@ -82,10 +81,7 @@ def many(folder: Path, place: Path, count: int) -> None:
 
 def searching(folder: Path, place: Path, kind: str, count: int) -> None:
     print(f"\n{kind}")
-    with Engine.open(
-        Options(workspace=str(folder), index=str(place / "index.sqlite"), changes=(("sync.onSearch", "false"),))
-    ) as engine:
-        engine.indexer.sync()
+    with Engine.open(indexed(folder, place / "index.sqlite")) as engine:
         chunks = engine.status().chunks
         asked = questions(count + 1, kind)
         show("first question of the process, ms", cost_of(partial(engine.queries.search, asked[0])))
