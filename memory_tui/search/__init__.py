@@ -16,7 +16,7 @@
   Matcher
 - lexical: Lexical search is the keyword side of OpenClaw 2026.9. -> search
 - meaning: Meaning: how near each chunk is to a question by their vectors.
-- passages: Passages are what a chunk is made of. -> cut
+- passages: Passages: what chunks are made of.
 - path_search: Path search finds notes by the words of their paths, as OpenClaw 2026.9 does. -> PathIndex
 - postings: Postings in memory give the bm25 of words without asking FTS5 for every match of every query. ->
   PostingLists

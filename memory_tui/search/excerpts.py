@@ -14,9 +14,10 @@ from itertools import islice
 from msgspec import Struct, field
 
 from memory_tui.search.evidence import Evidence
+from memory_tui.search.passages.measures import Window
 from memory_tui.search.rank import window
 from memory_tui.search.score import kept_stage
-from memory_tui.search.second_stage import CANDIDATES, Window
+from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import BeyondLimit, Candidate, Recalled, Trace
 
 LEAST, MOST = 800, 1000

@@ -17,6 +17,7 @@ from memory_tui.search import formulas, rules_2026_9, second_stage
 from memory_tui.search.corpus import Integers, distinct
 from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, KeywordSide, Lexical, Postings, Rows
 from memory_tui.search.formulas import Floats
+from memory_tui.search.passages.measures import MEASURES
 from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.second_stage import SecondScores, SecondStage
 from memory_tui.search.trace import ChunkRef, MeasurePart, Mode, SecondPart
@@ -308,6 +309,7 @@ def _stages(
         if not isinstance(found, SecondStage):
             found = evidence.reusable[key] = SecondStage(
                 () if mode == "vectors only" else tuple(filter(own, (*plan.words, *plan.counted))),
+                () if mode == "vectors only" else plan.dropped,
                 side.frequency,
                 evidence.indexed,
                 asked,
@@ -480,7 +482,7 @@ def second_part(parts: Components, scores: Scores, i: int, *, leads: bool) -> Se
     seen, ref = stage.best(row), parts.refs[row]
     measures = []
     for measure, value, best, own in zip(
-        second_stage.MEASURES, seen.values, found.best[own_part, 0].tolist(), stage.weights.tolist(), strict=True
+        MEASURES, seen.values, found.best[own_part, 0].tolist(), stage.weights.tolist(), strict=True
     ):
         share = value / best if best > 0 else 0.0
         if own:

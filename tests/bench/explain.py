@@ -26,7 +26,7 @@ from memory_tui.explain.why_never import PastQuestion
 from memory_tui.plan import Options
 from memory_tui.search import second_stage
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.passages import PassageMemory
+from memory_tui.search.passages.cut import PassageMemory
 from memory_tui.tune.judgments import Notebook
 
 

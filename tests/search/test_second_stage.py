@@ -11,11 +11,13 @@ from msgspec.structs import replace
 from memory_tui.core import tokens
 from memory_tui.core.settings import Settings
 from memory_tui.explain.reranking import Reranking
-from memory_tui.search import passages, second_stage
+from memory_tui.search import second_stage
 from memory_tui.search.answer_level import AnswerSignals
 from memory_tui.search.evidence import Evidence
+from memory_tui.search.passages import cut, measures
+from memory_tui.search.passages.measures import MEASURES
 from memory_tui.search.rank import rank
-from memory_tui.search.second_stage import MEASURES, SecondStage
+from memory_tui.search.second_stage import SecondStage
 from memory_tui.search.trace import Candidate, ChunkRef, QuestionPart, Trace
 from tests.support import search as made
 from tests.support import second_stage as plain
@@ -43,21 +45,29 @@ QUESTIONS = st.lists(
     max_size=4,
     unique=True,
 )
+LEFT_OUT = st.lists(st.sampled_from(["a", "went", "the", "größe", "喜欢"]), max_size=3, unique=True)
 
 
 @settings(max_examples=60, deadline=None)
-@given(QUESTIONS, st.lists(TEXTS, min_size=1, max_size=8), st.booleans(), st.integers(0, 30))
+@given(QUESTIONS, LEFT_OUT, st.lists(TEXTS, min_size=1, max_size=8), st.booleans(), st.integers(0, 30))
 def test_every_measure_is_that_of_the_plain_reference(
-    words: list[str], texts: list[str], meaning: bool, held: int
+    words: list[str], left_out: list[str], texts: list[str], meaning: bool, held: int
 ) -> None:
     frequency = dict.fromkeys(words[:2], held)
     reference = texts[: max(1, len(texts) // 2)]
-    query = " ".join(words)
+    query = " ".join([*left_out[:1], *words, *left_out[1:]])
     stage = SecondStage(
-        words, frequency, 40, query, range(len(reference)), lambda rows: [texts[row] for row in rows], meaning=meaning
+        words,
+        left_out,
+        frequency,
+        40,
+        query,
+        range(len(reference)),
+        lambda rows: [texts[row] for row in rows],
+        meaning=meaning,
     )
     found = stage.measured(range(len(texts)))
-    expected = plain.measures(query, words, frequency, 40, texts, reference, meaning=meaning)
+    expected = plain.measures(query, words, left_out, frequency, 40, texts, reference, meaning=meaning)
     for at, measure in enumerate(MEASURES):
         if measure.by == "meaning" and not meaning:
             assert not found[:, at].any()
@@ -69,7 +79,7 @@ def test_an_irregular_form_is_its_word() -> None:
     texts = ["she went home\nand bought kohlrabi", "he goes nowhere", "the roses grew", "nothing of the kind"]
 
     def words_of(*words: str) -> list[float]:
-        stage = SecondStage(words, {}, 40, "", range(4), lambda rows: [texts[row] for row in rows], meaning=0.0)
+        stage = SecondStage(words, (), {}, 40, "", range(4), lambda rows: [texts[row] for row in rows], meaning=0.0)
         return stage.measured(range(4))[:, 0].tolist()
 
     assert words_of("go") == words_of("went") == words_of("goes")
@@ -78,12 +88,39 @@ def test_an_irregular_form_is_its_word() -> None:
     assert not any(words_of("rise")), "a rose is more often a flower"
 
 
+def stage_of(query: str, words: list[str], left_out: list[str], texts: list[str]) -> SecondStage:
+    """Words alone, over `texts` as they stand."""
+    held = dict.fromkeys(words, 1)
+    return SecondStage(
+        words, left_out, held, 9, query, range(len(texts)), lambda rows: [texts[row] for row in rows], meaning=0.0
+    )
+
+
+def test_a_word_that_is_not_searched_tells_one_line_from_another_and_finds_nothing() -> None:
+    texts = ["he wants tea\nhello there", "she wants tea\nhello there", "she sings\nhello there"]
+    asked = ["wants", "tea"], ["what", "does", "she"]
+    of_lines = [one.name for one in MEASURES].index("line words")
+    with_she = stage_of("what tea does she want", *asked, texts)
+    without = stage_of("what tea does she want", asked[0], [], texts)
+    his, hers, neither = with_she.measured(range(3))[:, of_lines].tolist()
+    assert hers > his > neither > 0
+    assert without.measured(range(3))[:, of_lines].tolist() == pytest.approx([his, his, 0.0])
+    assert with_she.signals == without.signals, "whether notes hold what was asked is told by what was searched"
+
+
+def test_words_that_stand_side_by_side_as_asked_have_more_letters_in_common() -> None:
+    texts = ["the pi and a hole", "a hole and the pi", "the pi hole and a"]
+    at = [one.name for one in MEASURES].index("letters")
+    apart, turned, together = stage_of("pi hole", ["pi", "hole"], [], texts).measured(range(3))[:, at].tolist()
+    assert together > max(apart, turned)
+
+
 def test_how_rare_a_word_is_does_not_depend_on_meaning_being_compared() -> None:
     texts = ["we talk of kohlrabi", "we talk"]
 
     def signals(word: str, meaning: float) -> AnswerSignals:
         return SecondStage(
-            [word], {word: 1}, 2, word, range(2), lambda rows: [texts[row] for row in rows], meaning=meaning
+            [word], (), {word: 1}, 2, word, range(2), lambda rows: [texts[row] for row in rows], meaning=meaning
         ).signals
 
     for word in ("talk", "kohlrabi"):
@@ -151,6 +188,7 @@ def test_a_ranking_is_that_of_the_plain_reference_and_adds_up(given_: tuple[Evid
     measured = plain.measures(
         evidence.query,
         words,
+        evidence.recommended.plan.dropped,
         evidence.recommended.frequency,
         evidence.indexed,
         [evidence.texts[one.chunk.rowid] for one in first],
@@ -241,7 +279,7 @@ def test_the_best_passages_of_many_chunks_are_those_of_each(chunks: list[list[tu
         scores = [(word / top if top else 0.0) + cosine for word, cosine in own]
         expected.append(first + scores.index(max(scores)))
     top = np.maximum.reduceat(words, bounds[:-1])
-    assert second_stage.best_of_each(words, meaning, bounds, top).tolist() == expected
+    assert measures.best_of_each(words, meaning, bounds, top).tolist() == expected
 
 
 def test_a_neighbour_of_a_better_chunk_loses_once_and_never_below_nothing() -> None:
@@ -282,8 +320,8 @@ def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch: pytes
 
 def test_a_remembered_text_is_cut_once() -> None:
     """As many as their bytes allow; a long text takes the room of several short ones."""
-    (first,) = passages.cut(["one"], None)
-    memory = passages.PassageMemory(3 * first.size)
+    (first,) = cut.cut(["one"], None)
+    memory = cut.PassageMemory(3 * first.size)
     first = memory.of(["one"], None)[0]
     assert memory.of(["one"], None)[0] is first
     memory.of(["two", "six"], None)
@@ -296,7 +334,7 @@ def test_a_remembered_text_is_cut_once() -> None:
 
 def test_letters_count_more_in_german_notes() -> None:
     def weights(text: str, query: str) -> dict[str, float]:
-        stage = SecondStage((query,), {}, 1, query, [0], lambda rows: [text] * len(rows), meaning=True)
+        stage = SecondStage((query,), (), {}, 1, query, [0], lambda rows: [text] * len(rows), meaning=True)
         return dict(zip([one.name for one in MEASURES], stage.weights.tolist(), strict=True))
 
     english = weights("the pump and the boiler of the house", "boiler")
@@ -309,7 +347,7 @@ def test_letters_count_more_in_german_notes() -> None:
 @pytest.mark.parametrize("remembered", [20, 600_000])
 def test_a_text_is_cut_alike_whatever_was_cut_before(remembered: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A memory that is full again and again, words too long to be remembered, white space of each kind."""
-    monkeypatch.setattr(passages.tokens, "REMEMBERED_CHARACTERS", remembered)
+    monkeypatch.setattr(cut.tokens, "REMEMBERED_CHARACTERS", remembered)
     long, table = "路由器喜欢读书" * 20, second_stage.passage_table()
     texts = [
         "the router\tdeploys\r\n\n  Mutter größe",
@@ -318,15 +356,15 @@ def test_a_text_is_cut_alike_whatever_was_cut_before(remembered: int, monkeypatc
         f"a\n{'x' * 90}",
         "router vlan",
     ]
-    memory = passages._Words(table)
-    monkeypatch.setattr(passages, "_words", lambda _: memory)
+    memory = cut._Words(table)
+    monkeypatch.setattr(cut, "_words", lambda _: memory)
     for own in ([0], [1, 0], [2, 4, 1], [3], [0, 1, 2, 3, 4]):
-        for at, one in zip(own, passages.cut([texts[at] for at in own], table), strict=True):
+        for at, one in zip(own, cut.cut([texts[at] for at in own], table), strict=True):
             lines = texts[at].split("\n")
             for place, line in enumerate(one.lines.tolist()):
                 stems = np.split(one.stems, np.cumsum(one.stem_counts))[place]
                 ids = np.split(one.ids, np.cumsum(one.id_counts))[place]
                 segmented = tokens.segmented(lines[line])
-                assert stems.tolist() == passages.stem_keys(passages.stems_in(segmented)).tolist()
+                assert stems.tolist() == cut.stem_keys(cut.stems_in(segmented)).tolist()
                 assert ids.tolist() == list(table.line_ids(lines[line]))
             assert one.lines.tolist() == [i for i, line in enumerate(lines) if line.strip()] or [0]

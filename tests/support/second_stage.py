@@ -10,13 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from memory_tui.core import tokens
 from memory_tui.providers.wires.builtin import Builtin, static_table
-from memory_tui.search.passages import IRREGULAR
+from memory_tui.search.passages.cut import IRREGULAR
 from memory_tui.search.trace import ChunkRef
 
 WEIGHTS = {
@@ -127,6 +128,7 @@ def _like_words(words: Mapping[str, str], weights: Mapping[str, float], piece: s
 def measures(
     query: str,
     words: Sequence[str],
+    left_out: Sequence[str],
     frequency: Mapping[str, int],
     chunks: int,
     texts: Sequence[str],
@@ -143,14 +145,19 @@ def measures(
         return [line for line in text.split("\n") if line.strip()] or [""]
 
     asked = _vector(query)
-    every = dict.fromkeys(gram for word in words for gram in grams(word.lower()))
+    spelled = letters(query).split()
+    pairs = [f"{a} {b}" for a, b in pairwise(spelled) if {a, b} & {word.lower() for word in words}]
+    every = dict.fromkeys(gram for word in [*words, *pairs] for gram in grams(word.lower()))
     weights = {gram: idf(sum(gram in letters(text) for text in reference), len(reference)) for gram in every}
     mean = float(np.mean([len(letters(text)) for text in reference]))
     of_lines, of_windows = [lines(text) for text in texts], [windows(lines(text)) for text in texts]
     ref_lines, ref_windows = [lines(text) for text in reference], [windows(lines(text)) for text in reference]
+    every_line = [set(stems(line)) for own in ref_lines for line in own]
+    others = {stem for word in left_out if not tokens.is_cjk(word) for stem in stems(word) if stem not in weighted}
+    in_lines = {stem: idf(sum(stem in line for line in every_line), len(every_line)) / 2 for stem in others}
     return {
         "window words": _best_words(of_windows, weighted, ref_windows),
-        "line words": _best_words(of_lines, weighted, ref_lines),
+        "line words": _best_words(of_lines, weighted | in_lines, ref_lines),
         "window meaning": [max(0.0, *(float(_vector(piece) @ asked) for piece in pieces)) for pieces in of_windows],
         "line meaning": [max(0.0, *(float(_vector(piece) @ asked) for piece in pieces)) for pieces in of_lines],
         "letters": [
