@@ -146,7 +146,7 @@ def measures(
 
     asked = _vector(query)
     spelled = letters(query).split()
-    pairs = [f"{a} {b}" for a, b in pairwise(spelled) if {a, b} & {word.lower() for word in words}]
+    pairs = [f"{a} {b}" for a, b in pairwise(spelled) if {a, b} <= {word.lower() for word in words}]
     every = dict.fromkeys(gram for word in [*words, *pairs] for gram in grams(word.lower()))
     weights = {gram: idf(sum(gram in letters(text) for text in reference), len(reference)) for gram in every}
     mean = float(np.mean([len(letters(text)) for text in reference]))

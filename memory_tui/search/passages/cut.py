@@ -280,12 +280,12 @@ def grams_of(words: Sequence[str]) -> Ids:
 
 
 def pairs_beside(query: str, words: Sequence[str]) -> list[str]:
-    """Each two words of `query` that stand beside each other, of which one is among `words`.
+    """Each two of `words` that stand beside each other in `query`.
 
     Their trigrams hold the space between them, so that what is written in the same order tells more.
     """
     every, asked = letters_of(query).split(), {word.lower() for word in words}
-    return [f"{a} {b}" for a, b in itertools.pairwise(every) if a in asked or b in asked]
+    return [f"{a} {b}" for a, b in itertools.pairwise(every) if a in asked and b in asked]
 
 
 _ASCII_APART = bytes(at if chr(at).isalnum() else 32 for at in range(128)).ljust(256)
