@@ -280,7 +280,7 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
         text,
         text_scale,
         age_of(evidence, profile).days(files),
-        np.isin(files, list(evidence.of_named_time)).astype(np.float64),
+        np.array([file in evidence.of_named_time for file in files.tolist()], dtype=np.float64),
         int(np.count_nonzero(~np.isnan(every))),
         _levels(evidence, files, profile),
         np.array(unmatched, dtype=np.float64),
