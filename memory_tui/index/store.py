@@ -509,4 +509,4 @@ def _holds(text: str, digest: str) -> bool:
 
 def _json(rowids: Sequence[int] | RowIds) -> str:
     """Write rowids as JSON, for json_each."""
-    return json.dumps([int(rowid) for rowid in rowids])
+    return f"[{','.join(map(str, rowids))}]"

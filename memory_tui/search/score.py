@@ -439,9 +439,9 @@ def _look_into(
     parts: Components, rules: Sequence[Rules], hybrid: Floats, share: Floats, added: Floats
 ) -> SecondScores | None:
     """What the second stage gives the first candidates by each of `rules`; None where none of them has one."""
-    on = column([rule.second_weight > 0 for rule in rules]) > 0
-    if not parts.stages or not on.any():
+    if not parts.stages or not any(rule.second_weight > 0 for rule in rules):
         return None
+    on = column([rule.second_weight > 0 for rule in rules]) > 0
     order = second_stage.first_of(share * hybrid + added)
     inside = np.zeros(hybrid.shape, dtype=np.bool_)
     np.put_along_axis(inside, order, np.broadcast_to(on, order.shape), axis=1)
