@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from memory_tui.providers.chain import Chain
     from memory_tui.providers.chain_member import MemberState
     from memory_tui.providers.provider_protocol import Identity, Provider
+
+Record = TypeVar("Record")
 
 _FALLBACK, _FAILURE, _HITS = "fallback", "provider_failure", "cache_hits"
 _SOONEST_SECONDS = 1.0
@@ -191,16 +193,18 @@ class SyncProvider:
 
 def recorded(store: Store) -> Fallback | None:
     """The fallback that made the vectors in `store`; None when the first choice did."""
-    try:
-        return Fallback.from_dict(json.loads(store.meta(_FALLBACK) or "{}"))
-    except (ValueError, KeyError, TypeError):
-        return None
+    return _record(store.meta(_FALLBACK), Fallback.from_dict)
 
 
 def recorded_failure(store: Store) -> LastFailure | None:
     """Why the last index run got no vectors; None when it did."""
+    return _record(store.meta(_FAILURE), LastFailure.from_dict)
+
+
+def _record(text: str | None, of: Callable[[dict[str, Any]], Record]) -> Record | None:
+    """What was written as `text`; None where nothing was, or what makes no sense."""
     try:
-        return LastFailure.from_dict(json.loads(store.meta(_FAILURE) or "{}"))
+        return of(json.loads(text)) if text else None
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -45,7 +45,8 @@ class UnrelatedRecords:
     def of(self, uuid: str) -> ByKind:
         """What was measured in the index `uuid`."""
         kinds: tuple[Kind, ...] = tuple(USUAL)
-        found = {kind: self._here.get((uuid, kind)) or self._found(kind, uuid) for kind in kinds}
+        kept = self._kept()
+        found = {kind: self._here.get((uuid, kind)) or _measured(kept, kind, uuid) for kind in kinds}
         return {kind: one for kind, one in found.items() if one is not None}
 
     def is_due(self, uuid: str, chunks: int, settings: Settings) -> bool:
@@ -58,23 +59,15 @@ class UnrelatedRecords:
         measured = [one.chunks for one in self.of(uuid).values()]
         return chunks > 0 and not any(chunks <= _GROWN * then and then <= _GROWN * chunks for then in measured)
 
-    def _found(self, kind: Kind, uuid: str) -> UnrelatedEvidence | None:
+    def _kept(self) -> Mapping[str, Any]:
+        """The records of this workspace by kind; none where they cannot be read."""
         try:
             changed = self._path.stat().st_mtime_ns
             if self._read[0] != changed:
                 self._read = changed, self._records.read()
         except (OSError, StateUnavailable):
-            return None
-        found = self._read[1].get(kind)
-        # Sums of other weights, or of another kind of evidence, say nothing of these.
-        expected = {"kind": kind, "uuid": uuid, "weights": list(WEIGHTS)}
-        if not isinstance(found, dict) or not expected.items() <= found.items():
-            return None
-        try:
-            mean, *counts = (found[name] for name in ("mean", "questions", "generation", "chunks"))
-            return UnrelatedEvidence(float(mean), *map(int, counts))
-        except (KeyError, TypeError, ValueError):
-            return None
+            return {}
+        return self._read[1]
 
     def measure(self, ask: Callable[[str], Evidence], settings: Settings) -> None:
         """Ask the unrelated questions, and keep what they reach. Raises what `ask` raises."""
@@ -93,6 +86,20 @@ class UnrelatedRecords:
                 # Without it, other processes go by the usual values, which each level says.
                 with suppress(StateUnavailable):
                     self._records.put(kind, {**to_builtins(found), "kind": kind, "uuid": uuid, "weights": WEIGHTS})
+
+
+def _measured(kept: Mapping[str, Any], kind: Kind, uuid: str) -> UnrelatedEvidence | None:
+    """What the records `kept` say of a kind of evidence in the index `uuid`; None where they do not."""
+    found = kept.get(kind)
+    # Sums of other weights, or of another kind of evidence, say nothing of these.
+    expected = {"kind": kind, "uuid": uuid, "weights": list(WEIGHTS)}
+    if not isinstance(found, dict) or not expected.items() <= found.items():
+        return None
+    try:
+        mean, *counts = (found[name] for name in ("mean", "questions", "generation", "chunks"))
+        return UnrelatedEvidence(float(mean), *map(int, counts))
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 class DelayedWork:

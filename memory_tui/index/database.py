@@ -68,6 +68,8 @@ class Database:
         self.identified = file_at(path) if connection.filename else None
         self.frozen: Frozen | None = None
         """What the files were when they were opened without locks, or copied; None for a connection with locks."""
+        self._meta: dict[str, Any] | None = None
+        """All of `meta` in a snapshot, once any of it was asked for; None outside, where it can change."""
 
     @classmethod
     def nothing(cls, path: Path) -> Self:
@@ -165,6 +167,14 @@ class Database:
         rows = self.query(sql, values)
         return rows[0][0] if rows else None
 
+    def meta(self, key: str) -> Any:  # noqa: ANN401 - text or a number
+        """The value of `key` in `meta`, None without one."""
+        if self._meta is None:
+            return self.value("SELECT value FROM meta WHERE key = ?", (key,))
+        if not self._meta:
+            self._meta.update(self.query("SELECT key, value FROM meta"))
+        return self._meta.get(key)
+
     def many(self, sql: str, sequence: Sequence[Sequence[Any]]) -> Rows:
         """All rows of a statement that is run once for each of `sequence`."""
         try:
@@ -196,9 +206,11 @@ class Database:
             yield
             return
         self.query("BEGIN")
+        self._meta = {}
         try:
             yield
         finally:
+            self._meta = None
             if not self.connection.get_autocommit():
                 self.connection.execute("ROLLBACK")
 

@@ -37,7 +37,7 @@ class FullText:
         """Say how OpenClaw's full-text table cuts words; empty where there is no full-text search."""
         if abilities.fts5():
             return ""
-        match self._index.value("SELECT value FROM meta WHERE key = 'full_text'"):
+        match self._index.meta("full_text"):
             case None | "":
                 return ""
             case "unicode61":

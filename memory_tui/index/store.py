@@ -192,10 +192,6 @@ class Store(Database):
 
     # --- the whole -------------------------------------------------------------------------------------------------
 
-    def meta(self, key: str) -> Any:  # noqa: ANN401 - text or a number
-        """The value of `key` in `meta`, None without one."""
-        return self.value("SELECT value FROM meta WHERE key = ?", (key,))
-
     def uuid(self) -> str:
         """The name of the index: another one is another index, whatever its path."""
         found = self.meta("uuid")
@@ -513,4 +509,4 @@ def _holds(text: str, digest: str) -> bool:
 
 def _json(rowids: Sequence[int] | RowIds) -> str:
     """Write rowids as JSON, for json_each."""
-    return json.dumps([int(rowid) for rowid in rowids])
+    return f"[{','.join(map(str, rowids))}]"

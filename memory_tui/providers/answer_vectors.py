@@ -56,11 +56,11 @@ def unit_vectors(rows: list[object], count: int, dims: int | None) -> Vectors:
     except (TypeError, ValueError, OverflowError) as error:
         raise Malformed("vectors that are not made of numbers") from error
     largest = np.abs(values).max(axis=1, keepdims=True)
-    finite = np.isfinite(largest)
-    if not (finite & (largest > 0)).all():
+    points = (largest > 0) & (largest < np.inf)
+    if not points.all():
         raise NoDirection(
-            "vectors that hold NaN or infinity" if not finite.all() else "a vector of zeros only",
-            every=not (finite & (largest > 0)).any(),
+            "a vector of zeros only" if np.isfinite(largest).all() else "vectors that hold NaN or infinity",
+            every=not points.any(),
         )
     values /= largest
     return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), dtype=np.float32)

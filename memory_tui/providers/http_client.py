@@ -14,6 +14,7 @@ from typing import BinaryIO
 from urllib.parse import unquote, urljoin
 
 import httpcore
+import msgspec
 
 from memory_tui import __version__
 from memory_tui.core.cancel import Stop
@@ -192,10 +193,19 @@ class Http:
         if len(text) >= _MOST_BYTES:
             raise ProviderFailure(Cause.MALFORMED, f"{self.label} answered with more than {_MOST_BYTES >> 20} MiB.")
         try:
-            return json.loads(text)
+            return _parsed(text)
         except (ValueError, RecursionError):
             kind = answer.headers.get("content-type", "").split(";")[0] or "something"
         raise ProviderFailure(Cause.MALFORMED, f"{self.label} ({self.host}) answered with {kind} that is not JSON.")
+
+
+def _parsed(text: str) -> object:
+    """The value of a JSON text. Raises ValueError, RecursionError."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        # Some servers write NaN.
+        return json.loads(text)
 
 
 def _whole(parts: Iterable[bytes]) -> bytes:

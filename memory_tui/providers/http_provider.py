@@ -12,7 +12,6 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 
 import numpy as np
-import tenacity
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.jsstring import well_formed
@@ -379,30 +378,17 @@ class Remote(GuardedProvider):
 
     def _persistent(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """One request, asked again after a failure that may pass."""
-        batches, clock = self._batches, self._clock
-
-        def wait(state: tenacity.RetryCallState) -> float:
-            usual = batches.first_wait * 2 ** (state.attempt_number - 1) * (1 + 0.2 * clock.jitter())
-            failure = state.outcome.exception() if state.outcome else None
-            asked = failure.retry_after if isinstance(failure, ProviderFailure) else None
-            return float(max(min(usual, batches.longest_wait), asked or 0))
-
-        def may_pass(error: BaseException) -> bool:
-            return (
-                isinstance(error, ProviderFailure)
-                and error.state in RETRIED
-                and (error.retry_after or 0) <= _LONGEST_OBEYED[kind]
-            )
-
-        attempts = tenacity.Retrying(
-            sleep=clock.pause(self._stop),
-            stop=tenacity.stop_after_attempt(batches.attempts),
-            wait=wait,
-            retry=tenacity.retry_if_exception(may_pass),
-            reraise=True,
-        )
-        vectors: Vectors = attempts(self._once, texts, kind)
-        return vectors
+        batches, clock, attempt = self._batches, self._clock, 1
+        while True:
+            try:
+                return self._once(texts, kind)
+            except ProviderFailure as failure:
+                asked = failure.retry_after or 0
+                if attempt >= batches.attempts or failure.state not in RETRIED or asked > _LONGEST_OBEYED[kind]:
+                    raise
+            usual = batches.first_wait * 2 ** (attempt - 1) * (1 + 0.2 * clock.jitter())
+            clock.pause(self._stop)(max(min(usual, batches.longest_wait), asked))
+            attempt += 1
 
     def _once(self, texts: Sequence[str], kind: Kind) -> Vectors:
         wire, limits = self._wire, self._batches

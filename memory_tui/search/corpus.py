@@ -6,6 +6,7 @@ the next. They share one growing block of rows, and only rows that no corpus loo
 
 from __future__ import annotations
 
+import itertools
 import mmap
 import os
 import sys
@@ -477,23 +478,20 @@ def products(rows: Vectors, vector: Vectors) -> Vectors:
 
 _ROWS_AT_ONCE = 1024
 """Rows that stay in the cache of a processor while vectors are compared with them; whole times _AT_ONCE."""
-_CACHE_LINE = 16
-"""Numbers of single precision that come from memory together."""
 
 
 def products_of_each(rows: Vectors, vectors: Vectors) -> Vectors:
     """Float32 array (vectors, rows): `products` of each of `vectors`.
 
-    Each few rows are compared with all of them, so that they come from memory once. They are touched in their order
-    before: in that of BLAS, which begins four rows together, memory takes twice as long.
+    Each few rows are compared with all of them, so that they come from memory once.
     """
     found = np.empty((len(vectors), len(rows)), np.float32)
-    for first in range(0, len(rows), _ROWS_AT_ONCE):
-        few = rows[first : first + _ROWS_AT_ONCE]
-        few[:, ::_CACHE_LINE].max()
+    whole = len(rows) // _AT_ONCE * _AT_ONCE
+    for first, end in itertools.pairwise([*range(0, whole, _ROWS_AT_ONCE), whole, len(rows)]):
+        few = rows[first:end]
         if rest := -len(few) % _AT_ONCE:
             few = np.concatenate([few, np.zeros((rest, few.shape[1]), np.float32)])
-        for own, vector in zip(found[:, first : first + _ROWS_AT_ONCE], vectors, strict=True):
+        for own, vector in zip(found[:, first:end], vectors, strict=True):
             own[:] = (few @ vector)[: len(own)]
     return found
 

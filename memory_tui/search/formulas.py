@@ -198,4 +198,4 @@ def okapi_bm25(counts: Floats, idf: Floats, lengths: Floats, mean_length: float)
 
 def or_none(value: float) -> float | None:
     """`value`, or None where it is no number."""
-    return None if np.isnan(value) else float(value)
+    return None if math.isnan(value) else float(value)

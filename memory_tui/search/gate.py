@@ -134,7 +134,7 @@ class Decision:
         """What became of candidate `i`."""
         ordered = self._ordered
         if self.passed[i]:
-            place = int(np.searchsorted(self._places, i)) + 1
+            place = int(self._places.searchsorted(i)) + 1
             if place > ordered.limit:
                 return self._cut(i, place)
             return Recalled(place, ordered.relaxed, bool(ordered.rescued[i]))

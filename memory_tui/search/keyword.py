@@ -236,6 +236,8 @@ class Matcher(Struct, frozen=True):
     def _postings(self, found: tuple[Rows, Floats]) -> Postings:
         """Matches as corpus rows, a repeat standing for the chunk that it repeats."""
         rowids, bm25 = found
+        if not len(rowids):
+            return Postings.none()
         rows = self.corpus.rows_of(rowids)
         if rows.min(initial=0) < 0:
             firsts = self.words.originals(rowids[rows < 0])

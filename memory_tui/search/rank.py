@@ -220,7 +220,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     recalled = tuple(ranking.candidate(place) for place in decided.recalled)
     rows = numbers.rows[ranking.order[ranking.losers()]].tolist()
     nearest, matched = pools(evidence, side, mode, rules.limit)
-    best = float(np.max(ranking.scores.total)) if len(numbers.rows) else None
+    best = float(ranking.scores.total.max()) if len(numbers.rows) else None
     return Trace(
         query=evidence.query,
         now=evidence.now,

@@ -281,7 +281,7 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
         text,
         text_scale,
         age_of(evidence, profile).days(files),
-        np.isin(files, list(evidence.of_named_time)).astype(np.float64),
+        np.array([file in evidence.of_named_time for file in files.tolist()], dtype=np.float64),
         int(np.count_nonzero(~np.isnan(every))),
         _levels(evidence, files, profile),
         np.array(unmatched, dtype=np.float64),
@@ -441,9 +441,9 @@ def _look_into(
     parts: Components, rules: Sequence[Rules], hybrid: Floats, share: Floats, added: Floats
 ) -> SecondScores | None:
     """What the second stage gives the first candidates by each of `rules`; None where none of them has one."""
-    on = column([rule.second_weight > 0 for rule in rules]) > 0
-    if not parts.stages or not on.any():
+    if not parts.stages or not any(rule.second_weight > 0 for rule in rules):
         return None
+    on = column([rule.second_weight > 0 for rule in rules]) > 0
     order = second_stage.first_of(share * hybrid + added)
     inside = np.zeros(hybrid.shape, dtype=np.bool_)
     np.put_along_axis(inside, order, np.broadcast_to(on, order.shape), axis=1)

@@ -112,6 +112,19 @@ def test_a_process_that_has_it_reads_no_word_by_fts5(
         assert "garden" in lists.vocabulary(store.words).chunks_of
 
 
+def test_words_with_one_hash_are_told_apart(made: SqliteMade, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postings_file, "_hash_of", len)
+    path = postings_file.path_of(made.path)
+    with made.reader() as store:
+        postings_file.save(path, store)
+        found = postings_file.load(path, store)
+        assert found is not None
+        words = store.words.vocabulary()
+        assert len(words) > len({len(word.encode()) for word in words})
+        assert {word: found.frequency(word, "plain") for word in words} == words == found.frequencies("plain")
+        assert [found.frequency(word, "plain") for word in ("", "rosy", "gardenia" * 9)] == [0, 0, 0]
+
+
 @pytest.mark.parametrize("damage", ["cut", "empty", "noise", "tables", "other uuid", "none"])
 def test_a_file_that_does_not_fit_is_of_no_use(made: SqliteMade, saved: Path, damage: str) -> None:
     data = bytearray(saved.read_bytes())
