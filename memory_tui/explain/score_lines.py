@@ -102,12 +102,13 @@ def second_lines(candidate: Candidate, digits: int) -> list[ScoreLine]:
     how = " with the highest score, so it comes before others" if part.leads else ""
     lines = [ScoreLine("", f"answers the part{how}: {part.asked}")] if part.asked else []
     for one, points in zip(part.measures, shown, strict=True):
+        title = _TITLE.get(one.name, one.name)
         if not one.points:
-            lines.append(ScoreLine("", f"{one.name}: nothing"))
+            lines.append(ScoreLine("", f"{title}: nothing"))
             continue
         ratio, own = product_shown(one.share, one.weight, float(points), len(points.partition(".")[2]))
         detail = "  ".join(
-            [*divided(f"{one.name}: {_UNIT[one.name]}", one.value, one.best, ratio, 3), f"x {own} = {points}"]
+            [*divided(f"{title}: {_UNIT[one.name]}", one.value, one.best, ratio, 3), f"x {own} = {points}"]
         )
         lines.append(ScoreLine("", detail))
     first, last = part.window
@@ -120,6 +121,8 @@ def second_lines(candidate: Candidate, digits: int) -> list[ScoreLine]:
     ]
 
 
+_TITLE = {"line words": "line words, left-out ones half"}
+"""Measures that count more than their name says."""
 _UNIT = {
     "window words": "bm25",
     "line words": "bm25",
