@@ -73,9 +73,10 @@ class _Place(NamedTuple):
 
 
 class _Tables(Struct, frozen=True):
-    """What is known of one form: its chunks, and of each word its letters, where it stands, checksum and widths.
+    """What is known of one form.
 
-    `hashes` of the words are in order, `numbers` are those of their words.
+    Of its chunks that is the rowid and the length; of each word its letters, where it stands, its checksum and how
+    many bytes its numbers take. The `hashes` of the words rise, and `numbers` gives the word of each.
     """
 
     rowids: npt.NDArray[np.int64]

@@ -308,6 +308,19 @@ def test_a_reader_sees_the_old_generation_while_the_next_one_is_written(memory):
     reader.close()
 
 
+def test_what_an_index_says_of_itself_is_read_once_in_a_snapshot_and_anew_behind_it(memory):
+    reader, asked = Store.open(memory.store.path), []
+    reader.connection.exec_trace = lambda _, sql, __: asked.append(sql) is None
+    with reader.snapshot():
+        before = reader.meta("x"), reader.uuid(), reader.generation(), reader.words.cut()
+        with memory.store.writing():
+            memory.store.query("INSERT INTO meta VALUES ('x', 1)")
+        assert (reader.meta("x"), reader.uuid(), reader.generation(), reader.words.cut()) == before
+    assert sum("FROM meta" in sql for sql in asked) == 1
+    assert reader.meta("x") == 1
+    reader.close()
+
+
 def test_a_transaction_that_fails_leaves_nothing(memory):
     before = memory.store.generation()
 

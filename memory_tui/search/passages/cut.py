@@ -166,7 +166,7 @@ class _Vocabulary(Struct):
 
 
 class _Words:
-    """Stems and tokens of texts, put together of those of their words, each of which is mostly cut once.
+    """Stems and tokens of texts. They are put together from those of their words, most of which are cut once.
 
     Neither a token of FTS5 nor one of BERT reaches over a space. Safe to call from several threads: numbers stay what
     they are, and a full memory is replaced, not emptied.

@@ -225,7 +225,10 @@ def _rest(
     by_meaning: _Meaning,
     places: tuple[Rows, Rows, Rows, Rows],
 ) -> list[Best]:
-    """What is known of chunks beside their `values`; `places` are numbers of lines, and where passages begin."""
+    """Everything that is known of chunks beside their `values`.
+
+    `places` holds the numbers of lines, and where lines and windows begin.
+    """
     number, lines, windows, window_from = places
     idf = np.array([asked.stems[key] for key in sorted(asked.stems)])
     mass = float(idf.sum()) or 1.0
@@ -294,8 +297,9 @@ def windows_of(
 
 
 def best_of_each(words: Floats, meaning: Floats, bounds: Rows, top: Floats) -> Rows:
-    """Which passage answers best of those from each of `bounds` to the next: by words over the best of them there,
-    which are `top`, and by cosine; of equal ones the first.
+    """The passage that answers best among those from each of `bounds` to the next; of equal ones the first.
+
+    Its words count over `top`, the best of them there, and its cosine is added.
     """
     counts = np.diff(bounds)
     some = np.repeat(top > 0, counts)
