@@ -84,7 +84,7 @@ class LanguageUnknown(Notice, frozen=True):
     @property
     def next_step(self) -> str:
         """Another provider."""
-        return "A provider that knows the language compares meaning as well: --provider."
+        return "A provider that knows the language compares meaning as well: memory-tui help providers."
 
 
 class NotTranslated(Notice, frozen=True):

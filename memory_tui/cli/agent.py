@@ -158,9 +158,11 @@ def _recall_log(given: argparse.Namespace) -> int:
 
 
 def _found(log: Log, name: str) -> RecallEntry:
+    from memory_tui.recalls.recall_log import LOG_RECALLS
+
     entry = log.find(name)
     if entry is None and not log.entries:
-        raise QueryError("No recall is logged.", "Start the server with memory-tui mcp --log-recalls to log them.")
+        raise QueryError("No recall is logged.", LOG_RECALLS)
     if entry is None:
         raise QueryError(f"No recall in the log has an id like {name!r}.", "Run memory-tui recall-log to list them.")
     return entry

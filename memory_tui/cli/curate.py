@@ -140,13 +140,17 @@ def _restore(given: argparse.Namespace) -> int:
 
     from memory_tui.curate import restore
     from memory_tui.render import as_text
+    from memory_tui.workspace.roots import NoteMissing
 
     curator = _curator(given)
     if hasattr(given, "version"):
         return make(
             curator, restore.to_version(curator, given.path, given.version, whole=hasattr(given, "whole")), given
         )
-    found = restore.versions(curator.journal, curator.git, given.path, curator.read(given.path))
+    now = curator.read(given.path)
+    found = restore.versions(curator.journal, curator.git, given.path, now)
+    if now is None and not found:
+        raise NoteMissing(f"There is no note {given.path}, and no text of one is kept.", "Check its name.")
     if hasattr(given, "json"):
         as_text.print_json([to_builtins(version) for version in found])
         return 0

@@ -265,7 +265,8 @@ def promote_all(
     if not done:
         raise refused[0] if refused else EditRefused("No lines are chosen.", "Choose at least one.")
     whence = sorted({spot.path for spot in done})
-    title = f"Promote lines of {plural(len(whence), 'note') if len(whence) > 1 else whence[0]} to {target}"
+    count = plural(sum(bool(text.strip()) for spot in done for text in spot.texts()), "line")
+    title = f"Promote {count} of {plural(len(whence), 'note') if len(whence) > 1 else whence[0]} to {target}"
     return Change("promote", title, tuple(files.values()), tuple(dict.fromkeys(notes)))
 
 

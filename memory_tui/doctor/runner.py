@@ -48,7 +48,7 @@ def unusual(engine: Engine) -> list[tuple[str, str, str]]:
     results = list(examine(engine))
     told = [one for one in results if one.finding.state not in ("ok", "skipped")]
     rows = [(one.finding.state, one.check.title, f"{one.finding.evidence} {one.finding.fix}".strip()) for one in told]
-    return [*rows, ("ok", f"{len(results) - len(told)} other checks", "")]
+    return [*rows, ("ok", f"{len(results) - len(told)} {'other ' * bool(told)}checks", "")]
 
 
 def examine(engine: Engine, checks: Sequence[Check] | None = None, deadline: float = DEADLINE) -> Iterator[Result]:

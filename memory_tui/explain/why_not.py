@@ -20,6 +20,7 @@ from memory_tui.explain.located_line import ExplainedLine, locate
 from memory_tui.explain.verdicts import (
     ChangedSinceIndexed,
     Fate,
+    InNoChunk,
     LostInTheirIndex,
     ModelMismatch,
     NoSuchFile,
@@ -441,7 +442,8 @@ def parse(typed: str) -> tuple[str, int | None]:
 def named(roots: Roots, store: ChunkSource, typed: str) -> tuple[str, int | None]:
     """The path and the line that were typed.
 
-    Raises NoteMissing where neither disk nor index knows the note: a name mistyped is no line that lost.
+    Raises NoteMissing where neither disk nor index knows the note, or it ends before the line: what was mistyped is no
+    line that lost.
     """
     path, line = parse(typed)
     found = locate(roots, store, path, line)
@@ -450,6 +452,9 @@ def named(roots: Roots, store: ChunkSource, typed: str) -> tuple[str, int | None
         if not set(path) & set("/."):
             next_step = f"If {shlex.quote(path)} belongs to the question, put the question in quotes. {next_step}"
         raise NoteMissing(f"There is no note {found.path}.", next_step)
+    if isinstance(found.gate, InNoChunk) and line is not None and found.gate.lines and line > found.gate.lines:
+        last = f"{found.path}:{found.gate.lines}"
+        raise NoteMissing(f"There is no line {line} in {found.path}.", f"Its last line is {shlex.quote(last)}.")
     return path, line
 
 

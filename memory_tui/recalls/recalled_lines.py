@@ -176,6 +176,7 @@ def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[s
     """A line for each of `entries`, the newest last, and where they are kept."""
     from memory_tui.core.sanitize import one_line
     from memory_tui.openclaw.prompt import GET
+    from memory_tui.recalls.recall_log import LOG_RECALLS
 
     for entry in entries:
         what = f"read {entry.query}" if entry.tool == GET else entry.query
@@ -184,7 +185,7 @@ def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[s
             f"  {entry.ms:.0f} ms  {one_line(entry.client)}"
         ).rstrip()
     if not log.entries:
-        yield "No recall is logged. Start the server with memory-tui mcp --log-recalls to have them written down."
+        yield f"No recall is logged. {LOG_RECALLS}"
     else:
         yield f"{plural(len(log.entries), 'recall')} in {place}"
         yield from [f"{counts}." for counts in [tally(log)] if counts]

@@ -169,7 +169,7 @@ def hits(trace: Trace, evidence: Evidence, columns: int, *, colour: bool, full: 
     page = _Page(
         trace, evidence, max(NARROWEST, min(WIDEST, columns)), {**COLOURS, "match": MATCH} if colour else PLAIN
     )
-    yield page.style(f"Recalled {len(trace.recalled)} of {len(trace.recalled) + len(trace.lost)}", "strong")
+    yield page.style(trace.count, "strong")
     for place, hit in enumerate(trace.recalled, 1):
         yield ""
         yield from page.hit(place, hit, full=full)

@@ -560,3 +560,9 @@ class Trace(Struct, frozen=True):
     """Whether the notes hold what was asked; None under a profile that does not look into its candidates."""
     nearest_by: NearestBy = ""
     """Who found the nearest vectors; the answer is the same by either."""
+
+    @property
+    def count(self) -> str:
+        """How many of all are recalled. Where nothing holds what was asked an agent gets none of these nearest ones."""
+        kept_back = self.level is not None and self.level.level == "nothing holds these words"
+        return f"{'Nearest' if kept_back else 'Recalled'} {len(self.recalled)} of {len(self.recalled) + len(self.lost)}"

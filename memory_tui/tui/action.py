@@ -161,7 +161,7 @@ class Action(Struct, frozen=True):
     priority: bool = False
     palette: bool = True
     also: str = ""
-    """Other words that the palette finds it by."""
+    """Other words that the palette and the help find it by."""
 
     def waits(self, context: Context) -> str:
         """That it waits for the index, as a sentence; empty when it does not."""

@@ -27,6 +27,7 @@ def opening(place: str, *meanings: str) -> list[Action]:
             opener.hint,
             row.needs,
             palette=row.openers[0] is opener,
+            also=row.also,
         )
         for row in OVERLAYS
         for opener in row.openers
@@ -146,7 +147,7 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
         "report: write this answer to an HTML or Markdown file, without the text of notes",
         "Report",
         OWN,
-        also="export save share print",
+        also="export save share print screenshot",
     ),
     Action(
         "export_with_text", "", "everywhere", "report with the text that the agent reads; secrets are masked", "", OWN

@@ -73,6 +73,8 @@ class OverlayView(Struct, frozen=True):
     openers: tuple[Opener, ...]
     needs: tuple[str, ...] = ("engine",)
     renew: tuple[str, str] = ("", "")
+    also: str = ""
+    """Other words that the palette and the help find it by."""
 
 
 EVERYWHERE = Opener("everywhere")
@@ -120,6 +122,7 @@ OVERLAYS: Sequence[OverlayView] = (
         "search",
         "the saved queries with their scores; enter asks one",
         (Opener("search", "go queries"),),
+        also="eval evaluate ndcg recall",
     ),
     OverlayView(
         "side_by_side",
@@ -183,6 +186,7 @@ OVERLAYS: Sequence[OverlayView] = (
         "report",
         "search for better knobs with the saved queries, or report no evidence",
         (Opener("search", "show better"),),
+        also="tune optimize",
     ),
     OverlayView(
         "write",

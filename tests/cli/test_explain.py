@@ -61,8 +61,6 @@ def test_json_has_the_promised_names(run: Callable[..., tuple[int, str, str]]) -
     assert hit["chunk"]["citation"] == "MEMORY.md#L1-L3"
     miss = answer(run, "omada router", "memory/2026-11-03.md#L1-L2", "--set", "query.maxResults=1")
     assert (miss["recalled"], miss["verdict"]["kind"], miss["verdict"]["limit"]) == (False, "beyond_limit", 1)
-    beyond = answer(run, "omada router", "MEMORY.md:99")
-    assert (beyond["verdict"]["kind"], beyond["chunk"], beyond["components"]) == ("in_no_chunk", None, None)
 
 
 @pytest.mark.parametrize("asked", [("why", "omada"), ("why", "omada", "--edits"), ("why-never",)])
@@ -73,6 +71,17 @@ def test_a_note_that_does_not_exist_is_an_error_and_no_answer(
     assert (code, out) == (2, "")
     assert "There is no note memory/2026-12-03.md." in err
     assert "memory-tui why-file memory/2026-12-03.md" in err
+
+
+@pytest.mark.parametrize("asked", [("why", "omada"), ("why", "omada", "--json"), ("why-never",)])
+def test_a_line_behind_the_end_of_a_note_is_an_error_and_no_answer(
+    run: Callable[..., tuple[int, str, str]], asked: tuple[str, ...]
+) -> None:
+    code, out, err = run(*asked[:2], "MEMORY.md:99", *asked[2:])
+    assert code == 2
+    said = out if "--json" in asked else err
+    assert "There is no line 99 in MEMORY.md." in said
+    assert "Its last line is MEMORY.md:2." in said
 
 
 def test_the_two_sides_of_a_chunk_that_was_no_candidate(run: Callable[..., tuple[int, str, str]]) -> None:
@@ -101,14 +110,15 @@ def test_the_two_sides_of_a_chunk_that_was_no_candidate(run: Callable[..., tuple
     assert miss["components"]["vector"]["cosine"] == miss["verdict"]["cosine"]
 
 
-def test_text_for_people(run: Callable[..., tuple[int, str, str]]) -> None:
+def test_text_for_people(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     code, out, _ = run("why", "omada router", "MEMORY.md:2")
     assert code == 0
     assert out.startswith("RECALLED 1st  MEMORY.md#L1-L3\n")
     assert "cosine" in out
-    code, out, _ = run("why", "omada router", "memory/2026-11-03.md:7")
+    (tmp_path / "notes" / "memory" / "empty.md").write_text("\n\n")
+    code, out, _ = run("why", "omada router", "memory/empty.md:1")
     assert "NOT RECALLED (in no chunk)" in out
-    assert "There is no line 7" in out
+    assert "Line 1 is in no chunk: only blank lines are there." in out
 
 
 FIXED = ("--profile", "openclaw-2026.9", "--set", "vectorWeight=0.5")
@@ -195,12 +205,13 @@ def test_edits_of_the_note_are_listed_and_one_is_made_and_undone(
 
 def test_without_edits_the_reason_is_that_of_the_line(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     (tmp_path / "notes" / "memory" / "gap.md").write_text("The shed\n\nThe gate\n")
+    (tmp_path / "notes" / "memory" / "empty.md").write_text("\n\n")
     none = "No edit is looked for: "
     for place, reason in (
         ("MEMORY.md:2", "the line is recalled already."),
         ("MEMORY.md", "the note is recalled already."),
         ("memory/2026-11-01.md", "name a line of the note (PATH:LINE)."),
-        ("memory/2026-11-01.md:9", "no chunk of the index holds line 9."),
+        ("memory/empty.md:1", "no chunk of the index holds line 1."),
         ("memory/gap.md:2", "line 2 holds no text that can be edited."),
     ):
         shown = run("--set", "query.maxResults=1", "why", "omada router", place, "--edits")[1]

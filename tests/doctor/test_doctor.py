@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -66,6 +67,10 @@ def found(engine: Engine, key: str) -> CheckOutcome:
 def test_there_are_about_thirty_checks_with_names_of_their_own() -> None:
     assert len(runner.CHECKS) >= 30
     assert len({check.key for check in runner.CHECKS}) == len(runner.CHECKS)
+    assert (
+        f"| {len(runner.CHECKS)} checks of machine, notes"
+        in files("memory_tui.manual").joinpath("commands.md").read_text()
+    )
 
 
 def test_a_note_of_which_some_words_are_not_found_is_no_clean_bill(

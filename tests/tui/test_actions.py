@@ -409,6 +409,9 @@ def test_a_click_on_the_truth_bar_opens_what_it_reports(app: MemoryApp) -> None:
         ("save to file", "export"),
         ("quit", "leave_app"),
         ("exit", "leave_app"),
+        ("screenshot", "export"),
+        ("eval", "saved_queries"),
+        ("tune", "knob_search"),
     ],
 )
 def test_the_palette_finds_an_action_by_words_and_words_like_them(words: str, name: str) -> None:

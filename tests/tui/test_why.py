@@ -25,7 +25,7 @@ from memory_tui.search.evidence import later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, Recalled, Trace
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.dialogs import Picker, Preview, Prompt, path_of
+from memory_tui.tui.views.dialogs import Picker, Preview, Prompt, near, path_of
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.views.search.why_not_view import WhyNotView
@@ -531,6 +531,12 @@ def test_a_part_of_a_name_is_completed(app: MemoryApp) -> None:
         assert "memory/network.md:24-43" in text_of(app)
 
     drive(app, steps)
+
+
+def test_a_whole_name_comes_before_names_that_it_is_a_part_of() -> None:
+    paths = ["../claude/MEMORY.md", "MEMORY.md", "notes/memory.md.old.md"]
+    assert near(paths)("MEMORY.md:8")[0] == "MEMORY.md:8"
+    assert near(paths)("memory.md")[:2] == ["memory.md", "MEMORY.md"], "what was typed may be a note that is not there"
 
 
 def test_a_line_is_found_by_words_that_stand_in_it(app: MemoryApp) -> None:

@@ -168,7 +168,8 @@ def path_of(letters: str, paths: Mapping[str, str]) -> tuple[str, str]:
 def near(paths: Sequence[str]) -> Propose:
     """Proposes the `paths` most like what is typed before a colon, and keeps the line number after it.
 
-    What is typed comes first where it reads as a place of its own: a note that is not there can be asked about as well.
+    A whole name comes first. So does what is typed where it reads as a place of its own: a note that is not there can
+    be asked about as well.
     """
 
     def propose(typed: str) -> Sequence[str]:
@@ -184,7 +185,8 @@ def near(paths: Sequence[str]) -> Propose:
             limit=SHOWN,
             score_cutoff=CLOSE,
         )
-        close = [f"{path}{colon}{line}" for _, _, path in found]
+        whole = name.strip().lower()
+        close = [f"{path}{colon}{line}" for _, _, path in sorted(found, key=lambda one: one[2].lower() != whole)]
         own = typed.strip()
         return close if own in close or not set(own) & set("/:#.") else [own, *close]
 

@@ -195,7 +195,7 @@ def matching(letters: str, width: int) -> Iterator[Content]:
         if not _keys(action):
             continue
         place = PLACES[action.where]
-        held = f"{_keys(action)} {action.help} {MEANINGS[action.meaning].words} {place}".lower()
+        held = f"{_keys(action)} {action.help} {MEANINGS[action.meaning].words} {place} {action.also}".lower()
         if all(word in held for word in wanted):
             yield from _entry(_keys(action), f"{action.help}  [{place}]", width)
 

@@ -223,7 +223,7 @@ class SearchView(View):
         gone = facts.lost_notes if facts is not None else None
         kept = f", from the index alone: notes {gone.state}" if gone is not None else ""
         read = f", u takes back: {self.reading.clause}" if self.reading.clause else ""
-        return f"Recalled {len(trace.recalled)} of {len(trace.recalled) + len(trace.lost)}{when}{read}{mode}{kept}"
+        return f"{trace.count}{when}{read}{mode}{kept}"
 
     def _show_nothing(self) -> None:
         """There is no answer: the list says why, the other panes are empty."""
