@@ -42,6 +42,7 @@ from tests.support.tui import (
     ask,
     burst,
     drive,
+    lines_of,
     make_app,
     press,
     said,
@@ -239,6 +240,35 @@ def test_a_verdict_that_no_single_knob_turns_is_said_in_one_sentence(cosine: flo
     changes = Flips(candidate.chunk, isinstance(candidate.verdict, Recalled), (), ())
     rows = rows_of(Subject(found, trace, candidate, changes=changes), 0, 60, packed=False)
     assert words in ["".join(piece for piece, _ in row).strip() for row, _ in rows]
+
+
+@pytest.mark.parametrize("size", [(60, 20), SMALL])
+def test_the_sum_of_every_hit_stands_whole_in_a_low_pane(app: MemoryApp, size: tuple[int, int]) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        for candidate in trace_of(app).recalled:
+            await until(lambda chunk=candidate.chunk: hit_of(app).chunk == chunk)
+            await settled(pilot)
+            pane = app.screen.query_one(WhyPane)
+            box = pane.content_region
+            seen = [line[box.x : box.right].strip() for line in lines_of(app)[box.y : box.bottom]]
+            # The way to the bar is another column, so what is drawn is compared without blanks.
+            assert in_a_line(candidate, trace_of(app)).replace(" ", "") in "".join(seen).replace(" ", "")
+            await press(pilot, "j")
+
+    drive(app, steps, size)
+
+
+@pytest.mark.parametrize("width", [58, 78])
+def test_no_row_of_a_packed_pane_is_wider_than_the_pane(app: MemoryApp, width: int) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        subject = app.screen.query_one(WhyPane).subject
+        assert subject is not None
+        rows = ["".join(piece for piece, _ in row).rstrip() for row, _ in rows_of(subject, 0, width, packed=True)]
+        assert not [row for row in rows if len(row) > width]
+
+    drive(app, steps, (60, 20))
 
 
 def test_enter_previews_then_applies_the_least_harmful_change_and_another_takes_it_back(app: MemoryApp) -> None:
