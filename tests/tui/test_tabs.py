@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from textual.command import CommandList
 
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.navigation import NUMBERED
+from memory_tui.tui.views.dialogs import Confirm
 from memory_tui.tui.views.help import Help
 from memory_tui.tui.views.inbox.inbox_view import InboxView
 from memory_tui.tui.views.index.doctor_view import DoctorView
@@ -137,6 +139,45 @@ def test_what_may_follow_a_prefix_is_listed_after_a_moment(app: MemoryApp, monke
         await until(lambda: isinstance(app.screen, DoctorView))
         assert not popup.display, "a click takes the letter of its line"
         assert "today's note" not in text_of(app)
+
+    drive(app, steps)
+
+
+def test_the_list_of_a_finished_prefix_does_not_come_after_it(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status_bars, "WAIT_SECONDS", 0.01)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        popup = app.screen.query_one(WhichKey)
+        ran_out: list[Callable[[], object]] = []
+        monkeypatch.setattr(popup, "call_next", ran_out.append)
+        for second in ("g", "escape", "4"):
+            ran_out.clear()
+            await press(pilot, "g")
+            await until(lambda: ran_out)
+            await press(pilot, second)
+            ran_out[0]()
+            assert not popup.display, "the time was up just before the second letter came"
+
+    drive(app, steps)
+
+
+def test_a_prefix_is_given_up_where_something_else_comes_to_the_front(
+    app: MemoryApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status_bars, "WAIT_SECONDS", 0.01)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        popup = app.screen.query_one(WhichKey)
+        for there in (lambda: app.switch_mode("index"), lambda: app.push_screen(Confirm("Title", "A question.", "Do"))):
+            await press(pilot, "g")
+            await until(lambda: popup.display)
+            await there()
+            await settled(pilot)
+            assert not popup.display
+            await press(pilot, "n" if isinstance(app.screen, Confirm) else "1")
+            await press(pilot, "j")
+            assert not said(app), "no letter is taken for the second one"
+            assert not popup.display
 
     drive(app, steps)
 

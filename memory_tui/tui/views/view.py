@@ -267,6 +267,11 @@ class View(Screen[None]):
         for part in self.parts:
             part.resumed()
 
+    def _on_screen_suspend(self) -> None:
+        """Something else is in front: no second letter of a key is waited for here any more."""
+        if self.is_mounted and alive(self):
+            self.query_one(WhichKey).leave()
+
     @on(RowList.Moved)
     def _tell_moved(self, event: RowList.Moved) -> None:
         for part in self.parts:

@@ -465,19 +465,24 @@ class WhichKey(Widget):
 
     def wait(self, prefix: str, found: Mapping[str, Action], context: Context) -> None:
         """List `found`, second letter -> action, in a moment."""
+        self.leave()
         self._prefix, self._found, self._situation = prefix, found, context
         self._timer = self.set_timer(WAIT_SECONDS, self._list)
 
     def _list(self) -> None:
-        self.border_title = f"{self._prefix}  {PREFIXES[self._prefix]} ..."
-        self.display = True
-        self.refresh(layout=True)
+        # A timer that ran out calls back a message later: the second letter may have come meanwhile.
+        if self._prefix:
+            self.border_title = f"{self._prefix}  {PREFIXES[self._prefix]} ..."
+            self.display = True
+            self.refresh(layout=True)
 
-    def leave(self) -> None:
-        """Take the list away."""
+    def leave(self) -> str:
+        """Take the list away, for good; returns the prefix that waited, empty without one."""
         if self._timer is not None:
             self._timer.stop()
         self.display = False
+        prefix, self._prefix = self._prefix, ""
+        return prefix
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """A line an action."""
