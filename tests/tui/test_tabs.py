@@ -17,10 +17,11 @@ from memory_tui.tui.views.index.doctor_view import DoctorView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.search.why_not_view import WhyNotView
+from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.query import QueryInput
 from memory_tui.tui.widgets.reader import Reader
-from memory_tui.tui.widgets.status_bars import TabLine, WhichKey
+from memory_tui.tui.widgets.status_bars import KeyHints, TabLine, WhichKey
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from tests.support.tui import Pilot, ask, drive, lines_of, make_app, press, said, sample, settled, text_of, until
 
@@ -178,6 +179,36 @@ def test_a_prefix_is_given_up_where_something_else_comes_to_the_front(
             await press(pilot, "j")
             assert not said(app), "no letter is taken for the second one"
             assert not popup.display
+
+    drive(app, steps)
+
+
+DIALOGS = {
+    "o": " enter Take  down Next  up Previous  esc Close",
+    "a": " enter Keep  esc Cancel",
+    "colon": " enter Do it  down Next  esc Close",
+    "?": " f Find  j Down  k Up  esc Close",
+    "ctrl+o": " a s d Go there  esc Stay",
+    "3 R": " y Reindex  n Cancel",
+    "2 W": " enter Take  tab Complete  down Choose  esc Leave",
+    "2 v": " enter Chosen  y Answers it  1 Helps a little  n Wrong  - Take back  x The notes do not know  esc Leave",
+    "2 p": " enter Promote  j Down  k Up  esc Cancel",
+}
+"""What leads to a dialog -> the keys that the last line names under it."""
+
+
+def test_the_last_line_names_the_keys_of_the_dialog_in_front(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "What can Theo not eat?")
+        for keys, hints in DIALOGS.items():
+            await press(pilot, *(keys if keys[0] in "23" else f"1 {keys}").split())
+            assert not isinstance(app.screen, View), keys
+            assert lines_of(app)[-1].rstrip() == hints, keys
+            await press(pilot, "escape")
+            assert isinstance(app.screen, View), keys
+            app.screen.query_one(KeyHints).show_message("")
+            await settled(pilot)
+            assert ": Cmd  ? Help  q " in lines_of(app)[-1], keys
 
     drive(app, steps)
 

@@ -358,15 +358,22 @@ SECONDS = 3.0
 
 
 class KeyHints(Widget):
-    """Clickable key hints; an action that cannot be done now is dim. `say` covers them for a moment."""
+    """Clickable key hints; an action that cannot be done now is dim. A sentence covers them for a moment."""
 
     def __init__(self) -> None:
         super().__init__()
         self._places: tuple[str, ...] = ()
         self._actions: list[tuple[str, Action]] = []
         self._situation = Context()
+        self._dialog: Sequence[tuple[str, str]] | None = None
         self._message = ""
         self._timer: Timer | None = None
+
+    def cover(self, dialog: Sequence[tuple[str, str]] | None) -> None:
+        """Hint at the keys of a `dialog`, because those of the view behind it do nothing then; None ends that."""
+        if dialog != self._dialog:
+            self._dialog = dialog
+            self.refresh()
 
     def show(self, places: Sequence[str], context: Context) -> None:
         """Hint at the keys of `places`, nearest first."""
@@ -408,6 +415,11 @@ class KeyHints(Widget):
         if self._message:
             lines = wrapped(self._message, max(8, self.size.width - 2))
             return Content.styled("\n".join(f" {line}" for line in lines), "bold $body on $warn-ground")
+        if self._dialog is not None:
+            shown = [(f" {key}", f" {word} ") for key, word in self._dialog]
+            while sum(len(key) + len(word) for key, word in shown) > self.size.width and len(shown) > 1:
+                del shown[-2]
+            return Content.assemble(*[piece for key, word in shown for piece in ((key, "bold $key"), word)])
         parts: list[Content] = []
         for key, action in self._kept():
             off = bool(action.refuse(self._situation))

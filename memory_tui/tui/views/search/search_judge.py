@@ -322,6 +322,12 @@ class Vote(Dialog[int | None]):
         super().__init__()
         self._place = place
 
+    @property
+    def hints(self) -> Sequence[tuple[str, str]]:
+        """The choices, and the way out."""
+        choices = ((key, words[:1].upper() + words[1:]) for key, words, _ in CHOICES)
+        return ("enter", "Chosen"), *choices, ("esc", "Leave")
+
     def compose(self) -> ComposeResult:
         """What is judged, and a button for each choice."""
         with Vertical(id="vote") as frame:
