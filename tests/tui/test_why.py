@@ -67,6 +67,24 @@ def app(workspace: Path) -> MemoryApp:
     return make_app(workspace)
 
 
+def test_the_notes_ask_which_line_is_missing(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        for pane in ("tree", "reader"):
+            await press(pilot, "1", *(["tab"] if pane == "reader" else []), "W")
+            assert isinstance(app.screen, BrowseView)
+            assert said(app).startswith("No question was asked yet. Press / and ask;")
+        await ask(pilot, QUESTION)
+        await press(pilot, "1", "W")
+        assert isinstance(app.screen, Prompt)
+        await press(pilot, *"network.md:24", "enter")
+        assert isinstance(app.screen, WhyNotView)
+        assert "network.md:24" in text_of(app)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, BrowseView)
+
+    drive(app, steps)
+
+
 def trace_of(app: MemoryApp) -> Trace:
     view = next(view for view in app.views if isinstance(view, SearchView))
     assert view.trace is not None
