@@ -183,6 +183,24 @@ def test_a_prefix_is_given_up_where_something_else_comes_to_the_front(
     drive(app, steps)
 
 
+def test_the_palette_names_what_cannot_be_done_now_and_says_why_behind_it(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        for typed in ("", "panes"):
+            await press(pilot, "colon", *typed)
+            commands = app.screen.query_one(CommandList)
+
+            def found(commands: CommandList = commands) -> list[str]:
+                prompts = [str(option.prompt) for option in commands.options]
+                return [prompt for prompt in prompts if "Back to all panes" in prompt]
+
+            await until(found)
+            # One line, which begins with the command's name.
+            assert found() == ["Back to all panes  (_)  Not now. No pane is enlarged; + enlarges this one."]
+            await press(pilot, "escape")
+
+    drive(app, steps)
+
+
 DIALOGS = {
     "o": " enter Take  down Next  up Previous  esc Close",
     "a": " enter Keep  esc Cancel",
