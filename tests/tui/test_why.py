@@ -29,9 +29,10 @@ from memory_tui.tui.views.dialogs import Picker, Preview, Prompt, path_of
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.views.search.why_not_view import WhyNotView
-from memory_tui.tui.widgets import why_rows
+from memory_tui.tui.widgets import status_bars, why_rows
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
+from memory_tui.tui.widgets.status_bars import KeyHints
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import Subject, rows_of
@@ -287,6 +288,29 @@ def test_no_row_of_a_packed_pane_is_wider_than_the_pane(app: MemoryApp, width: i
         assert not [row for row in rows if len(row) > width]
 
     drive(app, steps, (60, 20))
+
+
+def test_the_sentence_of_a_change_that_enter_sets_stays_as_long_as_enter_sets_it(
+    app: MemoryApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await to_first_loser(pilot)
+        monkeypatch.setattr(status_bars, "SECONDS", 0.001)
+        for leave in ("shift+tab", "enter"):
+            await press(pilot, "w")
+            await press(pilot, "enter")
+            hints = app.screen.query_one(KeyHints)
+            hints.show_message("Another sentence.")
+            await until(lambda hints=hints: "Another" not in hints.message)
+            assert said(app).endswith("Press enter again to set it.")
+            settings = trace_of(app).settings
+            await press(pilot, leave)
+            await until(lambda: not said(app))
+            assert (trace_of(app).settings != settings) is (leave == "enter")
+            await press(pilot, "escape")
+
+    drive(app, steps)
 
 
 def test_enter_previews_then_applies_the_least_harmful_change_and_another_takes_it_back(app: MemoryApp) -> None:

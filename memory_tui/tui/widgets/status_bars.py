@@ -366,14 +366,14 @@ class KeyHints(Widget):
         self._actions: list[tuple[str, Action]] = []
         self._situation = Context()
         self._dialog: Sequence[tuple[str, str]] | None = None
-        self._message = ""
+        self._message = self._standing = ""
         self._timer: Timer | None = None
 
     def cover(self, dialog: Sequence[tuple[str, str]] | None) -> None:
         """Hint at the keys of a `dialog`, because those of the view behind it do nothing then; None ends that."""
         if dialog != self._dialog:
             self._dialog = dialog
-            self.refresh()
+            self._redraw()
 
     def show(self, places: Sequence[str], context: Context) -> None:
         """Hint at the keys of `places`, nearest first."""
@@ -392,6 +392,12 @@ class KeyHints(Widget):
         self._timer = self.set_timer(SECONDS * max(1, lines), self._unsay)
         self._redraw()
 
+    def stand(self, sentence: str) -> None:
+        """Show `sentence` until it is another one, or an empty one; what `show_message` says covers it for a moment."""
+        if sentence or self._standing:
+            self._standing = one_line(sentence)
+            self._redraw()
+
     def _unsay(self) -> None:
         self._message = ""
         self._redraw()
@@ -403,17 +409,17 @@ class KeyHints(Widget):
     @property
     def message(self) -> str:
         """The sentence shown now, if any."""
-        return self._message
+        return self._message or (self._standing if self._dialog is None else "")
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """One line of hints; as many as a sentence needs."""
         del container, viewport
-        return len(wrapped(self._message, max(8, width - 2))) if self._message else 1
+        return len(wrapped(self.message, max(8, width - 2))) if self.message else 1
 
     def render(self) -> Content:
         """The sentence, or as many hints as fit."""
-        if self._message:
-            lines = wrapped(self._message, max(8, self.size.width - 2))
+        if self.message:
+            lines = wrapped(self.message, max(8, self.size.width - 2))
             return Content.styled("\n".join(f" {line}" for line in lines), "bold $body on $warn-ground")
         if self._dialog is not None:
             shown = [(f" {key}", f" {word} ") for key, word in self._dialog]
