@@ -67,6 +67,7 @@ BROWSE_ACTIONS: tuple[Action, ...] = (
     Action("fold", "less", "reader", "fold what OpenClaw's dreaming wrote", "", ("note", "foldable")),
     Action("unfold", "more", "reader", "unfold what OpenClaw's dreaming wrote", "", ("note", "foldable")),
     Action("pick", "open note", "reading", "open a note by a few letters of its name", "Open", ENGINE),
+    Action("line", "why line", "reading", "why another line is not recalled: its place, or words", "", ENGINE),
     Action("about", "go about", "reading", "go to this note's facts and links", "", NOTE),
     Action("return", "return", "reading", "back to where you followed a link or jumped", "", ("trail",)),
     Action("open", "do", "about", "follow this link", "Follow", palette=False),

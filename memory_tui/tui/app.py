@@ -17,6 +17,7 @@ from textual import events, on
 from textual.app import ScreenStackError
 from textual.binding import BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 from textual.screen import Screen
 from textual.signal import Signal
 from textual.theme import Theme
@@ -498,7 +499,7 @@ def run(
 
 
 class ActionPalette(Provider):
-    """Actions of the view in front; those that cannot be done now say why instead of what."""
+    """Actions of the view in front; behind the name of one that cannot be done now stands why."""
 
     def _offered(self) -> Iterator[tuple[Action, str]]:
         view = self.screen
@@ -513,6 +514,10 @@ class ActionPalette(Provider):
         keys = f"  ({action.shown_keys})" if action.keys else ""
         return action.help[:1].upper() + action.help[1:] + keys
 
+    def _beside(self, name: Content, refusal: str) -> Content:
+        """A command's name, and why it cannot be done now, on the same line so that it is no command of its own."""
+        return Content.assemble(name, (f"  Not now. {refusal}", "$quiet")) if refusal else name
+
     def _run(self, action: Action) -> Callable[[], None]:
         app = cast("MemoryApp", self.app)
 
@@ -524,7 +529,8 @@ class ActionPalette(Provider):
     async def discover(self) -> Hits:
         """Everything, in the table's order."""
         for action, refusal in self._offered():
-            yield DiscoveryHit(self._title(action), self._run(action), help=refusal or None)
+            title = self._title(action)
+            yield DiscoveryHit(self._beside(Content(title), refusal), self._run(action), title)
 
     async def search(self, query: str) -> Hits:
         """What holds every word of `query`, then what has words like them; of a number the line of the note."""
@@ -534,7 +540,7 @@ class ActionPalette(Provider):
         for action, refusal in self._offered():
             title = self._title(action)
             if score := found_by(action, wanted):
-                yield Hit(score, matcher.highlight(title), self._run(action), help=refusal or None)
+                yield Hit(score, self._beside(matcher.highlight(title), refusal), self._run(action), title)
         for key in TUNE_KEYS if self.screen.query("TuneStrip") else ():
             title = f"Turn {BY_KEY[key].label}: {BY_KEY[key].help}"
             if all(word in f"{title} {key}".lower() for word in wanted):

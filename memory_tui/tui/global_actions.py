@@ -47,8 +47,8 @@ class GlobalActions(App[int]):
     """The engine that is ready for a first question, or is being made so."""
     _asked_from = "browse"
     """The numbered view in which a question was chosen that the search view answers; leaving that leads back."""
-    _prefix = ""
-    """The key that waits for its second letter."""
+    _which: WhichKey | None = None
+    """What waits for the second letter of a key, in the view where its first one was pressed."""
     facts: Facts | None
     key_queue: KeyQueue
     inbox_count: InboxCount
@@ -195,16 +195,15 @@ class GlobalActions(App[int]):
         """Wait for the second letter of a key such as `gt`; after a moment, list what there is."""
         view = self.view
         if view is not None:
-            self._prefix = prefix
-            view.query_one(WhichKey).wait(prefix, after_prefix(prefix, view.places()), view.context())
+            self._which = view.query_one(WhichKey)
+            self._which.wait(prefix, after_prefix(prefix, view.places()), view.context())
 
     def take_second(self, event: events.Key) -> bool:
         """Take the second letter of a key, where a prefix waits for it; another key takes the list away and says so."""
-        prefix, self._prefix = self._prefix, ""
-        view = self.view
+        which, self._which = self._which, None
+        prefix, view = which.leave() if which is not None else "", self.view
         if not prefix or view is None:
             return False
-        view.query_one(WhichKey).leave()
         found = after_prefix(prefix, view.places()).get(event.character or "")
         if found is not None:
             self.call_later(self.action_do, found.id)

@@ -123,7 +123,10 @@ def _number(value: float) -> str:
 
 
 def marked(candidate: Candidate, trace: Trace, text: str, grade: int) -> Label:
-    """The label of a hit: its line that holds most words of the question, else where the snippet begins."""
+    """The label of a hit: the line that Why calls the best, else the one that holds most words of the question.
+
+    Of lines that hold as many it is the one nearest to where the snippet begins.
+    """
     from memory_tui.explain.why import count_terms
     from memory_tui.tune.judgments import Label
 
@@ -135,7 +138,9 @@ def marked(candidate: Candidate, trace: Trace, text: str, grade: int) -> Label:
         return sum(n > 0 for n in counts.values()), -abs(at - start)
 
     usable = [at for at in range(len(lines)) if lines[at].strip()] or [0]
-    best = max(usable, key=merit)
+    second = candidate.second
+    named = second.line - candidate.chunk.start_line if second is not None and second.measures else -1
+    best = named if named in usable else max(usable, key=merit)
     return Label(
         candidate.chunk.path,
         min(candidate.chunk.end_line, candidate.chunk.start_line + best),

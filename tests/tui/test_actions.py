@@ -8,6 +8,7 @@ from pathlib import Path
 
 import platformdirs
 import pytest
+from textual.command import CommandList
 from textual.events import Key
 from textual.pilot import Pilot
 
@@ -429,7 +430,9 @@ def test_the_palette_offers_what_works_here(app: MemoryApp) -> None:
         await until(lambda: "Look for changed files" in text_of(app))
         assert "turn the knobs" not in text_of(app).lower()
         await press(pilot, *"visual")
-        await until(lambda: "This terminal cannot be handed to an editor." in text_of(app))
+        commands = app.screen.query_one(CommandList)
+        refusal = "(E)  Not now. This terminal cannot be handed to an editor."
+        await until(lambda: [one for one in commands.options if str(one.prompt).endswith(refusal)])
         await press(pilot, "escape", "ctrl+p", *"what is indexed")
         await until(lambda: "(3)" in text_of(app) and "(r)" not in text_of(app))
         await press(pilot, "down", "enter")

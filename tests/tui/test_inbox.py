@@ -453,3 +453,76 @@ def test_undoing_a_change_stands_on_what_it_brought_back(app: MemoryApp, workspa
         assert view.queue.suggestion.id == taken.id
 
     drive(app, steps)
+
+
+def test_a_look_after_a_change_waits_until_the_index_followed(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found by the index would be missing until the next look, and the number with it."""
+    from memory_tui.inbox import checks, examine
+
+    dates, go_on, asked = checks.BY_KIND["bad date"], threading.Event(), threading.Event()
+    looks: list[bool] = []
+
+    def recorded(run: checks.Examination, check: checks.InboxCheck) -> Iterator[Suggestion]:
+        assert app.engine is not None
+        looks.append(app.engine.indexer.writer.wait_idle(0))
+        yield from dates.find(run, check)
+
+    monkeypatch.setattr(examine, "CHECKS", (*CHECKS, replace(dates, find=recorded)))
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await to(pilot, "junk")
+        assert app.engine is not None
+        writer, view = app.engine.indexer.writer, app.screen
+        assert isinstance(view, InboxView)
+        idle = writer.wait_idle
+
+        def waited(timeout: float) -> bool:
+            if timeout:
+                asked.set()
+            return idle(timeout)
+
+        monkeypatch.setattr(writer, "wait_idle", waited)
+        looks.clear()
+        await press(pilot, "enter")
+        writer.submit(lambda _store: go_on.wait(LONG))
+        await strike(pilot, "y")
+        await until(lambda: looks or asked.is_set())
+        go_on.set()
+        await settled(pilot)
+        assert looks
+        assert all(looks)
+        assert app.badges["inbox"] == f"{len(view.open)}"
+
+    drive(app, steps)
+
+
+def test_what_is_decided_during_a_look_stays_decided(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await to(pilot, "junk")
+        assert app.engine is not None
+        view, decisions = app.screen, app.engine.inbox.decisions
+        assert isinstance(view, InboxView)
+        count, hidden = len(view.open), decisions.hidden
+
+        def late(*given: object) -> dict[str, float]:
+            found = hidden(*given)  # type: ignore[arg-type]
+            entered.set()
+            assert go_on.wait(LONG)
+            return found
+
+        for key, left in (("x", count - 1), ("u", count)):
+            entered.clear()
+            go_on.clear()
+            monkeypatch.setattr(decisions, "hidden", late)
+            view.examine()
+            await until(entered.is_set)
+            await strike(pilot, key)
+            await until(lambda left=left: len(view.open) == left)
+            go_on.set()
+            await settled(pilot)
+            assert len(view.open) == left
+            assert app.badges["inbox"] == f"{left}"
+
+    drive(app, steps)

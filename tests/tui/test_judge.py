@@ -97,6 +97,37 @@ def test_a_vote_is_saved_and_shown(app: MemoryApp, workspace: Path, key: str, gr
     drive(app, steps)
 
 
+def test_the_line_that_is_judged_is_the_one_that_why_calls_the_best(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        for hit in trace_of(app).recalled:
+            await press(pilot, "v", "y")
+            query = saved(workspace).find(QUESTION)
+            assert query is not None
+            lines = [label.line for label in query.labels if label.path == hit.chunk.path]
+            assert hit.second is not None
+            assert hit.second.line in lines
+            assert f"line {hit.second.line} of {hit.chunk.path}" in said(app)
+            await press(pilot, "j")
+
+    drive(app, steps)
+
+
+def test_the_judge_says_what_enter_does(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "v")
+        assert "enter: answers it" in text_of(app)
+        await press(pilot, "tab", "tab")
+        assert "enter: wrong" in text_of(app)
+        await press(pilot, "enter")
+        query = saved(workspace).find(QUESTION)
+        assert query is not None
+        assert query.labels[0].grade == 0
+
+    drive(app, steps)
+
+
 def test_another_vote_replaces_the_first_and_minus_takes_it_back(app: MemoryApp, workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
@@ -200,7 +231,11 @@ def test_ctrl_s_saves_the_question(app: MemoryApp, workspace: Path) -> None:
         await ask(pilot, QUESTION)
         await press(pilot, "slash", "ctrl+s")
         assert saved(workspace).find(QUESTION) == Query(QUESTION)
-        assert said(app).startswith("Query saved")
+        assert said(app).startswith("Query saved. Press v to mark the hits that answer it.")
+        await press(pilot, "down", "v", "y", "j", "v", "n", "slash", "ctrl+s")
+        assert said(app).startswith("Query saved, with 2 judged hits."), "what was judged is known"
+        await press(pilot, "down", "v", "x", "slash", "ctrl+s")
+        assert said(app).startswith("Query saved, as one that the notes do not answer.")
 
     drive(app, steps)
 

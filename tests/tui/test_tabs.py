@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,16 +10,18 @@ from textual.command import CommandList
 
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.navigation import NUMBERED
+from memory_tui.tui.views.dialogs import Confirm
 from memory_tui.tui.views.help import Help
 from memory_tui.tui.views.inbox.inbox_view import InboxView
 from memory_tui.tui.views.index.doctor_view import DoctorView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.search.why_not_view import WhyNotView
+from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.query import QueryInput
 from memory_tui.tui.widgets.reader import Reader
-from memory_tui.tui.widgets.status_bars import TabLine, WhichKey
+from memory_tui.tui.widgets.status_bars import KeyHints, TabLine, WhichKey
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from tests.support.tui import Pilot, ask, drive, lines_of, make_app, press, said, sample, settled, text_of, until
 
@@ -137,6 +140,93 @@ def test_what_may_follow_a_prefix_is_listed_after_a_moment(app: MemoryApp, monke
         await until(lambda: isinstance(app.screen, DoctorView))
         assert not popup.display, "a click takes the letter of its line"
         assert "today's note" not in text_of(app)
+
+    drive(app, steps)
+
+
+def test_the_list_of_a_finished_prefix_does_not_come_after_it(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status_bars, "WAIT_SECONDS", 0.01)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        popup = app.screen.query_one(WhichKey)
+        ran_out: list[Callable[[], object]] = []
+        monkeypatch.setattr(popup, "call_next", ran_out.append)
+        for second in ("g", "escape", "4"):
+            ran_out.clear()
+            await press(pilot, "g")
+            await until(lambda: ran_out)
+            await press(pilot, second)
+            ran_out[0]()
+            assert not popup.display, "the time was up just before the second letter came"
+
+    drive(app, steps)
+
+
+def test_a_prefix_is_given_up_where_something_else_comes_to_the_front(
+    app: MemoryApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status_bars, "WAIT_SECONDS", 0.01)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        popup = app.screen.query_one(WhichKey)
+        for there in (lambda: app.switch_mode("index"), lambda: app.push_screen(Confirm("Title", "A question.", "Do"))):
+            await press(pilot, "g")
+            await until(lambda: popup.display)
+            await there()
+            await settled(pilot)
+            assert not popup.display
+            await press(pilot, "n" if isinstance(app.screen, Confirm) else "1")
+            await press(pilot, "j")
+            assert not said(app), "no letter is taken for the second one"
+            assert not popup.display
+
+    drive(app, steps)
+
+
+def test_the_palette_names_what_cannot_be_done_now_and_says_why_behind_it(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        for typed in ("", "panes"):
+            await press(pilot, "colon", *typed)
+            commands = app.screen.query_one(CommandList)
+
+            def found(commands: CommandList = commands) -> list[str]:
+                prompts = [str(option.prompt) for option in commands.options]
+                return [prompt for prompt in prompts if "Back to all panes" in prompt]
+
+            await until(found)
+            # One line, which begins with the command's name.
+            assert found() == ["Back to all panes  (_)  Not now. No pane is enlarged; + enlarges this one."]
+            await press(pilot, "escape")
+
+    drive(app, steps)
+
+
+DIALOGS = {
+    "o": " enter Take  down Next  up Previous  esc Close",
+    "a": " enter Keep  esc Cancel",
+    "colon": " enter Do it  down Next  esc Close",
+    "?": " f Find  j Down  k Up  esc Close",
+    "ctrl+o": " a s d Go there  esc Stay",
+    "3 R": " y Reindex  n Cancel",
+    "2 W": " enter Take  tab Complete  down Choose  esc Leave",
+    "2 v": " enter Chosen  y Answers it  1 Helps a little  n Wrong  - Take back  x The notes do not know  esc Leave",
+    "2 p": " enter Promote  j Down  k Up  esc Cancel",
+}
+"""What leads to a dialog -> the keys that the last line names under it."""
+
+
+def test_the_last_line_names_the_keys_of_the_dialog_in_front(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "What can Theo not eat?")
+        for keys, hints in DIALOGS.items():
+            await press(pilot, *(keys if keys[0] in "23" else f"1 {keys}").split())
+            assert not isinstance(app.screen, View), keys
+            assert lines_of(app)[-1].rstrip() == hints, keys
+            await press(pilot, "escape")
+            assert isinstance(app.screen, View), keys
+            app.screen.query_one(KeyHints).show_message("")
+            await settled(pilot)
+            assert ": Cmd  ? Help  q " in lines_of(app)[-1], keys
 
     drive(app, steps)
 

@@ -29,9 +29,10 @@ from memory_tui.tui.views.dialogs import Picker, Preview, Prompt, near, path_of
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.views.search.why_not_view import WhyNotView
-from memory_tui.tui.widgets import why_rows
+from memory_tui.tui.widgets import status_bars, why_rows
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
+from memory_tui.tui.widgets.status_bars import KeyHints
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import Subject, rows_of
@@ -42,6 +43,7 @@ from tests.support.tui import (
     ask,
     burst,
     drive,
+    lines_of,
     make_app,
     press,
     said,
@@ -64,6 +66,24 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def app(workspace: Path) -> MemoryApp:
     return make_app(workspace)
+
+
+def test_the_notes_ask_which_line_is_missing(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        for pane in ("tree", "reader"):
+            await press(pilot, "1", *(["tab"] if pane == "reader" else []), "W")
+            assert isinstance(app.screen, BrowseView)
+            assert said(app).startswith("No question was asked yet. Press / and ask;")
+        await ask(pilot, QUESTION)
+        await press(pilot, "1", "W")
+        assert isinstance(app.screen, Prompt)
+        await press(pilot, *"network.md:24", "enter")
+        assert isinstance(app.screen, WhyNotView)
+        assert "network.md:24" in text_of(app)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, BrowseView)
+
+    drive(app, steps)
 
 
 def trace_of(app: MemoryApp) -> Trace:
@@ -239,6 +259,58 @@ def test_a_verdict_that_no_single_knob_turns_is_said_in_one_sentence(cosine: flo
     changes = Flips(candidate.chunk, isinstance(candidate.verdict, Recalled), (), ())
     rows = rows_of(Subject(found, trace, candidate, changes=changes), 0, 60, packed=False)
     assert words in ["".join(piece for piece, _ in row).strip() for row, _ in rows]
+
+
+@pytest.mark.parametrize("size", [(60, 20), SMALL])
+def test_the_sum_of_every_hit_stands_whole_in_a_low_pane(app: MemoryApp, size: tuple[int, int]) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        for candidate in trace_of(app).recalled:
+            await until(lambda chunk=candidate.chunk: hit_of(app).chunk == chunk)
+            await settled(pilot)
+            pane = app.screen.query_one(WhyPane)
+            box = pane.content_region
+            seen = [line[box.x : box.right].strip() for line in lines_of(app)[box.y : box.bottom]]
+            # The way to the bar is another column, so what is drawn is compared without blanks.
+            assert in_a_line(candidate, trace_of(app)).replace(" ", "") in "".join(seen).replace(" ", "")
+            await press(pilot, "j")
+
+    drive(app, steps, size)
+
+
+@pytest.mark.parametrize("width", [58, 78])
+def test_no_row_of_a_packed_pane_is_wider_than_the_pane(app: MemoryApp, width: int) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        subject = app.screen.query_one(WhyPane).subject
+        assert subject is not None
+        rows = ["".join(piece for piece, _ in row).rstrip() for row, _ in rows_of(subject, 0, width, packed=True)]
+        assert not [row for row in rows if len(row) > width]
+
+    drive(app, steps, (60, 20))
+
+
+def test_the_sentence_of_a_change_that_enter_sets_stays_as_long_as_enter_sets_it(
+    app: MemoryApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await to_first_loser(pilot)
+        monkeypatch.setattr(status_bars, "SECONDS", 0.001)
+        for leave in ("shift+tab", "enter"):
+            await press(pilot, "w")
+            await press(pilot, "enter")
+            hints = app.screen.query_one(KeyHints)
+            hints.show_message("Another sentence.")
+            await until(lambda hints=hints: "Another" not in hints.message)
+            assert said(app).endswith("Press enter again to set it.")
+            settings = trace_of(app).settings
+            await press(pilot, leave)
+            await until(lambda: not said(app))
+            assert (trace_of(app).settings != settings) is (leave == "enter")
+            await press(pilot, "escape")
+
+    drive(app, steps)
 
 
 def test_enter_previews_then_applies_the_least_harmful_change_and_another_takes_it_back(app: MemoryApp) -> None:

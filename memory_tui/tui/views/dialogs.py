@@ -51,6 +51,11 @@ class LineDialog(Dialog[str]):
         self._title, self._explained, self._verb, self._value = title, explained, verb, value
         self._remark = remark
 
+    @property
+    def hints(self) -> Sequence[tuple[str, str]]:
+        """Enter, and the way out."""
+        return ("enter", self._verb), ("esc", "Cancel")
+
     def compose(self) -> ComposeResult:
         """What for, the box, and the buttons."""
         with Vertical(id="dialog") as box:
@@ -118,6 +123,11 @@ class Confirm(Dialog[bool]):
     def __init__(self, title: str, text: str, verb: str) -> None:
         super().__init__()
         self._title, self._text, self._verb = title, text, verb
+
+    @property
+    def hints(self) -> Sequence[tuple[str, str]]:
+        """Yes and no."""
+        return ("y", self._verb), ("n", "Cancel")
 
     def compose(self) -> ComposeResult:
         """The question, and two buttons."""
@@ -208,6 +218,12 @@ class Prompt(Dialog[str]):
         self._title, self._hint, self._value, self._propose = title, hint, value, propose
         self._proposed: list[str] = []
         self._followed = ""
+
+    @property
+    def hints(self) -> Sequence[tuple[str, str]]:
+        """Enter, the keys of the proposals where there are any, and the way out."""
+        chosen = () if self._propose is nothing else (("tab", "Complete"), ("down", "Choose"))
+        return ("enter", "Take"), *chosen, ("esc", "Leave")
 
     def compose(self) -> ComposeResult:
         """The box, what it wants, and the proposals."""
@@ -340,6 +356,11 @@ class Picker(Dialog[str]):
         self._narrowed = ""
         self._folded = [name.removeprefix("memory/") for name in names]
 
+    @property
+    def hints(self) -> Sequence[tuple[str, str]]:
+        """Enter, the arrows, and the way out."""
+        return ("enter", "Take"), ("down", "Next"), ("up", "Previous"), ("esc", "Close")
+
     def compose(self) -> ComposeResult:
         """Letters above the list."""
         with Vertical(id="picker") as box:
@@ -419,6 +440,11 @@ class Snooze(Dialog[int]):
         super().__init__()
         self._place = place
 
+    @property
+    def hints(self) -> Sequence[tuple[str, str]]:
+        """Days, and the way out."""
+        return *((key, plural(days, "day")) for key, days in CHOICES), ("esc", "Leave")
+
     def compose(self) -> ComposeResult:
         """What is put off, and a button for each choice."""
         with Vertical(id="snooze") as frame:
@@ -452,6 +478,11 @@ class Jump(Dialog[Widget]):
     def __init__(self, panes: Sequence[Widget]) -> None:
         super().__init__()
         self._panes = dict(zip(LETTERS, panes, strict=False))
+
+    @property
+    def hints(self) -> Sequence[tuple[str, str]]:
+        """The letters."""
+        return (" ".join(self._panes), "Go there"), ("esc", "Stay")
 
     def compose(self) -> Iterator[Static]:
         """A letter in the upper left corner of each pane."""
@@ -487,6 +518,11 @@ class Preview(Dialog[str]):
     def __init__(self, planned: Planned, verb: str, options: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self._planned, self._verb, self._options = planned, verb, dict(options or {})
+
+    @property
+    def hints(self) -> Sequence[tuple[str, str]]:
+        """Enter, the options, and the way out."""
+        return ("enter", self._verb), *self._options.items(), ("j", "Down"), ("k", "Up"), ("esc", "Cancel")
 
     def compose(self) -> ComposeResult:
         """Title, effect, diff, and the buttons."""

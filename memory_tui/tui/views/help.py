@@ -248,6 +248,11 @@ class Help(Dialog[None]):
         super().__init__()
         self._places = places
 
+    @property
+    def hints(self) -> Sequence[tuple[str, str]]:
+        """Find, scroll, close."""
+        return (key_of("find"), "Find"), ("j", "Down"), ("k", "Up"), ("esc", "Close")
+
     def compose(self) -> ComposeResult:
         """A box to find keys by words, and the text."""
         with Pages(id="help") as box:

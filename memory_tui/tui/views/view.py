@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NO_ROWS = f"Nothing can be marked in this pane. {key_of('help')} shows its keys."
+PALETTE_HINTS = (("enter", "Do it"), ("down", "Next"), ("esc", "Close"))
+"""The keys of the palette, which is no dialog of ours."""
 BROAD = 116
 """Columns from which on there is room beside a reader."""
 HUGE = 160
@@ -262,10 +264,18 @@ class View(Screen[None]):
         """The view is in front, for the first time or again."""
         # What was just made has its styles; colours may be other ones when it comes back.
         event.refresh_styles, self._was_in_front = event.refresh_styles and self._was_in_front, True
+        self.query_one(KeyHints).cover(None)
         self.show_top()
         self.update_hints()
         for part in self.parts:
             part.resumed()
+
+    def _on_screen_suspend(self) -> None:
+        """Something else is in front: no key of this view does anything, and no second letter is waited for."""
+        if self.is_mounted and alive(self):
+            self.query_one(WhichKey).leave()
+            front = self.app.screen
+            self.query_one(KeyHints).cover(front.hints if isinstance(front, Dialog) else PALETTE_HINTS)
 
     @on(RowList.Moved)
     def _tell_moved(self, event: RowList.Moved) -> None:
@@ -415,6 +425,18 @@ class View(Screen[None]):
 
 class Dialog(ModalScreen[T]):
     """A screen in front of a view or of another dialog, both of which are seen behind it."""
+
+    @property
+    def hints(self) -> Sequence[tuple[str, str]]:
+        """Its keys with what they do, as the line below names them; the way out comes last."""
+        return ()
+
+    def _on_screen_resume(self, event: events.ScreenResume) -> None:
+        """In front, for the first time or again: the view behind hints at the keys of this dialog."""
+        del event
+        behind = next((screen for screen in reversed(self.app.screen_stack) if isinstance(screen, View)), None)
+        if behind is not None and behind.is_mounted and alive(behind):
+            behind.query_one(KeyHints).cover(self.hints)
 
     def ask(self, app: App[Any], then: Callable[[T], object]) -> None:
         """Show this dialog and call `then` with the answer; a no, or leaving it, is none."""

@@ -358,15 +358,22 @@ SECONDS = 3.0
 
 
 class KeyHints(Widget):
-    """Clickable key hints; an action that cannot be done now is dim. `say` covers them for a moment."""
+    """Clickable key hints; an action that cannot be done now is dim. A sentence covers them for a moment."""
 
     def __init__(self) -> None:
         super().__init__()
         self._places: tuple[str, ...] = ()
         self._actions: list[tuple[str, Action]] = []
         self._situation = Context()
-        self._message = ""
+        self._dialog: Sequence[tuple[str, str]] | None = None
+        self._message = self._standing = ""
         self._timer: Timer | None = None
+
+    def cover(self, dialog: Sequence[tuple[str, str]] | None) -> None:
+        """Hint at the keys of a `dialog`, because those of the view behind it do nothing then; None ends that."""
+        if dialog != self._dialog:
+            self._dialog = dialog
+            self._redraw()
 
     def show(self, places: Sequence[str], context: Context) -> None:
         """Hint at the keys of `places`, nearest first."""
@@ -385,6 +392,12 @@ class KeyHints(Widget):
         self._timer = self.set_timer(SECONDS * max(1, lines), self._unsay)
         self._redraw()
 
+    def stand(self, sentence: str) -> None:
+        """Show `sentence` until it is another one, or an empty one; what `show_message` says covers it for a moment."""
+        if sentence or self._standing:
+            self._standing = one_line(sentence)
+            self._redraw()
+
     def _unsay(self) -> None:
         self._message = ""
         self._redraw()
@@ -396,18 +409,23 @@ class KeyHints(Widget):
     @property
     def message(self) -> str:
         """The sentence shown now, if any."""
-        return self._message
+        return self._message or (self._standing if self._dialog is None else "")
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """One line of hints; as many as a sentence needs."""
         del container, viewport
-        return len(wrapped(self._message, max(8, width - 2))) if self._message else 1
+        return len(wrapped(self.message, max(8, width - 2))) if self.message else 1
 
     def render(self) -> Content:
         """The sentence, or as many hints as fit."""
-        if self._message:
-            lines = wrapped(self._message, max(8, self.size.width - 2))
+        if self.message:
+            lines = wrapped(self.message, max(8, self.size.width - 2))
             return Content.styled("\n".join(f" {line}" for line in lines), "bold $body on $warn-ground")
+        if self._dialog is not None:
+            shown = [(f" {key}", f" {word} ") for key, word in self._dialog]
+            while sum(len(key) + len(word) for key, word in shown) > self.size.width and len(shown) > 1:
+                del shown[-2]
+            return Content.assemble(*[piece for key, word in shown for piece in ((key, "bold $key"), word)])
         parts: list[Content] = []
         for key, action in self._kept():
             off = bool(action.refuse(self._situation))
@@ -465,19 +483,24 @@ class WhichKey(Widget):
 
     def wait(self, prefix: str, found: Mapping[str, Action], context: Context) -> None:
         """List `found`, second letter -> action, in a moment."""
+        self.leave()
         self._prefix, self._found, self._situation = prefix, found, context
         self._timer = self.set_timer(WAIT_SECONDS, self._list)
 
     def _list(self) -> None:
-        self.border_title = f"{self._prefix}  {PREFIXES[self._prefix]} ..."
-        self.display = True
-        self.refresh(layout=True)
+        # A timer that ran out calls back a message later: the second letter may have come meanwhile.
+        if self._prefix:
+            self.border_title = f"{self._prefix}  {PREFIXES[self._prefix]} ..."
+            self.display = True
+            self.refresh(layout=True)
 
-    def leave(self) -> None:
-        """Take the list away."""
+    def leave(self) -> str:
+        """Take the list away, for good; returns the prefix that waited, empty without one."""
         if self._timer is not None:
             self._timer.stop()
         self.display = False
+        prefix, self._prefix = self._prefix, ""
+        return prefix
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """A line an action."""

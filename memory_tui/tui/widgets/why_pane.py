@@ -18,6 +18,7 @@ from memory_tui.tui.home import home_of
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.widgets.status_bars import KeyHints
 from memory_tui.tui.widgets.why_rows import Keyed, Subject, rows_of
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class WhyPane(RowList):
         """Explain `subject`; without one `said` stands there."""
         before, top = self.subject.key if self.subject else "", self.scroll_offset.y
         self.subject, self._said = subject, said
+        if subject is None or self._previewed not in subject.flips:
+            self._disarm()
         same = subject is not None and subject.key == before
         self._least = len(self._rows) if same and subject is not None and subject.working else 0
         self.rows_changed(self.key if same else None)
@@ -160,12 +163,28 @@ class WhyPane(RowList):
         if number < len(subject.flips):
             found = subject.flips[number]
             if self._previewed is not found:
-                self._previewed = found
-                home.show_message(f"{change_wording.preview(found)} Press enter again to set it.")
+                self._arm(found)
             elif home.tuning is not None:
-                self._previewed = None
+                self._arm(None)
                 home.turn(home.tuning.to(found.settings))
                 home.show_message(f"Set: {change_wording.turned(found)}. {key_of('undo')} undoes it.")
+
+    def _arm(self, found: Flip | ChangeSet | None) -> None:
+        """Say what `found` changes, as long as enter sets it; None for no change."""
+        self._previewed = found
+        said = f"{change_wording.preview(found)} Press enter again to set it." if found is not None else ""
+        for hints in self.screen.query(KeyHints):
+            hints.show_message("")
+            hints.stand(said)
+
+    def watch_cursor(self) -> None:
+        """On another change, enter says first what that does."""
+        super().watch_cursor()
+        self._disarm()
+
+    def _disarm(self) -> None:
+        if self._previewed is not None:
+            self._arm(None)
 
     def do_open(self) -> None:
         """A second click on a change applies it."""
@@ -238,7 +257,8 @@ class WhyPane(RowList):
         home_of(self).key_queue.when_drawn(self.stand)
 
     def on_blur(self) -> None:
-        """No cursor where nobody is."""
+        """No cursor where nobody is, and nothing that enter sets."""
+        self._disarm()
         self.set_reactive(RowList.cursor, -1)
         self.redraw()
 

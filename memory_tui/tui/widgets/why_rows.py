@@ -202,7 +202,8 @@ def _around_changes(subject: Subject, width: int) -> tuple[list[Keyed], list[Key
 
 def _packed(subject: Subject, width: int) -> Iterator[Keyed]:
     if subject.candidate is not None:
-        yield [(in_a_line(subject.candidate, subject.trace), "strong")], None
+        # Half a number would be another one, so the sum goes on below.
+        yield from ((row, None) for row in folded(in_a_line(subject.candidate, subject.trace), width, "strong", 2))
     else:
         yield from ((row, None) for row in _heading(subject, width))
     facts = _facts(subject)
@@ -338,8 +339,12 @@ def _flip(found: Flip | ChangeSet, label: str, subject: Subject, width: int, *, 
     else:
         turn = wording.flip(found) if found.place else wording.turn(found.key, found.value)
     short = "  ".join(words for words, refs in effects if refs)
-    yield [(label, "muted"), (turn, "strong"), (f"   {short}" if short and packed else "", "muted")]
+    beside = f"   {short}" if short and packed and LABEL + cell_len(turn) + 3 + cell_len(short) <= width else ""
+    for number, row in enumerate(folded(turn, width - LABEL, "strong")):
+        yield [(label if not number else " " * LABEL, "muted"), *row, (beside, "muted")]
     if packed:
+        for row in folded(short, width - LABEL - 2, "muted") if short and not beside else ():
+            yield [(" " * (LABEL + 2), ""), *row]
         return
     for words in filter(None, (change_wording.accepted(found), change_wording.saved(found.saved))):
         for start, end in wrap(words, width - LABEL - 2):

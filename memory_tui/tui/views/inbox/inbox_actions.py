@@ -40,8 +40,8 @@ class ShownInbox(Protocol):
     def put_off(self, until: Mapping[Suggestion, float]) -> None:
         """Show suggestions where they belong when they are put off `until` then, 0 when they are not."""
 
-    def examine(self) -> None:
-        """Look through the notes."""
+    def changed(self) -> None:
+        """Look through the notes after a change of them."""
 
     def returned(self) -> None:
         """Look through them, and stand on what a step back brought back."""
@@ -53,7 +53,7 @@ class InboxActions(Part):
     def __init__(self, view: View, inbox: ShownInbox) -> None:
         super().__init__(view)
         self._inbox = inbox
-        self._proposals = Proposals(view, inbox.examine, inbox.returned, inbox_proposal.masked, inbox_proposal.applied)
+        self._proposals = Proposals(view, inbox.changed, inbox.returned, inbox_proposal.masked, inbox_proposal.applied)
         self._decisions: list[tuple[DecisionRecord, Mapping[Suggestion, float]]] = []
         """What was decided here, with how all of it was put off before."""
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from memory_tui.inbox.checks import Severity
     from memory_tui.inbox.entries import Action, Passage, Suggestion
 
+FOLLOW_SECONDS, ASKED_EVERY = 10.0, 0.1
+"""How long a look waits at most for the index to follow a change of notes, and how often it asks who wants it."""
+
 SIGNS: Mapping[Severity, tuple[str, str]] = MappingProxyType(
     {"danger": ("!", "bad"), "warning": ("?", "warn"), "hint": ("○", "muted")}
 )
@@ -248,10 +251,16 @@ class DecisionRecord(Struct, frozen=True):
         return one_line(str(first.place)) if len(self.until) == 1 else plural(len(self.until), "suggestion")
 
 
-def examination(engine: Engine) -> Callable[[Callable[[object], None]], Findings]:
-    """Looks through the notes and tells how far it is; ends when nobody wants it any more."""
+def examination(engine: Engine, *, changed: bool = False) -> Callable[[Callable[[object], None]], Findings]:
+    """Looks through the notes and tells how far it is; ends when nobody wants it any more.
+
+    Where notes were just `changed`, the index follows first: some of what is found, it finds in the index.
+    """
 
     def run(tell: Callable[[object], None]) -> Findings:
+        waits_until = time.monotonic() + (FOLLOW_SECONDS if changed else 0.0)
+        while time.monotonic() < waits_until and not engine.indexer.writer.wait_idle(ASKED_EVERY):
+            tell(None)
         begun = time.monotonic()
 
         def step(title: str, done: int, total: int) -> None:

@@ -74,6 +74,10 @@ class InboxView(View):
         self._resting = False
         self._shown: Shown | None = None
         self._planned: dict[str, Planned | str] = {}
+        self._changed = False
+        """Whether notes were changed from here since they were last looked through."""
+        self._decided: dict[str, float] = {}
+        """What was decided since the last look began: until when, by id."""
         self._before: set[str] | None = None
         """What was found before a step back, of which somebody looks for what came back."""
 
@@ -124,6 +128,11 @@ class InboxView(View):
     def returned(self) -> None:
         """Look through the notes after a step back or forward, and stand on what that brought back."""
         self._before = {one.id for one in self._found.found}
+        self.changed()
+
+    def changed(self) -> None:
+        """Look through the notes after a change of them."""
+        self._changed = True
         self.examine()
 
     def examine(self) -> None:
@@ -131,18 +140,21 @@ class InboxView(View):
         engine = self.home.engine
         if engine is not None:
             self._stale, self._problem, self._progress = False, "", "looking"
+            self._decided.clear()
             self._examine(engine)
         self.show()
 
     @task("inbox")
     async def _examine(self, engine: Engine) -> None:
         try:
-            async for part in self.home.jobs.parts(inbox_proposal.examination(engine)):
+            async for part in self.home.jobs.parts(inbox_proposal.examination(engine, changed=self._changed)):
                 if isinstance(part, JobProgress):
                     self._progress = part.words
                     self._entitle()
                 elif isinstance(part, Findings):
-                    self._found, self._known = part, True
+                    self._found, self._known, self._changed = part, True, False
+                    # What was decided meanwhile, the look may not have read.
+                    self._hide(self._decided)
                     self._planned.clear()
         except Cancelled:
             raise
@@ -251,15 +263,17 @@ class InboxView(View):
 
     def put_off(self, until: Mapping[Suggestion, float]) -> None:
         """Show suggestions where they belong when they are put off `until` then, 0 when they are not."""
-        hidden = self.hidden
-        for one, end in until.items():
-            hidden.pop(one.id, None)
-            if end:
-                hidden[one.id] = end
+        ends = {one.id: end for one, end in until.items()}
+        self._decided.update(ends)
         self.queue.marks.drop()
-        self._found = replace(self._found, hidden=hidden)
+        self._hide(ends)
         self.show()
         self.queue.stand_on(one.id for one, end in until.items() if not end)
+
+    def _hide(self, until: Mapping[str, float]) -> None:
+        """Have suggestions put off `until` then by id, 0 for not at all."""
+        hidden = {**self._found.hidden, **until}
+        self._found = replace(self._found, hidden={one: end for one, end in hidden.items() if end})
 
     def _marking(self) -> RowList:
         """The queue, from the proposal too."""

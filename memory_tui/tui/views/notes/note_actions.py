@@ -8,6 +8,8 @@ from functools import partial
 from msgspec.structs import replace
 
 from memory_tui.tui import note_changes
+from memory_tui.tui.key_meanings import key_of
+from memory_tui.tui.navigation import make
 from memory_tui.tui.note_changes import Carry
 from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.proposals import Proposals
@@ -49,6 +51,23 @@ class NoteActions(Part):
     def _notes(self) -> Sequence[str]:
         """The notes that are marked, where the list is in focus; else none."""
         return () if self.view.focused is self._pane.reader else self._marked()
+
+    def do_line(self) -> None:
+        """Ask which line is meant, and say why it is, or is not, recalled for the question on screen."""
+        from memory_tui.tui.views.search.line_question import LineQuestion
+
+        question, place = self.home.question, self.view.place_in_note()
+        if not question:
+            self.view.show_message(
+                f"No question was asked yet. Press {key_of('ask')} and ask; {key_of('why line')} then says why a line "
+                "is not recalled."
+            )
+            return
+
+        def then(path: str, line: int | None) -> None:
+            self.view.app.push_screen(make("search.why_not_view:WhyNotView", question, path, line))
+
+        LineQuestion(self.view, then).ask((place[0], self.view.line_in_note()) if place is not None else None)
 
     def do_cite(self) -> None:
         """Copy the citation of the place, or those of the notes that are marked in the list."""

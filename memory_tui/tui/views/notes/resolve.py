@@ -165,6 +165,12 @@ class Resolve(Dialog[bytes]):
         self._view, self._kept = view, kept
         self._choices: list[Side] = ["mine"] * len(view.merge.conflicts)
 
+    @property
+    def hints(self) -> Sequence[tuple[str, str]]:
+        """The choices where changes overlap, then save and leave."""
+        sides = (("m", "Mine"), ("t", "Theirs"), ("b", "Both")) if self._choices else ()
+        return *sides, (key_of("save"), "Save"), ("esc", "Leave")
+
     def compose(self) -> ComposeResult:
         """What happened, the three texts, and the buttons."""
         count = len(self._choices)

@@ -80,7 +80,8 @@ class SavedQueriesView(View):
             ]
         changes = {change.text: change for change in evaluation.compared.changes} if evaluation.compared else {}
         column = WIDE if width >= FROM else NARROW
-        head: list[Piece] = [(" " * MARKS, ""), *((fit(short, column), "muted") for short in judging.SHORT.values())]
+        names = [f" {fit('judged', MARKS - 1)}", *(fit(short, column) for short in judging.SHORT.values()), "query"]
+        head: list[Piece] = [(name, "muted") for name in names]
         return [(head, None), *(self._row(query, changes.get(query.text), width, column) for query in queries)]
 
     def _row(self, query: Query, change: QueryChange | None, width: int, column: int) -> Line:

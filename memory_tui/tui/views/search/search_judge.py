@@ -17,6 +17,7 @@ from textual.widgets import Button, Static
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event, SyncFinished
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import safe
 from memory_tui.search.trace import Candidate, ChunkRef
 from memory_tui.tui import judging
@@ -236,11 +237,14 @@ class Judge(Part):
 
     def do_save(self) -> None:
         """Keep the question in the notebook."""
-        self.change_notebook(
-            judging.keep(self._shown.question),
-            f"Query saved. Press {key_of('judge')} to mark the hits that answer it, "
-            f"{key_of('go queries')} to list saved queries.",
-        )
+        known = self.evaluation.query(self._shown.question)
+        if known is not None and known.unanswerable:
+            said = "Query saved, as one that the notes do not answer."
+        elif known is not None and known.labels:
+            said = f"Query saved, with {plural(len(known.labels), 'judged hit')}."
+        else:
+            said = f"Query saved. Press {key_of('judge')} to mark the hits that answer it."
+        self.change_notebook(judging.keep(self._shown.question), f"{said} {key_of('go queries')} lists saved queries.")
 
 
 class HitActions(Part):
@@ -322,6 +326,12 @@ class Vote(Dialog[int | None]):
         super().__init__()
         self._place = place
 
+    @property
+    def hints(self) -> Sequence[tuple[str, str]]:
+        """The choices, and the way out."""
+        choices = ((key, words[:1].upper() + words[1:]) for key, words, _ in CHOICES)
+        return ("enter", "Chosen"), *choices, ("esc", "Leave")
+
     def compose(self) -> ComposeResult:
         """What is judged, and a button for each choice."""
         with Vertical(id="vote") as frame:
@@ -333,6 +343,12 @@ class Vote(Dialog[int | None]):
     def _buttons(self) -> Iterable[Button]:
         for key, words, grade in CHOICES:
             yield Button(Content.assemble((f" {key} ", "bold $key"), f" {words}"), id=f"grade{grade + 2}", compact=True)
+
+    def on_descendant_focus(self) -> None:
+        """Say what enter does: it presses the button in focus, at first that of the hits that answer."""
+        for _, words, grade in CHOICES:
+            if self.focused is not None and self.focused.id == f"grade{grade + 2}":
+                self.query_one("#vote").border_subtitle = f"enter: {words}"
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """A click is its key."""
