@@ -332,7 +332,8 @@ def test_a_dialog_keeps_what_is_behind_it_in_sight(
             await settled(pilot)
             behind = text_of(app).splitlines()
             assert behind != before
-            assert [line[:6] for line in behind] == [line[:6] for line in before], key
+            # The last line hints at the keys of the dialog.
+            assert [line[:6] for line in behind[:-1]] == [line[:6] for line in before[:-1]], key
             await press(pilot, "escape")
             await settled(pilot)
 
