@@ -234,8 +234,8 @@ async def test_a_real_browser_shows_the_app_that_answers(tmp_path: Path) -> None
             async with page(browser, address) as tab:
                 await tab.until("1 Notes  2 Search .*fresh  read-only")
                 await tab.type("/omada vlan")
-                shown = await tab.until(r"Recalled \d+ of")
-                assert "VLANs on the" in shown
+                await tab.until(r"Recalled \d+ of")
+                await tab.until("VLANs on the")
         server.send_signal(signal.SIGINT)
         _, told = server.communicate(timeout=LONG)
     finally:
