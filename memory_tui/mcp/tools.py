@@ -356,7 +356,7 @@ def _hits(trace: Trace, with_source: bool) -> list[RecalledHit]:
 def _add_level(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> None:
     """Add whether the notes hold what was asked, and keep hits back that are probably not it."""
     found["answerLevel"] = {"level": level.level, "likelihood": level.likelihood, "sentence": one_line(level.sentence)}
-    if level.level == "nothing holds these words" and not nearest:
+    if level.keeps_back and not nearest:
         found["answerLevel"]["nearest"] = len(found["results"])
         found["results"] = []
 

@@ -42,8 +42,8 @@ that tells none.
 REPLIES: tuple[Reply, ...] = get_args(Reply)
 POOR = frozenset[Reply]({"nearby only", "nothing", "no answer"})
 NOTHING = "nothing holds these words"
-LOG_RECALLS = "Run memory-tui connect AGENT --log-recalls, or start memory-tui mcp --log-recalls, to have them logged."
 """The level at which an agent gets no hit, unless it asks for the nearest."""
+LOG_RECALLS = "Run memory-tui connect AGENT --log-recalls, or start memory-tui mcp --log-recalls, to have them logged."
 _BY_LEVEL: Mapping[str, Reply] = {
     "found": "found",
     "nearby only": "nearby only",

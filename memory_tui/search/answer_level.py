@@ -193,6 +193,11 @@ class AnswerLevel(Struct, frozen=True):
         return points_apart(self.signals.kind, self.unrelated)
 
     @property
+    def keeps_back(self) -> bool:
+        """Whether an agent gets none of the nearest hits, unless it asks for them."""
+        return self.level == "nothing holds these words"
+
+    @property
     def sentence(self) -> str:
         """The level in words, with the numbers that made it."""
         found = self.signals

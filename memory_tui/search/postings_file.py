@@ -73,10 +73,10 @@ class _Place(NamedTuple):
 
 
 class _Tables(Struct, frozen=True):
-    """What is known of one form.
+    """The arrays of one form, whole words or trigrams.
 
-    Of its chunks that is the rowid and the length; of each word its letters, where it stands, its checksum and how
-    many bytes its numbers take. The `hashes` of the words rise, and `numbers` gives the word of each.
+    Each chunk has a rowid and a length; each word its letters, where it stands, its checksum and how many bytes its
+    numbers take. The `hashes` of the words rise, and `numbers` gives the word of each.
     """
 
     rowids: npt.NDArray[np.int64]

@@ -564,5 +564,5 @@ class Trace(Struct, frozen=True):
     @property
     def count(self) -> str:
         """How many of all are recalled. Where nothing holds what was asked an agent gets none of these nearest ones."""
-        kept_back = self.level is not None and self.level.level == "nothing holds these words"
+        kept_back = self.level is not None and self.level.keeps_back
         return f"{'Nearest' if kept_back else 'Recalled'} {len(self.recalled)} of {len(self.recalled) + len(self.lost)}"
