@@ -194,7 +194,7 @@ def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[StdinQuery]:
             continue
         try:
             item = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             yield StdinQuery(None, "", problem=f"not valid JSON: {error}")
             continue
         query, asked = item.get("query"), item.get("options") or {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from memory_tui.core.errors import MemoryTuiError, PathRefused, SettingError, Un
 
 if TYPE_CHECKING:
     from memory_tui.curate.budget import HostLimit
+    from memory_tui.curate.curator import Curator
     from memory_tui.engine.engine import Engine
     from memory_tui.hosts.claude_code import HookCall
     from memory_tui.openclaw import flush
@@ -275,8 +277,29 @@ def _saved(
     found, why = session_note.ask(content)
     ended = session_note.EndedSession(_now(engine.plan, given), getattr(given, "key", "unknown"), session, reason)
     # A coding agent calls at each end of a session that goes on later; OpenClaw once, and its notes are as documented.
-    write = session_note.save if given.name == "session-memory" else session_note.keep
-    return write(engine.plan.roots.workspace, ended, content, found), f"time: {why}" if why else "model"
+    workspace = engine.plan.roots.workspace
+    if given.name == "session-memory":
+        path = session_note.save(workspace, ended, content, found)
+    else:
+        path = session_note.keep(workspace, ended, content, found, partial(_go_on, engine.notes.curator))
+    return path, f"time: {why}" if why else "model"
+
+
+def _go_on(curator: Curator, path: str, before: bytes, after: bytes) -> bool:
+    """Change a session note from `before` to `after`; False where it holds another text, or somebody has it open."""
+    from memory_tui.curate.changes import Busy, Change, Conflict, FileChange
+
+    change = Change("session", f"Go on with the session note {path}", (FileChange(path, before, after),))
+    try:
+        curator.apply(change, merging=False)
+    except Conflict as error:
+        # The session gets another note, so that nothing waits for a decision.
+        if error.draft:
+            curator.forget_draft(error.draft)
+        return False
+    except Busy:
+        return False
+    return True
 
 
 def _coding_agent(given: argparse.Namespace) -> int:

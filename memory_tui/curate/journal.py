@@ -240,10 +240,9 @@ class Journal:
         limit = self._clock() - days * 86_400
         young = [entry for entry in entries if entry.at >= limit or entry.state == "intent"]
         kept = self._within(young, most)
-        if len(kept) == len(entries):
-            return 0
         try:
-            atomic.replace_file(self._file, b"".join(map(_line, kept)))
+            if len(kept) < len(entries):
+                atomic.replace_file(self._file, b"".join(map(_line, kept)))
             self._sweep({name for entry in kept for name in _texts(entry)})
         except OSError as error:
             raise _broken(self._file, error) from None

@@ -7,6 +7,7 @@ tokens come near the context window, or when its transcript has grown past a siz
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -286,13 +287,16 @@ def _usage(line: bytes) -> Usage | None:
     held = message.get("usage") if isinstance(message, dict) else record.get("usage")
     if not isinstance(held, dict):
         return None
-    prompt = max(sum(_whole(held.get(name)) for name in names) for names in _PROMPT)
-    output = max(_whole(held.get(name)) for name in _OUTPUT)
+    prompt = max(sum(whole(held.get(name)) or 0 for name in names) for names in _PROMPT)
+    output = max(whole(held.get(name)) or 0 for name in _OUTPUT)
     return Usage(prompt, output) if prompt or output else None
 
 
-def _whole(value: object) -> int:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else 0
+def whole(value: object) -> int | None:
+    """A number of JSON from 0 up, without its fraction; None for anything else."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
+        return None
+    return int(value)
 
 
 def _is_compaction(line: bytes) -> bool:

@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -290,8 +290,12 @@ _OWN = re.compile(r"---\nsession: (?P<session>[^\n]+)\nwritten: (?P<sum>[0-9a-f]
 _SUMMARY = "## Conversation Summary\n\n"
 
 
-def keep(workspace: Path, ended: EndedSession, content: str, slug: str) -> Path:
-    """Write the one note of a session, or go on with it; returns its path. Raises MemoryTuiError.
+GoOn = Callable[[str, bytes, bytes], bool]
+"""Changes the note of a stored path from one text to another; False where it holds another one, and stays."""
+
+
+def keep(workspace: Path, ended: EndedSession, content: str, slug: str, go_on: GoOn) -> Path:
+    """Write the one note of a session, or `go_on` with it; returns its path. Raises MemoryTuiError.
 
     A note that somebody else wrote into stays as it is, and the session gets another one.
     """
@@ -299,7 +303,7 @@ def keep(workspace: Path, ended: EndedSession, content: str, slug: str) -> Path:
     try:
         # The hooks of a user and of a project call at the same time.
         with _alone(folder):
-            return _kept(folder, ended, content, slug)
+            return _kept(folder, ended, content, slug, go_on)
     except OSError as error:
         raise _unwritten(folder, error) from error
 
@@ -318,20 +322,19 @@ def _alone(folder: Path) -> locks.WriterLock:
         ) from error
 
 
-def _kept(folder: Path, ended: EndedSession, content: str, slug: str) -> Path:
+def _kept(folder: Path, ended: EndedSession, content: str, slug: str, go_on: GoOn) -> Path:
     found = _note_of(folder, _flat(ended.session))
-    if found is None:
-        if not folder.is_dir():
-            atomic.make_folder(folder, 0o777)
-        name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
-        return _create(_owned(ended, note(ended, content)), folder, name)
-    path, text = found
-    before = text.partition(_SUMMARY)[2].removesuffix("\n")
-    said = _continued(before.split("\n") if before else [], content.split("\n"))
-    # A session that said nothing new keeps its note as it is, so that it does not look younger.
-    if said != before:
-        atomic.replace_file(path, _owned(ended, note(ended, said)), path.stat().st_mode & 0o777)
-    return path
+    if found is not None:
+        path, text, whole = found
+        before = text.partition(_SUMMARY)[2].removesuffix("\n")
+        said = _continued(before.split("\n") if before else [], content.split("\n"))
+        # A session that said nothing new keeps its note as it is, so that it does not look younger.
+        if said == before or go_on(f"memory/{path.name}", whole, _owned(ended, note(ended, said))):
+            return path
+    if not folder.is_dir():
+        atomic.make_folder(folder, 0o777)
+    name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
+    return _create(_owned(ended, note(ended, content)), folder, name)
 
 
 def _owned(ended: EndedSession, text: str) -> bytes:
@@ -344,8 +347,8 @@ def _sum(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()[:16]
 
 
-def _note_of(folder: Path, session: str) -> tuple[Path, str] | None:
-    """The newest note of `session` in which nobody else wrote. Raises OSError."""
+def _note_of(folder: Path, session: str) -> tuple[Path, str, bytes] | None:
+    """The newest note of `session` in which nobody else wrote: path, text, and all its bytes. Raises OSError."""
     for path in sorted(folder.glob("*.md"), reverse=True):
         if not path.is_file() or not os.access(path, os.R_OK):
             # A pipe would never end, and what cannot be read was not written here.
@@ -355,9 +358,10 @@ def _note_of(folder: Path, session: str) -> tuple[Path, str] | None:
             found = _OWN.match(head.decode("utf-8", "replace"))
             if found is None or found["session"] != session:
                 continue
-            body = (head + file.read())[len(found[0].encode()) :]
+            whole = head + file.read()
+        body = whole[len(found[0].encode()) :]
         if _sum(body) == found["sum"]:
-            return path, body.decode("utf-8", "replace")
+            return path, body.decode("utf-8", "replace"), whole
     return None
 
 

@@ -51,15 +51,15 @@ def folder(agent: Agent) -> Path:
 def rules_of(config: Config) -> flush.FlushRules:
     """The flush settings of a configuration; what is missing or cannot be used counts as documented."""
 
-    def whole(key: str, default: int) -> int:
-        value = config.value(f"{_COMPACTION}.{key}")
-        return int(value) if isinstance(value, int | float) and value >= 0 else default
+    def number(key: str, default: int) -> int:
+        value = flush.whole(config.value(f"{_COMPACTION}.{key}"))
+        return default if value is None else value
 
     return flush.FlushRules(
         enabled=config.value(f"{_COMPACTION}.memoryFlush.enabled") is not False,
-        reserve_floor=whole("reserveTokensFloor", flush.DEFAULT_RESERVE),
-        soft_threshold=whole("memoryFlush.softThresholdTokens", flush.DEFAULT_SOFT),
-        force_bytes=whole("memoryFlush.forceFlushTranscriptBytes", flush.DEFAULT_FORCE_BYTES),
+        reserve_floor=number("reserveTokensFloor", flush.DEFAULT_RESERVE),
+        soft_threshold=number("memoryFlush.softThresholdTokens", flush.DEFAULT_SOFT),
+        force_bytes=number("memoryFlush.forceFlushTranscriptBytes", flush.DEFAULT_FORCE_BYTES),
         prompt=str(config.value(f"{_COMPACTION}.memoryFlush.prompt") or ""),
         system_prompt=str(config.value(f"{_COMPACTION}.memoryFlush.systemPrompt") or ""),
     )
@@ -183,10 +183,10 @@ def _facts(entry: Mapping[str, Any]) -> SessionFacts:
     at, last = entry.get("memoryFlushAt"), entry.get("memoryFlush")
     done = last.get("compactionCount") if isinstance(last, dict) and last.get("kind") == "succeeded" else None
     return SessionFacts(
-        tokens=_count(entry.get("totalTokens")),
+        tokens=flush.whole(entry.get("totalTokens")),
         fresh=entry.get("totalTokensFresh") is True,
-        compactions=_count(entry.get("compactionCount")) or 0,
-        flushed_in=_count(entry.get("memoryFlushCompactionCount") if done is None else done),
+        compactions=flush.whole(entry.get("compactionCount")) or 0,
+        flushed_in=flush.whole(entry.get("memoryFlushCompactionCount") if done is None else done),
         at=at / 1000 if isinstance(at, int | float) else None,
     )
 
@@ -200,10 +200,6 @@ def _sessions_of_host(place: Path) -> dict[str, dict[str, Any]]:
     return {key: one for key, one in data.items() if isinstance(one, dict)} if isinstance(data, dict) else {}
 
 
-def _count(value: object) -> int | None:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
-
-
 class FlushMarks:
     """Which sessions of an agent were flushed, for hosts that keep no such thing; in the state database."""
 
@@ -212,7 +208,7 @@ class FlushMarks:
         self._records = TABLE.of(agent, self._read_old)
 
     def _read_old(self) -> dict[str, dict[str, Any]]:
-        """What earlier releases facts in a file, the oldest first. Raises OSError, ValueError."""
+        """What earlier releases kept in a file, the oldest first. Raises OSError, ValueError."""
         try:
             data = json.loads(self._old.read_bytes())
         except FileNotFoundError:
@@ -229,7 +225,7 @@ class FlushMarks:
         facts, ours = of_host or SessionFacts(), self._known.get(session)
         if not isinstance(ours, dict) or (facts.at or 0) > ours.get("at", 0):
             return facts
-        count = _count(ours.get("compactions"))
+        count = flush.whole(ours.get("compactions"))
         return SessionFacts(facts.tokens, facts.fresh, facts.compactions, count, ours.get("at"))
 
     def done(self, session: str, compactions: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
@@ -115,10 +116,11 @@ def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
 
 
 def window(text: str, weights: Mapping[str, float]) -> Snippet:
-    """700 characters around the words that say most: the window with the greatest sum of distinct word weights."""
-    if jsstring.utf16_len(text) <= LENGTH:
+    """700 UTF-16 units around the words that say most: the window with the greatest sum of distinct word weights."""
+    units = jsstring.utf16_places(text)
+    if units[-1] <= LENGTH:
         return Snippet(text, 0)
-    found = matches(text, weights)
+    found = [(units[at], word) for at, word in matches(text, weights)]
     if not found:
         return head(text)
     best, span = -1.0, (0, 0)
@@ -126,7 +128,7 @@ def window(text: str, weights: Mapping[str, float]) -> Snippet:
     value, end = 0.0, 0
     for i, (start, first) in enumerate(found):
         # The window moves along the words: each enters it once and leaves it once.
-        while end < len(found) and (end < i or found[end][0] + len(found[end][1]) <= start + LENGTH):
+        while end < len(found) and (end < i or found[end][0] + jsstring.utf16_len(found[end][1]) <= start + LENGTH):
             word = found[end][1]
             held[word] = held.get(word, 0) + 1
             end += 1
@@ -134,19 +136,17 @@ def window(text: str, weights: Mapping[str, float]) -> Snippet:
         value = sum(weights[word] for word in held) + 0.01 * (end - i)
         if value > best:
             last = found[end - 1] if end > i else (start, "")
-            best, span = value, (start, last[0] + len(last[1]))
+            best, span = value, (start, last[0] + jsstring.utf16_len(last[1]))
         if end > i:
             held[first] -= 1
             if not held[first]:
                 del held[first]
     room = LENGTH - (span[1] - span[0])
-    start = max(0, min(span[0] - room // 2, len(text) - LENGTH))
-    line = text.rfind("\n", 0, span[0]) + 1
+    line = text.rfind("\n", 0, bisect_left(units, span[0])) + 1
     # Begin with the line of the first word when it is near, otherwise where the room allows.
-    if line >= start or span[0] - line <= room:
-        start = line if span[0] - line <= room else start
-    shown = jsstring.utf16_head(text[start:], LENGTH)
-    return Snippet(shown, text.count("\n", 0, start))
+    middle = max(0, min(span[0] - room // 2, units[-1] - LENGTH))
+    start = line if span[0] - units[line] <= room else bisect_left(units, middle)
+    return Snippet(jsstring.utf16_head(text[start:], LENGTH), text.count("\n", 0, start))
 
 
 def not_copied(evidence: Evidence, mode: Mode, profile: Profile) -> Iterator[Notice]:

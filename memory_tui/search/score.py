@@ -325,11 +325,11 @@ def _stages(
 
 
 def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
-    """The second stage of the last ranking of `evidence` in `mode`; None where none ran."""
+    """The second stage that looked for the whole question of `evidence` in `mode`; None where none ran."""
     stages = (
         one
         for key, one in tuple(evidence.reusable.items())
-        if isinstance(one, SecondStage) and isinstance(key, tuple) and mode in key
+        if isinstance(one, SecondStage) and isinstance(key, tuple) and key[1] == mode and key[-1] == evidence.query
     )
     return next(stages, None)
 

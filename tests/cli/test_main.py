@@ -152,14 +152,15 @@ def test_status_has_the_documented_names(run: Callable) -> None:
 
 def test_a_question_a_line_gets_an_answer_a_line(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     long = json.dumps({"id": "long", "query": "x" * 60_000})
-    lines = f'vlan\n{{"id": "q7", "query": "乌龙茶"}}\n{{"id": 1}}\n{{broken\n\n{long}\n'
+    nested = f'{{"query":{"[" * 100_000}'
+    lines = f'vlan\n{{"id": "q7", "query": "乌龙茶"}}\n{{"id": 1}}\n{{broken\n\n{long}\n{nested}\n'
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
     code, out, _ = run("search", "--stdin")
     answers = [json.loads(line) for line in out.strip().split("\n")]
     assert code == 0
-    assert [answer["id"] for answer in answers] == [None, "q7", 1, None, "long"]
+    assert [answer["id"] for answer in answers] == [None, "q7", 1, None, "long", None]
     assert answers[1]["results"][0]["path"] == "MEMORY.md"
-    assert ["error" in answer for answer in answers] == [False, False, True, True, True]
+    assert ["error" in answer for answer in answers] == [False, False, True, True, True, True]
 
 
 def test_explain_adds_up_and_names_the_losers(run: Callable) -> None:

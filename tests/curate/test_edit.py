@@ -515,6 +515,22 @@ def test_the_texts_of_all_changes_take_bounded_room(folder):
     assert len(list((one.journal.folder / "texts").iterdir())) == 2
 
 
+def test_texts_that_no_entry_names_any_more_are_forgotten_although_no_entry_is(folder):
+    one = curator(folder)
+    (folder / "memory" / "a.md").write_bytes(b"theirs, but another text\n")
+    draft = 0
+    for number in range(5):
+        with pytest.raises(Conflict) as caught:
+            one.apply(put("memory/a.md", b"theirs\n", b"mine %d\n" % number), draft=draft)
+        draft = caught.value.draft
+    with one.journal.locked():
+        one.journal.prune()
+    [kept] = one.drafts()
+    named = {name for file in kept.files for name in (file.before, file.after) if name}
+    assert {path.stem for path in (one.journal.folder / "texts").iterdir()} == named
+    assert one.journal.text(kept.files[0].after) == b"mine 4\n"
+
+
 def test_a_draft_can_be_thrown_away(folder):
     one = curator(folder)
     with pytest.raises(Conflict) as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,6 +152,14 @@ def test_the_last_usage_is_found_from_the_end(tmp_path: Path) -> None:
     assert flush.last_usage(lines(tmp_path / "c.jsonl")) is None
     (tmp_path / "d.jsonl").write_bytes(b'{"usage"\xff\n[1]\nnull\n')
     assert flush.last_usage(tmp_path / "d.jsonl") is None
+    (tmp_path / "e.jsonl").write_text('{"usage": {"input": 1e999, "output_tokens": 7.5}}\n')
+    assert flush.last_usage(tmp_path / "e.jsonl") == flush.Usage(0, 7)
+
+
+@pytest.mark.parametrize(("value", "number"), [(3, 3), (2.9, 2), (0, 0), (-1, None), (True, None), ("4", None)])
+def test_a_number_of_json_is_whole_from_0_up_or_none(value: object, number: int | None) -> None:
+    assert flush.whole(value) == number
+    assert flush.whole(math.inf) is flush.whole(math.nan) is flush.whole(None) is None
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=9), max_size=30))

@@ -10,15 +10,21 @@ import subprocess
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from memory_tui.cli import main
+from memory_tui import plan
+from memory_tui.cli import hooks, main
+from memory_tui.curate import curator
+from memory_tui.curate.curator import Curator
 from memory_tui.hosts import claude_code
 from memory_tui.openclaw import prompt, session_note
 from memory_tui.openclaw.session_note import EndedSession, Message
+from memory_tui.run_options import Options
+from memory_tui.workspace.roots import Roots
 
 pytest_plugins = ["tests.support.config"]
 
@@ -523,10 +529,43 @@ def test_a_session_has_one_note_that_goes_on(workspace: Path, tmp_path: Path, ho
     assert note.read_text().endswith("mine\n")
 
 
-def test_hooks_that_call_at_once_leave_one_note(workspace: Path) -> None:
+def test_a_line_that_another_program_adds_meanwhile_is_kept(
+    workspace: Path, tmp_path: Path, hook: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "abc.jsonl"
+
+    def end(*said: str) -> None:
+        written(path, claude(*(("user", text) for text in said)))
+        assert hook(called("SessionEnd", workspace, transcript_path=str(path), session_id="abc"))[0] == 0
+
+    end("the first message")
+    [name] = notes_of(workspace)
+    note = workspace / "memory" / name
+    before = note.read_bytes()
+    end("the first message", "the second message")
+    with_second = note.read_bytes()
+    assert main.main(["undo", "--workspace", str(workspace), "--yes"]) == 0
+    assert note.read_bytes() == before, "going on with a note is a change that can be undone"
+    continued = session_note._continued
+
+    def meanwhile(*given: list[str]) -> str:
+        with note.open("ab") as file:
+            file.write(b"what the agent noted\n")
+        return continued(*given)
+
+    monkeypatch.setattr(session_note, "_continued", meanwhile)
+    end("the first message", "the second message")
+    assert note.read_bytes() == before + b"what the agent noted\n"
+    [other] = set(notes_of(workspace)) - {name}
+    assert (workspace / "memory" / other).read_bytes() == with_second
+    assert curator.curator(plan.plan(Options(workspace=str(workspace)))).drafts() == ()
+
+
+def test_hooks_that_call_at_once_leave_one_note(workspace: Path, tmp_path: Path) -> None:
+    go_on = partial(hooks._go_on, Curator(Roots.open(workspace), journal=tmp_path / "journal"))
     ended = EndedSession(dt.datetime(2026, 11, 22, 9, 30, tzinfo=dt.UTC), session="abc")
     threads = [
-        threading.Thread(target=session_note.keep, args=(workspace, ended, f"user: {number}", ""))
+        threading.Thread(target=session_note.keep, args=(workspace, ended, f"user: {number}", "", go_on))
         for number in range(6)
     ]
     for thread in threads:

@@ -10,6 +10,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
 from memory_tui.search.excerpts import MOST, Excerpt, excerpts
+from memory_tui.search.score import kept_stage
 from tests.support.tui import NOW, sample
 
 QUESTIONS = ("How is the VLAN on the Omada router set up?", "router", "who installed the fibre", "backup restic")
@@ -90,3 +91,17 @@ def test_a_passage_in_json_cites_its_lines(engine: Engine) -> None:
     told = [trace_json.passage(one) for one in given(engine, "router", 900)]
     assert told
     assert all(one["citation"] == f"{one['path']}#L{one['startLine']}-L{one['endLine']}" for one in told)
+
+
+def test_a_question_that_names_a_mode_has_the_passages_of_its_own(engine: Engine) -> None:
+    settings = engine.plan.with_profile("recommended")
+    evidence = engine.queries.gather("hybrid")
+    modes = [
+        engine.queries.rank(evidence, settings.update({"query.hybrid.enabled": on}, "test")).mode
+        for on in (False, True)
+    ]
+    assert modes == ["vectors only", "hybrid"]
+    one, other = (kept_stage(evidence, mode) for mode in modes)
+    assert one is not None
+    assert other is not None
+    assert one is not other

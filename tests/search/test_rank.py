@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from memory_tui.core.settings import Settings
 from memory_tui.explain import why, why_not, wording
 from memory_tui.explain.why import explain
-from memory_tui.search.rank import rank
+from memory_tui.search.rank import rank, window
 from memory_tui.search.trace import (
     AllBelowGate,
     BelowMinScore,
@@ -330,3 +330,15 @@ def test_one_candidate_is_found_by_its_row_without_the_others(found: object, cho
     trace = rank(found, chosen)  # type: ignore[arg-type]
     for row, ref in found.refs.items():  # type: ignore[attr-defined]
         assert why_not.find(trace, found, row) == known.get(ref.rowid)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["😀" * 650 + " ", "😀" * 480 + "\n", "x" * 690 + " ", "é😀 " * 300],
+    ids=["wide", "a wide line", "narrow", "mixed"],
+)
+@pytest.mark.parametrize("after", ["", " 😀y" * 400], ids=["nothing", "much"])
+def test_a_snippet_holds_the_words_it_is_made_around_whatever_stands_beside_them(before: str, after: str) -> None:
+    shown = window(f"{before}the kestrel wifi is on channel eleven{after}", {"kestrel": 2.0, "channel": 1.0})
+    assert "kestrel wifi is on channel" in shown.text
+    assert len(shown.text.encode("utf-16-le")) <= 2 * 700
