@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -99,6 +100,13 @@ class _Job(Struct, frozen=True):
     outcome: Future[Any]
 
 
+_LOOK_SECONDS = 1.0
+"""How often who waits for an outcome looks whether the thread still lives."""
+_ROOM_BYTES = 16 << 20
+"""What a thread needs: its stack, mostly 8 MB, and memory to begin and to end in."""
+_USED_UP = "Close other programs; memory or threads are used up."
+
+
 class Writer:
     """A thread `engine-writer` that starts with its first job; `closing` is set as soon as it should give up.
 
@@ -123,8 +131,20 @@ class Writer:
         self._store: Store | None = None
 
     def run(self, job: Callable[[Store], Outcome]) -> Outcome:
-        """What `job` makes of the write connection, on the writer's thread. Raises what it raises."""
-        return self.submit(job).result()
+        """What `job` makes of the write connection, on the writer's thread. Raises what it raises.
+
+        Raises IndexUnavailable when the thread ended without an answer, as it does where memory is used up.
+        """
+        outcome, thread = self.submit(job), self._thread
+        while True:
+            try:
+                return outcome.result(_LOOK_SECONDS)
+            except TimeoutError:
+                if outcome.done():
+                    raise
+                if thread is None or not thread.is_alive():
+                    break
+        raise IndexUnavailable("The index cannot be written: its thread has ended.", _USED_UP)
 
     def submit(self, run: Callable[[Store], Outcome]) -> Future[Outcome]:
         """Have `run` called with the write connection; the future holds what it returns or raises."""
@@ -135,14 +155,15 @@ class Writer:
             if self.closing.is_set():
                 job.outcome.set_exception(Cancelled())
                 return job.outcome
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 thread = threading.Thread(target=self._work, name="engine-writer", daemon=True)
                 try:
+                    # A thread that memory runs out for while it begins, or tells an outcome, ends with a lock in hand.
+                    mmap.mmap(-1, _ROOM_BYTES).close()
                     thread.start()
-                except RuntimeError as error:
-                    raise IndexUnavailable(
-                        f"The index cannot be written: {error}.", "Close other programs; memory or threads are used up."
-                    ) from None
+                except (OSError, RuntimeError) as error:
+                    why = error.strerror if isinstance(error, OSError) else error
+                    raise IndexUnavailable(f"The index cannot be written: {why}.", _USED_UP) from None
                 self._thread = thread
             self._waiting += 1
             # Under the lock, so that no job comes after what `close` puts last: nobody would answer it.
@@ -170,7 +191,8 @@ class Writer:
                     self.closing.check()
                     job.outcome.set_result(self._run(job.run))
                 except MemoryTuiError as error:
-                    self._on_failure(error)
+                    with suppress(MemoryError):  # Who waits is told all the same.
+                        self._on_failure(error)
                     job.outcome.set_exception(error)
                 except BaseException as error:  # noqa: BLE001 - raised by whoever asks for the outcome
                     job.outcome.set_exception(error)
