@@ -28,6 +28,7 @@ from memory_tui.cli.common import Command, options, spoken
 from memory_tui.cli.main import GLOBAL
 from memory_tui.core import stop_signals
 from memory_tui.core.errors import MemoryTuiError, SettingError
+from memory_tui.core.formatting import install_extra
 from memory_tui.core.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -305,7 +306,7 @@ def _serve(given: argparse.Namespace) -> int:
     if any(find_spec(name) is None for name in ("aiohttp", "textual_serve")):
         raise MemoryTuiError(
             "The app in a browser needs the extra serve.",
-            "Install it: uv tool install 'memory-tui[serve]', or pip install 'memory-tui[serve]'.",
+            f"{install_extra('serve')}.",
         )
     if hasattr(given, "path") and hasattr(given, "workspace"):
         raise SettingError("Both a path and --workspace were given.", "Give one of them.")

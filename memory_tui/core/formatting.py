@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 
 
+def install_extra(name: str) -> str:
+    """How an extra of this package is installed, as a sentence without its end."""
+    return f"In a clone of memory-tui: uv tool install '.[{name}]'"
+
+
 def plural(count: int, noun: str) -> str:
     """`1 file`, `2 files`, `12,345 queries`."""
     if count == 1:

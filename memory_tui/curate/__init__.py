@@ -4,7 +4,7 @@
 - budget: The budget of a note is how much of it the host gives the agent. -> measure
 - changes: A change of notes, file by file. -> Change
 - curator: The curator is the way to change a note: preview, journal, write, undo. -> Curator
-- diff: A preview of a change, line by line, with secrets masked. -> lines
+- diff: A diff shows a change line by line; `masked_lines` hides its secrets, for a screen. -> lines
 - git: What git knows of a note. -> History
 - journal: The journal keeps every change with its inverse. -> Journal
 - lease: A read lease proves that no process is writing a file. -> quiet

@@ -1,4 +1,4 @@
-"""A preview of a change, line by line, with secrets masked."""
+"""A diff shows a change line by line; `masked_lines` hides its secrets, for a screen."""
 
 from __future__ import annotations
 

@@ -204,8 +204,8 @@ BATCH = 64
 class Embedder:
     """Finds or makes vectors in the space of `identity`; `check` raises Cancelled when the work is given up.
 
-    A provider that fails is not asked again; `error` says why. A text that it does not take is passed over, and
-    remembered. Media files are read below the roots that are `known`.
+    A provider that fails is not asked again, but for a call that is under way; `error` says why. A text that it does
+    not take is passed over, and remembered. Media files are read below the roots that are `known`.
     """
 
     def __init__(
@@ -273,10 +273,10 @@ class Embedder:
                     sent = ahead.submit(self._asking(batch, texts)) if batch and self._provider is not None else None
                     waiting.append((texts, batch, sent))
                     while waiting and (waiting[0][2] is None or waiting[0][2].done()):
-                        yield self._stored(*waiting.popleft())
+                        yield self._next(waiting)
                 while waiting:
                     self._check()
-                    yield self._stored(*waiting.popleft())
+                    yield self._next(waiting)
             except Cancelled:
                 self._keep_sent(waiting)
                 raise
@@ -302,8 +302,18 @@ class Embedder:
             if sent is not None and not sent.cancel():
                 self._stored(texts, batch, sent)
 
+    def _next(self, waiting: deque[Sent]) -> dict[str, int]:
+        """Store the first of those that wait. The first failure calls the others back that are not asked for yet."""
+        working = self.working
+        found = self._stored(*waiting.popleft())
+        if working and not self.working:
+            for _, _, sent in waiting:
+                if sent is not None:
+                    sent.cancel()
+        return found
+
     def _stored(self, texts: Mapping[str, str], batch: Sequence[str], sent: Future[Vectors] | None) -> dict[str, int]:
-        if sent is not None:
+        if sent is not None and not sent.cancelled():
             self.embedded += len(self._take(batch, texts, sent.result))
         return self._store.cached(self._identity, list(texts))
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import install_extra
 from memory_tui.core.sanitize import one_line
 from memory_tui.providers.provider_options import Redactor
 
@@ -28,7 +29,7 @@ LOCAL_SECONDS, REMOTE_SECONDS = 600.0, 30.0
 """How long one call of the library may take, on this machine and over the network."""
 NOT_FOUND = "was not found"
 """What the library says of a table that is not there."""
-_EXTRA = "Install the extra: uv tool install 'memory-tui[lancedb]', or pip install 'memory-tui[lancedb]'."
+_EXTRA = f"{install_extra('lancedb')}."
 _LOADING = threading.Lock()
 _LONGEST_REASON = 200
 _SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 
 from memory_tui.core.errors import ProviderError
+from memory_tui.core.formatting import install_extra
 from memory_tui.patterns import compiled_later
 
 if TYPE_CHECKING:
@@ -63,8 +64,7 @@ ADVICE: Mapping[Cause, str] = {
     Cause.NETWORK: "Check the network, a proxy if there is one, and remote.baseUrl.",
     Cause.TIMEOUT: "Check the network, or whether the server is overloaded.",
     Cause.MALFORMED: "Check remote.baseUrl and model: this is not what an embedding endpoint answers.",
-    Cause.NOT_INSTALLED: "Install it: pip install 'memory-tui[local]' (llama-cpp-python is compiled, which takes "
-    "minutes).",
+    Cause.NOT_INSTALLED: f"{install_extra('local')} (llama-cpp-python is compiled, which takes minutes).",
     Cause.NO_FILE: "Check local.modelPath.",
     Cause.CRASHED: "Try another model file; this one does not work with the installed software.",
     Cause.BROKEN: "Choose another provider.",

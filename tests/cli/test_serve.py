@@ -199,7 +199,7 @@ def test_without_the_extra_serve_says_how_to_get_it(
 ) -> None:
     monkeypatch.setattr(serve, "find_spec", lambda _name: None)
     assert main.main(["serve"]) == 1
-    assert "pip install 'memory-tui[serve]'" in capsys.readouterr().err
+    assert "uv tool install '.[serve]'" in capsys.readouterr().err
 
 
 def test_a_served_app_knows_when_its_server_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,15 +7,19 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from memory_tui.core.errors import ProviderError
 from memory_tui.index import index_write
 from memory_tui.index.abilities import UNUSED
+from memory_tui.index.embedding import Embedder, EmbeddingMode
 from memory_tui.index.store import Store
+from memory_tui.providers.provider_protocol import Identity
 from memory_tui.providers.wires.scripted import hash_vector
 from memory_tui.search.corpus import Corpus, cosines, cosines_of_nearest
 from tests.support.index import Counting, Memory, text_of
@@ -384,3 +388,27 @@ def test_the_cache_is_counted_anew_only_where_too_many_may_have_come(memory):
     assert exact == 9
     assert not all(anew)
     assert any(anew[1:])
+
+
+def test_a_provider_that_fails_is_not_asked_for_what_still_waits(tmp_path):
+    asked, all_sent, called_back = [], threading.Event(), threading.Event()
+
+    def embed(texts, _purpose):
+        asked.append(texts)
+        assert (all_sent if len(asked) == 1 else called_back).wait(LONG)
+        raise ProviderError("It is gone.", "Start it.")
+
+    def pieces():
+        yield from ({f"{number:064}": f"text {number}"} for number in range(40))
+        all_sent.set()
+
+    store = Store.open(tmp_path / "memory.sqlite")
+    embedder = Embedder(
+        store, Identity("fake", "m", "k", 2), SimpleNamespace(embed=embed), lambda: None, EmbeddingMode(1, later=True)
+    )
+    for _ in embedder.stream(pieces()):
+        if not embedder.working:
+            called_back.set()
+    assert embedder.error == "It is gone."
+    assert len(asked) <= 3, "the one that failed, and those that were under way on two threads"
+    store.close()

@@ -213,7 +213,7 @@ def test_without_the_library_the_sentence_says_how_to_get_it(
     for place in (copied, copied / "absent"):
         with pytest.raises(MemoriesUnavailable, match="is not installed") as told:
             opened(place).table()
-        assert "memory-tui[lancedb]" in told.value.next_step
+        assert "'.[lancedb]'" in told.value.next_step
 
 
 # --- what the doctor says ------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_the_doctor_names_each_fault_of_the_memories_and_what_mends_it(
     monkeypatch.setitem(sys.modules, "lancedb", None)
     bare = examined(tmp_path, copied)
     assert [bare[name].state for name in ("ltm-library", "ltm-table", "ltm-model")] == ["failed"] * 3
-    assert "memory-tui[lancedb]" in bare["ltm-library"].fix
+    assert "'.[lancedb]'" in bare["ltm-library"].fix
 
 
 def test_the_doctor_names_who_has_the_memories_locked_and_what_was_cut_off(

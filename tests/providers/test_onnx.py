@@ -210,7 +210,7 @@ def test_without_the_software_it_says_what_to_install(tmp_path: Path, monkeypatc
     monkeypatch.setattr(onnx, "PACKAGE", "no_such_software")
     failure = failure_of(write(tmp_path / "m"))
     assert failure.state is Cause.NOT_INSTALLED
-    assert "memory-tui[onnx]" in failure.next_step
+    assert "'.[onnx]'" in failure.next_step
 
 
 # --- how it gets here ----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memory_tui.core.formatting import install_extra
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import ProviderSettings
 from memory_tui.providers.registry import ProviderRow
@@ -42,7 +43,7 @@ def check(settings: ProviderSettings) -> None:
         raise ProviderFailure(
             Cause.NOT_INSTALLED,
             "ONNX models need onnxruntime, which is not installed.",
-            "Install it: pip install 'memory-tui[onnx]' (no compiler, no download of a model).",
+            f"{install_extra('onnx')} (no compiler, no download of a model).",
         )
     find(settings)
 
