@@ -23,7 +23,7 @@ from memory_tui.explain.why_not import Account
 from memory_tui.providers import registry
 from memory_tui.providers.provider_protocol import Identity, Provider
 from memory_tui.search import rules_2026_9
-from memory_tui.search.formulas import fts5_idf, lucene_idf
+from memory_tui.search.formulas import K1, fts5_idf, length_damping, lucene_idf
 from memory_tui.search.trace import Trace
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import Form
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 BUILTIN = "builtin"
 """The provider whose vectors are sums of the vectors of tokens, so that a cosine falls into parts."""
-_K1, _B = 1.2, 0.75
-"""FTS5's constants of bm25."""
 _MOST_SENTENCES = 40
 """Sentences of a chunk that are left out, one at a time."""
 _REMEMBERED = 64
@@ -199,7 +197,7 @@ def _by_word(source: ChunkSource, account: Account, trace: Trace) -> Iterator[Wo
             continue
         times, holding = int(own.counts[0]), words.frequency([word], form)[0]
         idf = (lucene_idf if any_word else fts5_idf)(holding, chunks)
-        tf = times * (_K1 + 1) / (times + _K1 * (1 - _B + _B * length / (mean or 1.0)))
+        tf = times * (K1 + 1) / (times + length_damping(length, mean or 1.0))
         found.append(WordShare(word, holding, chunks, times, length, mean, idf, tf, idf * tf))
     yield from sorted(found, key=lambda one: -one.points)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from msgspec import Struct
 Floats = npt.NDArray[np.float64]
 
 DEFAULT_WEIGHTS = (0.7, 0.3)
+K1, B = 1.2, 0.75
+"""The constants of bm25, as FTS5 has them."""
 MOST_CANDIDATES = 200
 
 
@@ -186,14 +188,22 @@ def lucene_idf(holding: int, chunks: int) -> float:
     return math.log1p((max(0, chunks - holding) + 0.5) / (holding + 0.5))
 
 
+Length = TypeVar("Length", float, Floats)
+
+
+def length_damping(length: Length, mean_length: float) -> Length:
+    """k1 (1 - b + b x length / mean length): what bm25 adds to how often a word stands in a text of `length`."""
+    return K1 * (1 - B + B * length / mean_length)
+
+
 def okapi_bm25(counts: Floats, idf: Floats, lengths: Floats, mean_length: float) -> Floats:
-    """Okapi bm25 with k1 = 1.2 and b = 0.75: idf x tf (k1 + 1) / (tf + k1 (1 - b + b x length / mean length)).
+    """Okapi bm25: idf x tf (k1 + 1) / (tf + the damping of the length).
 
     `counts` is (terms, passages), `idf` (terms,), `lengths` (passages,); returns (passages,), 0 where no term stands
     (Robertson and Zaragoza 2009).
     """
-    norm = 1.2 * (0.25 + 0.75 * lengths / mean_length)
-    return np.asarray((idf[:, None] * counts * 2.2 / (counts + norm)).sum(axis=0), dtype=np.float64)
+    norm = length_damping(lengths, mean_length)
+    return np.asarray((idf[:, None] * counts * (K1 + 1) / (counts + norm)).sum(axis=0), dtype=np.float64)
 
 
 def or_none(value: float) -> float | None:

@@ -6,7 +6,6 @@ FTS5 (section 6.4 of the profile's specification).
 
 from __future__ import annotations
 
-import math
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +16,7 @@ from msgspec import Struct
 
 from memory_tui.core import tokens
 from memory_tui.search.corpus import Files, Indices
-from memory_tui.search.formulas import saturated
+from memory_tui.search.formulas import K1, fts5_idf, length_damping, saturated
 from memory_tui.search.rules_2026_9 import (
     LIMIT,
     exact_level,
@@ -27,9 +26,6 @@ from memory_tui.search.rules_2026_9 import (
     plain_path,
 )
 
-_K1, _B = 1.2, 0.75
-"""FTS5's constants of bm25."""
-_LEAST_IDF = 1e-6
 TRIGRAM = 3
 """Characters without which trigrams find nothing."""
 
@@ -167,13 +163,12 @@ class PathIndex:
         every = [self._frequencies(word) for word in words]
         files = set(every[0]).intersection(*every[1:])
         count = len(self._live)
-        rarity = [math.log((count - len(own) + 0.5) / (len(own) + 0.5)) for own in every]
-        weights = [idf if idf > 0 else _LEAST_IDF for idf in rarity]
+        weights = [fts5_idf(len(own), count) for own in every]
         found = {}
         for file in files:
-            length = _K1 * (1 - _B + _B * len(self._tokens[file]) / self._mean)
+            length = length_damping(len(self._tokens[file]), self._mean)
             found[file] = -sum(
-                idf * (own[file] * (_K1 + 1.0) / (own[file] + length)) for idf, own in zip(weights, every, strict=True)
+                idf * (own[file] * (K1 + 1) / (own[file] + length)) for idf, own in zip(weights, every, strict=True)
             )
         return found
 

@@ -20,15 +20,13 @@ from msgspec import Struct, field
 from memory_tui.core.spelling import Vocabulary
 from memory_tui.core.tokens import and_query, or_query
 from memory_tui.search import postings_file
-from memory_tui.search.formulas import fts5_idf
+from memory_tui.search.formulas import K1, fts5_idf, length_damping
 from memory_tui.search.postings_file import Often, SavedPostings, Slots
 from memory_tui.source.protocol import ChunkSource, WordIndex
 from memory_tui.source.rows import Bm25, ChunkCounts, Flags, Form, Matches, RowIds
 
 Join = Literal["all", "any"]
 
-_K1, _B = 1.2, 0.75
-"""FTS5's constants of bm25."""
 _MOST_POSTINGS = 10_000_000
 """Postings that are remembered, at 5 bytes each: the words that nobody asked for longest are read again."""
 _FEW = 2_000
@@ -70,8 +68,7 @@ class _Chunks(Struct, frozen=True, dict=True):
         """What bm25 adds to the number of times that a word stands in each chunk, for the length of the chunk."""
         mean = int(self.lengths[self.alive].sum(dtype=np.int64)) / max(1, self.count)
         lengths = self.lengths.astype(np.float64)
-        damping: Bm25 = _K1 * (1 - _B + _B * lengths / (mean or 1.0))
-        return damping
+        return length_damping(lengths, mean or 1.0)
 
     def followed(self, words: WordIndex, form: Form, gone: Sequence[int]) -> _Chunks | None:
         """The chunks as they are now that `gone` are gone; None where they have to be read anew."""
@@ -329,7 +326,7 @@ def _bm25(chunks: _Chunks, frequency: int, counts: Often, slots: Slots) -> Bm25:
     often, length = counts.astype(np.float64), chunks.damping.take(slots)
     # In place, because each array of a frequent word takes longer to get than to fill.
     length += often
-    often *= _K1 + 1.0
+    often *= K1 + 1
     often /= length
     often *= fts5_idf(frequency, chunks.count)
     return often
