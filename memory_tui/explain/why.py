@@ -26,6 +26,7 @@ from memory_tui.explain.score_lines import (
 )
 from memory_tui.explain.wording import against, label, left_out, number, ordinal
 from memory_tui.notices import LanguageUnknown, WordsUnknown
+from memory_tui.search.formulas import left_by_age
 from memory_tui.search.trace import Candidate, ChunkRef, Factor, FoundByMeaningAlone, Mode, QueryPlan, Recalled, Trace
 
 _SIDES: dict[Mode, tuple[str, str]] = {
@@ -404,11 +405,6 @@ def _age(candidate: Candidate, trace: Trace, digits: int) -> list[ScoreLine]:
             digits,
         )
     ]
-
-
-def left_by_age(age_days: float | None, half_life: float) -> float:
-    """What age leaves of 1 after so many days; all of it without an age."""
-    return 1.0 if age_days is None else 0.5 ** (max(0.0, age_days) / half_life)
 
 
 def _days(age_days: float, half_life: float, factor: str) -> str:

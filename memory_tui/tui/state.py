@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 import os
 from collections import deque
 from collections.abc import Sequence
@@ -64,8 +63,10 @@ class Aging(Struct, frozen=True):
         """exp(-ln 2 / half-life x age), 1 for what does not age; None while decay is off."""
         if not self.on:
             return None
-        days = self.days(row)
-        return 1.0 if days is None else math.exp(-math.log(2) / self.half_life * days)
+        # The first frame does without numbers, and without what they take to import.
+        from memory_tui.search.formulas import left_by_age
+
+        return left_by_age(self.days(row), self.half_life)
 
 
 RATES, QUESTIONS = 60, 100

@@ -58,6 +58,12 @@ def test_half_of_the_score_is_left_after_one_half_life() -> None:
     assert formulas.decay_factor(array(0, 30, 60, -5, math.nan), 30) == pytest.approx([1, 0.5, 0.25, 1, 1])
 
 
+def test_what_age_leaves_is_the_number_that_the_score_was_multiplied_by_to_the_last_bit() -> None:
+    ages = [-1.5, *(day / 7 for day in range(3000))]
+    assert [formulas.left_by_age(age, 30) for age in ages] == formulas.decay_factor(array(*ages), 30).tolist()
+    assert formulas.left_by_age(None, 30) == 1
+
+
 def test_max_norm_gives_the_best_one_and_the_negative_nothing() -> None:
     assert formulas.share(array(4, 2, -1), 4) == pytest.approx([1, 0.5, 0])
     assert formulas.share(array(-1, -2), -1) == pytest.approx([0, 0])

@@ -17,6 +17,7 @@ from memory_tui.core.formatting import age_words, number
 from memory_tui.core.sanitize import safe
 from memory_tui.explain import wording
 from memory_tui.render.hit_text import DECAY, age_of, perfect
+from memory_tui.search.formulas import left_by_age
 from memory_tui.search.trace import BeyondLimit, Candidate, Recalled
 from memory_tui.tui.draw import fit, fit_path, runs
 from memory_tui.tui.key_meanings import key_of
@@ -143,7 +144,7 @@ class Scatter(Widget, can_focus=True):
             right = self._right
             for x in range(LEFT, LEFT + right + 1):
                 days = math.expm1((x - LEFT) / right * math.log1p(self._oldest))
-                share = 0.5 ** (days / half)
+                share = left_by_age(days, half)
                 score = best * share if multiplies else ageless + added * share
                 grid[x, self._row(score)] = ("·", "$added")
             self._label(grid, "decay", LEFT + right // 8, self._row(best * 0.5 if multiplies else ageless) + 1)
