@@ -150,10 +150,6 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     return lines
 
 
-def _marker(factor: Factor) -> str:
-    return f"{factor.term} {factor.said}" if factor.said else f"no {factor.term} marker"
-
-
 def _named(candidate: Candidate, digits: int) -> list[ScoreLine]:
     """What a note that the question names counts, and by what it stands among such notes."""
     names = ("this note's name without its ending", "this note's name", "this note's path")
@@ -392,8 +388,9 @@ def _age(candidate: Candidate, trace: Trace, digits: int) -> list[ScoreLine]:
         shown, most_shown = product_shown(left_by_age(part.age_days, half_life), most, part.points, digits)
         weight = f"{shown} x {most_shown}  "
     if part.age_days is None:
-        label = "age" if multiplies else "recency"
-        return [ScoreLine(label, f"{weight}evergreen, never fades", operation, value, digits)]
+        return [
+            ScoreLine("age" if multiplies else "recency", f"{weight}evergreen, never fades", operation, value, digits)
+        ]
     source = "" if part.basis == "name" else " by file time"
     old = _days(part.age_days, half_life, shown)
     return [
