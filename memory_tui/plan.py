@@ -7,7 +7,6 @@ approves it once, for this workspace, provider and host; `--provider NAME` on th
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -395,16 +394,13 @@ def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, 
     """
     import platformdirs
 
-    real = os.path.realpath(workspace)
     # Two agents can share a folder and read it differently; the default one has the key of the folder alone.
-    own = b"" if agent.default else b"\0" + agent.id.encode()
+    own = "" if agent.default else agent.id
     more = b"".join(b"\0\0" + os.fsencode(os.path.realpath(path)) for path in extra)
-    key = hashlib.sha256(os.fsencode(real) + own + more).hexdigest()[:16]
     folder = platformdirs.user_cache_path("memory-tui", appauthor=False)
-    name = Path(real).name[:40] or "root"
     return (
         folder
-        / f"{name}{'' if agent.default else f'-{agent.id}'}-{key}"
+        / places.private_name(workspace, own, more)
         / f"index{'' if provider == DEFAULT_PROVIDER else f'-{provider}'}{_SUFFIX.get(chunking, '')}.sqlite"
     )
 

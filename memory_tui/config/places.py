@@ -81,6 +81,19 @@ def session_copies(agent: str) -> Path:
     return platformdirs.user_cache_path("memory-tui", appauthor=False) / "sessions" / key
 
 
+def private_name(folder: Path, agent: str = "", more: bytes = b"") -> str:
+    """The name of what is kept for `folder` alone, among others of its kind; two names of one folder share it.
+
+    `agent` and `more` tell apart what one folder has several of.
+    """
+    import hashlib
+
+    real = os.path.realpath(folder)
+    own = b"\0" + agent.encode() if agent else b""
+    key = hashlib.sha256(os.fsencode(real) + own + more).hexdigest()[:16]
+    return f"{Path(real).name[:40] or 'root'}{f'-{agent}' if agent else ''}-{key}"
+
+
 def openclaw_path() -> Path:
     """OpenClaw's configuration file, whether it exists or not: OPENCLAW_CONFIG_PATH, else in its state folder."""
     if named := _set("OPENCLAW_CONFIG_PATH", "CLAWDBOT_CONFIG_PATH"):

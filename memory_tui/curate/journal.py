@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, to_builtins
 from msgspec.structs import force_setattr, replace
 
+from memory_tui.config.places import private_name
 from memory_tui.core import atomic
 from memory_tui.core.errors import EditFailed, EditRefused, IndexUnavailable
 from memory_tui.core.locks import WriterLock
@@ -94,10 +95,8 @@ def journal_folder(workspace: Path) -> Path:
     """The folder of the journal of `workspace`, in the user's state folder; two names of one folder share it."""
     import platformdirs
 
-    real = os.path.realpath(workspace)
-    key = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     folder = platformdirs.user_state_path("memory-tui", appauthor=False)
-    return folder / "journal" / f"{Path(real).name[:40] or 'root'}-{key}"
+    return folder / "journal" / private_name(workspace)
 
 
 class Journal:

@@ -5,11 +5,10 @@ Each writes a whole line under the lock of the file; the older half goes when it
 
 from __future__ import annotations
 
-import hashlib
-import os
 import time
 from pathlib import Path
 
+from memory_tui.config.places import private_name
 from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexUnavailable
 
@@ -20,10 +19,8 @@ def log_path(workspace: Path, kind: str) -> Path:
     """Where the file of a workspace is, in the folder `kind`; two names of one workspace share it."""
     import platformdirs
 
-    real = os.path.realpath(workspace)
-    key = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     folder = platformdirs.user_state_path("memory-tui", appauthor=False) / kind
-    return folder / f"{Path(real).name[:40] or 'root'}-{key}.jsonl"
+    return folder / f"{private_name(workspace)}.jsonl"
 
 
 def append_line(path: Path, line: bytes, most_bytes: int) -> None:

@@ -8,7 +8,6 @@ A document is a line of a note, `memory/a.md#L12`, blanks in its path written as
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -22,7 +21,7 @@ from urllib.parse import quote, unquote
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.config.places import own_path
+from memory_tui.config.places import own_path, private_name
 from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexBusy, IndexUnavailable, LabelError, MemoryTuiError
 from memory_tui.search.trace import ChunkRef
@@ -144,9 +143,7 @@ def notebook_path(workspace: Path, config: Path | None = None) -> Path:
 
     `config` is such a file that was named for this run; a notebook that lies in the usual place already stays there.
     """
-    real = os.path.realpath(workspace)
-    key = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
-    name = f"{Path(real).name[:40] or 'root'}-{key}.jsonl"
+    name = f"{private_name(workspace)}.jsonl"
     usual = own_path().parent / "labels" / name
     return usual if config is None or usual.exists() else config.parent / "labels" / name
 
