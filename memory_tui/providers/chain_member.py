@@ -287,8 +287,10 @@ class ChainMember:
 
     def embed(self, texts: Sequence[str], kind: Literal["document", "query"]) -> Vectors:
         """Float32 array (len(texts), dims) of unit vectors. Raises ProviderError, Cancelled."""
-        self.calls += 1
-        self.texts += len(texts)
+        count = len(texts)
+        with self._counting:
+            self.calls += 1
+            self.texts += count
         try:
             # Agreement can be taken back at any time, by another process too.
             require_approval(self.name, self.host, self.settings)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -282,6 +283,32 @@ def test_a_text_that_is_too_long_is_not_the_providers_fault(play: Play) -> None:
 
 
 # --- testing by hand -----------------------------------------------------------------------------------------------
+
+
+class Slow(list[str]):
+    """Texts of which another thread asks for some of its own while they are counted."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def __len__(self) -> int:
+        if (other := self.meanwhile) is not None:
+            self.meanwhile = None
+            asking = threading.Thread(target=other)
+            asking.start()
+            asking.join()
+        return super().__len__()
+
+
+def test_calls_and_texts_of_several_threads_are_all_counted(play: Play) -> None:
+    chain, _ = chain_for(play)
+    provider = chain.provider()
+    assert provider is not None
+    texts = Slow(["one"])
+    texts.meanwhile = lambda: provider.embed(["two", "three"], "document")
+    provider.embed(texts, "document")
+    [member] = [one for one in chain.members() if one.state == "in use"]
+    chain.close()
+    assert (member.calls, member.texts) == (member.traffic.calls, member.traffic.texts) == (2, 3)
 
 
 def test_trying_out_makes_one_real_call_and_tells_what_came_back(play: Play) -> None:
