@@ -227,6 +227,14 @@ def masked(text: str, mask: Callable[[str], str] = lambda _secret: MASK) -> str:
     return "".join((*parts, text[at:]))
 
 
+def masked_head(text: str, most: int) -> str:
+    """The first `most` characters of `masked(text)`; of a long text no more is looked through than it takes."""
+    _, piece = next(_pieces(text))
+    head = masked(piece)
+    # Near the end of the piece a private key may begin of which the next one holds the first line.
+    return (head if len(head) >= most + _OVERLAP else masked(text))[:most]
+
+
 def kinds(text: str) -> tuple[str, ...]:
     """The kinds of what `find` finds, each once."""
     return tuple(dict.fromkeys(found.kind for found in find(text)))

@@ -278,7 +278,7 @@ def _passage(one: NoteItem) -> Passage:
 
 def masked(text: str) -> str:
     """Return the beginning of `text` without anything that looks like a secret."""
-    text = secret_finder.masked(text)
+    text = secret_finder.masked_head(text, _EXCERPT + 1)
     return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rstrip()}…"
 
 

@@ -363,6 +363,29 @@ def test_titles_and_lists_show_no_secret(name: str) -> None:
     assert secret_finder.masked(shown) == shown
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(SAMPLES)), st.sampled_from((0, 1, 7, 260, 7_970, 8_200))), max_size=4),
+    st.sampled_from((" ", "\n")),
+    st.integers(1, 400),
+)
+def test_the_head_of_a_text_is_masked_as_the_whole_text_is(
+    told: list[tuple[str, int]], between: str, most: int
+) -> None:
+    text = between.join(f"{'a ' * (before // 2)}{SAMPLES[name]}" for name, before in told)
+    assert secret_finder.masked_head(text, most) == secret_finder.masked(text)[:most]
+
+
+def test_a_long_text_of_which_the_head_is_shown_is_not_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, find = [], secret_finder.find
+    monkeypatch.setattr(secret_finder, "find", lambda text: seen.append(len(text)) or find(text))
+    text = "the password: hunter22 and more of it\n" * 5_000
+    assert (
+        secret_finder.masked_head(text, 300)
+        == secret_finder.masked("the password: hunter22 and more of it\n" * 20)[:300]
+    )
+    assert max(seen) <= 8_000
+
+
 def test_what_holds_no_secret_is_shown_as_it_is() -> None:
     for text in ("Edit memory/2026-03-20.md", "Remember in a.md: the key is under the mat", "", "密码在抽屉里"):
         assert secret_finder.masked(text) == text

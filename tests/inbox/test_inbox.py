@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory_tui.cli import main
+from memory_tui.core import secret_finder
 from memory_tui.core.errors import Cancelled, EditRefused
 from memory_tui.curate import diff
 from memory_tui.curate.changes import Change, FileChange
@@ -486,6 +487,15 @@ def test_a_line_of_one_thing_again_and_again_is_examined_at_once(part: str, time
     began = time.process_time()
     found(note(f"- so {part * times} end.\n\n{part * times}\n"))
     assert time.process_time() - began < 3
+
+
+def test_of_a_long_note_no_more_is_looked_through_than_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, find = [], secret_finder.find
+    monkeypatch.setattr(secret_finder, "find", lambda text: seen.append(len(text)) or find(text))
+    shown = checks.masked("the password: hunter22 and more of it\n" * 5_000)
+    assert "hunter" not in shown
+    assert shown.endswith("…")
+    assert max(seen) <= 8_000
 
 
 def test_a_flaw_that_a_line_repeats_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
