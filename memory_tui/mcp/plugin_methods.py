@@ -78,7 +78,8 @@ def _by_words(memory: Engine, asked: Mapping[str, Any], manner: tools.AnswerRule
         settings = tools.asked(memory.plan.settings, request.get("maxResults"), request.get("minScore"))
         source = "" if request.get("corpus", "all") == "all" else request["corpus"]
         evidence = memory.queries.gather(request["query"], cancel, source, by_words=True)
-        return tools.answer(memory.queries.rank(evidence, settings), memory.plan.provider, manner)
+        ranked = tools.Ranked(memory.queries.rank(evidence, settings), evidence)
+        return tools.answer(ranked, memory.plan.provider, manner)
     except QueryError:
         raise
     except MemoryTuiError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
@@ -114,7 +115,7 @@ def memory_search(
         return TracedAnswer(unavailable(error), None)
     nearest = request.get("nearest", False)
     trace, most = ranked.trace, settings.whole("query.maxResults")
-    found = answer(trace, memory.plan.provider, manner, most, nearest=nearest, passages=passages)
+    found = answer(ranked, memory.plan.provider, manner, most, nearest=nearest, passages=passages)
     _say_what_is_lost(found, memory.indexer.root_watch.states())
     if memory.backend.is_qmd and (failed := memory.backend.fallback()) is not None:
         found["backend"] = "builtin"
@@ -136,7 +137,7 @@ def memory_search(
                 },
             }
         )
-    return TracedAnswer(found, trace, _delivered(trace, passages, len(found["results"])))
+    return TracedAnswer(found, trace, _delivered(ranked, passages, len(found["results"])))
 
 
 def _of_qmd(
@@ -206,14 +207,32 @@ def asked(
     return settings.update({key: value for key, value in changes.items() if value is not None}, "the agent")
 
 
-class _Ranked(NamedTuple):
+class Ranked(Struct, frozen=True, dict=True):
     """A ranking, and what it was made of."""
 
     trace: Trace
     evidence: Evidence
 
+    @cached_property
+    def copies(self) -> dict[int, int]:
+        """The places of hits that repeat an earlier one in another note, with its place; OpenClaw gives them all."""
+        if self.trace.profile.startswith("openclaw-"):
+            return {}
+        from memory_tui.search.excerpts import repeats, words_in
 
-def _ranked(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> _Ranked:
+        recalled = self.trace.recalled
+        words = [words_in(hit.snippet) for hit in recalled]
+        found: dict[int, int] = {}
+        for place, hit in enumerate(recalled):
+            for first in range(place):
+                other = recalled[first].chunk.path
+                if first not in found and hit.chunk.path != other and repeats(words[place], words[first]):
+                    found[place] = first
+                    break
+        return found
+
+
+def _ranked(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Ranked:
     """The ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
     _wait(memory, _UNDER_WAY_SECONDS, cancel)
     if (ranked := _indexed(memory, request, settings, cancel)) is not None:
@@ -231,11 +250,11 @@ def _ranked(memory: Engine, request: SearchArguments, settings: Settings, cancel
 
 def _rank(
     memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop, *, by_words: bool = False
-) -> _Ranked:
-    return _Ranked(*memory.queries.ranked(request["query"], settings, cancel, _source(request), by_words=by_words))
+) -> Ranked:
+    return Ranked(*memory.queries.ranked(request["query"], settings, cancel, _source(request), by_words=by_words))
 
 
-def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> _Ranked | None:
+def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Ranked | None:
     """The ranking, None while nothing is indexed."""
     try:
         ranked = _rank(memory, request, settings, cancel)
@@ -244,11 +263,11 @@ def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cance
     return None if isinstance(ranked.trace.empty, EmptyIndex) else ranked
 
 
-def _roomier(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop, ranked: _Ranked) -> _Ranked:
+def _roomier(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop, ranked: Ranked) -> Ranked:
     """`ranked`, or a ranking of more hits where copies took the places of other notes."""
     wanted = settings.whole("query.maxResults")
     most = wanted
-    while (copies := len(_copies(ranked.trace))) and len(ranked.trace.recalled) >= most:
+    while (copies := len(ranked.copies)) and len(ranked.trace.recalled) >= most:
         if most >= _MOST_RANKED or len(ranked.trace.recalled) - copies >= wanted:
             break
         most = min(_MOST_RANKED, most + 2 * copies)
@@ -256,12 +275,12 @@ def _roomier(memory: Engine, request: SearchArguments, settings: Settings, cance
     return ranked
 
 
-def _at_once(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> _Ranked:
+def _at_once(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Ranked:
     """The ranking by words, without waiting for a provider or an index."""
     return _rank(memory, request, settings, cancel, by_words=True)
 
 
-def _passages(ranked: _Ranked, settings: Settings) -> tuple[Excerpt, ...]:
+def _passages(ranked: Ranked, settings: Settings) -> tuple[Excerpt, ...]:
     """The passages that the budget of characters allows; none where there is no budget, or no second stage."""
     from memory_tui.search.excerpts import excerpts
 
@@ -290,7 +309,7 @@ def _nothing() -> None:
 
 
 def answer(
-    trace: Trace,
+    ranked: Ranked,
     provider: str,
     manner: AnswerRules,
     most: int | None = None,
@@ -298,15 +317,15 @@ def answer(
     nearest: bool = False,
     passages: Sequence[Excerpt] = (),
 ) -> SearchAnswer:
-    """What an agent is told of `trace`, `most` hits; `provider` is the one that was asked for.
+    """What an agent is told of a ranking, `most` hits; `provider` is the one that was asked for.
 
     Where there are `passages`, they are told in place of the hits. Where nothing holds what was asked there is neither,
     unless the `nearest` are wanted.
     """
-    with_source = recalled_lines.included(manner.citations, manner.session_key)
+    trace, with_source = ranked.trace, recalled_lines.included(manner.citations, manner.session_key)
     found: SearchAnswer = {
         "about": UNTRUSTED,
-        "results": [_passage(one, with_source) for one in passages] or _hits(trace, with_source)[:most],
+        "results": [_passage(one, with_source) for one in passages] or _hits(ranked, with_source)[:most],
         "provider": trace.provider,
         "citations": manner.citations,
         "mode": _MODES[trace.mode],
@@ -334,23 +353,22 @@ def answer(
     return found
 
 
-def _delivered(trace: Trace, passages: Sequence[Excerpt], count: int) -> tuple[DeliveredLines, ...]:
+def _delivered(ranked: Ranked, passages: Sequence[Excerpt], count: int) -> tuple[DeliveredLines, ...]:
     """The first `count` of the passages, or else of the hits without those that repeat an earlier one."""
     if passages:
         return tuple(DeliveredLines(one.hit, one.first, one.last) for one in passages[:count])
-    copies = _copies(trace) if count else {}
-    own = [hit for place, hit in enumerate(trace.recalled) if place not in copies][:count]
+    copies = ranked.copies if count else {}
+    own = [hit for place, hit in enumerate(ranked.trace.recalled) if place not in copies][:count]
     return tuple(DeliveredLines(hit, hit.chunk.start_line, hit.last_line) for hit in own)
 
 
-def _hits(trace: Trace, with_source: bool) -> list[RecalledHit]:
+def _hits(ranked: Ranked, with_source: bool) -> list[RecalledHit]:
     """The hits, those that repeat an earlier one counted there."""
-    copies = _copies(trace)
-    hits = [_hit(hit, with_source) for hit in trace.recalled]
-    for place, first in copies.items():
+    hits = [_hit(hit, with_source) for hit in ranked.trace.recalled]
+    for place, first in ranked.copies.items():
         hits[first]["copies"] = hits[first].get("copies", 0) + 1
         hits[first].setdefault("alsoIn", []).append(hits[place]["path"])
-    return [hit for place, hit in enumerate(hits) if place not in copies]
+    return [hit for place, hit in enumerate(hits) if place not in ranked.copies]
 
 
 def _add_level(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> None:
@@ -359,23 +377,6 @@ def _add_level(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> Non
     if level.keeps_back and not nearest:
         found["answerLevel"]["nearest"] = len(found["results"])
         found["results"] = []
-
-
-def _copies(trace: Trace) -> dict[int, int]:
-    """The places of hits in another note that say what an earlier one says, with its place; OpenClaw gives them all."""
-    if trace.profile.startswith("openclaw-"):
-        return {}
-    from memory_tui.search.excerpts import repeats, words_in
-
-    words = [words_in(hit.snippet) for hit in trace.recalled]
-    found: dict[int, int] = {}
-    for place, hit in enumerate(trace.recalled):
-        for first in range(place):
-            other = trace.recalled[first].chunk.path
-            if first not in found and hit.chunk.path != other and repeats(words[place], words[first]):
-                found[place] = first
-                break
-    return found
 
 
 def _instead(trace: Trace, provider: str) -> ProviderFallback | None:
