@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memory_tui.hosts.claude_code import HookCall
     from memory_tui.openclaw import flush
     from memory_tui.openclaw.prompt import OpeningNote
+    from memory_tui.openclaw.sessions import SessionFacts
     from memory_tui.plan import Choices
 
 
@@ -169,26 +170,19 @@ def _flush(given: argparse.Namespace) -> int:
     return 0
 
 
-def _session(given: argparse.Namespace, kept: object, transcript: Path | None, limit: int) -> flush.Session:
+def _session(given: argparse.Namespace, kept: SessionFacts, transcript: Path | None, limit: int) -> flush.Session:
     from msgspec.structs import replace
 
-    from memory_tui.openclaw import flush, sessions
+    from memory_tui.openclaw import sessions
 
-    known = kept if isinstance(kept, sessions.SessionFacts) else sessions.SessionFacts()
     if hasattr(given, "compactions"):
-        known = replace(known, compactions=given.compactions)
+        kept = replace(kept, compactions=given.compactions)
     if hasattr(given, "tokens"):
-        known = replace(known, tokens=given.tokens, fresh=True)
+        kept = replace(kept, tokens=given.tokens, fresh=True)
     coming = getattr(given, "next_tokens", 0)
     if transcript is not None:
-        return sessions.session_of(transcript, known, limit, coming)
-    return flush.Session(
-        total_tokens=known.tokens,
-        fresh=known.fresh,
-        next_tokens=coming,
-        compactions=known.compactions,
-        flushed_in=known.flushed_in,
-    )
+        return sessions.session_of(transcript, kept, limit, coming)
+    return sessions.known_of(kept, coming)
 
 
 def _turn(rules: flush.FlushRules, choices: Choices, given: argparse.Namespace) -> flush.Turn:

@@ -30,7 +30,6 @@ Skip = Literal[
     "heartbeat",
     "cli provider",
     "read-only sandbox",
-    "unknown session",
     "already flushed",
     "window too small",
     "tokens unknown",
@@ -43,7 +42,6 @@ _SKIPPED: dict[Skip, str] = {
     "heartbeat": "a heartbeat run is no conversation",
     "cli provider": "the provider is a command line program that manages its own context",
     "read-only sandbox": "the sandbox may not write to the workspace",
-    "unknown session": "nothing is known of this session yet",
     "already flushed": "it was flushed already since the last compaction",
     "window too small": "reserve and soft threshold together leave no room in the context window",
     "tokens unknown": "nobody knows how many tokens the session has",
@@ -70,7 +68,6 @@ class Session(Struct, frozen=True):
     `flushed_in` is the compaction count of the last flush.
     """
 
-    known: bool = True
     total_tokens: int | None = None
     fresh: bool = False
     prompt_tokens: int | None = None
@@ -153,8 +150,6 @@ def _refusal(rules: FlushRules, session: Session, run: AgentRun) -> Skip | None:
         return "cli provider"
     if not run.writable:
         return "read-only sandbox"
-    if not session.known:
-        return "unknown session"
     return "already flushed" if session.flushed_in == session.compactions else None
 
 

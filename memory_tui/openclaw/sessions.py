@@ -7,10 +7,10 @@ import time
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.config.json5 import Node
 from memory_tui.config.model import Agent, Config
@@ -70,7 +70,7 @@ def writable(config: Config, session: str = "") -> bool:
 
     Of a session without a known key the main one is taken, which `non-main` leaves outside.
     """
-    return _writable_under(config, _key_of(config.agent, session))
+    return _writable_under(config, _keys(_sessions_of_host(folder(config.agent))).get(session, ""))
 
 
 def _writable_under(config: Config, key: str) -> bool:
@@ -83,10 +83,15 @@ def _main(agent: Agent) -> str:
     return f"agent:{agent.id}:main"
 
 
-def _key_of(agent: Agent, session: str) -> str:
-    """The session key that the host keeps for a session's id; empty where it keeps none."""
-    data = _sessions_of_host(folder(agent))
-    return next((key for key, entry in data.items() if session and entry.get("sessionId") == session), "")
+def _keys(of_host: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+    """The session keys of the host's entries by session id; the first of several."""
+    return {session: key for key, entry in reversed([*of_host.items()]) if (session := _id(entry))}
+
+
+def _id(entry: Mapping[str, Any]) -> str:
+    """The id of the host's entry of a session; empty where it has none."""
+    session = entry.get("sessionId")
+    return session if isinstance(session, str) else ""
 
 
 def window_of(config: Config, model: str = "") -> int:
@@ -106,56 +111,43 @@ def _positive(node: Node | None) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def session_of(transcript: Path, facts: SessionFacts, limit: int, next_tokens: int = 0) -> flush.Session:
-    """What is known of the session in `transcript`, reading no more of it than needed. Raises Unreadable."""
-    session = flush.Session(
+def known_of(facts: SessionFacts, next_tokens: int = 0) -> flush.Session:
+    """What is known of a session by `facts` alone."""
+    return flush.Session(
         total_tokens=facts.tokens,
         fresh=facts.fresh,
         next_tokens=next_tokens,
-        transcript_bytes=flush.size(transcript),
         compactions=facts.compactions,
         flushed_in=facts.flushed_in,
     )
+
+
+def session_of(transcript: Path, facts: SessionFacts, limit: int, next_tokens: int = 0) -> flush.Session:
+    """What is known of the session in `transcript`, reading no more of it than needed. Raises Unreadable."""
+    session = replace(known_of(facts, next_tokens), transcript_bytes=flush.size(transcript))
     if not flush.reads_transcript(session, limit):
         return session
-    last = flush.last_usage(transcript)
-    return (
-        session
-        if last is None
-        else flush.Session(
-            total_tokens=facts.tokens,
-            fresh=facts.fresh,
-            prompt_tokens=last.prompt,
-            output_tokens=last.output,
-            next_tokens=next_tokens,
-            transcript_bytes=session.transcript_bytes,
-            compactions=facts.compactions,
-            flushed_in=facts.flushed_in,
-        )
-    )
+    return _with_usage(session, flush.last_usage(transcript))
+
+
+def _with_usage(session: flush.Session, last: flush.Usage | None) -> flush.Session:
+    return session if last is None else replace(session, prompt_tokens=last.prompt, output_tokens=last.output)
 
 
 def near(config: Config) -> tuple[Nearness, ...]:
     """Every live session of the agent, in files or in its database, the last one used first. Raises Unreadable."""
     place, rules, window = folder(config.agent), rules_of(config), window_of(config)
-    of_host, marks = _by_host(place), FlushMarks(config.agent.id)
+    entries, marks = _sessions_of_host(place), FlushMarks(config.agent.id)
+    of_host, keys = _by_id(entries), _keys(entries)
     found = []
     for path in sorted(place.glob("*.jsonl")) if place.is_dir() else []:
         facts = marks.merged(path.stem, of_host.get(path.stem))
-        run = flush.AgentRun(writable=writable(config, path.stem))
+        run = flush.AgentRun(writable=_writable_under(config, keys.get(path.stem, "")))
         decision = flush.decide(rules, session_of(path, facts, flush.threshold(window, rules)), run, window)
         found.append(Nearness(path.stem, path, path.stat().st_mtime, decision, facts.at))
     for kept in agent_sessions.live(config.agent.id):
         facts = marks.merged(kept.id, _facts(kept.entry))
-        session = flush.Session(
-            total_tokens=facts.tokens,
-            fresh=facts.fresh,
-            prompt_tokens=kept.usage.prompt if kept.usage is not None else None,
-            output_tokens=kept.usage.output if kept.usage is not None else 0,
-            transcript_bytes=kept.size,
-            compactions=facts.compactions,
-            flushed_in=facts.flushed_in,
-        )
+        session = _with_usage(replace(known_of(facts), transcript_bytes=kept.size), kept.usage)
         decision = flush.decide(rules, session, flush.AgentRun(writable=_writable_under(config, kept.key)), window)
         found.append(Nearness(kept.id, agent_database(config.agent.id), kept.at, decision, facts.at))
     return tuple(sorted(found, key=lambda one: -one.modified))
@@ -163,19 +155,15 @@ def near(config: Config) -> tuple[Nearness, ...]:
 
 def facts_of(agent: Agent, session: str, transcript: Path | None) -> SessionFacts:
     """What is kept of a session: by its host, by us, or read from the transcript itself. Raises Unreadable."""
-    merged = FlushMarks(agent.id).merged(session, _by_host(folder(agent)).get(session))
+    merged = FlushMarks(agent.id).merged(session, _by_id(_sessions_of_host(folder(agent))).get(session))
     if merged.compactions or transcript is None:
         return merged
     return SessionFacts(merged.tokens, merged.fresh, flush.compactions(transcript), merged.flushed_in, merged.at)
 
 
-def _by_host(place: Path) -> Mapping[str, SessionFacts]:
-    """What the host keeps in its sessions.json, by session id; empty where there is none that can be read."""
-    found = {}
-    for entry in _sessions_of_host(place).values():
-        if isinstance(entry.get("sessionId"), str):
-            found[entry["sessionId"]] = _facts(entry)
-    return MappingProxyType(found)
+def _by_id(of_host: Mapping[str, dict[str, Any]]) -> dict[str, SessionFacts]:
+    """What the host keeps of each session, by session id; the last of several."""
+    return {session: _facts(entry) for entry in of_host.values() if (session := _id(entry))}
 
 
 def _facts(entry: Mapping[str, Any]) -> SessionFacts:

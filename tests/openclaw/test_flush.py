@@ -38,7 +38,6 @@ def test_a_session_at_the_threshold_is_flushed() -> None:
         (FlushRules(), BIG, AgentRun(heartbeat=True), 200_000, "heartbeat"),
         (FlushRules(), BIG, AgentRun(cli_provider=True), 200_000, "cli provider"),
         (FlushRules(), BIG, AgentRun(writable=False), 200_000, "read-only sandbox"),
-        (FlushRules(), replace(BIG, known=False), AgentRun(), 200_000, "unknown session"),
         (FlushRules(), replace(BIG, compactions=2, flushed_in=2), AgentRun(), 200_000, "already flushed"),
         (FlushRules(), BIG, AgentRun(), 24_000, "window too small"),
         (FlushRules(), Session(), AgentRun(), 200_000, "tokens unknown"),
@@ -243,7 +242,10 @@ def test_a_host_asks_runs_and_reports(
 
 
 def test_all_sessions_are_listed_with_what_their_host_keeps(
-    home: Path, write: Callable[[object], Path], capsys: pytest.CaptureFixture[str]
+    home: Path,
+    write: Callable[[object], Path],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     write({})
     folder = home / ".openclaw/agents/main/sessions"
@@ -266,5 +268,9 @@ def test_all_sessions_are_listed_with_what_their_host_keeps(
     found = {one["session"]: one for one in run(capsys, "flush")}
     assert (found["one"]["flush"], found["one"]["flushedAt"]) == (True, 1.0)
     assert found["two"]["cause"] == "below threshold"
+    reads, read = [], Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: reads.append(path.name) or read(path))
+    assert run(capsys, "flush")
+    assert reads.count("sessions.json") == 1, "however many transcripts there are"
     (folder / "sessions.json").write_text("{half")
     assert {one["cause"] for one in run(capsys, "flush")} == {"below threshold"}
