@@ -42,7 +42,7 @@ def combined(report: SyncReport, rest: SyncReport) -> SyncReport:
 
 class BatchRunner:
     """The batch jobs of one engine. `send_rest` asks for a sync, which sends directly what jobs could not embed;
-    `manner` tells how texts get to a provider.
+    `manner_of` tells how texts get to a provider.
     """
 
     def __init__(
@@ -51,18 +51,18 @@ class BatchRunner:
         on_writer: RunOnWriter,
         emit: Callable[[Event], None],
         send_rest: Callable[[], None],
-        manner: Callable[[Provider | None], EmbeddingMode],
+        manner_of: Callable[[Provider | None], EmbeddingMode],
     ) -> None:
         self.resident = False
         """Whether the engine stays, so that jobs are followed whatever `remote.batch.wait` says."""
         self.waiting = 0
         """Texts that wait for a job, as last seen."""
-        self._chain, self._on_writer, self._emit, self._send_rest, self._manner = (
+        self._chain, self._on_writer, self._emit, self._send_rest, self._manner_of = (
             chain,
             on_writer,
             emit,
             send_rest,
-            manner,
+            manner_of,
         )
         self._stop = Stop()
         self._machine: BatchMachine | None = None
@@ -113,7 +113,7 @@ class BatchRunner:
             return self._machine
 
     def _withheld(self) -> bool:
-        return self._manner(self._chain.provider()).withheld
+        return self._manner_of(self._chain.provider()).withheld
 
     def _count(self, waiting: int) -> None:
         self.waiting = waiting
