@@ -72,8 +72,7 @@ def _rescue(
     hits = keyword() if relaxed.any() and mode != "vectors only" else np.zeros(scores.shape[1], dtype=np.bool_)
     relaxed &= hits.any()
     open_places = np.count_nonzero(passed, axis=1)[:, None] < np.maximum(MOST_CANDIDATES, column_of_results(rules))
-    merging = column([mode == "hybrid" for _ in rules]) > 0
-    rescued = ~passed & parts.in_list & (parts.vector == 0.0) & ~relaxed & open_places & merging
+    rescued = ~passed & parts.in_list & (parts.vector == 0.0) & ~relaxed & open_places & (mode == "hybrid")
     through = np.where(relaxed, hits & (scores >= 0.0), passed | rescued)
     return Gate(
         through, np.where(relaxed, 0.0, floor), relaxed, hits if relaxed.any() else np.zeros_like(hits), rescued
