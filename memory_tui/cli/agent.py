@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.cli.common import Command, options, passed_on, positive
 from memory_tui.core.errors import MemoryTuiError, QueryError, SettingError
+from memory_tui.workspace.roots import named_lines
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -195,12 +196,12 @@ def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
 
 
 def _why(given: argparse.Namespace, engine: Engine, found: Rerun) -> int:
-    from memory_tui.explain import trace_json, why_not
+    from memory_tui.explain import trace_json
     from memory_tui.explain.rephrase import remedies
     from memory_tui.recalls import recalled_lines, rerun
     from memory_tui.render import as_text
 
-    path, line = why_not.parse(given.why)
+    path, line, _ = named_lines(given.why)
     answer = rerun.as_delivered(found, engine.queries.why(found.evidence, path, line, found.settings))
     delivered = rerun.delivered_line(found.entry, answer.place.path, line)
     said: tuple[rerun.RecallClaim, ...] = (delivered, found.remade)

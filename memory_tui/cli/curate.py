@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -12,14 +11,13 @@ from msgspec import to_builtins
 
 from memory_tui.cli.common import Command, confirmed, options, positive, spoken
 from memory_tui.core.errors import EditRefused, QueryError
+from memory_tui.workspace.roots import named_lines
 
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
     from memory_tui.curate.curator import AppliedChange, Curator
     from memory_tui.curate.journal import JournalEntry
     from memory_tui.openclaw.trust import Trust
-
-_PLACE = re.compile(r"(.+?)(?::|#L)(\d+)(?:-L?(\d+))?")
 
 
 def _declare_writing(parser: argparse.ArgumentParser) -> None:
@@ -97,11 +95,11 @@ def _remember(given: argparse.Namespace) -> int:
 
 
 def _promote(given: argparse.Namespace) -> int:
-    found = _PLACE.fullmatch(given.place)
-    if found is None:
+    path, first, last = named_lines(given.place)
+    if first is None:
         raise QueryError(f"{given.place!r} names no lines.", "For instance memory/2026-01-12.md:12 or :12-14.")
     curator = _curator(given)
-    spot = curator.plan.spot(found[1], int(found[2]), int(found[3]) if found[3] else None)
+    spot = curator.plan.spot(path, first, last)
     return make(curator, curator.plan.promote(spot, to=getattr(given, "to", ""), move=hasattr(given, "move")), given)
 
 
@@ -112,14 +110,14 @@ def _annotate(given: argparse.Namespace) -> int:
 
     curator = _curator(given)
     asked = {name: getattr(given, name) for name in ("importance", "triggers", "project") if hasattr(given, name)}
-    found = _PLACE.fullmatch(given.place or "")
-    if bool(asked) != bool(found):
+    named, line, _ = named_lines(given.place or "")
+    if bool(asked) != (line is not None):
         raise QueryError("An entry and its annotations belong together.", "For instance: MEMORY.md:12 --importance 8.")
-    path = found[1] if found else given.place or curator.plan.memory()
+    path = named or curator.plan.memory()
     data = curator.read(path)
     known = entries(data, path)
-    if found:
-        entry = next((one for one in known if one.first <= int(found[2]) <= one.last), None)
+    if line is not None:
+        entry = next((one for one in known if one.first <= line <= one.last), None)
         if entry is None:
             raise EditRefused(f"{given.place} is in no entry.", f"memory-tui annotate {path} lists the entries.")
         was = entry.said._asdict() | asked

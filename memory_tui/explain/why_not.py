@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -52,7 +51,7 @@ from memory_tui.search.trace import (
     Trace,
 )
 from memory_tui.source.rows import CosineRank
-from memory_tui.workspace.roots import NoteMissing
+from memory_tui.workspace.roots import NoteMissing, named_lines
 
 if TYPE_CHECKING:
     from memory_tui.source.protocol import ChunkSource
@@ -430,22 +429,13 @@ def against_their_index(answer: WhyNot, lacks: Callable[[str], str | None]) -> W
     return replace(answer, fate=LostInTheirIndex(answer.fate.place, detail))
 
 
-_LINE = re.compile(r"(?P<path>.+?)(?::(?P<line>\d+)(?:-\d+)?|#L(?P<cited>\d+)(?:-L?\d+)?)\Z", re.DOTALL)
-
-
-def parse(typed: str) -> tuple[str, int | None]:
-    """`path:12`, `path:12-24`, or a citation `path#L12-L24`, as path and first line; a bare path has no line."""
-    found = _LINE.match(typed)
-    return (found["path"], int(found["line"] or found["cited"])) if found else (typed, None)
-
-
 def named(roots: Roots, store: ChunkSource, typed: str) -> tuple[str, int | None]:
     """The path and the line that were typed.
 
     Raises NoteMissing where neither disk nor index knows the note, or it ends before the line: what was mistyped is no
     line that lost.
     """
-    path, line = parse(typed)
+    path, line, _ = named_lines(typed)
     found = locate(roots, store, path, line)
     if isinstance(found.gate, NoSuchFile) and not found.chunks:
         next_step = f"Check its name: memory-tui why-file {shlex.quote(path)}."

@@ -20,6 +20,7 @@ from msgspec import Struct
 from memory_tui.config.places import ExtraPath
 from memory_tui.core import jsstring
 from memory_tui.core.errors import PathRefused, WorkspaceError
+from memory_tui.patterns import compiled_later
 from memory_tui.workspace import media, notes, transcripts
 from memory_tui.workspace.media import MediaRules
 from memory_tui.workspace.notes import Document
@@ -36,6 +37,17 @@ def entries(base: str, written: Iterable[str | ExtraPath]) -> tuple[ExtraPath, .
             if (path := jsstring.trim(item.path))
         )
     )
+
+
+_NAMED_LINES = compiled_later(r"(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?\Z", re.DOTALL)
+
+
+def named_lines(typed: str) -> tuple[str, int | None, int | None]:
+    """`path:12`, `path:12-24`, or a citation `path#L12-L24`, as path, first and last line; None where none is named."""
+    found = _NAMED_LINES.match(typed)
+    if found is None:
+        return typed, None, None
+    return found["path"], int(found["first"]), int(found["last"]) if found["last"] else None
 
 
 def admitted(extra: Iterable[ExtraPath]) -> Callable[[str], bool]:

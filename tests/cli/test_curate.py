@@ -79,7 +79,8 @@ def test_promote_takes_the_whole_item_and_says_what_it_does_to_the_budget(notes,
 
 
 @pytest.mark.parametrize(
-    "place", ["nonsense", f"{DAY}:99", f"{DAY}:2-99", "memory/none.md:1", "../x.md:1", "/etc/passwd:1"]
+    "place",
+    ["nonsense", f"{DAY}:99", f"{DAY}:{'9' * 5000}", f"{DAY}:2-99", "memory/none.md:1", "../x.md:1", "/etc/passwd:1"],
 )
 def test_lines_that_are_not_there_are_refused(notes, capsys, place):
     code, _, err = run(capsys, "promote", place, "--yes")

@@ -282,22 +282,6 @@ def test_a_provider_that_failed() -> None:
     assert "Timed out" in fate.cause
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("memory/a.md", ("memory/a.md", None)),
-        ("memory/a.md:12", ("memory/a.md", 12)),
-        ("memory/a.md:12-24", ("memory/a.md", 12)),
-        ("MEMORY.md#L3-L9", ("MEMORY.md", 3)),
-        ("a#L7", ("a", 7)),
-        ("C:/notes/a.md", ("C:/notes/a.md", None)),
-        ("memory/a:b.md", ("memory/a:b.md", None)),
-    ],
-)
-def test_a_place_as_it_is_typed(typed: str, meant: tuple[str, int | None]) -> None:
-    assert why_not.parse(typed) == meant
-
-
 # --- files ---------------------------------------------------------------------------------------------------------
 
 

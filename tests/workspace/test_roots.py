@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memory_tui.core.errors import PathRefused, WorkspaceError
 from memory_tui.workspace import notes as workspace_notes
-from memory_tui.workspace.roots import NoteMissing, Roots, contained, locate, scan, why_path
+from memory_tui.workspace.roots import NoteMissing, Roots, contained, locate, named_lines, scan, why_path
 from memory_tui.workspace.scan import MAX_BYTES
 from tests.support.workspace import needs_inodes, put, unprivileged_folder
 
@@ -399,3 +399,22 @@ def test_no_text_leads_out(tmp_path_factory, text):
 def test_the_scan_needs_nothing_but_the_standard_library():
     code = "import sys, memory_tui.workspace.roots, memory_tui.workspace.notes; print('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("memory/a.md", ("memory/a.md", None, None)),
+        ("memory/a.md:12", ("memory/a.md", 12, None)),
+        ("memory/a.md:12-24", ("memory/a.md", 12, 24)),
+        ("MEMORY.md#L3-L9", ("MEMORY.md", 3, 9)),
+        ("MEMORY.md#L3-9", ("MEMORY.md", 3, 9)),
+        ("a#L7", ("a", 7, None)),
+        ("C:/notes/a.md", ("C:/notes/a.md", None, None)),
+        ("memory/a:b.md", ("memory/a:b.md", None, None)),
+        ("", ("", None, None)),
+        (f"a.md:{'9' * 5000}", (f"a.md:{'9' * 5000}", None, None)),
+    ],
+)
+def test_lines_as_they_are_typed(typed: str, meant: tuple[str, int | None, int | None]) -> None:
+    assert named_lines(typed) == meant

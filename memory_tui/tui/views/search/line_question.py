@@ -41,8 +41,8 @@ class LineQuestion(Part):
 
     def ask(self, here: tuple[str, int] | None = None) -> None:
         """Propose the place `here` and its note first."""
-        from memory_tui.explain.why_not import parse
         from memory_tui.tui.views.dialogs import Prompt, near, path_of
+        from memory_tui.workspace.roots import named_lines
 
         facts = self.home.facts
         # The box shows names made safe, so what was chosen there is looked up.
@@ -54,7 +54,7 @@ class LineQuestion(Part):
             words = typed.strip()
             if not words:
                 return [*([f"{safe(here[0])}:{here[1]}"] if here is not None else []), *closest(typed)]
-            letters, names, by_words = parse(words)[0], list(closest(typed)), f"{LINES_WITH}{words}"
+            letters, names, by_words = named_lines(words)[0], list(closest(typed)), f"{LINES_WITH}{words}"
             if not (any(letters.casefold() in path.casefold() for path in paths) or set(letters) & set("/")):
                 names = [name for name in names if name != words]
                 if " " in words:
@@ -63,9 +63,9 @@ class LineQuestion(Part):
 
         def take(place: str | None) -> None:
             if place is None or not place.startswith(LINES_WITH):
-                path, problem = path_of(parse(place)[0], paths) if place else ("", "")
+                path, problem = path_of(named_lines(place)[0], paths) if place else ("", "")
                 if path:
-                    self._then(path, parse(place or "")[1])
+                    self._then(path, named_lines(place or "")[1])
                 elif problem:
                     self.view.show_message(problem)
             else:
