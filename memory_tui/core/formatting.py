@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 
 
@@ -26,6 +27,11 @@ def signed(value: float, digits: int = 3) -> str:
     """A gain or loss with its sign: `+0.021`, `-0.004`; what rounds to nothing has none: `0.000`."""
     text = f"{value:+z.{digits}f}"
     return text if float(text) else text[1:]
+
+
+def minute(at: float) -> str:
+    """The moment `at` (epoch seconds) to the minute, by the clock of this machine: `2026-01-12 09:30`."""
+    return dt.datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
 
 
 def camel(name: str) -> str:

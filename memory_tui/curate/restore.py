@@ -7,14 +7,13 @@ held of it. Nothing takes such an entry back but a restore, which is shown like 
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from memory_tui.core.errors import EditRefused, MemoryTuiError
-from memory_tui.core.formatting import plural
+from memory_tui.core.formatting import minute, plural
 from memory_tui.curate.changes import Change, FileChange, bare, end_of
 from memory_tui.curate.git import History
 from memory_tui.curate.journal import LOST, Journal, JournalEntry, text_name
@@ -132,7 +131,7 @@ def to_version(curator: Curator, path: str, ref: str, *, whole: bool) -> Change:
     known = next(
         (version for version in versions(curator.journal, curator.git, path, None) if version.ref == ref), None
     )
-    when = f" on {_time(known.at)}" if known is not None else ""
+    when = f" on {minute(known.at)}" if known is not None else ""
     found = restored(path, before, now, f"Restore {path} {what}{when}", whole=whole)
     return curator.plan.with_trust(found)
 
@@ -204,9 +203,5 @@ def bring_back(curator: Curator, path: str, change: int) -> Change:
     before = _journal_text(journal, path, f"before-{change}")
     entry = next(entry for entry in journal.entries() if entry.id == change)
     note = f"The text is {entry.reason}." if entry.reason == _INEXACT else ""
-    title = f"Restore {path}: what it lost by {_time(entry.at)}"
+    title = f"Restore {path}: what it lost by {minute(entry.at)}"
     return curator.plan.with_trust(restored(path, before, now, title, whole=False, note=note))
-
-
-def _time(at: float) -> str:
-    return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")

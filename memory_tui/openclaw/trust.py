@@ -9,7 +9,6 @@ move its hash along.
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import hashlib
 import json
 import os
@@ -26,7 +25,7 @@ from msgspec import Struct, field
 from memory_tui.approval import Approval, Approvals
 from memory_tui.config import places
 from memory_tui.core.errors import ApprovalUnsaved, EditRefused
-from memory_tui.core.formatting import plural
+from memory_tui.core.formatting import minute, plural
 from memory_tui.openclaw import open_foreign
 from memory_tui.patterns import compiled_later
 
@@ -484,6 +483,6 @@ def _trust(path: str, row: LedgerRow | Literal["unread"] | None, digest: str) ->
 
 def _time(at: float) -> str:
     try:
-        return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
+        return minute(at)
     except (ValueError, OverflowError, OSError):
         return "a time that cannot be"

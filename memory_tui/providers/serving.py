@@ -5,12 +5,12 @@ The first line, the Cause pane, `status`, `provider`, `doctor`, `index`, `search
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui.core.formatting import minute
 from memory_tui.providers.chain import Fallback
 from memory_tui.providers.failures import Cause, LastFailure
 
@@ -115,7 +115,7 @@ class ServingProvider(Struct, frozen=True):
         if self.fallback is None:
             return f"{LOST}: {self.reason}"
         instead = f"{self.fallback.to} {self.fallback.model}".rstrip()
-        since = f" since {_time(self.fallback.at)}"
+        since = f" since {minute(self.fallback.at)}"
         if self.standing == "fallback":
             return f"{instead} answers instead of {self.fallback.source}{since}: {self.reason}"
         if self.standing == "fallback starts":
@@ -259,10 +259,6 @@ class _Maker(Struct, frozen=True):
 
 def _is_of(last: LastFailure, member: MemberState) -> bool:
     return (last.provider, last.model, last.host) == (member.name, member.model, member.host)
-
-
-def _time(at: float) -> str:
-    return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def as_recorded(member: MemberState, who: ServingProvider) -> MemberState:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from msgspec import Struct
 from memory_tui import __version__
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import SettingError
-from memory_tui.core.formatting import age_words, number, plural
+from memory_tui.core.formatting import age_words, minute, number, plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import why, wording
 from memory_tui.explain.matched_words import MatchedWords
@@ -190,11 +189,10 @@ def _scatter(trace: Trace) -> str:
 
 def heading(trace: Trace, workspace: str) -> list[str]:
     """The question, and what it was asked of."""
-    when = dt.datetime.fromtimestamp(trace.now).strftime("%Y-%m-%d %H:%M")
     chunks, notes = plural(trace.funnel.chunks, "chunk"), plural(trace.funnel.files, "note")
     return [
         masked(one_line(trace.query)),
-        f"{one_line(workspace)}, {when}: {plural(len(trace.recalled), 'hit')} of {chunks} in {notes}, "
+        f"{one_line(workspace)}, {minute(trace.now)}: {plural(len(trace.recalled), 'hit')} of {chunks} in {notes}, "
         f"profile {trace.profile}, memory-tui {__version__}",
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from msgspec import Struct
 from textual import on
 
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.formatting import plural
+from memory_tui.core.formatting import minute, plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View, sentence_of
@@ -167,7 +166,7 @@ class ProvidersView(View):
                 line
                 for made in found.approvals
                 for line in text(
-                    f"{made.provider} at {made.host} may get these notes since {_when(made.at)} ({made.how}).", width
+                    f"{made.provider} at {made.host} may get these notes since {minute(made.at)} ({made.how}).", width
                 )
             ]
         return written
@@ -194,7 +193,7 @@ def _link(link: MemberState, width: int) -> list[Line]:
     if link.next_step and link.state != "passed over":
         written += text(one_line(link.next_step), width, style, 3)
     if link.next_try:
-        written += text(f"Asked again at {_when(link.next_try)}.", width, "muted", 3)
+        written += text(f"Asked again at {minute(link.next_try)}.", width, "muted", 3)
     if link.calls:
         written += text(
             f"Last call {link.last_ms:.0f} ms; {plural(link.calls, 'call')}, {plural(link.texts, 'text')}.",
@@ -246,7 +245,3 @@ def _price(found: Forecast) -> str:
     if found.usd is None:
         return "price unknown"
     return f"about {found.usd:.4f} US dollars (list prices of {found.prices_of})"
-
-
-def _when(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
