@@ -52,9 +52,9 @@ def write(path: Path, before: bytes | None, after: bytes) -> ConfigWrite:
         kept = ""
         if before is not None:
             stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-            kept = str(folder / f"{real.stem}-{stamp}-{_sum(before)[:8]}{real.suffix}")
+            kept = str(folder / f"{real.stem}-{stamp}-{digest(before)[:8]}{real.suffix}")
             atomic.replace_file(Path(kept), before)
-        done = ConfigWrite(str(real), kept, _sum(before), _sum(after), time.time())
+        done = ConfigWrite(str(real), kept, digest(before), digest(after), time.time())
         # First the way back: a line about a write that was not made after all is passed over by `last`.
         _note(to_builtins(done))
         atomic.make_folder(real.parent)
@@ -85,7 +85,7 @@ def last(path: Path | None = None) -> ConfigWrite | None:
             continue
         if (done.path, done.at) in undone or wanted not in (None, done.path):
             continue
-        if done.before == done.after or _sum(read(Path(done.path))) != done.before:
+        if done.before == done.after or digest(read(Path(done.path))) != done.before:
             return done
     return None
 
@@ -94,7 +94,7 @@ def undo(done: ConfigWrite) -> None:
     """Bring back what was there before. Raises ConfigError when the file was changed since."""
     path = Path(done.path)
     now = read(path)
-    if _sum(now) != done.after:
+    if digest(now) != done.after:
         raise ConfigError(
             f"{path} was changed after memory-tui wrote it; nothing was undone.",
             f"What it was before is in {done.backup}." if done.backup else "Change it by hand.",
@@ -145,5 +145,6 @@ def _still(path: Path, before: bytes | None) -> None:
         )
 
 
-def _sum(data: bytes | None) -> str:
+def digest(data: bytes | None) -> str:
+    """The SHA-256 of `data`, empty for no file."""
     return hashlib.sha256(data).hexdigest() if data is not None else ""

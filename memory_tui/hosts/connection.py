@@ -8,7 +8,6 @@ files stay as they are.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 import os
 import shlex
@@ -19,6 +18,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, to_builtins
 
+from memory_tui.config.config_write import digest, read
 from memory_tui.core import atomic
 from memory_tui.core.errors import ConfigError
 from memory_tui.hosts import claude_code, codex
@@ -81,7 +81,7 @@ def folder() -> Path:
 
 
 def _record_path(host: str, scope: Scope, project: Path) -> Path:
-    return folder() / (f"{host}.json" if scope == "user" else f"{host}-{_sum(os.fsencode(project))[:12]}.json")
+    return folder() / (f"{host}.json" if scope == "user" else f"{host}-{digest(os.fsencode(project))[:12]}.json")
 
 
 def recorded(host: str, scope: Scope, project: Path) -> HostConnection | None:
@@ -96,7 +96,7 @@ def every() -> tuple[HostConnection, ...]:
 
 
 def _read(path: Path) -> HostConnection | None:
-    data = _bytes(path)
+    data = read(path)
     if data is None:
         return None
     try:
@@ -132,19 +132,6 @@ def _connection(data: dict[str, Any]) -> HostConnection:
     )
 
 
-def _sum(data: bytes | None) -> str:
-    return hashlib.sha256(data).hexdigest() if data is not None else ""
-
-
-def _bytes(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror or error}.", "Check its permissions.") from error
-
-
 # --- connecting ----------------------------------------------------------------------------------------------------
 
 
@@ -155,12 +142,12 @@ def planned(host: Host, wiring: Wiring) -> tuple[PlannedFile, ...]:
     found = []
     for edit in host.edits(wiring):
         path = Path(os.path.realpath(edit.path))
-        now = _bytes(path)
+        now = read(path)
         base = undone.pop(path, now)
         after, changes = applied(FileEdit(path, edit.changes), base)
         found.append(PlannedFile(path, now, base, after if changes else base, changes))
     # What an earlier connection wrote, and this one does not.
-    found += [PlannedFile(path, _bytes(path), then, then) for path, then in undone.items()]
+    found += [PlannedFile(path, read(path), then, then) for path, then in undone.items()]
     return tuple(found)
 
 
@@ -190,7 +177,7 @@ def connect(host: Host, wiring: Wiring, files: Sequence[PlannedFile]) -> HostCon
         tuple(_kept(file) for file in wanted),
     )
     record = _record_path(host.name, wiring.scope, wiring.project)
-    earlier = _bytes(record)
+    earlier = read(record)
     _write_all(files, record, json.dumps(to_builtins(connection, enc_hook=str), indent=1).encode(), earlier)
     return connection
 
@@ -200,7 +187,7 @@ def _kept(file: PlannedFile) -> ConnectedFile:
     backup = ""
     try:
         if file.base is not None:
-            saved = folder() / "backups" / f"{_sum(file.base)[:16]}-{file.path.name}"
+            saved = folder() / "backups" / f"{digest(file.base)[:16]}-{file.path.name}"
             atomic.make_folder(saved.parent)
             atomic.replace_file(saved, file.base)
             backup = str(saved)
@@ -208,7 +195,7 @@ def _kept(file: PlannedFile) -> ConnectedFile:
         raise _unwritten(file.path, error) from error
     missing = [parent for parent in file.path.parents if not parent.exists()]
     folders = tuple(str(parent) for parent in missing)
-    return ConnectedFile(file.path, backup, _sum(file.base), _sum(file.then), file.changes, folders)
+    return ConnectedFile(file.path, backup, digest(file.base), digest(file.then), file.changes, folders)
 
 
 def _write_all(
@@ -216,7 +203,7 @@ def _write_all(
 ) -> None:
     """Write every file, and the record before them; all of it, or nothing. Raises ConfigError."""
     for file in files:
-        if _bytes(file.path) != file.now:
+        if read(file.path) != file.now:
             raise ConfigError(
                 f"{file.path} was changed by somebody else in the meantime; nothing was written.",
                 "Look at the new difference and try again.",
@@ -262,11 +249,11 @@ def restorations(connection: HostConnection) -> tuple[RestoredFile, ...]:
 
 
 def _restoration(file: ConnectedFile) -> RestoredFile:
-    now = _bytes(file.path)
-    if _sum(now) == file.before:
+    now = read(file.path)
+    if digest(now) == file.before:
         return RestoredFile(file.path, now, now, "as before")
-    if _sum(now) == file.after:
-        then = _bytes(Path(file.backup)) if file.backup else None
+    if digest(now) == file.after:
+        then = read(Path(file.backup)) if file.backup else None
         if then is not None or not file.backup:
             return RestoredFile(file.path, now, then, "restored" if file.backup else "removed")
     return RestoredFile(file.path, now, reverted(FileEdit(file.path, file.changes), now), "changes taken out")
@@ -275,7 +262,7 @@ def _restoration(file: ConnectedFile) -> RestoredFile:
 def disconnect(connection: HostConnection, files: Sequence[RestoredFile]) -> None:
     """Write `files`, forget the connection. Raises ConfigError; then every file is as it was."""
     record = _record_path(connection.host, connection.scope, connection.project)
-    earlier = _bytes(record)
+    earlier = read(record)
     # The last file first: what names another one goes before it.
     _write_all(list(reversed(files)), record, None, earlier)
     try:
@@ -291,10 +278,10 @@ def wired(connection: HostConnection) -> list[str]:
     """What of `connection` is not in its files any more, as sentences; none where all of it is."""
     lost = []
     for file in connection.files:
-        now = _bytes(file.path)
+        now = read(file.path)
         if now is None:
             lost.append(f"{file.path} is gone.")
-        elif _sum(now) != file.after:
+        elif digest(now) != file.after:
             try:
                 wanted = tuple(HostChange(change.kind, change.keys, change.value) for change in file.changes)
                 _, missing = applied(FileEdit(file.path, wanted), now)
