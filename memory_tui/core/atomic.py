@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import functools
 import itertools
+import json
 import os
 import stat
 import sys
@@ -20,6 +21,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from msgspec import Struct, to_builtins
 
 if sys.platform != "win32":
     import fcntl
@@ -404,6 +407,12 @@ def append_line(path: Path, line: bytes, *, flush: bool = True) -> None:
             sync_folder(path.parent)
     finally:
         os.close(descriptor)
+
+
+def record_line(record: Struct) -> bytes:
+    """`record` as a line for `append_line`: JSON, without what is empty."""
+    fields = {key: value for key, value in to_builtins(record).items() if value}
+    return json.dumps(fields, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _wait_for(descriptor: int) -> None:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from memory_tui.config.places import private_name
@@ -226,7 +226,7 @@ class Journal:
 
     def put(self, entry: JournalEntry) -> JournalEntry:
         """Append one line and have it written to the disk."""
-        self._append(_line(entry))
+        self._append(atomic.record_line(entry))
         return entry
 
     def prune(self, days: float = KEEP_DAYS, most: int = KEEP_BYTES) -> int:
@@ -241,7 +241,7 @@ class Journal:
         kept = self._within(young, most)
         try:
             if len(kept) < len(entries):
-                atomic.replace_file(self._file, b"".join(map(_line, kept)))
+                atomic.replace_file(self._file, b"".join(map(atomic.record_line, kept)))
             self._sweep({name for entry in kept for name in _texts(entry)})
         except OSError as error:
             raise _broken(self._file, error) from None
@@ -309,11 +309,6 @@ class Journal:
 
 def _texts(entry: JournalEntry) -> set[str]:
     return {name for file in entry.files for name in (file.before, file.after) if name}
-
-
-def _line(entry: JournalEntry) -> bytes:
-    fields = {key: value for key, value in to_builtins(entry).items() if value}
-    return json.dumps(fields, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _parsed(line: bytes) -> JournalEntry | None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui.core import atomic
@@ -128,7 +128,7 @@ class EntryJournal:
         oldest = time.time() - KEEP_DAYS * 86_400
         young = [one for one in known if one.at >= oldest or one.state == "intent"]
         if len(young) < len(known):
-            self._write(lambda: atomic.replace_file(self.file, b"".join(map(_line, young))))
+            self._write(lambda: atomic.replace_file(self.file, b"".join(map(atomic.record_line, young))))
         return self._put(replace(change, id=known[-1].id + 1 if known else 1, at=time.time(), state="intent"))
 
     def settle(self, change: EntryChange, state: ChangeState) -> EntryChange:
@@ -136,7 +136,7 @@ class EntryJournal:
         return self._put(replace(change, state=state, at=time.time()))
 
     def _put(self, change: EntryChange) -> EntryChange:
-        self._write(lambda: atomic.append_line(self.file, _line(change)))
+        self._write(lambda: atomic.append_line(self.file, atomic.record_line(change)))
         return change
 
     def _write(self, write: Callable[[], object]) -> None:
@@ -157,11 +157,6 @@ def change(
 ) -> EntryChange:
     """A change that is not written down yet; what looks like a secret is masked in its title."""
     return EntryChange(0, 0.0, "intent", kind, masked(title), ids, before, after, undoes)
-
-
-def _line(found: EntryChange) -> bytes:
-    fields = {key: value for key, value in to_builtins(found).items() if value}
-    return json.dumps(fields, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _parsed(line: bytes) -> EntryChange | None:
