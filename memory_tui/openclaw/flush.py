@@ -221,7 +221,7 @@ def last_usage(path: Path) -> Usage | None:
     try:
         return usage_in(_backwards(path))
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def usage_in(lines: Iterable[bytes]) -> Usage | None:
@@ -234,7 +234,7 @@ def size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def compactions(path: Path) -> int:
@@ -246,11 +246,12 @@ def compactions(path: Path) -> int:
                 if b"compact" in line and _is_compaction(line):
                     count += 1
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     return count
 
 
-def _unreadable(path: Path, error: OSError) -> Unreadable:
+def unreadable(path: Path, error: OSError) -> Unreadable:
+    """What a transcript at `path` is that `error` keeps from being read."""
     return Unreadable(f"The transcript {path} cannot be read: {error.strerror or error}.", "Check the path.")
 
 

@@ -23,9 +23,10 @@ from msgspec import Struct
 
 from memory_tui.config.model import Config
 from memory_tui.core import atomic, jsstring, locks
-from memory_tui.core.errors import IndexBusy, MemoryTuiError, Unreadable
+from memory_tui.core.errors import IndexBusy, MemoryTuiError
 from memory_tui.core.jsstring import utf16_head
 from memory_tui.core.secret_finder import redact
+from memory_tui.openclaw.flush import unreadable
 
 MESSAGES = 15
 MAX_BYTES = 8 << 20
@@ -93,7 +94,7 @@ def require(transcript: Path) -> None:
         transcript.stat()
     except OSError as error:
         if not _archives(transcript):
-            raise _unreadable(transcript, error) from error
+            raise unreadable(transcript, error) from error
 
 
 def conversation(said: Sequence[Message]) -> str:
@@ -160,10 +161,6 @@ def _archives(transcript: Path) -> list[Path]:
     return sorted(transcript.parent.glob(f"{transcript.name}.reset.*"))
 
 
-def _unreadable(path: Path, error: OSError) -> Unreadable:
-    return Unreadable(f"The transcript {path} cannot be read: {error.strerror or error}.", "Check the path.")
-
-
 def _lines(path: Path) -> list[str]:
     try:
         with path.open("rb") as file:
@@ -173,7 +170,7 @@ def _lines(path: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     lines = text.split("\n")
     return lines[1:] if end > MAX_BYTES else lines
 
