@@ -21,6 +21,7 @@ from msgspec import Struct, to_builtins
 from memory_tui.config.config_write import digest, read
 from memory_tui.core import atomic
 from memory_tui.core.errors import ConfigError
+from memory_tui.core.secret_finder import masked, redact
 from memory_tui.hosts import claude_code, codex
 from memory_tui.hosts.file_changes import FileEdit, HostChange, applied, reverted
 from memory_tui.hosts.wiring import SERVER, Host, Scope, ServerStart, Wiring, command
@@ -152,7 +153,12 @@ def planned(host: Host, wiring: Wiring) -> tuple[PlannedFile, ...]:
 
 
 def difference(files: Sequence[PlannedFile | RestoredFile]) -> Iterator[str]:
-    """The lines of a unified difference; a copied file is one line."""
+    """The lines of a unified difference, with keys of other servers masked; a copied file is one line."""
+    if text := "\n".join(_differences(files)):
+        yield from redact(masked(text)).split("\n")
+
+
+def _differences(files: Sequence[PlannedFile | RestoredFile]) -> Iterator[str]:
     for file in files:
         if file.now == file.then:
             continue

@@ -108,6 +108,19 @@ def test_there_and_back(name: str, scope: str, home: Path, run: Run) -> None:
 
 
 @pytest.mark.usefixtures("unasked")
+def test_a_difference_shows_no_key_of_another_server(home: Path, run: Run) -> None:
+    key = "sk-proj-" + "Ab3dE6gH9jK2mN5p" * 2
+    other = {"command": "y", "env": {"API_TOKEN": key, "PASSWORD": "correct-horse-9-battery"}}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"other": other}}, indent=2))
+    for step in ("--dry-run", "--yes"):
+        said = json.dumps(run("connect", "claude-code", "--user", step))
+        assert "+++" in said
+        assert key not in said
+        assert "correct-horse" not in said
+    assert key in (home / ".claude.json").read_text()
+
+
+@pytest.mark.usefixtures("unasked")
 def test_the_log_is_of_the_server_alone_and_status_names_the_last_query(home: Path, run: Run, tmp_path: Path) -> None:
     made = run("connect", "codex", "--yes", "--log-recalls")
     assert made["log"]
