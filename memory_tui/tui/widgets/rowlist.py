@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from math import ceil
 from typing import ClassVar
@@ -211,9 +212,20 @@ class RowList(ScrollView, can_focus=True):
         self._laid_out = width
         self._tops = [0, *accumulate(self.height_of(row, width) for row in range(self.count()))]
 
+    @contextmanager
+    def _cursor_kept(self) -> Iterator[None]:
+        """Leave the cursor on what it is about, although other lines are written for another width."""
+        key = self.key
+        yield
+        if self.key != key:
+            row = None if key is None else self.row_of(key)
+            self.set_reactive(RowList.cursor, self.first_row() if row is None else row)
+            self.post_message(self.Moved(self))
+
     def on_resize(self) -> None:
-        """Row heights follow the width; where there is more room, more rows come into sight."""
-        self._measure()
+        """Rows follow the width; where there is more room, more of them come into sight."""
+        with self._cursor_kept():
+            self._measure()
         if self.scroll_offset.y > self.max_scroll_y:
             self.scroll_to(y=self.max_scroll_y, animate=False, force=True, immediate=True)
         self.show_cursor()
@@ -346,7 +358,8 @@ class RowList(ScrollView, can_focus=True):
         """The lines to draw; what they have in common is worked out once."""
         if self.inner_width != self._laid_out:
             # The first frame at a new size is drawn before the resize is told.
-            self.lay_out(self.inner_width)
+            with self._cursor_kept():
+                self.lay_out(self.inner_width)
         self._base = self.rich_style
         return super().render_lines(crop)
 
