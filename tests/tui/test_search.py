@@ -511,6 +511,7 @@ def test_how_surely_it_was_answered_is_said_however_long_the_question_is(app: Me
         first = text_of(app).split("\n")[1]
         assert "NOTHING HOLDS THESE WORDS" in first
         assert ("Nearest" in first) is (size == SMALL), "where there is room, the frame of the hits says it"
+        assert "NEAREST 1st, kept back" in str(app.screen.query_one(WhyPane).border_title)
         await ask(pilot, "which aardvark was it that the zoologists of the burrow talked about")
         first = text_of(app).split("\n")[1]
         assert any(level in first for level in ("NEARBY ONLY", "NOTHING HOLDS THESE WORDS"))
