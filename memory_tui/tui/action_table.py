@@ -193,7 +193,7 @@ INBOX_ACTIONS: tuple[Action, ...] = (
         "move",
         "inbox",
         "merge with its twin, move, move back, convert or restore, as proposed",
-        "Merge",
+        "Move",
         ("writable", "suggestion", "moves"),
     ),
     Action(

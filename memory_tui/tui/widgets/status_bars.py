@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 from textual import events
 from textual.content import Content
@@ -378,7 +379,9 @@ class KeyHints(Widget):
     def show(self, places: Sequence[str], context: Context) -> None:
         """Hint at the keys of `places`, nearest first."""
         if (where := tuple(places)) != self._places or context != self._situation:
-            self._places, actions = where, hints(where)
+            now = context.hints
+            self._places = where
+            actions = [(key, replace(one, hint=now.get(one.id, one.hint))) for key, one in hints(where)]
             if (actions, context) != (self._actions, self._situation):
                 self._actions, self._situation = actions, context
                 self.refresh()
