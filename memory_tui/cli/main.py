@@ -226,6 +226,10 @@ EXIT_CODES = """exit codes:
   130  stopped by ctrl+c; by another signal, 128 and its number"""
 
 
+ALSO = "Options of every command, such as --workspace, --config, --set and --json: memory-tui --help lists them."
+"""The last sentence of a command's help."""
+
+
 class _Repeated(argparse.Action):
     """An option of a list of values: those before the command come before those behind it, and none is lost."""
 
@@ -288,13 +292,29 @@ class _Parser(argparse.ArgumentParser):
         )
 
 
+class _CommandParser(_Parser):
+    """A command, whose help leaves the global options to `memory-tui --help`; it takes them all the same."""
+
+    def format_help(self) -> str:
+        """The help with the options of the command alone."""
+        shared = {name for names, _ in GLOBAL for name in names}
+        kept = [(action, action.help) for action in self._actions if shared & set(action.option_strings)]
+        try:
+            for action, _ in kept:
+                action.help = argparse.SUPPRESS
+            return super().format_help()
+        finally:
+            for action, words in kept:
+                action.help = words
+
+
 def build_parser(asked: str | None = None, *, alone: bool = False) -> argparse.ArgumentParser:
     """Build the command line; every global option may stand before or after the command.
 
     Only the command `asked` gets its arguments, or every command where none is named; if `alone`, the others are left
     out, because argparse takes half a millisecond for each.
     """
-    shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    shared = _CommandParser(add_help=False, argument_default=argparse.SUPPRESS)
     for names, keywords in GLOBAL:
         shared.add_argument(*names, **keywords)  # type: ignore[arg-type]
     parser = _Parser(
@@ -307,7 +327,7 @@ def build_parser(asked: str | None = None, *, alone: bool = False) -> argparse.A
     )
     parser.add_argument("--version", action="version", version=f"memory-tui {__version__}")
     # With its name, which argparse would else take from a usage that it lays out for the terminal.
-    commands = parser.add_subparsers(prog=parser.prog, dest="command", metavar="COMMAND", parser_class=_Parser)
+    commands = parser.add_subparsers(prog=parser.prog, dest="command", metavar="COMMAND", parser_class=_CommandParser)
     for name, row in COMMANDS.items():
         declared = asked in (None, name)
         if alone and not declared:
@@ -316,6 +336,7 @@ def build_parser(asked: str | None = None, *, alone: bool = False) -> argparse.A
             name,
             help=row.help,
             description=row.help,
+            epilog=ALSO,
             parents=[shared] if declared else [],
             argument_default=argparse.SUPPRESS,
         )
