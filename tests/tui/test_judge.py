@@ -362,6 +362,25 @@ def test_the_book_runs_and_forgets_questions(workspace: Path) -> None:
     drive(app, steps)
 
 
+def test_the_heading_of_many_saved_queries_stays_in_sight(workspace: Path) -> None:
+    book = Notebook(tuple(Query(f"question number {number}") for number in range(80)))
+    judgments.save(judgments.notebook_path(workspace), book)
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "g", "q")
+        head = next(line for line in text_of(app).splitlines() if " judged " in line)
+        rows = app.screen.query_one(Rows)
+        for keys in (("G",), ("k",) * 60, ("ctrl+u",), ("g", "g")):
+            await press(pilot, *keys)
+            seen = text_of(app).splitlines()
+            assert seen.index(head) == 2, "above the rows, wherever they are scrolled"
+            assert any(line.rstrip("│▁▂▃▄▅▆▇█ ").endswith(str(rows.key)) for line in seen), "the row of the cursor too"
+
+    drive(app, steps)
+
+
 def test_flips_say_what_labels_say_of_their_side_effects(workspace: Path) -> None:
     app = make_app(workspace)
 

@@ -61,7 +61,7 @@ class SavedQueriesView(View):
         said = evaluation.progress and f"{evaluation.progress} ..."
         if evaluation.compared is not None:
             said = f"mean: {'  '.join(judging.words(evaluation.compared))}"
-        self.query_one(Rows).show(self._lines, f"Saved queries  {len(queries):,}", said)
+        self.query_one(Rows).show(self._lines, f"Saved queries  {len(queries):,}", said, held=1 if queries else 0)
         self.update_hints()
 
     def _lines(self, width: int) -> list[Line]:
