@@ -272,7 +272,7 @@ def test_the_metrics_on_screen_are_those_of_the_evaluation(workspace: Path) -> N
             evaluate.by_question(evaluate.score(cases, tuning.settings)),
         )
         assert view.judge.evaluation.compared == expected
-        assert "4 judged: nDCG" in text_of(app)
+        assert "4 judged, A > now: nDCG" in text_of(app), "which is old, and which is new"
         assert "  ".join(judging.words(expected)[:3]) in text_of(app)
 
     drive(app, steps)
@@ -295,6 +295,7 @@ def test_what_breaks_is_counted_and_named(workspace: Path) -> None:
         assert f"{len(compared.broke)} broke" in text_of(app)
         await press(pilot, "escape", "g", "q")
         assert isinstance(app.screen, SavedQueriesView)
+        assert "mean, A > now: nDCG " in text_of(app)
         assert text_of(app).count("broke ") >= len(compared.broke)
         assert engine.plan.settings.whole("query.maxResults") == 6
 
