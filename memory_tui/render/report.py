@@ -194,7 +194,7 @@ def heading(trace: Trace, workspace: str) -> list[str]:
     chunks, notes = plural(trace.funnel.chunks, "chunk"), plural(trace.funnel.files, "note")
     return [
         masked(one_line(trace.query)),
-        f"{one_line(workspace)}, {when}: {plural(len(trace.recalled), 'hit')} of {chunks} in {notes}, "
+        f"{one_line(workspace)}, {when}: {plural(len(trace.recalled), 'hit')} of {chunks} in {notes} with text, "
         f"profile {trace.profile}, memory-tui {__version__}",
     ]
 

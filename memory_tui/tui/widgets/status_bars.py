@@ -143,7 +143,7 @@ def _amiss(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarState
 def _counted(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarStatement]:
     """What the index holds, and what it does not hold yet."""
     status = facts.status
-    there = f"{plural(status.chunks, 'chunk')} in {plural(status.files, 'file')}"
+    there = f"{plural(status.chunks, 'chunk')} in {plural(status.files, 'note')}"
     if facts.lost_notes is not None:
         there = f"the index keeps {there}"
     yield BarStatement(there, plural(status.chunks, "chunk"), 75)
