@@ -219,7 +219,8 @@ COMMANDS: dict[str, Row] = {
 """Every command in the order of --help; only the one that is asked for is imported."""
 
 EXIT_CODES = """exit codes:
-  0  done; an answer without hits is an answer
+  0  done; an answer without hits is an answer, and so is one by words alone,
+     with a notice, where the provider does not answer
   1  failed on the way: the index, the provider or the disk
   2  cannot be done as asked: usage, configuration, workspace, path, value or labels
   3  eval: a mean is under its floor, or below the baseline
