@@ -219,11 +219,16 @@ COMMANDS: dict[str, Row] = {
 """Every command in the order of --help; only the one that is asked for is imported."""
 
 EXIT_CODES = """exit codes:
-  0  done; an answer without hits is an answer
+  0  done; an answer without hits is an answer, and so is one by words alone,
+     with a notice, where the provider does not answer
   1  failed on the way: the index, the provider or the disk
   2  cannot be done as asked: usage, configuration, workspace, path, value or labels
   3  eval: a mean is under its floor, or below the baseline
   130  stopped by ctrl+c; by another signal, 128 and its number"""
+
+
+ALSO = "Options of every command, such as --workspace, --config, --set and --json: memory-tui --help lists them."
+"""The last sentence of a command's help."""
 
 
 class _Repeated(argparse.Action):
@@ -288,13 +293,29 @@ class _Parser(argparse.ArgumentParser):
         )
 
 
+class _CommandParser(_Parser):
+    """A command, whose help leaves the global options to `memory-tui --help`; it takes them all the same."""
+
+    def format_help(self) -> str:
+        """The help with the options of the command alone."""
+        shared = {name for names, _ in GLOBAL for name in names}
+        kept = [(action, action.help) for action in self._actions if shared & set(action.option_strings)]
+        try:
+            for action, _ in kept:
+                action.help = argparse.SUPPRESS
+            return super().format_help()
+        finally:
+            for action, words in kept:
+                action.help = words
+
+
 def build_parser(asked: str | None = None, *, alone: bool = False) -> argparse.ArgumentParser:
     """Build the command line; every global option may stand before or after the command.
 
     Only the command `asked` gets its arguments, or every command where none is named; if `alone`, the others are left
     out, because argparse takes half a millisecond for each.
     """
-    shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    shared = _CommandParser(add_help=False, argument_default=argparse.SUPPRESS)
     for names, keywords in GLOBAL:
         shared.add_argument(*names, **keywords)  # type: ignore[arg-type]
     parser = _Parser(
@@ -307,7 +328,7 @@ def build_parser(asked: str | None = None, *, alone: bool = False) -> argparse.A
     )
     parser.add_argument("--version", action="version", version=f"memory-tui {__version__}")
     # With its name, which argparse would else take from a usage that it lays out for the terminal.
-    commands = parser.add_subparsers(prog=parser.prog, dest="command", metavar="COMMAND", parser_class=_Parser)
+    commands = parser.add_subparsers(prog=parser.prog, dest="command", metavar="COMMAND", parser_class=_CommandParser)
     for name, row in COMMANDS.items():
         declared = asked in (None, name)
         if alone and not declared:
@@ -316,6 +337,7 @@ def build_parser(asked: str | None = None, *, alone: bool = False) -> argparse.A
             name,
             help=row.help,
             description=row.help,
+            epilog=ALSO,
             parents=[shared] if declared else [],
             argument_default=argparse.SUPPRESS,
         )

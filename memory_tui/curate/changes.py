@@ -15,7 +15,7 @@ from memory_tui.core.errors import EditRefused
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate.merge import Merge, changed_spans, matching
 from memory_tui.patterns import compiled_later
-from memory_tui.workspace.notes import utf16_of
+from memory_tui.workspace.notes import title_of, utf16_of
 
 
 class FileChange(Struct, frozen=True):
@@ -52,6 +52,16 @@ class Change(Struct, frozen=True):
     def paths(self) -> tuple[str, ...]:
         """The stored paths of the notes it changes."""
         return tuple(file.path for file in self.files)
+
+    @property
+    def end(self) -> str:
+        """Where what it adds to the end of its first note will stand, as a sentence."""
+        first = self.files[0]
+        if first.before is None:
+            return f"It makes the note {first.path}."
+        lines = shown(first.before, first.path).split("\n")
+        heading = masked(title_of(lines, len(lines)))
+        return f"It goes to the end of {first.path}" + (f", under “{heading}”." if heading else ".")
 
 
 class ThreeWay(Struct, frozen=True):

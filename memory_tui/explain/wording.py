@@ -158,8 +158,10 @@ def gate(fate: Fate) -> str:  # noqa: C901
 
 
 def label(fate: Fate) -> str:
-    """What became of a line as a title: RECALLED 3rd, or NOT RECALLED with the gate that stopped it."""
-    return f"RECALLED {ordinal(fate.place)}" if isinstance(fate, Recalled) else f"NOT RECALLED ({gate(fate)})"
+    """What became of a line as a title: RECALLED 3rd, NEAREST 3rd, or NOT RECALLED with the gate that stopped it."""
+    if not isinstance(fate, Recalled):
+        return f"NOT RECALLED ({gate(fate)})"
+    return f"NEAREST {ordinal(fate.place)}, kept back" if fate.kept_back else f"RECALLED {ordinal(fate.place)}"
 
 
 def sentence(fate: Fate) -> str:
@@ -169,6 +171,9 @@ def sentence(fate: Fate) -> str:
             how = " over the relaxed floor for keyword hits" if fate.relaxed else ""
             if fate.rescued:
                 how = ", although it is below minScore: words found it and meaning did not"
+            if fate.kept_back:
+                why = "probably no note answers the query, so an agent gets it only if it asks for the nearest"
+                return f"The {ordinal(fate.place)} of the nearest{how}. It is kept back: {why}."
             return f"Recalled as the {ordinal(fate.place)} hit{how}."
         case BelowMinScore():
             return f"Its score is {margin(fate.margin)} below {_floor(fate)}."
@@ -591,9 +596,4 @@ def against(score: float, floor: float) -> str:
 
 def mode(value: Mode) -> str:
     """What searches go by, as the first word of the screen."""
-    return {
-        "hybrid": "HYBRID",
-        "keywords only": "KEYWORDS ONLY",
-        "vectors only": "VECTORS ONLY",
-        "nothing": "NO SEARCH",
-    }[value]
+    return "NO SEARCH" if value == "nothing" else value.upper()

@@ -10,6 +10,7 @@ their status at each tick. The watcher calls back and does nothing else.
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import threading
@@ -86,7 +87,7 @@ class Watcher:
     It hears the absolute paths of files and folders that changed; of single files (root notes, extra files) it is only
     told that something did. It hears None after the watcher began, after a root was replaced, and wherever it cannot be
     told what changed, because then everything has to be looked at.
-    While more keep coming, `on_wait` is called each time that as long has gone by.
+    `on_wait` is called at once when something changed, and while more keeps coming each time that as long has gone by.
     Where the system gives no events (no handles left, for instance) it lists the folders again and again instead;
     `on_trouble` hears why. All are called on the watcher's thread.
     """
@@ -226,7 +227,8 @@ class Watcher:
     def _note(self, named: Named) -> None:
         self._last = time.monotonic()
         if not self._changed:
-            self._first = self._told = self._last
+            # What a watcher that begins has not seen is no news.
+            self._first, self._told = self._last, self._last if named is None else -math.inf
         self._changed = True
         self._named = None if named is None or self._named is None else self._named | named
 

@@ -192,8 +192,8 @@ def heading(trace: Trace, workspace: str) -> list[str]:
     chunks, notes = plural(trace.funnel.chunks, "chunk"), plural(trace.funnel.files, "note")
     return [
         masked(one_line(trace.query)),
-        f"{one_line(workspace)}, {minute(trace.now)}: {plural(len(trace.recalled), 'hit')} of {chunks} in {notes}, "
-        f"profile {trace.profile}, memory-tui {__version__}",
+        f"{one_line(workspace)}, {minute(trace.now)}: "
+        f"{plural(len(trace.recalled), 'hit')} of {chunks} in {notes} with text, profile {trace.profile}, memory-tui {__version__}",
     ]
 
 

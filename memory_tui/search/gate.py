@@ -106,8 +106,11 @@ class OrderedCandidates(Struct, frozen=True):
 class Decision:
     """Who passed: `recalled` places in order, the `floor` in force, and counts of those held back.
 
-    `fresh` counts those that would score at least minScore, but for their age.
+    `fresh` counts those that would score at least minScore, but for their age. `keeps_back` tells whether the level of
+    the answer keeps its hits back; whoever knows the level sets it before asking for a verdict.
     """
+
+    keeps_back = False
 
     def __init__(self, ordered: OrderedCandidates) -> None:
         self._ordered = ordered
@@ -136,7 +139,7 @@ class Decision:
             place = int(self._places.searchsorted(i)) + 1
             if place > ordered.limit:
                 return self._cut(i, place)
-            return Recalled(place, ordered.relaxed, bool(ordered.rescued[i]))
+            return Recalled(place, ordered.relaxed, bool(ordered.rescued[i]), self.keeps_back)
         bar = float(self._bars[i])
         margin = bar - float(ordered.scores[i])
         relaxed = bool(ordered.relaxed and ordered.keyword[i])

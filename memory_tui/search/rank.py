@@ -216,6 +216,9 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     side = side_of(evidence, mode, rules)
     ranking = _Ranking(evidence, side, mode, rules)
     numbers, decided = ranking.numbers, ranking.decided
+    stages, of_its_days = numbers.stages, bool(numbers.named.any())
+    level = level_of(stages[0].signals, settings, evidence.unrelated, of_its_days=of_its_days) if stages else None
+    decided.keeps_back = level is not None and level.keeps_back
     evidence.read_texts(numbers.rows[ranking.order[list(decided.recalled)]].tolist())
     recalled = tuple(ranking.candidate(place) for place in decided.recalled)
     rows = numbers.rows[ranking.order[ranking.losers()]].tolist()
@@ -257,9 +260,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=mode) if evidence.who else None,
         uuid=evidence.uuid,
-        level=level_of(numbers.stages[0].signals, settings, evidence.unrelated, of_its_days=bool(numbers.named.any()))
-        if numbers.stages
-        else None,
+        level=level,
     )
 
 
@@ -325,7 +326,7 @@ def _words_alone(evidence: Evidence, profile: Profile, recalled: tuple[Candidate
 def _not_translated(evidence: Evidence) -> tuple[Notice, ...]:
     """That words in another script than the Latin one are in no note, and have no meaning in another language here."""
     asked = dict.fromkeys(word for word in tokens.WORD.findall(evidence.query) if _LETTERS.search(word))
-    if evidence.provider != _BUILTIN or not asked:
+    if evidence.provider != "builtin" or not asked:
         return ()
     sides = (evidence.openclaw, evidence.recommended)
     held = any(count for side in sides for word, count in side.frequency.items() if _LETTERS.search(word))
@@ -334,7 +335,6 @@ def _not_translated(evidence: Evidence) -> tuple[Notice, ...]:
 
 _LETTERS = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 """A letter of another script than the Latin one."""
-_BUILTIN = "builtin"
 
 
 def _no_table(numbers: Components) -> tuple[Notice, ...]:

@@ -49,12 +49,15 @@ class ChunkRef(Struct, frozen=True):
 class Recalled(Struct, frozen=True):
     """Given to the agent as hit number `place` (1-based); `relaxed` when it passed the relaxed floor only.
 
-    One that is `rescued` is below minScore, and follows those over it because words found it and meaning did not.
+    One that is `rescued` is below minScore, and follows those over it because words found it and meaning did not. One
+    that is `kept_back` is among the nearest of an answer whose level says that nothing holds what was asked: an agent
+    gets it only if it asks for the nearest.
     """
 
     place: int
     relaxed: bool = False
     rescued: bool = False
+    kept_back: bool = False
 
 
 class BelowMinScore(Struct, frozen=True):
@@ -562,7 +565,12 @@ class Trace(Struct, frozen=True):
     """Who found the nearest vectors; the answer is the same by either."""
 
     @property
+    def keeps_back(self) -> bool:
+        """Whether an agent gets none of the hits, unless it asks for the nearest."""
+        return self.level is not None and self.level.keeps_back
+
+    @property
     def count(self) -> str:
         """How many of all are recalled. Where nothing holds what was asked an agent gets none of these nearest ones."""
-        kept_back = self.level is not None and self.level.keeps_back
-        return f"{'Nearest' if kept_back else 'Recalled'} {len(self.recalled)} of {len(self.recalled) + len(self.lost)}"
+        word = "Nearest" if self.keeps_back else "Recalled"
+        return f"{word} {len(self.recalled)} of {len(self.recalled) + len(self.lost)}"

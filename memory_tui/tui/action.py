@@ -59,6 +59,8 @@ class Context(Struct, frozen=True):
     """It is about something that can be merged, moved or renamed."""
     twin: bool = False
     """It is about two passages, of which either can go."""
+    hints: Mapping[str, str] = MappingProxyType({})
+    """Words of the key hints that are others now, by the action's id."""
 
 
 OPENING = "The index is still being opened."

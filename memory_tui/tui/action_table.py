@@ -193,7 +193,7 @@ INBOX_ACTIONS: tuple[Action, ...] = (
         "move",
         "inbox",
         "merge with its twin, move, move back, convert or restore, as proposed",
-        "Merge",
+        "Move",
         ("writable", "suggestion", "moves"),
     ),
     Action(
@@ -503,6 +503,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
         "Deeper",
         ANSWER,
     ),
+    Action("why", "why", "whynot", "say that this page is why, and what else it tells", palette=False),
     Action("line", "why line", "whynot", "why another line is not recalled: its place, or words", "Why not", ENGINE),
     Action("undo", "undo", "whynot", "undo the last step", "Undo", ("undo",)),
     Action("left_side", "less", "side_by_side", "put another ranking on the left", "Left"),

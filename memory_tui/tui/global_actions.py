@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memory_tui.tui.key_queue import KeyQueue
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
+    from memory_tui.tui.views.dialogs import LineDialog
     from memory_tui.tui.views.inbox.inbox_count import InboxCount
     from memory_tui.tui.widgets.first_steps import FirstSteps
     from memory_tui.tui.workers import WorkerJobs
@@ -426,15 +427,17 @@ class GlobalActions(App[int]):
         def remark(text: str) -> str:
             return looks_secret(text) or " ".join(effects)
 
-        LineDialog("Remember this", asked, "Keep", remark=remark).ask(self, lambda said: said and self._remember(said))
-        self._foresee(effects)
+        dialog = LineDialog("Remember this", asked, "Keep", remark=remark)
+        dialog.ask(self, lambda said: said and self._remember(said))
+        self._foresee(effects, dialog)
 
     @task("plan")
-    async def _foresee(self, effects: list[str]) -> None:
-        """Find what a line in today's log does to its trust."""
-        found = await self.jobs.attempt(lambda engine: engine.notes.curator.plan.remember("-").notes)
+    async def _foresee(self, effects: list[str], dialog: LineDialog) -> None:
+        """Find where a line in today's log goes, and what it does to its trust."""
+        found = await self.jobs.attempt(lambda engine: engine.notes.curator.plan.remember("-"))
         if not isinstance(found, MemoryTuiError):
-            effects += [one_line(words) for words in found if "changes nothing" not in words]
+            effects += map(one_line, (found.end, *(words for words in found.notes if "changes nothing" not in words)))
+            dialog.remark_again()
 
     @task("write", exclusive=False)
     async def _remember(self, text: str) -> None:

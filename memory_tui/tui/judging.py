@@ -115,6 +115,11 @@ def words(compared: ScoreComparison, text: str = "") -> list[str]:
     return parts
 
 
+def sides(parts: Sequence[str], baseline: str) -> str:
+    """`, A > now` where one of `parts` shows a metric under the baseline and now; else nothing."""
+    return f", {baseline} > now" if any(" > " in part for part in parts) else ""
+
+
 def _number(value: float) -> str:
     return f"{value:.2f}".removeprefix("0") if value < 1 else f"{value:.2f}"
 

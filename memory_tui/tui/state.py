@@ -215,7 +215,7 @@ class Facts(Struct, frozen=True):
             watching=watching,
             watch_detail=detail,
             chunks=sum(row.chunks for row in rows),
-            files=sum(row.chunks > 0 for row in rows),
+            files=sum(row.chunks > 0 or row.state == "fresh" for row in rows),
             freshness=replace(status.freshness, stale=stale),
         )
         return replace(self, status=status, rows=rows)

@@ -63,6 +63,27 @@ def test_help_and_did_you_mean_read_the_table(capsys: pytest.CaptureFixture[str]
     assert "Did you mean search?" in capsys.readouterr().err
 
 
+def test_the_help_of_a_command_leaves_the_global_options_to_that_of_all(capsys: pytest.CaptureFixture[str]) -> None:
+    def shown(*words: str) -> str:
+        with pytest.raises(SystemExit):
+            main.main([*words, "--help"])
+        return capsys.readouterr().out
+
+    names = {name for names, _ in main.GLOBAL for name in names}
+    every = shown()
+    assert all(f"  {name}" in every for name in names)
+    for name in main.COMMANDS:
+        said = shown(name)
+        described = {line.split()[0].rstrip(",") for line in said.splitlines() if line.startswith("  -")}
+        assert not names & described, name
+        assert main.ALSO in " ".join(said.split()), name
+    parser = main.build_parser("search")
+    for one, keywords in main.GLOBAL:
+        value = [] if keywords.get("action") == "store_true" else ["x"]
+        given = vars(parser.parse_args(["search", "router", *one, *value]))
+        assert given[one[0].lstrip("-").replace("-", "_")] in (True, "x", ["x"])
+
+
 def test_garbage_is_looked_for_as_usual_after_the_first_look() -> None:
     code = (
         "import gc, json\nfrom memory_tui.cli import main\n"

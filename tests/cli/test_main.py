@@ -211,6 +211,19 @@ def test_an_error_is_json_too(run: Callable) -> None:
     assert "minScore" in err
 
 
+def test_an_answer_by_words_alone_is_an_answer_and_an_index_without_its_vectors_is_not(
+    run: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    code, out, err = run("search", "router", "--provider", "openai")
+    assert code == 0
+    assert "MEMORY.md" in out
+    assert "Meaning-based recall is off" in err
+    assert run("index", "--provider", "openai")[0] == 1
+    promised = " ".join(main.EXIT_CODES.split())
+    assert "0 done; an answer without hits is an answer, and so is one by words alone, with a notice" in promised
+
+
 def test_another_provider_has_an_index_of_its_own(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = set()
     for provider in ("builtin", "none", "scripted"):

@@ -440,6 +440,19 @@ def test_what_is_saved_while_indexing_is_paused_is_not_fresh(engine: Engine, hea
     heard.wait_for(lambda event: isinstance(event, events.FileIndexed) and event.path == "memory/1.md")
 
 
+def test_what_another_program_saved_is_not_fresh_while_the_watcher_waits_for_it_to_rest(
+    options: Options, heard: Heard, workspace: Path
+) -> None:
+    with Engine.open(with_changes(options, ("sync.watchDebounceMs", "300")), heard) as engine:
+        engine.start()
+        heard.wait_for(lambda event: isinstance(event, events.SyncFinished) and event.reason == "watch")
+        heard.events.clear()
+        (workspace / "memory" / "1.md").write_text("saved by another program")
+        read = heard.wait_for(lambda event: isinstance(event, events.SyncStarted))
+        before = heard.events[: heard.events.index(read)]
+        assert any(isinstance(event, events.NotesChanged) for event in before)
+
+
 def test_a_reader_tells_what_the_keeper_that_hangs_does_not_index(
     engine: Engine, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
 ) -> None:

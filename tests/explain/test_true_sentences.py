@@ -348,6 +348,19 @@ def test_an_agent_gets_the_notes_of_the_day_that_it_asks_for(diary: Path, opened
     assert unrelated.level.level == "nothing holds these words", "no note is of that day"
 
 
+def test_no_hit_is_said_to_be_recalled_that_an_agent_does_not_get(diary: Path, opened: Open) -> None:
+    del diary
+    engine = opened("recommended", "builtin")
+    question = "what happened on 2026-11-02"
+    first = engine.queries.search(question).recalled[0]
+    assert memory_search(engine, {"query": question}).answer["results"] == []
+    answer = engine.queries.why(engine.queries.gather(question), first.chunk.path, first.chunk.start_line)
+    said = [*as_text.answer(answer), *(line.detail for line in why.explain(first, answer.trace))]
+    assert wording.label(answer.fate) == "NEAREST 1st, kept back"
+    assert not [line for line in said if "recalled" in line.lower()]
+    assert answer.trace.count.startswith("Nearest ")
+
+
 def test_a_hit_that_came_by_its_day_is_not_said_to_be_near_in_meaning_alone(diary: Path, opened: Open) -> None:
     del diary
     engine = opened("recommended", "builtin")

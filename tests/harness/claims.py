@@ -220,6 +220,8 @@ def minimum(case: Case) -> float:
 @checks(trace.Recalled)
 def _recalled(claim: trace.Recalled, case: Case) -> None:
     assert case.place(case.trace) == claim.place
+    level = case.trace.level
+    assert claim.kept_back == (level is not None and level.level == "nothing holds these words")
     if claim.relaxed or claim.rescued:
         assert case.candidate.score < minimum(case)
     else:

@@ -218,7 +218,17 @@ def test_a_note_that_never_rests_is_announced_all_the_same(folder, monkeypatch):
             hand.now += 0.125
         assert len(seen.calls) == 2
         assert hand.now - start >= 5 * 0.25
-        assert len(seen.waits) == 4, "each quarter of a second that something waits is told, and the last announced"
+        assert len(seen.waits) == 5, "it is told at once, then each quarter of a second, and the last announced"
+
+
+def test_a_change_is_told_before_the_quiet_time_and_a_start_is_none(folder, monkeypatch):
+    hand = Hand(monkeypatch)
+    with Seen(folder, quiet=0.5, hand=hand) as seen:
+        assert not seen.waits
+        appended(folder / "memory/a.md")
+        hand.wait_for(lambda: hand.sets)
+        assert len(seen.waits) == 1
+        assert len(seen.calls) == 1
 
 
 def test_it_waits_for_the_quiet_time(folder, monkeypatch):

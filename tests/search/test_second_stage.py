@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +15,8 @@ from msgspec.structs import replace
 from memory_tui.core import tokens
 from memory_tui.core.settings import Settings
 from memory_tui.explain.reranking import Reranking
+from memory_tui.providers.provider_protocol import Vectors
+from memory_tui.providers.wires.builtin import StaticTable
 from memory_tui.search import second_stage
 from memory_tui.search.answer_level import AnswerSignals
 from memory_tui.search.evidence import Evidence
@@ -86,6 +92,28 @@ def test_an_irregular_form_is_its_word() -> None:
     assert [score > 0 for score in words_of("go")] == [True, True, False, False]
     assert [score > 0 for score in words_of("buy", "grow")] == [True, False, True, False]
     assert not any(words_of("rise")), "a rose is more often a flower"
+
+
+def test_what_was_measured_keeps_no_vector_of_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each saved query holds what was measured in its candidates for as long as the app runs."""
+    texts = [f"the router {number} is in the cellar\nand the vlan in the attic" for number in range(8)]
+    table, made = second_stage.passage_table(), list[weakref.ref[Vectors]]()
+    real = type(table).rows
+
+    def rows(self: StaticTable, ids: npt.NDArray[np.int64]) -> Vectors:
+        found = real(self, ids)
+        made.append(weakref.ref(found))
+        return found
+
+    monkeypatch.setattr(type(table), "rows", rows)
+    stage = SecondStage(
+        ["router"], (), {}, 8, "router", range(4), lambda asked: [texts[row] for row in asked], meaning=1.0
+    )
+    stage.measured(range(8))
+    gc.collect()
+    assert made
+    assert not [one for one in made if one() is not None]
+    assert stage.best(7).line == 0, "the rest is worked out all the same"
 
 
 def stage_of(query: str, words: list[str], left_out: list[str], texts: list[str]) -> SecondStage:

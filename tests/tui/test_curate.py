@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual import events
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from memory_tui.tui.action_table import ACTIONS
 from memory_tui.tui.app import MemoryApp
@@ -705,6 +705,25 @@ def test_a_line_that_is_not_handed_over_stands_there_the_next_time(app: MemoryAp
         assert files(workspace) != before
         await press(pilot, "a")
         assert typed() == "", "it was handed over"
+
+    drive(app, steps)
+
+
+def test_adding_a_line_says_under_which_heading_it_will_stand(workspace: Path, app: MemoryApp) -> None:
+    today = workspace / "memory" / "2026-03-20.md"
+    today.write_text("# 2026-03-20\n\n## Morning\n- tea\n\n## Evening plans\n- chess\n", "utf-8")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "a")
+        await until(lambda: "Evening plans" in str(app.screen.query_one("#remark", Static).content))
+        said = " ".join(str(app.screen.query_one("#remark", Static).content).split())
+        assert said.startswith("It goes to the end of memory/2026-03-20.md, under “Evening plans”.")
+        await press(pilot, "escape")
+        today.unlink()
+        await press(pilot, "a")
+        await until(
+            lambda: "makes the note memory/2026-03-20.md." in str(app.screen.query_one("#remark", Static).content)
+        )
 
     drive(app, steps)
 

@@ -16,7 +16,7 @@ from memory_tui.inbox.findings import NotTrusted
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Preview, Snooze
 from memory_tui.tui.views.inbox import inbox_view as queue_module
-from memory_tui.tui.views.inbox.inbox_proposal import READ, VERBS, Shown, Suggestions, entered, written
+from memory_tui.tui.views.inbox.inbox_proposal import HINTS, MEANING, READ, VERBS, Shown, Suggestions, entered, written
 from memory_tui.tui.views.inbox.inbox_view import InboxView
 from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.widgets.rowlist import Rows
@@ -130,6 +130,24 @@ def test_what_it_shows(size: tuple[int, int], app: MemoryApp) -> None:
         matches_screen(app, "inbox_preview")
 
     drive(app, steps, size)
+
+
+def test_the_hint_names_what_m_does_about_the_suggestion_under_the_cursor(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "4")
+        view = app.screen
+        assert isinstance(view, InboxView)
+        hinted = set()
+        for kind in dict.fromkeys(queue(app)):
+            await to(pilot, kind)
+            actions = view.queue.chosen[0].actions
+            moved = next((action for action in actions if MEANING[action] == "move"), None)
+            if moved is not None:
+                assert f" m {HINTS[moved]} " in text_of(app).splitlines()[-1], kind
+                hinted.add(HINTS[moved])
+        assert {"Merge", "Rename"} <= hinted
+
+    drive(app, steps, LARGE)
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])

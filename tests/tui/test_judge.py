@@ -272,7 +272,7 @@ def test_the_metrics_on_screen_are_those_of_the_evaluation(workspace: Path) -> N
             evaluate.by_question(evaluate.score(cases, tuning.settings)),
         )
         assert view.judge.evaluation.compared == expected
-        assert "4 judged: nDCG" in text_of(app)
+        assert "4 judged, A > now: nDCG" in text_of(app), "which is old, and which is new"
         assert "  ".join(judging.words(expected)[:3]) in text_of(app)
 
     drive(app, steps)
@@ -295,6 +295,7 @@ def test_what_breaks_is_counted_and_named(workspace: Path) -> None:
         assert f"{len(compared.broke)} broke" in text_of(app)
         await press(pilot, "escape", "g", "q")
         assert isinstance(app.screen, SavedQueriesView)
+        assert "mean, A > now: nDCG " in text_of(app)
         assert text_of(app).count("broke ") >= len(compared.broke)
         assert engine.plan.settings.whole("query.maxResults") == 6
 
@@ -358,6 +359,25 @@ def test_the_book_runs_and_forgets_questions(workspace: Path) -> None:
         assert len(saved(workspace).queries) == 3
         rows = app.screen.query_one(Rows)
         assert rows.count() == 4
+
+    drive(app, steps)
+
+
+def test_the_heading_of_many_saved_queries_stays_in_sight(workspace: Path) -> None:
+    book = Notebook(tuple(Query(f"question number {number}") for number in range(80)))
+    judgments.save(judgments.notebook_path(workspace), book)
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "g", "q")
+        head = next(line for line in text_of(app).splitlines() if " judged " in line)
+        rows = app.screen.query_one(Rows)
+        for keys in (("G",), ("k",) * 60, ("ctrl+u",), ("g", "g")):
+            await press(pilot, *keys)
+            seen = text_of(app).splitlines()
+            assert seen.index(head) == 2, "above the rows, wherever they are scrolled"
+            assert any(line.rstrip("│▁▂▃▄▅▆▇█ ").endswith(str(rows.key)) for line in seen), "the row of the cursor too"
 
     drive(app, steps)
 

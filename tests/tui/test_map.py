@@ -14,7 +14,7 @@ from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Preview
 from memory_tui.tui.views.map.map_view import MapView
 from memory_tui.tui.widgets.calendar import Calendar
-from memory_tui.tui.widgets.memory_map import MemoryMap
+from memory_tui.tui.widgets.memory_map import LAYERS, MemoryMap
 from memory_tui.tui.widgets.plane import FOCUS, Plane
 from memory_tui.tui.widgets.reader import Reader
 from tests.support.tui import (
@@ -52,6 +52,18 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_never_reaches_as_far_back_as_the_records(since: dt.date | None, said: str) -> None:
     assert MemoryMap(dt.date(2026, 3, 20), (), Activity({}, since)).unrecalled == said
+
+
+def test_the_legend_of_the_calendar_ends_with_the_next_layer_in_80_columns(workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "5")
+        calendar = pilot.app.screen.query_one(Calendar)
+        await until(lambda: calendar.found is not None)
+        for _ in LAYERS:
+            assert any(f"zl: {calendar._next}" in line for line in text_of(pilot.app).splitlines())
+            await press(pilot, "z", "l")
+
+    drive(make_app(workspace), steps, SMALL)
 
 
 def test_the_calendar_counts_recalls_opens_days_and_archives(workspace: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from memory_tui.recalls import recall_log, recalled_lines
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
@@ -252,6 +253,27 @@ def test_text_is_looked_for_in_the_note(workspace: Path) -> None:
         await press(pilot, "escape")
         assert not reader_of(app).matches
         assert isinstance(app.focused, Reader)
+
+    drive(app, steps)
+
+
+def test_the_find_box_goes_with_its_note(workspace: Path) -> None:
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "tab", "f")
+        await enter(pilot, "vlan")
+        await press(pilot, "enter")
+        box = app.screen.query_one("#find", Input)
+        page = reader_of(app).page
+        assert page is not None
+        assert box.display
+        before = page.path
+        await press(pilot, "g", "t")
+        await until(lambda: reader_of(app).page is not None and reader_of(app).page.path != before)  # type: ignore[union-attr]
+        assert not box.display
+        assert not box.value
+        assert not reader_of(app).matches
 
     drive(app, steps)
 

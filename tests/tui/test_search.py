@@ -206,13 +206,13 @@ def test_places_are_marked_against_the_baseline(app: MemoryApp) -> None:
         fifth = place_of(app, best)
         await to_knob(pilot, "query.maxResults")
         await press(pilot, "h", "h")
-        assert f"against A: 4 same, 2 out ({fifth} ...)" in text_of(app)
+        assert f"against A (as opened): 4 same, 2 out ({fifth} ...)" in text_of(app)
         assert "change against A (as opened)" in text_of(app)
         assert text_of(app).count(" out ") >= 2
         await press(pilot, "b", "enter")
         assert said(app) == ("Baseline B is set: results 4. The list now compares each turn with it; u undoes it.")
         await press(pilot, "l")
-        assert "against B: 1 new, 4 same" in text_of(app)
+        assert "against B (results 4): 1 new, 4 same" in text_of(app)
         assert " new " in text_of(app)
 
     drive(app, steps, LARGE)
@@ -235,7 +235,7 @@ def test_a_low_strip_says_which_hit_a_turned_knob_dropped(app: MemoryApp, size: 
         strip = app.screen.query_one(TuneStrip)
         assert "results: " in drawn(strip)
         await press(pilot, "h")
-        assert "vs A: 5 same, 1 out (" in drawn(strip)
+        assert "vs A (as opened): 5 same, 1 out (" in drawn(strip)
         await press(pilot, "j")
         assert "vs A" not in drawn(strip), "a knob that was not turned says what it does"
 
@@ -511,6 +511,7 @@ def test_how_surely_it_was_answered_is_said_however_long_the_question_is(app: Me
         first = text_of(app).split("\n")[1]
         assert "NOTHING HOLDS THESE WORDS" in first
         assert ("Nearest" in first) is (size == SMALL), "where there is room, the frame of the hits says it"
+        assert "NEAREST 1st, kept back" in str(app.screen.query_one(WhyPane).border_title)
         await ask(pilot, "which aardvark was it that the zoologists of the burrow talked about")
         first = text_of(app).split("\n")[1]
         assert any(level in first for level in ("NEARBY ONLY", "NOTHING HOLDS THESE WORDS"))

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from memory_tui.core.errors import IndexUnavailable
+from memory_tui.core.events import FileIndexed
 from memory_tui.engine.engine import Engine
 from memory_tui.index import watch
 from memory_tui.tui.app import MemoryApp
@@ -80,6 +81,24 @@ def test_a_note_that_is_found_in_part_is_listed_as_such(workspace: Path) -> None
         app.engine.indexer.sync()
         await settled(pilot)
         assert "Every note is indexed as it is on disk." in text_of(app)
+
+    drive(app, steps)
+
+
+def test_an_empty_note_counts_as_one_everywhere(workspace: Path) -> None:
+    (workspace / "memory" / "empty.md").write_text("")
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app.switch_mode("index")
+        await settled(pilot)
+        count = len(list(workspace.rglob("*.md")))
+        said = " ".join(text_of(app).replace("│", " ").split())
+        assert f"{count} notes on disk: {count} fresh, 0 pending, 0 failed, 0 left out, 1 of the fresh empty" in said
+        assert f"in {count} notes" in said
+        assert app.facts is not None
+        news = (FileIndexed(0.0, "memory/0.md", 1, 0),)
+        assert app.facts.after(news).status.files == app.facts.status.files, "also before it is gathered again"
 
     drive(app, steps)
 

@@ -80,6 +80,8 @@ def test_the_notes_ask_which_line_is_missing(app: MemoryApp) -> None:
         await press(pilot, *"network.md:24", "enter")
         assert isinstance(app.screen, WhyNotView)
         assert "network.md:24" in text_of(app)
+        await press(pilot, "w")
+        assert said(app).startswith("This page is why."), "no other pane is named for it"
         await press(pilot, "escape")
         assert isinstance(app.screen, BrowseView)
 

@@ -196,7 +196,9 @@ class MeasuredChunks:
         best = (of_windows[0], of_lines[0], of_windows[1], of_lines[1], _letters(asked, chunks, grams), alike)
         self.values: list[tuple[float, ...]] = list(zip(*(own.tolist() for own in best), strict=True))
         places = np.concatenate([one.lines for one in chunks]), lines, windows, window_from
-        self._rest: Callable[[], list[Best]] | None = partial(_rest, asked, self.values, by_words, by_meaning, places)
+        # Without `like`, which holds the vectors of all tokens: a megabyte for a few dozen chunks.
+        cosines = by_meaning.lines, by_meaning.windows
+        self._rest: Callable[[], list[Best]] | None = partial(_rest, asked, self.values, by_words, cosines, places)
         self._best: list[Best] = []
 
     @property
@@ -222,12 +224,12 @@ def _rest(
     asked: PassageQuery,
     values: Sequence[tuple[float, ...]],
     by_words: _ByWords,
-    by_meaning: _Meaning,
+    cosines: tuple[Floats, Floats],
     places: tuple[Rows, Rows, Rows, Rows],
 ) -> list[Best]:
     """Everything that is known of chunks beside their `values`.
 
-    `places` holds the numbers of lines, and where lines and windows begin.
+    `cosines` are those of lines and of windows, `places` holds the numbers of lines, and where lines and windows begin.
     """
     number, lines, windows, window_from = places
     idf = np.array([asked.stems[key] for key in sorted(asked.stems)])
@@ -238,12 +240,12 @@ def _rest(
     top = np.array([own[:2] for own in values], dtype=np.float64)
     # Of all lines and of all windows, numbered through.
     window_ends = np.append(window_from[1:], lines[-1])
-    window = best_of_each(by_words.windows, by_meaning.windows, windows, top[:, 0])
+    window = best_of_each(by_words.windows, cosines[1], windows, top[:, 0])
     return list(
         map(
             Best,
             values,
-            number[best_of_each(by_words.lines, by_meaning.lines, lines, top[:, 1])].tolist(),
+            number[best_of_each(by_words.lines, cosines[0], lines, top[:, 1])].tolist(),
             zip(number[window_from[window]].tolist(), number[window_ends[window] - 1].tolist(), strict=True),
             coverage.tolist(),
             rarest.tolist(),

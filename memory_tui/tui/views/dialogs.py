@@ -73,10 +73,16 @@ class LineDialog(Dialog[str]):
         box.value = home_of(self).typed.get(self._asked, self._value)
         box.cursor_position = len(box.value)
         box.focus()
+        self.remark_again()
 
     @on(Input.Changed)
-    def _changed(self, event: Input.Changed) -> None:
-        self.query_one("#remark", Static).update(self._remark(event.value) if self._remark else "")
+    def _changed(self) -> None:
+        self.remark_again()
+
+    def remark_again(self) -> None:
+        """Say what is to be said of what is typed, of which more may be known by now; nothing before and after."""
+        for line in self.query("#remark").results(Static):
+            line.update(self._remark(self.query_one(Box).value) if self._remark else "")
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from msgspec.structs import replace
@@ -304,6 +304,7 @@ class View(Screen[None]):
     def context(self) -> Context:
         """What decides which actions can be done now."""
         facts = self.home.facts
+        more: dict[str, Any] = {flag: holds for part in self.parts for flag, holds in part.context().items()}
         return Context(
             ready=self.home.engine is not None,
             read_only=facts is not None and facts.status.read_only,
@@ -313,11 +314,11 @@ class View(Screen[None]):
             agents=facts is not None and len(facts.status.agents) > 1,
             zoomed=self.maximized is not None,
             note=self.place_in_note() is not None,
-            **{flag: holds for part in self.parts for flag, holds in part.context().items()},
+            **more,
             **self.more_context(),
         )
 
-    def more_context(self) -> dict[str, bool]:
+    def more_context(self) -> Mapping[str, Any]:
         """The fields of the context that only this view knows."""
         return {}
 

@@ -100,7 +100,9 @@ class Calendar(Widget, can_focus=True):
         day = self.day or self.found.today
         rows = calendar_rows(self.found, self.counted, self._last, day, self.size.width)
         lines = [Content.assemble(*((text, STYLES[style]) for text, style in runs(row))) for row in rows]
-        legend = f"      {LEGENDS[self.counted]}   {key_of('show layer')}: {self._next}"
+        parts = [*LEGENDS[self.counted].split("   "), f"{key_of('show layer')}: {self._next}"]
+        wide, narrow = (f"{' ' * indent}{(gap * ' ').join(parts)}" for indent, gap in ((6, 3), (1, 2)))
+        legend = wide if cell_len(wide) <= self.size.width else narrow
         lines.append(Content.styled(fit(legend, self.size.width), "$quiet"))
         lines.append(Content.styled(fit(f" ▌ {self.words(day)}", self.size.width), "bold"))
         return Content("\n").join(lines)

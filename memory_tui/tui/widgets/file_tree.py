@@ -228,7 +228,7 @@ class FileTree(RowList):
         item = self._rows[row]
         if isinstance(item, Group):
             sign = "▾" if self._open[item.key] or self._filter else "▸"
-            count = plural(len(item.files), "note")
+            count = plural(sum(file.state != ABSENT for file in item.files), "note")
             marked = sum(file.path in self.marks for file in item.files)
             most = f"■ {marked} of " if marked else ""
             room = width - len(most) - len(count) - 1

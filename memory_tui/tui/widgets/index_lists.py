@@ -37,20 +37,22 @@ LABEL = 12
 def statements(facts: Facts) -> list[tuple[str, str, str]]:
     """What the truth bar says, in full: label, words, style."""
     status, freshness = facts.status, facts.status.freshness
+    empty = sum(row.state == "fresh" and not row.chunks for row in facts.rows)
     counts = [
         f"{freshness.fresh:,} fresh",
         f"{len(freshness.pending):,} pending",
         f"{len(facts.failed):,} failed",
         f"{len(freshness.left_out):,} left out",
         *([f"{len(status.in_part):,} of the fresh in part"] if status.in_part else []),
+        *([f"{empty:,} of the fresh empty"] if empty else []),
     ]
     return [
         ("search", _search(facts), "" if facts.mode == "hybrid" and facts.lost_notes is None else "warn"),
         ("profile", f"{status.profile}  ({status.profile_origin})", ""),
-        ("notes", f"{plural(freshness.total, 'file')} on disk: {', '.join(counts)}", ""),
+        ("notes", f"{plural(freshness.total, 'note')} on disk: {', '.join(counts)}", ""),
         (
             "index",
-            f"{plural(status.chunks, 'chunk')} in {plural(status.files, 'file')}, "
+            f"{plural(status.chunks, 'chunk')} in {plural(status.files, 'note')}, "
             f"{status.embedded:,} with a vector, {status.cache.entries:,} cached",
             "",
         ),

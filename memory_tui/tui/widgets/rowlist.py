@@ -90,6 +90,8 @@ class RowList(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.marks = RowMarks(self)
+        self.held = 0
+        """First lines that stay in sight however far the list is scrolled: its headings."""
         self._tops: list[int] = [0]
         self._laid_out = 0
         self._styles: dict[str, Style] = {}
@@ -255,6 +257,7 @@ class RowList(ScrollView, can_focus=True):
         """Scroll as little as needed to see `row`."""
         if 0 <= row < len(self._tops) - 1:
             top, bottom = self._tops[row], self._tops[row + 1]
+            top = max(0, top - self.held)
             self.scroll_to_region(
                 Region(0, top, self.inner_width, bottom - top), animate=False, force=True, immediate=True
             )
@@ -320,13 +323,17 @@ class RowList(ScrollView, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """Select what is clicked; a click on what is selected opens it."""
         offset = event.get_content_offset(self)
-        row = self.row_at(offset.y + self.scroll_offset.y) if offset else self.count()
+        row = self.row_at(self._line_at(offset.y)) if offset else self.count()
         if row >= self.count() or self.key_of(row) is None:
             return
         opened = self._only_folds(row) or (row == self.cursor and (event.chain > 1 or self.opens_at_once(row)))
         self.cursor = row
         if opened:
             self.do_open()
+
+    def _line_at(self, y: int) -> int:
+        """Which line of the whole list stands in line `y` of what is in sight."""
+        return y if y < self.held else y + self.scroll_offset.y
 
     def _only_folds(self, _row: int, /) -> bool:
         """Whether a row only folds what is below it, so that one click does that wherever the cursor is."""
@@ -371,7 +378,7 @@ class RowList(ScrollView, can_focus=True):
     def _strip_at(self, y: int) -> Strip:
         """Line `y` of what is in sight, drawn anew."""
         width, base = self._laid_out, self._base
-        line = y + self.scroll_offset.y
+        line = self._line_at(y)
         row = self.row_at(line)
         if row >= self.count():
             return Strip.blank(width, base)
@@ -504,9 +511,9 @@ class Rows(RowList):
         self._write: Write = lambda _width: ()
         self._lines: Sequence[Line] = ()
 
-    def show(self, write: Write, title: str, subtitle: str = "") -> None:
-        """Show what `write` makes; the cursor stays on what it is about."""
-        key, self._write = self.key, write
+    def show(self, write: Write, title: str, subtitle: str = "", *, held: int = 0) -> None:
+        """Show what `write` makes, whose first `held` lines do not scroll; the cursor stays on what it is about."""
+        key, self._write, self.held = self.key, write, held
         self.name_frame(Content(title), Content(subtitle))
         self.rows_changed(key)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 from textual import events
 from textual.content import Content
@@ -142,7 +143,7 @@ def _amiss(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarState
 def _counted(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarStatement]:
     """What the index holds, and what it does not hold yet."""
     status = facts.status
-    there = f"{plural(status.chunks, 'chunk')} in {plural(status.files, 'file')}"
+    there = f"{plural(status.chunks, 'chunk')} in {plural(status.files, 'note')}"
     if facts.lost_notes is not None:
         there = f"the index keeps {there}"
     yield BarStatement(there, plural(status.chunks, "chunk"), 75)
@@ -378,7 +379,9 @@ class KeyHints(Widget):
     def show(self, places: Sequence[str], context: Context) -> None:
         """Hint at the keys of `places`, nearest first."""
         if (where := tuple(places)) != self._places or context != self._situation:
-            self._places, actions = where, hints(where)
+            now = context.hints
+            self._places = where
+            actions = [(key, replace(one, hint=now.get(one.id, one.hint))) for key, one in hints(where)]
             if (actions, context) != (self._actions, self._situation):
                 self._actions, self._situation = actions, context
                 self.refresh()

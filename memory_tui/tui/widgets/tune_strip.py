@@ -106,6 +106,9 @@ ONE_LINE_HELP = 150
 TWO_LINE_HELP = 78
 """Cells from which it fits two."""
 
+BASE = 24
+"""Characters of what a baseline is."""
+
 CELL = 29
 LABEL, VALUE, SLIDER = 11, 7, 9
 """Cells of a knob's name, its value with the mark of a changed one, and its scale."""
@@ -145,19 +148,19 @@ class TuneStrip(Widget, can_focus=True):
         """The knob that was clicked last, while the strip is in focus."""
         """The digits typed so far; None while none are."""
         self._verdict = ""
-        self._letter = "A"
+        self._base = ""
         self._written = ""
         self._measured: tuple[str, ...] = ()
         self._known = False
 
     def show(self, tuning: Tuning, verdict: str) -> None:
         """Show the knobs, and in `verdict` how the hits differ from the baseline."""
-        shown, letter = dials(tuning.settings, tuning.opened, tuning.days), tuning.baseline.name
-        known = (shown, verdict, letter, tuning.written)
-        if known == (self._dials, self._verdict, self._letter, self._written):
+        shown, base = dials(tuning.settings, tuning.opened, tuning.days), tuning.baseline
+        known = (shown, verdict, f"{base.name} ({one_line(base.title, BASE)})", tuning.written)
+        if known == (self._dials, self._verdict, self._base, self._written):
             return
-        self._dials, self._verdict, self._letter, self._written = known
-        said = f"against {letter}: {verdict}" if verdict else one_line(tuning.written)
+        self._dials, self._verdict, self._base, self._written = known
+        said = f"against {self._base}: {verdict}" if verdict else one_line(tuning.written)
         self._title = Content("  ".join(filter(None, ("Tune", weighing(shown), said))))
         self._describe()
         self._redraw()
@@ -471,7 +474,7 @@ class TuneStrip(Widget, can_focus=True):
 
     @property
     def _against(self) -> str:
-        return f"vs {self._letter}: {self._verdict}"
+        return f"vs {self._base}: {self._verdict}"
 
     def _said(self, dial: Dial) -> str:
         """What became of the hits, where the knob was turned; a knob that was not says what it does."""

@@ -230,7 +230,7 @@ def _heading(subject: Subject, width: int) -> Iterator[Row]:
     yield [(fit_path(safe(name), width - len(asked)), "strong"), (asked, "muted")]
     fate = answer.fate if answer is not None else candidate.verdict if candidate is not None else None
     if fate is not None:
-        style = "good" if isinstance(fate, Recalled) else "warn"
+        style = "good" if isinstance(fate, Recalled) and not fate.kept_back else "warn"
         said = wording.account(answer) if answer is not None else wording.sentence(fate)
         yield from folded(one_line(said), width, style)
     if answer is not None and answer.place.remark:

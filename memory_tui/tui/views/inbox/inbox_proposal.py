@@ -72,6 +72,11 @@ VERBS: Mapping[Action, str] = MappingProxyType(
 )
 """What the button says that makes the change."""
 
+HINTS: Mapping[Action, str] = MappingProxyType(
+    {action: VERBS[action] for action, meaning in MEANING.items() if meaning == "move"} | {"merge": "Merge"}
+)
+"""What the hint at the key says that moves: the action of those that is offered."""
+
 BRING_BACK = "bring back"
 """What can be done about a suggestion that was kept or put off."""
 READ = "read"

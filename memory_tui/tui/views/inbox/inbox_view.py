@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 from textual import on
@@ -22,6 +22,7 @@ from memory_tui.tui.note_changes import Planned
 from memory_tui.tui.views.inbox import inbox_proposal
 from memory_tui.tui.views.inbox.inbox_actions import InboxActions
 from memory_tui.tui.views.inbox.inbox_proposal import (
+    HINTS,
     MEANING,
     Findings,
     Shown,
@@ -352,15 +353,18 @@ class InboxView(View):
         one = self.queue.suggestion
         return one.place.text if one is not None else ""
 
-    def more_context(self) -> dict[str, bool]:
+    def more_context(self) -> dict[str, Any]:
         """What can be done about the suggestion."""
         one = self.queue.suggestion
-        meanings = {MEANING[action] for action in self.queue.chosen[0].actions} if one is not None else set()
+        actions = self.queue.chosen[0].actions if one is not None else ()
+        meanings = {MEANING[action] for action in actions}
+        moving = next((HINTS[action] for action in actions if action in HINTS), "")
         return {
             "suggestion": one is not None,
             "deletes": "remove" in meanings,
             "moves": "move" in meanings,
             "twin": "move other" in meanings,
+            "hints": {"move": moving} if moving else {},
         }
 
     # --- choosing and moving ----------------------------------------------------------------------------------

@@ -149,6 +149,9 @@ class NotePane(Part):
         line = self._line
         if reader.page is not None and same and line is None and self._cited is None:
             line = line_after(reader.page.lines, page.lines, reader.cursor + 1) if page.whole else reader.cursor + 1
+        if not same and self.view.focused is not self.view.query_one(FindInput):
+            # What was looked for was looked for in the note before.
+            self._close_find()
         reader.show(page, self._cited, line=line)
         if page.whole:
             self._line = self._cited = None
@@ -308,10 +311,14 @@ class NotePane(Part):
             return True
         if not box.display:
             return False
-        box.value = ""
-        box.display = False
+        self._close_find()
         self.reader.focus()
         return True
+
+    def _close_find(self) -> None:
+        box = self.view.query_one(FindInput)
+        box.value = ""
+        box.display = False
 
     # --- along links ---------------------------------------------------------------------------------------------
 

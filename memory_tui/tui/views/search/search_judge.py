@@ -175,7 +175,9 @@ class Judge(Part):
         sums = judging.words(evaluation.compared)
         asked = [change.text for change in evaluation.compared.changes]
         own = judging.words(evaluation.compared, question) if question in asked and len(asked) > 1 else []
-        parts = [f"{len(evaluation.compared.changes)} judged: {sums[0]}", *sums[1:]]
+        tuning = self.home.tuning
+        sides = judging.sides([*sums, *own], tuning.baseline.name) if tuning is not None else ""
+        parts = [f"{len(evaluation.compared.changes)} judged{sides}: {sums[0]}", *sums[1:]]
         return [*parts, *([f"this query: {own[0]}", *own[1:]] if own else [])]
 
     def events_came(self, events: Sequence[Event], /) -> None:

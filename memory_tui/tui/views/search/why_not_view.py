@@ -13,6 +13,7 @@ from textual.widget import Widget
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui import note_changes
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.search.explaining import Inquiry, inquire
 from memory_tui.tui.views.search.line_question import LineQuestion
@@ -146,6 +147,13 @@ class WhyNotView(View):
         self._asked = self._asked if isinstance(self._asked, str) else self._asked.query
         self._path, self._line = path, line
         self.tuned()
+
+    def do_why(self) -> None:
+        """Say that this page is the answer to that key."""
+        self.show_message(
+            f"This page is why. {key_of('show record')} shows the full record, {key_of('why line')} asks about "
+            "another line."
+        )
 
     def do_line(self) -> None:
         """Ask about another line, and explain that one here."""
