@@ -193,7 +193,8 @@ def heading(trace: Trace, workspace: str) -> list[str]:
     return [
         masked(one_line(trace.query)),
         f"{one_line(workspace)}, {minute(trace.now)}: "
-        f"{plural(len(trace.recalled), 'hit')} of {chunks} in {notes} with text, profile {trace.profile}, memory-tui {__version__}",
+        f"{plural(len(trace.recalled), 'hit')} of {chunks} in {notes} with text, "
+        f"profile {trace.profile}, memory-tui {__version__}",
     ]
 
 

@@ -116,3 +116,16 @@ def test_the_demo_leaves_no_place_of_a_divider_behind(tmp_path: Path, monkeypatc
 
     drive(app, steps)
     assert read_shares() == {}
+
+
+def test_a_click_on_a_divider_moves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    async def steps(pilot: Pilot[int]) -> None:
+        start = _width(pilot)
+        await pilot.click(offset=(start - 1, 10))
+        await settled(pilot)
+        assert _width(pilot) == start
+
+    drive(make_app(sample(tmp_path)), steps)
+    assert read_shares() == {}

@@ -131,5 +131,8 @@ class Panes(Horizontal):
         """Let the rule go."""
         if self._dragged:
             self.release_mouse()
-            home_of(self).keep_share(self._dragged)
+            home = home_of(self)
+            # A click that moves nothing gives no pane a width.
+            if self._dragged in home.shares:
+                home.keep_share(self._dragged)
             self._dragged = ""
