@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from msgspec.structs import replace
 from textual import events, on
 from textual.app import ScreenStackError
+from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.screen import Screen
 from textual.signal import Signal
@@ -263,6 +264,11 @@ class MemoryApp(GlobalActions):
         if self.signals is not None and not self.signals.number and not signals.has_terminal():
             self.signals.hear(signals.CLOSED)
 
+    def action_command_palette(self) -> None:
+        """Open the palette, where it is not open."""
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
     def leave(self, code: int) -> None:
         """End with exit `code` whatever is on screen; what was typed and not saved is kept as a draft."""
         self.last_words = " ".join(filter(None, [view.leaving() for view in self.views]))
@@ -496,6 +502,14 @@ def run(
     if app.error is not None:
         raise app.error
     return app.return_code or 0 if code is None else code
+
+
+class Palette(CommandPalette):
+    """Where a command is looked for."""
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Go once, as a dialog does."""
+        return super().dismiss(result) if self.app.screen is self else AwaitComplete()
 
 
 class ActionPalette(Provider):

@@ -10,12 +10,15 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
+from memory_tui.curate.changes import ThreeWay
+from memory_tui.curate.merge import merge
 from memory_tui.tui import note_changes
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import NameList, Picker, Prompt
 from memory_tui.tui.views.index.index_view import IndexView
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.notes.edit import EditView
+from memory_tui.tui.views.notes.resolve import Resolve
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.views.search.why_not_view import WhyNotView
 from memory_tui.tui.widgets.edit_area import EditArea
@@ -28,6 +31,7 @@ from tests.support.tui import (
     ask,
     burst,
     drive,
+    enter,
     make_app,
     press,
     said,
@@ -312,5 +316,57 @@ def test_a_note_that_is_not_read_yet_can_be_left(app: MemoryApp, monkeypatch: py
         app.post_message(events.Key("escape", None))
         await until(lambda: not isinstance(app.screen, EditView))
         gate.set()
+
+    drive(app, steps)
+
+
+def test_a_dialog_that_is_answered_twice_closes_nothing_else(app: MemoryApp) -> None:
+    answers: list[str] = []
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        behind, picker = app.screen, Picker("Which?", ["one", "two"])
+        picker.ask(app, answers.append)
+        await settled(pilot)
+        # Two clicks that came before the first one was done.
+        picker.dismiss("one")
+        picker.dismiss("two")
+        await settled(pilot)
+        assert app.screen is behind
+        assert answers == ["one"]
+
+    drive(app, steps)
+
+
+def test_the_palette_takes_two_clicks_at_once(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, ":")
+        palette = app.screen
+        await enter(pilot, "keys and signs")
+        commands = palette.query_one(OptionList)
+        await until(lambda: commands.option_count)
+        for _ in range(2):
+            commands.post_message(OptionList.OptionSelected(commands, commands.get_option_at_index(0), 0))
+        await settled(pilot)
+        assert palette not in app.screen_stack
+        assert len(app.screen_stack) > 1, "the command was done"
+
+    drive(app, steps)
+
+
+def test_a_key_before_a_dialog_is_shown_does_nothing(app: MemoryApp) -> None:
+    base, mine, theirs = b"- one\n", b"- one\n- mine\n", b"- one\n- theirs\n"
+    view = ThreeWay("MEMORY.md", base, mine, theirs, merge(base, mine, theirs))
+
+    async def steps(pilot: Pilot[int]) -> None:
+        behind, resolve = app.screen, Resolve(view, "")
+        app.push_screen(resolve)
+        assert not resolve.is_mounted
+        for action in ("move('down')", "choose('theirs')", "save", "dismiss(None)"):
+            await app.run_action(action, resolve)
+        await settled(pilot)
+        assert app.screen is resolve
+        await press(pilot, "escape")
+        assert app.screen is behind
 
     drive(app, steps)

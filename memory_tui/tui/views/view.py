@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from msgspec.structs import replace
 from textual import events, on
 from textual.app import App, ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
@@ -438,6 +439,14 @@ class Dialog(ModalScreen[T]):
         behind = next((screen for screen in reversed(self.app.screen_stack) if isinstance(screen, View)), None)
         if behind is not None and behind.is_mounted and alive(behind):
             behind.query_one(KeyHints).cover(self.hints)
+
+    def dismiss(self, result: T | None = None) -> AwaitComplete:
+        """Go once: a second key or click that came before this was gone closes nothing else."""
+        return super().dismiss(result) if self.app.screen is self else AwaitComplete()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key does something: nothing does before there is something to see."""
+        return self.is_mounted and super().check_action(action, parameters)
 
     def ask(self, app: App[Any], then: Callable[[T], object]) -> None:
         """Show this dialog and call `then` with the answer; a no, or leaving it, is none."""
