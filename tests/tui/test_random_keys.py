@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
+from textual.errors import NoWidget
+from textual.pilot import OutOfBounds, Pilot
 
 from memory_tui.tui.key_meanings import MEANINGS, is_sequence
 from memory_tui.tui.widgets.rowlist import Line, Rows
@@ -120,7 +122,9 @@ def survived(place: Path, seed: int, count: int) -> None:
                 changed_by_another(folder, luck)
             elif what < 0.97:
                 at = luck.randrange(app.size.width), luck.randrange(app.size.height)
-                await pilot.click(offset=at, times=luck.choice((1, 1, 2)))
+                # While another size is laid out nothing may stand there.
+                with suppress(NoWidget, OutOfBounds):
+                    await pilot.click(offset=at, times=luck.choice((1, 1, 2)))
             else:
                 await pilot.resize_terminal(*luck.choice(SIZES))
             await asyncio.sleep(luck.choice((0, 0, 0.02)))
