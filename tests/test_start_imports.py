@@ -36,10 +36,18 @@ print(json.dumps(loaded()))
 SERVE = (
     LOADED
     + """
-import atexit, json
+import atexit, json, os
 from memory_tui.mcp import host
 host.ServedMemory.warm = lambda self: None
-atexit.register(lambda: sys.stderr.write(json.dumps(loaded())))
+def told():
+    sys.stderr.write(json.dumps(loaded()))
+    sys.stderr.flush()
+def leave(code, leave=os._exit):
+    told()
+    leave(code)
+# A server leaves by one of both, as its threads end in time or not.
+atexit.register(told)
+os._exit = leave
 from memory_tui.cli.main import main
 raise SystemExit(main(["mcp", *sys.argv[1:]]))
 """
