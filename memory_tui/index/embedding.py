@@ -303,7 +303,7 @@ class Embedder:
                 self._stored(texts, batch, sent)
 
     def _next(self, waiting: deque[Sent]) -> dict[str, int]:
-        """Store the first of those that wait. The first failure calls the others back that are not asked for yet."""
+        """Store what the oldest call found. The first failure cancels the calls that have not begun."""
         working = self.working
         found = self._stored(*waiting.popleft())
         if working and not self.working:

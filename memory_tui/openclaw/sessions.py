@@ -112,7 +112,7 @@ def _positive(node: Node | None) -> int:
 
 
 def known_of(facts: SessionFacts, next_tokens: int = 0) -> flush.Session:
-    """What is known of a session by `facts` alone."""
+    """A session as `facts` describe it, without its transcript."""
     return flush.Session(
         total_tokens=facts.tokens,
         fresh=facts.fresh,
@@ -123,7 +123,7 @@ def known_of(facts: SessionFacts, next_tokens: int = 0) -> flush.Session:
 
 
 def session_of(transcript: Path, facts: SessionFacts, limit: int, next_tokens: int = 0) -> flush.Session:
-    """What is known of the session in `transcript`, reading no more of it than needed. Raises Unreadable."""
+    """A session as `facts` and its `transcript` describe it; no more is read than needed. Raises Unreadable."""
     session = replace(known_of(facts, next_tokens), transcript_bytes=flush.size(transcript))
     if not flush.reads_transcript(session, limit):
         return session

@@ -533,10 +533,12 @@ class ActionPalette(Provider):
         return Content.assemble(name, (f"  Not now. {refusal}", "$quiet")) if refusal else name
 
     def _run(self, action: Action) -> Callable[[], None]:
-        app = cast("MemoryApp", self.app)
+        app, chosen = cast("MemoryApp", self.app), [action.id]
 
         def run() -> None:
-            app.call_later(app.action_do, action.id)
+            # A command that was chosen twice at once is done once.
+            if chosen:
+                app.call_later(app.action_do, chosen.pop())
 
         return run
 

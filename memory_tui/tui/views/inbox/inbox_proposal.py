@@ -75,7 +75,7 @@ VERBS: Mapping[Action, str] = MappingProxyType(
 HINTS: Mapping[Action, str] = MappingProxyType(
     {action: VERBS[action] for action, meaning in MEANING.items() if meaning == "move"} | {"merge": "Merge"}
 )
-"""What the hint at the key says that moves: the action of those that is offered."""
+"""What the hint at the key of "move" says, by the action that is offered."""
 
 BRING_BACK = "bring back"
 """What can be done about a suggestion that was kept or put off."""
