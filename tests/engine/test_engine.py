@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import datetime as dt
-import inspect
 import os
 import subprocess
 import sys
@@ -22,7 +20,6 @@ from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.trace import EmptyIndex
 from tests.support.waiting import LONG
-from tests.tools import shape
 
 PATIENCE = LONG
 
@@ -295,12 +292,3 @@ def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software(
         " & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
-def test_the_engine_is_its_parts_and_hands_no_call_on(engine: Engine) -> None:
-    public = [name for name in dir(engine) if not name.startswith("_")]
-    assert {"indexer", "inbox", "notes", "providers", "queries"} <= set(public)
-    assert len(public) <= 20
-    source = Path(inspect.getfile(Engine)).read_text("utf-8")
-    (cls,) = (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == "Engine")
-    assert [ast.unparse(item) for item in cls.body if shape.hands_on(item)] == []

@@ -148,3 +148,11 @@ def test_a_cosine_is_summed_in_the_order_of_its_numbers(rows: int, dims: int, se
     for found, own in zip(formulas.cosine(vectors, query).tolist(), vectors, strict=True):
         lengths = math.sqrt(total(own * own)) * math.sqrt(total(query * query))
         assert found == 1.0 - float(np.float32(1.0 - total(own * query) / lengths))
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0.1, 1e5))
+def test_age_is_never_below_nothing_and_decay_never_above_one(days: float, half_life: float) -> None:
+    """Whatever the clock says: a note from tomorrow is as old as one of today."""
+    factor = float(formulas.decay_factor(np.array([days]), half_life)[0])
+    assert 0 <= factor <= 1
+    assert days > 0 or factor == 1

@@ -1,0 +1,79 @@
+"""The package weighs no more than `[tool.memory_tui.size]` of pyproject.toml says, and no function has over 60 lines.
+
+`python -m tests.test_size` lowers each ceiling to what is counted today; it raises none.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+from tests.support.paths import ROOT
+
+PROJECT = ROOT / "pyproject.toml"
+LONGEST_FUNCTION = 60
+LONGER = {"_gather"}
+"""The functions that are longer today."""
+
+
+def code_lines(source: str) -> int:
+    """Count the lines of `source` that are no docstring, comment or blank."""
+    skipped: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        for part in getattr(node, "body", None) if isinstance(getattr(node, "body", None), list) else []:
+            if (
+                isinstance(part, ast.Expr)
+                and isinstance(part.value, ast.Constant)
+                and isinstance(part.value.value, str)
+            ):
+                skipped |= set(range(part.lineno, (part.end_lineno or part.lineno) + 1))
+    lines = enumerate(source.split("\n"), 1)
+    return sum(1 for number, line in lines if number not in skipped and line.strip() and line.strip()[0] != "#")
+
+
+def weights() -> Counter[str]:
+    """Return code lines by package, modules at the top as "root", and their sum as "all"."""
+    counted: Counter[str] = Counter()
+    for path in (ROOT / "memory_tui").rglob("*.py"):
+        parts = path.relative_to(ROOT / "memory_tui").parts
+        lines = code_lines(path.read_text("utf-8"))
+        counted[parts[0] if len(parts) > 1 else "root"] += lines
+        counted["all"] += lines
+    return counted
+
+
+def ceilings() -> dict[str, int]:
+    """Return the ceilings of pyproject.toml."""
+    return tomllib.loads(PROJECT.read_text("utf-8"))["tool"]["memory_tui"]["size"]
+
+
+def test_no_package_outgrows_its_ceiling() -> None:
+    limits, counted = ceilings(), weights()
+    assert counted["all"] > 1000
+    assert {name: lines for name, lines in counted.items() if lines > limits.get(name, 0)} == {}
+
+
+def test_no_function_has_more_than_sixty_lines() -> None:
+    long = []
+    for path in (ROOT / "memory_tui").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > LONGEST_FUNCTION and node.name not in LONGER:
+                    long.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {lines}")
+    assert long == []
+
+
+def lower(path: Path = PROJECT) -> None:
+    """Write what is counted over each higher ceiling of `path`, and leave out packages that are gone."""
+    limits, counted = ceilings(), weights()
+    rows = [f"{name} = {min(lines, limits.get(name, lines))}" for name, lines in sorted(counted.items())]
+    text = path.read_text("utf-8")
+    path.write_text(re.sub(r"(\[tool\.memory_tui\.size\]\n)[^\[]*", rf"\g<1>{chr(10).join(rows)}\n", text), "utf-8")
+
+
+if __name__ == "__main__":
+    lower()
