@@ -110,6 +110,8 @@ class Matcher(Struct, frozen=True):
         idle = not self.any_word and query.isascii() and all(count(asked))
         corrected = () if idle else self._corrected(query, asked, count)
         terms = replace(terms, kept=_searched(terms.kept, corrected))
+        # A word that was not counted would weigh as if no chunk held it.
+        count([word for word in terms.kept if word not in frequency])
         dropped, common = terms.stops + terms.common, core_tokens.left_out(terms.common, query)
         parts = _parts(query, (*terms.kept, *dropped), corrected) if self.in_parts else ()
         if not self.full_text:

@@ -60,14 +60,14 @@ The key of the Wi-Fi hangs in the hall; my wife knows it.
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Callable[..., Trace]:
-    def asked(question: str, text: str = NOTES, **changes: str) -> Trace:
+    def asked(question: str, text: str = NOTES, provider: str = "builtin", **changes: str) -> Trace:
         notes = tmp_path / "notes"
         notes.mkdir(exist_ok=True)
         (notes / "MEMORY.md").write_text(text, encoding="utf-8")
         options = Options(
             workspace=str(notes),
             index=str(tmp_path / "index.sqlite"),
-            provider="builtin",
+            provider=provider,
             changes=(("profile", "recommended"), *((key.replace("_", "."), value) for key, value in changes.items())),
         )
         with Engine.open(options) as engine:
@@ -117,6 +117,16 @@ def test_a_name_is_found_in_another_script(
     assert [(one.asked.lower(), one.searched) for one in trace.plan.corrections] == [(asked, (searched,))]
     assert trace.recalled
     assert not ask(question, text, spelling_enabled="false").plan.corrections
+
+
+def test_a_corrected_word_weighs_what_it_weighs_where_it_is_spelled_right(ask: Callable[..., Trace]) -> None:
+    lines = ["We back up with restic.", "The cellar is dry; restic ran.", "restic ran.", *["It rained."] * 9]
+    text = "\n\n".join(f"# Part\n\n{line}\n{'Nothing else was seen. ' * 60}" for line in lines)
+    wrong, right = (
+        ask(question, text, "none").recalled for question in ("restick of the cellar", "restic of the cellar")
+    )
+    assert len(wrong) > 1
+    assert [(hit.chunk.start_line, hit.score) for hit in wrong] == [(hit.chunk.start_line, hit.score) for hit in right]
 
 
 @pytest.mark.parametrize("form", ["Pi-hole", "pihole", "Pi hole"])
