@@ -55,7 +55,7 @@ import pytest  # noqa: E402 - after the environment is set
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from memory_tui.engine import unrelated_memory  # noqa: E402
-from tests.support.paths import SHARED  # noqa: E402
+from tests.support.paths import SHARED, oracles  # noqa: E402
 from tests.support.waiting import LONG  # noqa: E402
 
 # Each app and each index of a test makes many objects that live as long as it does: looking at all of them 300 times a
@@ -143,7 +143,7 @@ def _shared(name: str) -> Path:
 @pytest.fixture(scope="session")
 def oracle_data() -> Path:
     """The recorded answers of the real program."""
-    return _shared("oracle")
+    return oracles() / "oracle"
 
 
 @pytest.fixture(scope="session")

@@ -26,12 +26,11 @@ from memory_tui.plan import Options
 from memory_tui.providers.wires.scripted import hash_vector
 from memory_tui.workspace.media import MediaRules
 from memory_tui.workspace.roots import Roots
-from tests.support.paths import SHARED
+from tests.support.paths import oracles
 
-ORACLE = SHARED / "oracle-2026.9"
+ORACLE = oracles() / "oracle-2026.9"
 RELEASE = ORACLE / "2026.9.6"
 NOW = 1_795_176_000.0
-pytestmark = pytest.mark.skipif(not RELEASE.is_dir(), reason="the recorded answers are not beside this checkout")
 
 TABLES = """
 CREATE TABLE memory_index_meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;

@@ -33,9 +33,9 @@ from memory_tui.search.rank import head
 from memory_tui.search.trace import Candidate, Trace
 from memory_tui.workspace import roots
 from memory_tui.workspace.roots import Roots
-from tests.support.paths import SHARED
+from tests.support.paths import oracles
 
-ORACLE = SHARED / "oracle-2026.9"
+ORACLE = oracles() / "oracle-2026.9"
 RELEASE = ORACLE / "2026.9.6"
 CONFIGURATIONS = (
     "pins-default",
@@ -58,8 +58,6 @@ CONFIGURATIONS = (
     "zerovec",
 )
 """All but sessions, which are conversations of OpenClaw's own database and archives of it."""
-needs_oracle = pytest.mark.skipif(not RELEASE.is_dir(), reason="the recorded answers are not beside this checkout")
-pytestmark = needs_oracle
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
