@@ -159,8 +159,6 @@ class FreshnessCheck:
 
     def compare_if_cheap(self, store: Store) -> bool:
         """Compare before a search where that is cheap and was not just done; whether notes wait to be indexed."""
-        if self._plan.once:
-            return False
         if self._cost > _CHEAP_SECONDS:
             return False
         # Who comes before or while another compares takes what that finds: it is young.

@@ -312,7 +312,7 @@ class Indexer:
         try:
             yield self.freshness_check.unsearchable
         finally:
-            if (stale or due) and self._plan.settings.on("sync.onSearch"):
+            if (stale or due) and self._plan.settings.on("sync.onSearch") and not self._plan.once:
                 self.freshness_check.postpone()
                 self.request_sync("search")
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.sanitize import one_line
 from memory_tui.core.tokens import CJK, CJK_RUN, as_asked
-from memory_tui.search.trace import Elsewhere, Unsearchable
+from memory_tui.search.trace import Elsewhere, Trace, Unsearchable
 
 if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
@@ -59,6 +60,28 @@ class UnindexedTexts:
 def pending(unsearchable: Sequence[Unsearchable]) -> list[str]:
     """Paths of the notes that wait to be indexed, or were being written when they were read."""
     return [item.path for item in unsearchable if item.state in ("pending", "changed while read")]
+
+
+def notes_lacking(trace: Trace, reader: str, *, by_itself: bool) -> tuple[str, str] | None:
+    """Which notes the answer lacks as they are on disk, and what to do; None where it lacks none.
+
+    `reader` prints a note; `by_itself`: who answers indexes where the settings allow it.
+    """
+    pending = [item for item in trace.unsearchable if item.state == "pending"]
+    if not pending:
+        return None
+    most, due, steps = 5, [item for item in pending if not item.patient], []
+    if due and by_itself and any(trace.settings.on(f"sync.{name}") for name in ("onSearch", "watch")):
+        steps.append(f"They are being indexed: ask again in a moment, or read them with {reader}.")
+    elif due:
+        nobody = "Nothing indexes them by itself: run" if by_itself else "Run"
+        steps.append(f"{nobody} memory-tui index, or read them with {reader}.")
+    if len(due) < len(pending):
+        first = next(item for item in pending if item.patient)
+        steps.append(f"Below the threshold, and not being indexed: {one_line(first.path)} ({one_line(first.detail)}).")
+    named = ", ".join(one_line(item.path) for item in pending[:most])
+    more = f" and {len(pending) - most} more" if len(pending) > most else ""
+    return f"Not in this answer as on disk: {named}{more}.", " ".join(steps)
 
 
 def words_elsewhere(evidence: Evidence, source: ChunkSource, waiting: UnindexedTexts) -> Elsewhere:

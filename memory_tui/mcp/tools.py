@@ -14,7 +14,7 @@ from memory_tui.core import jsstring
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.explain import wording
+from memory_tui.explain import absent_words, wording
 from memory_tui.explain.trace_json import kind
 from memory_tui.mcp import arguments
 from memory_tui.mcp.schemas import UNTRUSTED
@@ -52,7 +52,6 @@ _STARTING_SECONDS = 25.0
 _UNDER_WAY_SECONDS = 0.25
 """How long any answer waits for notes that are being indexed already."""
 _PAUSE_SECONDS = 0.05
-_NAMED = 5
 _MOST_RANKED = 50
 
 
@@ -466,23 +465,10 @@ def clamp(results: list[RecalledHit], most: int) -> Clamped | None:
 
 
 def _say_what_is_stale(found: SearchAnswer, trace: Trace) -> None:
-    pending = [item for item in trace.unsearchable if item.state == "pending"]
-    if not pending:
-        return
-    found["stale"] = True
-    found["warning"] = f"Not in this answer as on disk: {_listed([item.path for item in pending])}."
-    due = [item for item in pending if not item.patient]
-    settings = trace.settings
-    by_itself = any(settings.on(f"sync.{name}") for name in ("onSearch", "watch"))
-    steps = []
-    if due and by_itself:
-        steps.append("They are being indexed: ask again in a moment, or read them with memory_get.")
-    elif due:
-        steps.append("Nothing indexes them by itself: run memory-tui index, or read them with memory_get.")
-    if len(due) < len(pending):
-        first = next(item for item in pending if item.patient)
-        steps.append(f"Below the threshold, and not being indexed: {one_line(first.path)} ({one_line(first.detail)}).")
-    found["action"] = " ".join(steps)
+    waiting = absent_words.notes_lacking(trace, "memory_get", by_itself=True)
+    if waiting is not None:
+        found["stale"] = True
+        found["warning"], found["action"] = waiting
 
 
 def _say_what_is_lost(found: SearchAnswer, states: Iterable[RootState]) -> None:
@@ -495,11 +481,6 @@ def _say_what_is_lost(found: SearchAnswer, states: Iterable[RootState]) -> None:
                 found["stale"] = True
                 found["warning"] = f"{named['detail']} Hits from there are what the index keeps of it."
                 found["action"] = "Tell the user that these notes cannot be read now."
-
-
-def _listed(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    return ", ".join(one_line(path) for path in paths[:_NAMED]) + more
 
 
 _QUOTA = compiled_later(r"insufficient_quota|quota|429")

@@ -259,6 +259,8 @@ def searched(engine: Engine, asked: SearchCommand, trace: Trace, evidence: Evide
     if engine.backend.is_qmd and (failed := engine.backend.fallback()) is not None:
         yield Written(f"memory-tui: {engine.backend.answered_by(failed)}", aside=True)
     yield from _notices(trace, explain=explain)
+    if waiting := _waiting(trace):
+        yield Written(f"memory-tui: {' '.join(waiting)}", aside=True)
     if asked.terminal is not None and not (explain or passages) and trace.recalled:
         from memory_tui.render import hit_text
 
@@ -331,7 +333,20 @@ def _by_builtin(engine: Engine, trace: Trace, explain: bool, cut: Sequence[Excer
     failed = engine.backend.fallback() if engine.backend.is_qmd else None
     told = {**trace_json.answer(trace, explain=explain), "backend": "builtin"}
     told |= {"fallback": failed.as_dict()} if failed else {}
-    return told | ({"passages": [*map(trace_json.passage, cut)]} if cut is not None else {}) | {"roots": _lost(engine)}
+    waiting, lost = _waiting(trace), _lost(engine)
+    told["stale"] = waiting is not None or any(root["state"] != "watcher stalled" for root in lost)
+    if waiting is not None:
+        told["warning"], told["action"] = waiting
+    return told | ({"passages": [*map(trace_json.passage, cut)]} if cut is not None else {}) | {"roots": lost}
+
+
+def _waiting(trace: Trace) -> tuple[str, str] | None:
+    """Which notes the answer lacks as they are on disk, and what to do; None where it lacks none."""
+    if not trace.unsearchable:
+        return None
+    from memory_tui.explain import absent_words
+
+    return absent_words.notes_lacking(trace, "memory-tui get", by_itself=False)
 
 
 def _lost(engine: Engine) -> list[dict[str, str]]:

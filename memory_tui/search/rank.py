@@ -61,6 +61,7 @@ from memory_tui.search.trace import (
     AgePart,
     Candidate,
     ChunkRef,
+    EmptyReason,
     Factor,
     FoundByMeaningAlone,
     Funnel,
@@ -69,6 +70,7 @@ from memory_tui.search.trace import (
     Losers,
     MmrPart,
     Mode,
+    NothingMatched,
     Provenance,
     Recalled,
     TextPart,
@@ -224,6 +226,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     rows = numbers.rows[ranking.order[ranking.losers()]].tolist()
     nearest, matched = pools(evidence, side, mode, rules.limit)
     best = float(ranking.scores.total.max()) if len(numbers.rows) else None
+    empty = None if recalled else gate.empty_reason(evidence, side, mode, decided, best, ranking.fresh())
     return Trace(
         query=evidence.query,
         now=evidence.now,
@@ -247,13 +250,12 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
             *_other_chunks(evidence, rules.profile),
             *_never_recalled(evidence, rules.profile),
             *_weights_notice(settings, rules),
-            *_meaning_alone(side, mode, ranking, recalled),
-            *_waiting(evidence, recalled),
+            *(_meaning_alone(side, mode, ranking, recalled) or _waiting(evidence, empty)),
             *_words_alone(evidence, rules.profile, recalled),
             *_no_table(numbers),
             *not_copied(evidence, mode, rules.profile),
         ),
-        empty=None if recalled else gate.empty_reason(evidence, side, mode, decided, best, ranking.fresh()),
+        empty=empty,
         keyword_ranks=Lazy(len(matched), lambda i: ranking.keyword_rank(int(matched[i]))),
         vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),
         nearest_by=evidence.nearest_by,
@@ -311,9 +313,10 @@ def _meaning_alone(
     return (FoundByMeaningAlone(plan, len(recalled), near, sum(hit.date_points > 0 for hit in recalled)),)
 
 
-def _waiting(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
-    """That a note which waits holds a word that no indexed one does; an empty answer says so itself."""
-    return (WaitingHolds(evidence.elsewhere),) if recalled and evidence.elsewhere.held else ()
+def _waiting(evidence: Evidence, empty: EmptyReason | None) -> tuple[Notice, ...]:
+    """That a note which waits holds a word that no indexed one does; an answer without a match says so itself."""
+    by_itself = isinstance(empty, NothingMatched)
+    return (WaitingHolds(evidence.elsewhere),) if evidence.elsewhere.held and not by_itself else ()
 
 
 def _words_alone(evidence: Evidence, profile: Profile, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:

@@ -75,7 +75,7 @@ def test_json_has_the_documented_shape(run: Callable) -> None:
         "empty",
         "notices",
         "roots",
-    } | {"backend"}
+    } | {"backend", "stale"}
     assert set(answer) == {*shown, "trace"}
     assert set(json.loads(run("search", "--json", "omada router")[1])) == shown
     assert set(answer["results"][0]) == {
@@ -168,6 +168,40 @@ def test_explain_adds_up_and_names_the_losers(run: Callable) -> None:
     assert "cosine" in out
     assert "NOT" not in out.split("\n\n")[0]
     assert "2nd, limit 1" in out
+
+
+def test_a_note_that_waits_is_named_in_text_and_json(run: Callable, workspace: Path) -> None:
+    late = ("--set", "sync.onSearch=off", "search", "zeppelin")
+    assert json.loads(run("search", "router", "--json")[1])["stale"] is False
+    (workspace / "memory" / "2026-11-19.md").write_text("The zeppelin lands on Sunday.\n")
+    _, _, said = run(*late)
+    assert "No note holds" not in said
+    assert said.count('holds "zeppelin"') == 1
+    assert "Not in this answer as on disk: memory/2026-11-19.md. Run memory-tui index" in said
+    answer = json.loads(run(*late, "--json")[1])
+    assert answer["stale"] is True
+    assert "memory/2026-11-19.md" in answer["warning"]
+    assert "memory-tui index" in answer["action"]
+
+
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
+def test_a_session_below_its_threshold_is_named_with_its_word(
+    run: Callable, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str
+) -> None:
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path))
+    sessions = tmp_path / "agents" / "main" / "sessions"
+    sessions.mkdir(parents=True)
+    config = tmp_path / "openclaw.json"
+    options = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}}
+    config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": options}}}))
+    with_sessions = ("--config", str(config), "--profile", profile)
+    assert run(*with_sessions, "index")[0] == 0
+    said = {"type": "message", "message": {"role": "user", "content": "Where is the zeppelin?"}}
+    (sessions / "s.jsonl").write_text(json.dumps(said) + "\n")
+    _, _, err = run(*with_sessions, "search", "zeppelin landing", "--min-score", "0.01")
+    assert err.count('sessions/s.jsonl, which is not indexed yet, holds "zeppelin"') == 1
+    assert "Below the threshold, and not being indexed: sessions/s.jsonl" in err
+    assert json.loads(run(*with_sessions, "search", "zeppelin", "--json")[1])["stale"] is True
 
 
 def test_settings_change_the_answer(run: Callable) -> None:
