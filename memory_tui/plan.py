@@ -228,6 +228,10 @@ def choose(options: Options) -> Choices:
     if options.provider and not automatic and provider not in registry.NAMES:
         raise SettingError(f"There is no provider {provider!r}.", f"Choose one of auto, {', '.join(registry.NAMES)}.")
     origin = "--provider" if options.provider else config.path.name if config.path and not automatic else "auto"
+    if not options.provider and provider not in (*keys.PROVIDERS, ""):
+        origin = f"{origin} names {provider}, which memory-tui does not ask"
+        provider = str(config.value("fallback") or "")
+        provider = provider if provider in registry.NAMES else "none"
     workspace = given or config.agent.workspace
     settings = _compose(_profile_asked(chosen, config), config, own, chosen)
     return Choices(

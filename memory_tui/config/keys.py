@@ -58,8 +58,10 @@ def _knob(knob: Knob) -> Key:
 
 
 PROVIDERS = ("auto", *registry.NAMES)
-NEWER_PROVIDERS = ("bedrock", "deepinfra", "github-copilot", "llama-cpp", "lmstudio", "openai-compatible")
-"""What OpenClaw has from 2026.8 on."""
+NOT_ASKED = ("bedrock", "github-copilot")
+"""Providers of OpenClaw from 2026.8 on whose wire and login are their own, whatever `models.providers` says of them."""
+COMPATIBLE_APIS = ("openai-completions", "openai-responses")
+"""What `models.providers.<id>.api` says of a server that embeds as OpenAI does."""
 
 
 def _alternatives(names: Sequence[str]) -> str:

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui.config.agents import AgentList, agent_list
 from memory_tui.config.json5 import Node, SourceText, parse_json5
-from memory_tui.config.keys import BY_PATH, FILE, NEWER_PROVIDERS, OWN, PROVIDERS, SEARCH, Key, retired
+from memory_tui.config.keys import BY_PATH, COMPATIBLE_APIS, FILE, NOT_ASKED, OWN, PROVIDERS, SEARCH, Key, retired
 from memory_tui.config.model import Agent, Config, ConfigValue, Position, Problem, only_agent
 from memory_tui.config.places import Environment, ExtraPath, expand, openclaw_path, own_path
 from memory_tui.config.secret_refs import Secrets
@@ -24,6 +25,7 @@ from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import ConfigError, SettingError
 from memory_tui.core.settings import BY_KEY, Value, check
 from memory_tui.patterns import compiled_later
+from memory_tui.providers import registry
 
 MAX_BYTES = 16 << 20
 """A larger file is not taken for a configuration."""
@@ -371,6 +373,7 @@ class ConfigFile(Discreet, frozen=True):
             environment=self.environment,
             tree=self.tree,
             sections=tuple(layers.sections),
+            account=layers.account,
         )
 
     def _openclaw(self, layers: _Layers, agent: Agent) -> str:
@@ -392,7 +395,27 @@ class ConfigFile(Discreet, frozen=True):
                 if (section := entry.node.get(*keys)) is not None:
                     layers.add(section, f"{entry.path}.{'.'.join(keys)}", SEARCH, newer=len(keys) > 1)
                     break
+        self._custom_provider(layers)
         return layout
+
+    def _custom_provider(self, layers: _Layers) -> None:
+        """Let a provider that has only a name in `models.providers` count as the one whose wire it speaks."""
+        named = layers.entries.get("provider")
+        if named is None or named.value in (*PROVIDERS, *NOT_ASKED):
+            return
+        own = self.tree.get("models", "providers", str(named.value))
+        api, address = (own.get("api"), own.get("baseUrl")) if own is not None else (None, None)
+        wire = str(api.value) if api is not None else COMPATIBLE_APIS[0] if address is not None else ""
+        name = "openai-compatible" if wire in COMPATIBLE_APIS else wire
+        if own is None or name not in registry.ACCOUNTS:
+            return
+        layers.entries["provider"], layers.account = replace(named, value=name), str(named.value)
+        for part in ("baseUrl", "apiKey", "headers"):
+            # Nothing of another account of that wire goes to this one's address.
+            key = BY_PATH[f"models.providers.{registry.ACCOUNTS[name]}.{part}"]
+            layers.entries.pop(key.path, None)
+            if (node := own.get(part)) is not None:
+                layers.take(key, node, Position.of(node, f"models.providers.{named.value}.{part}"))
 
     def _around(self, layers: _Layers, agent: Agent) -> None:
         """Report what else of the file decides whether, and how, the agent searches its memory."""
@@ -420,16 +443,6 @@ class ConfigFile(Discreet, frozen=True):
                     Position.of(denied[0], path),
                     _ALONE,
                 )
-        named = layers.entries.get("provider")
-        known = (*PROVIDERS, *NEWER_PROVIDERS, "")
-        if named is None or named.value in known or self.tree.get("models", "providers", str(named.value)) is None:
-            return
-        layers.report(
-            named.places[-1].path,
-            f"provider names models.providers.{named.value}, which memory-tui does not ask by that name.",
-            named.places[-1],
-            "an OpenAI-compatible one is asked as provider openai with remote.baseUrl",
-        )
 
     def _denied(self, agent: Agent) -> Iterator[tuple[str, list[Node]]]:
         """The tools that are denied to everybody, and to the agent, with the key path."""
@@ -450,6 +463,7 @@ class _Layers:
         self.entries: dict[str, ConfigValue] = {}
         self.problems: list[Problem] = []
         self.sections: list[tuple[str, Node]] = []
+        self.account = ""
 
     def report(self, key: str, message: str, place: Position, used: str = "") -> None:
         self.problems.append(Problem(key, message, place, used))
@@ -516,19 +530,16 @@ class _Layers:
 
     def relations(self) -> None:
         """Report what is wrong with values together, or true of one that a reader of answers must know."""
-        for name in ("provider", "fallback"):
+        for name, instead in (
+            ("provider", "words alone are searched, unless fallback names another"),
+            ("fallback", "nobody takes over when the provider fails, and words alone are searched"),
+        ):
             self._about(
                 name,
-                lambda v: v not in (*PROVIDERS, *NEWER_PROVIDERS, ""),
-                f"{name} is not one that memory-tui or OpenClaw is known to have.",
-                "only words are searched" if name == "provider" else "nothing is used",
+                lambda v: v not in (*PROVIDERS, ""),
+                f"{name} names a provider that memory-tui does not ask.",
+                instead,
             )
-        self._about(
-            "fallback",
-            lambda v: v in NEWER_PROVIDERS,
-            "fallback names a provider that OpenClaw has and memory-tui has not.",
-            "nobody takes over when the provider fails, and words alone are searched",
-        )
         sessions = self.entries.get("experimental.sessionMemory")
         if sessions is None or sessions.value is not True:
             self._about(

@@ -90,7 +90,8 @@ class Config(Discreet, frozen=True):
 
     `values` are the knobs it sets, `entries` every documented value it sets, by key. `layout` is where in the file
     memory search is configured; `tree` is the whole file, and `sections` are the objects of it that hold such values,
-    by key path, the one that counts most last.
+    by key path, the one that counts most last. `account` is the id in `models.providers` of a provider that has only
+    a name there.
     """
 
     HIDDEN = ("entries", "tree", "sections")
@@ -107,6 +108,7 @@ class Config(Discreet, frozen=True):
     environment: Environment = field(default_factory=Environment)
     tree: Node | None = None
     sections: tuple[tuple[str, Node], ...] = ()
+    account: str = ""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -126,7 +128,7 @@ class Config(Discreet, frozen=True):
     @property
     def model(self) -> str:
         """The embedding model asked for; empty where none is."""
-        return str(self.value("model") or "")
+        return str(self.value("model") or "").removeprefix(f"{self.account}/" if self.account else "")
 
     @property
     def extra_paths(self) -> tuple[str | ExtraPath, ...]:
@@ -272,7 +274,8 @@ def _effect(key: Key, config: Config, settings: Settings, providers: Sequence[st
     entry = config.entries.get(key.path)
     if key.path == "provider":
         known = config.provider in ("", "auto", *providers)
-        return "" if known else f"none: memory-tui has no provider {config.provider!r} and searches by words alone"
+        instead = "words alone are searched, unless fallback names another"
+        return "" if known else f"none: memory-tui does not ask {config.provider!r}; {instead}"
     if key.kind != "knob":
         idle = key.path.startswith(QMD) and config.value(BACKEND) != "qmd"
         return key.effect or ("none while memory.backend is builtin; --backend qmd asks QMD" if idle else "")

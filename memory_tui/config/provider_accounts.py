@@ -44,10 +44,10 @@ def shared(config: Config, name: str) -> SharedProvider:
     own_id = registry.ACCOUNTS.get(name, "")
     if not own_id or config.kind != "openclaw" or config.secrets is None:
         return SharedProvider()
-    at = f"models.providers.{own_id}"
+    at, login = f"models.providers.{own_id}", config.account if name == config.provider and config.account else own_id
     return SharedProvider(
         str(config.value(f"{at}.baseUrl") or ""),
-        tuple(found for found in logins(config, own_id) if found.known),
+        tuple(found for found in logins(config, login) if found.known),
         config.secret(f"{at}.apiKey"),
         {header: found.value for header, found in config.headers(f"{at}.headers") if found.known},
     )

@@ -205,10 +205,13 @@ class ProviderSettings(Discreet, frozen=True):
 
     def with_shared(self, name: str) -> ProviderSettings:
         """These settings, completed by those that the provider `name` has for everything."""
-        said = self.shared(name)
+        said, base = self.shared(name), self.base_url.strip()
+        if base and said.base_url and host_of(base) != host_of(said.base_url):
+            # Its keys and headers are those of another host.
+            return self
         return replace(
             self,
-            base_url=self.base_url.strip() or said.base_url,
+            base_url=base or said.base_url,
             api_keys=self.api_keys or said.logins,
             spare_keys=said.spare_keys,
             headers={**said.headers, **self.headers},

@@ -90,8 +90,8 @@ class ProviderRow(Struct, frozen=True):
         if not good or not base.isprintable():
             raise ProviderFailure(
                 Cause.REFUSED,
-                f"{self.label} cannot be asked: remote.baseUrl is not an http or https address.",
-                f"Use an address like {self.base_url}.",
+                f"{self.label} cannot be asked: remote.baseUrl names no http or https address.",
+                f"Use an address like {self.base_url or 'http://127.0.0.1:8080/v1'}.",
             )
         for name, value in settings.headers.items():
             if not (name.isascii() and name.isprintable() and value.isascii() and value.isprintable()):
@@ -156,6 +156,10 @@ TABLE: Mapping[str, ProviderLine] = MappingProxyType(
         "voyage": ProviderLine(f"{_WIRES}.voyage:VOYAGE", "voyage", batches=True),
         "mistral": ProviderLine(f"{_WIRES}.mistral:MISTRAL", "mistral"),
         "ollama": ProviderLine(f"{_WIRES}.ollama:OLLAMA", "ollama"),
+        "openai-compatible": ProviderLine(f"{_WIRES}.compatible:COMPATIBLE", "openai-compatible"),
+        "lmstudio": ProviderLine(f"{_WIRES}.compatible:LMSTUDIO", "lmstudio"),
+        "llama-cpp": ProviderLine(f"{_WIRES}.compatible:LLAMA_CPP", "llama-cpp"),
+        "deepinfra": ProviderLine(f"{_WIRES}.compatible:DEEPINFRA", "deepinfra"),
         "scripted": ProviderLine(f"{_WIRES}.scripted:SCRIPTED"),
         "none": ProviderLine(f"{_WIRES}.none:NONE"),
     }

@@ -40,6 +40,11 @@ FILES: dict[str, dict[str, Any]] = {
         "agents": {"defaults": {"memorySearch": {"provider": "gemini", "fallback": "none"}}},
     },
     "Bedrock takes over": {"agents": {"defaults": {"memorySearch": {"provider": "openai", "fallback": "bedrock"}}}},
+    "Bedrock": {"memory": {"search": {"provider": "bedrock", "model": "amazon.titan-embed-text-v2:0"}}},
+    "a provider with a wire of its own": {
+        "models": {"providers": {"house": {"baseUrl": "http://127.0.0.1:9/v1", "api": "anthropic-messages"}}},
+        "memory": {"search": {"provider": "house"}},
+    },
     "transcripts without the flag": {"agents": {"defaults": {"memorySearch": {"sources": ["memory", "sessions"]}}}},
     "another plug-in": {"plugins": {"slots": {"memory": "memory-elsewhere"}}, "agents": {"defaults": {}}},
     "entries of LanceDB": {
@@ -80,7 +85,9 @@ FILES: dict[str, dict[str, Any]] = {
     },
 }
 SAID = {
-    "Bedrock takes over": "fallback names a provider that OpenClaw has and memory-tui has not",
+    "Bedrock takes over": "fallback names a provider that memory-tui does not ask",
+    "Bedrock": "provider names a provider that memory-tui does not ask",
+    "a provider with a wire of its own": "provider names a provider that memory-tui does not ask",
     "transcripts without the flag": "experimental.sessionMemory has to allow",
     "another plug-in": "asks another memory plug-in",
     "entries of LanceDB": "asks another memory plug-in",
@@ -89,7 +96,6 @@ SAID = {
     "plug-ins off": "has no memory plug-in",
     "a tool denied": "may not use memory_search",
     "a tool denied to one agent": "may not use memory_search",
-    "a provider of its own name": "provider names models.providers.house",
 }
 
 
@@ -168,6 +174,66 @@ def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(
     assert rows["models.providers.openai.baseUrl"]["takesEffect"] is True
     assert rows["models.providers.openai.apiKey"]["value"].startswith("set, from")
     assert rows["models.providers.openai.headers"]["value"] == {"X-Team": "set, from the file itself"}
+
+
+@pytest.mark.parametrize(
+    ("search", "providers", "served"),
+    [
+        ({"provider": "openai-compatible", "model": "m", "remote": {"baseUrl": "URL/v1/", "apiKey": "k"}}, {}, "m"),
+        (
+            {"provider": "lmstudio", "remote": {"baseUrl": "URL", "apiKey": "k"}},
+            {},
+            "text-embedding-nomic-embed-text-v1.5",
+        ),
+        ({"provider": "llama-cpp", "model": "m"}, {"llama-cpp": {"baseUrl": "URL/v1", "apiKey": "k"}}, "m"),
+        ({"provider": "deepinfra"}, {"deepinfra": {"baseUrl": "URL/v1", "apiKey": "k"}}, "BAAI/bge-m3"),
+        (
+            {"provider": "house", "model": "house/m"},
+            {"house": {"baseUrl": "URL/v1", "api": "openai-completions", "apiKey": "k"}},
+            "m",
+        ),
+        (
+            {"provider": "house", "model": "m"},
+            {"house": {"baseUrl": "URL/v1", "headers": {"Authorization": "Bearer k"}}},
+            "m",
+        ),
+        (
+            {"provider": "gpu", "model": "m"},
+            {"gpu": {"baseUrl": "URL", "api": "ollama", "apiKey": "k"}, "ollama": {"apiKey": "of-another-host"}},
+            "m",
+        ),
+    ],
+)
+def test_a_provider_with_a_known_wire_answers_by_its_documented_name(
+    search: dict[str, Any], providers: dict[str, Any], served: str, asked: Callable[..., Options]
+) -> None:
+    with serving(Play()) as play:
+        tree = {"models": {"providers": providers}, "memory": {"search": search}}
+        options = asked(json.loads(json.dumps(tree).replace("URL", play.url)))
+        with Engine.open(options) as engine:
+            assert engine.indexer.sync().error == ""
+            assert engine.queries.search("router").mode == "hybrid"
+        assert {one.body["model"] for one in play.asked} == {served}
+        assert {one.headers["Authorization"] for one in play.asked} == {"Bearer k"}
+
+
+def test_a_key_of_one_address_is_not_sent_to_another(asked: Callable[..., Options]) -> None:
+    account = {"baseUrl": "https://proxy.example/v1", "apiKey": "sk-of-the-proxy", "headers": {"X-Team": "notes"}}
+    search = {"provider": "openai", "remote": {"baseUrl": "https://elsewhere.example/v1"}}
+    found = settings(asked({"models": {"providers": {"openai": account}}, "memory": {"search": search}}))
+    found = found.with_shared("openai")
+    assert (found.base_url, found.spare_keys, found.headers) == ("https://elsewhere.example/v1", (), {})
+
+
+@pytest.mark.parametrize("provider", ["bedrock", "github-copilot", "unheard-of"])
+def test_a_provider_that_is_not_asked_is_named_and_words_answer(
+    provider: str, asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = asked({"memory": {"search": {"provider": provider}}})
+    where = ["--workspace", str(options.workspace), "--config", str(options.config), "--index", str(options.index)]
+    for command in (["index"], ["search", "router"], ["status"]):
+        assert main.main([*where, *command]) == 0, command
+    assert f"names {provider}, which memory-tui does not ask" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_order_of_keys_is_openclaws(

@@ -21,6 +21,7 @@ from memory_tui.index import watch
 from memory_tui.ltm import location
 from memory_tui.openclaw import compare, sessions
 from memory_tui.plan import Options
+from memory_tui.providers import registry
 from memory_tui.qmd.options import QmdOptions
 from memory_tui.recalls import recalled_lines
 from tests.support.paths import TESTS
@@ -107,7 +108,7 @@ DOCUMENTED: dict[tuple[str, str], object] = {
     (TOP, "plugins.entries.memory-tui.config.profile"): "openclaw-2026.2",
     **{
         (TOP, f"models.providers.{account}.{name}"): value
-        for account in ("openai", "google", "voyage", "mistral", "ollama")
+        for account in registry.ACCOUNTS.values()
         for name, value in (
             ("baseUrl", "http://127.0.0.1:9/v1"),
             ("apiKey", "sk-abcdefgh"),
@@ -440,13 +441,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "agents.defaults.sandbox.mode": ({}, _plan(lambda plan: sessions.writable(plan.config, "s"))),
     **{
         f"models.providers.{account}.{name}": ({}, _shared(registered))
-        for account, registered in (
-            ("openai", "openai"),
-            ("google", "gemini"),
-            ("voyage", "voyage"),
-            ("mistral", "mistral"),
-            ("ollama", "ollama"),
-        )
+        for registered, account in registry.ACCOUNTS.items()
         for name in ("baseUrl", "apiKey", "headers")
     },
     "agents.defaults.sandbox.workspaceAccess": (

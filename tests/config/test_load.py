@@ -235,7 +235,7 @@ def test_what_must_be_known_to_trust_an_answer_is_said() -> None:
     assert "Both weights are 0" in older("query: {hybrid: {vectorWeight: 0, textWeight: 0}}").problems[0]
     assert "99 is used" in older("chunking: {tokens: 100, overlap: 100}").problems[0]
     assert "opena" not in older("provider: 'openai'").problems
-    assert "only words" in older("provider: 'opena'").problems[0]
+    assert "words alone" in older("provider: 'opena'").problems[0]
     assert "line 1" in older("fallback: 'opena'").problems[0]
     assert not older("extraPaths: [{path: 'a', pattern: '**/x.md'}, {path: 'b'}]").problems
     assert "list of paths" in older("extraPaths: [{path: 'a', pattern: 1}]").problems[0]

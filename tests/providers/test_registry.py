@@ -21,7 +21,18 @@ def test_a_provider_answers_to_its_name(name: str) -> None:
 
 
 def test_the_known_names() -> None:
-    assert NAMES == ("builtin", "local", "onnx", "openai", "gemini", "voyage", "mistral", "ollama", "scripted", "none")
+    remote = (
+        "openai",
+        "gemini",
+        "voyage",
+        "mistral",
+        "ollama",
+        "openai-compatible",
+        "lmstudio",
+        "llama-cpp",
+        "deepinfra",
+    )
+    assert ("builtin", "local", "onnx", *remote, "scripted", "none") == NAMES
 
 
 @pytest.mark.parametrize("name", ["", "open ai", "Builtin", "../builtin"])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from memory_tui.providers.answer_vectors import Malformed, field, in_order
+from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import (
     OTHERS_BYTES,
     Kind,
@@ -81,16 +82,23 @@ def compatible(
     *,
     most_items: int,
     most_bytes: int,
+    keyless: bool = False,
 ) -> Wire:
     """A provider with OpenAI's format; `more` is what a request holds besides, `dims` the length asked for.
 
-    Raises ProviderFailure.
+    Only a `keyless` one is asked without a key. Raises ProviderFailure.
     """
     base = row.endpoint(settings)
     found = row.keys(settings)
-    if not found and not authorised(settings):
+    if not found and not keyless and not authorised(settings):
         raise row.missing_key()
     model = without_prefix(settings.model or row.model, f"{row.name}/")
+    if not model:
+        raise ProviderFailure(
+            Cause.REFUSED,
+            f"{row.label} is asked for a model by its name, and none is set.",
+            "Set model beside provider.",
+        )
     return Wire(
         name=row.name,
         label=row.label,
