@@ -467,6 +467,7 @@ def _batches(choices: Choices) -> RequestLimits:
     return RequestLimits(
         concurrency=choices.settings.whole("remote.concurrency"),
         batch_seconds=float(seconds) if isinstance(seconds, int) else None,
+        probe="query" if choices.asked.once else "document",
     )
 
 

@@ -241,7 +241,7 @@ class Chain:
         if first.lacks_approval or (due is not None and self.settings.clock.now() < due):
             return
         try:
-            first.try_out(_PROBE)
+            first.try_out(_PROBE, self.settings.batches.probe)
         except ProviderError:
             return
         with self._lock:
@@ -258,7 +258,7 @@ class Chain:
             member = self._current()
             try:
                 if space is not None and not member.worked and member.identity != space:
-                    member.try_out(_PROBE)
+                    member.try_out(_PROBE, self.settings.batches.probe)
             except ProviderError:
                 if self._current() is member:
                     return None

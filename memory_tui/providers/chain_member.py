@@ -13,7 +13,7 @@ from msgspec import Struct
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
 from memory_tui.providers.failures import Cause, LastFailure, ProviderFailure, state_of
-from memory_tui.providers.provider_options import ProviderSettings, may_send, on_this_machine, require_approval
+from memory_tui.providers.provider_options import Kind, ProviderSettings, may_send, on_this_machine, require_approval
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService
@@ -182,7 +182,7 @@ class ChainMember:
             self._provider = registry.create(self.name, self.settings)
         return self._provider
 
-    def try_out(self, text: str) -> tuple[Vectors, Identity]:
+    def try_out(self, text: str, kind: Kind = "document") -> tuple[Vectors, Identity]:
         """The vectors of `text`, twice, and their space. For a text of the program's own: nobody has to agree to it.
 
         Raises ProviderError, Cancelled.
@@ -190,7 +190,7 @@ class ChainMember:
         self.reset()
         try:
             provider = self._create()
-            vectors = provider.embed([text, text], "document")
+            vectors = provider.embed([text, text], kind)
             identity = provider.identity
         except ProviderError as error:
             self._on_failure(self, error)
@@ -285,7 +285,7 @@ class ChainMember:
         """UTF-8 bytes of the longest text that it takes whole."""
         return self._made.max_input_bytes
 
-    def embed(self, texts: Sequence[str], kind: Literal["document", "query"]) -> Vectors:
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Float32 array (len(texts), dims) of unit vectors. Raises ProviderError, Cancelled."""
         count = len(texts)
         with self._counting:

@@ -138,7 +138,7 @@ class Http:
                     into.write(part)
                 return answer, ""
         except httpcore.TimeoutException as error:
-            why = f"did not answer in {seconds:g} s." if into is None else f"sent nothing for {seconds:g} s."
+            why = f"did not answer in {seconds:.3g} s." if into is None else f"sent nothing for {seconds:g} s."
             failure = ProviderFailure(Cause.TIMEOUT, f"{self.label} ({self.host}) {why}")
             if into is None and time.monotonic() < ends:
                 failure = self._fault(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 import threading
 import time
@@ -243,7 +244,7 @@ class Remote(GuardedProvider):
         """
         with self._probing:
             if self._dims is None:
-                self.embed([_PROBE], "document")
+                self.embed([_PROBE], self._batches.probe)
             assert self._dims is not None
             return Identity(self._wire.name, self._wire.model, self._wire.key, self._dims)
 
@@ -377,26 +378,33 @@ class Remote(GuardedProvider):
         return np.asarray(mean / (np.linalg.norm(mean) or 1), np.float32)
 
     def _persistent(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """One request, asked again after a failure that may pass."""
+        """One request, asked again after a failure that may pass; of a question all attempts share its time limit."""
         batches, clock, attempt = self._batches, self._clock, 1
+        seconds = batches.batch_seconds or self._wire.batch_seconds
+        ends = math.inf
+        if kind == "query":
+            seconds = batches.query_seconds or self._wire.query_seconds
+            ends = time.monotonic() + seconds
         while True:
             try:
-                return self._once(texts, kind)
+                return self._once(texts, kind, seconds)
             except ProviderFailure as failure:
                 asked = failure.retry_after or 0
-                if attempt >= batches.attempts or failure.state not in RETRIED or asked > _LONGEST_OBEYED[kind]:
+                usual = batches.first_wait * 2 ** (attempt - 1) * (1 + 0.2 * clock.jitter())
+                wait = max(min(usual, batches.longest_wait), asked)
+                if (
+                    time.monotonic() + wait >= ends
+                    or attempt >= batches.attempts
+                    or failure.state not in RETRIED
+                    or asked > _LONGEST_OBEYED[kind]
+                ):
                     raise
-            usual = batches.first_wait * 2 ** (attempt - 1) * (1 + 0.2 * clock.jitter())
-            clock.pause(self._stop)(max(min(usual, batches.longest_wait), asked))
+            clock.pause(self._stop)(wait)
+            seconds = min(seconds, ends - time.monotonic())
             attempt += 1
 
-    def _once(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        wire, limits = self._wire, self._batches
-        seconds = (
-            limits.query_seconds or wire.query_seconds
-            if kind == "query"
-            else limits.batch_seconds or wire.batch_seconds
-        )
+    def _once(self, texts: Sequence[str], kind: Kind, seconds: float) -> Vectors:
+        wire = self._wire
         path, body = wire.request(texts, kind)
         try:
             answer = self._http.post(path, body, seconds)
@@ -405,7 +413,7 @@ class Remote(GuardedProvider):
             if wire.older is not None and failure.state is Cause.UNKNOWN_MODEL and "model" not in failure.message:
                 self._wire, self._most_items = wire.older, wire.older.most_items
                 if len(texts) <= self._most_items:
-                    return self._once(texts, kind)
+                    return self._once(texts, kind, seconds)
                 failure = ProviderFailure(Cause.TOO_LARGE, failure.message)
             if failure.state in PASSING:
                 self._width.failed()

@@ -20,6 +20,7 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.discreet import Discreet
 from memory_tui.providers.failures import Cause, ProviderFailure
 
+Kind = Literal["document", "query"]
 HIDDEN = "[hidden]"
 _PUBLIC_HEADERS = frozenset({"content-type", "accept", "user-agent", "accept-encoding"})
 _SHORTEST = 4
@@ -98,7 +99,8 @@ class RetryClock(Struct, frozen=True):
 
 class RequestLimits(Struct, frozen=True):
     """How texts are sent: UTF-8 bytes of a request, requests at once, attempts, seconds allowed, and the first and
-    longest wait between attempts in seconds. Where bytes or seconds are None those of the provider count.
+    longest wait between attempts in seconds. Where bytes or seconds are None those of the provider count. `probe` says
+    whose limit a test text has: a command that asks once waits no longer for it than for its question.
     """
 
     most_bytes: int | None = None
@@ -108,6 +110,7 @@ class RequestLimits(Struct, frozen=True):
     batch_seconds: float | None = None
     first_wait: float = 0.5
     longest_wait: float = 8.0
+    probe: Kind = "document"
 
 
 class BatchOptions(Struct, frozen=True):
@@ -234,7 +237,6 @@ class ProviderSettings(Discreet, frozen=True):
         )
 
 
-Kind = Literal["document", "query"]
 Headers = Mapping[str, str]
 
 
@@ -266,7 +268,7 @@ class Wire(Discreet, frozen=True):
     most_items: int = 2048
     most_bytes: int = OTHERS_BYTES
     concurrency: int = 64
-    query_seconds: float = 60.0
+    query_seconds: float = 10.0
     batch_seconds: float = 120.0
     older: Wire | None = None
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memory_tui.core.formatting import minute
 from memory_tui.providers.chain import Fallback
-from memory_tui.providers.failures import Cause, LastFailure
+from memory_tui.providers.failures import Cause, LastFailure, state_of
 
 if TYPE_CHECKING:
     from memory_tui.providers.chain import Chain
@@ -64,6 +64,9 @@ class ServingProvider(Struct, frozen=True):
     fallback: Fallback | None = None
     detail: str = ""
     """What the provider that answers says of itself."""
+    host: str = ""
+    cause: str = ""
+    """Where the provider that failed was asked, and a value of `Cause`."""
 
     @property
     def fine(self) -> bool:
@@ -87,7 +90,7 @@ class ServingProvider(Struct, frozen=True):
             case "needs approval":
                 return f"{self.requested} needs approval"
             case "failed":
-                return f"{self.requested} failed"
+                return f"{self.requested} {self._trouble or 'failed'}"
             case "other model":
                 return "index of another model"
         if self.fallback is None:
@@ -97,6 +100,19 @@ class ServingProvider(Struct, frozen=True):
         if self.standing == "fallback starts":
             return f"{self.fallback.to} takes over from {self.fallback.source}"
         return f"{self.fallback.source} and {self.fallback.to} failed"
+
+    @property
+    def _trouble(self) -> str:
+        """Where and why the provider failed, in a few words."""
+        refused = self.cause == Cause.NETWORK.value and "refused" in self.reason
+        return f"{self.host} {'refused' if refused else self.cause}".strip()
+
+    @property
+    def line(self) -> str:
+        """The label, the host with the cause, and the time of the next try: what a line shows before it is cut."""
+        why = "" if self.standing == "failed" and self._trouble else f": {self._trouble or self.reason}"
+        again = f" · again {minute(self.retry_at)[-5:]}" if self.retry_at else ""
+        return f"{self.label}{why}{again}"
 
     @property
     def sentence(self) -> str:
@@ -190,14 +206,18 @@ def who(
         fallback = recorded if of_it else None
     if error is not None:
         alone: Standing = "needs approval" if active.cause == Cause.NEEDS_APPROVAL.value else "failed"
-        lost = FallbackReason(error.message, error.next_step, active.failed_at, chain.next_try)
+        lost = FallbackReason(
+            error.message, error.next_step, active.failed_at, chain.next_try, active.host, state_of(error).value
+        )
         return make.lost("fallback failed" if fallback else alone, lost, fallback)
     if last is not None and last.state != Cause.NEEDS_APPROVAL.value and (not fallback or last.provider == fallback.to):
-        lost = FallbackReason(last.message, last.next_step, last.at, last.next_try)
+        lost = FallbackReason(last.message, last.next_step, last.at, last.next_try, last.host, last.state)
         return make.lost("fallback failed" if fallback else "failed", lost, fallback)
     if fallback is not None:
-        step = next((member.next_step for member in used if member.name == fallback.source), "")
-        lost = FallbackReason(fallback.cause, step, fallback.at, fallback.next_try)
+        source = next((member for member in used if member.name == fallback.source), active)
+        lost = FallbackReason(
+            fallback.cause, source.next_step, fallback.at, fallback.next_try, source.host, source.cause
+        )
         if space is None or space.provider != fallback.to:
             return make.lost("fallback starts", lost, fallback)
         return make.lost(
@@ -215,12 +235,16 @@ def who(
 
 
 class FallbackReason(NamedTuple):
-    """Why who was asked for does not answer: a sentence, what to do, since when, and when it is asked again."""
+    """Why who was asked for does not answer: a sentence, what to do, since when, when it is asked again, where, and
+    the cause in the words of `Cause`.
+    """
 
     reason: str
     next_step: str
     since: float | None = None
     retry_at: float | None = None
+    host: str = ""
+    cause: str = ""
 
 
 class _Maker(Struct, frozen=True):
@@ -252,8 +276,10 @@ class _Maker(Struct, frozen=True):
             by.name if by else "",
             by.model if by else "",
             self.mode if by else "keywords only",
-            *lost,
+            *lost[:4],
             fallback,
+            host=lost.host,
+            cause=lost.cause,
         )
 
 

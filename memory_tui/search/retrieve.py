@@ -25,6 +25,7 @@ from memory_tui.notices import (
     ReadAsTime,
     SearchedOtherwise,
 )
+from memory_tui.providers.chain_member import ChainMember
 from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.release_differences import ZeroVectors
 from memory_tui.search import formulas, lexical
@@ -327,12 +328,14 @@ def _embedded(asked: Sequence[Asked], wanted: Identity, provider: Provider) -> l
     if not asked:
         return []
     try:
-        # A remote provider may have to be asked for its dimensions.
-        identity = provider.identity
+        # What only an answer tells, its own answer tells: nobody is asked twice for one question.
+        identity = provider.expected(wanted) if isinstance(provider, ChainMember) else provider.identity
+        if identity == wanted:
+            vectors = provider.embed([one.query for one in asked], "query")
+            identity = provider.identity
         if identity != wanted:
             made, own = (f"{one.provider} {one.model}" for one in (wanted, identity))
             return [replace(one, notices=(OtherModel(made, own),)) for one in asked]
-        vectors = provider.embed([one.query for one in asked], "query")
     except ProviderError as error:
         return [replace(one, notices=(MeaningOff(error.message, error.next_step),)) for one in asked]
     # A query without any known token points nowhere; the original skips its vector side as well.

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from memory_tui import plan
+from memory_tui.approval import Approvals
 from memory_tui.cli import main
 from memory_tui.core.events import ProviderChanged
 from memory_tui.doctor import checks_memory as checks
@@ -20,12 +23,13 @@ from memory_tui.doctor import runner
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
-from memory_tui.providers.provider_options import RequestLimits
+from memory_tui.providers.provider_options import ProviderSettings, RequestLimits
 from memory_tui.providers.serving import ServingProvider
 from memory_tui.tui import state
 from memory_tui.tui.widgets import index_lists, status_bars
 from tests.support.embed import Time
 from tests.support.provider_server import Play, Reply, hang, refusing, serving, status, well
+from tests.support.waiting import LONG
 
 KEY = "sk-who-0123456789"
 QUESTION = "walrus"
@@ -162,6 +166,10 @@ def agree(engine: Engine, who: ServingProvider) -> None:
     seen = state.gather(engine)
     line = [part.long for part in status_bars.statements(seen, None)]
     assert any(part.startswith(who.label) for part in line), line
+    if who.standing == "failed" and who.host:
+        shown = " ".join(text for text, _ in status_bars.fitted(status_bars.statements(seen, None), 80))
+        causes = "refused|bad key|unknown model|quota exhausted|server error|no answer in time"
+        assert re.search(rf" {who.requested} 127\.0\.0\.1:\d+ ({causes}) · again \d\d:\d\d", shown), shown
     assert seen.mode == who.mode
     row = next(words for label, words, _ in index_lists.statements(seen) if label == "provider")
     assert (who.label if who.fine else who.sentence) in row
@@ -354,3 +362,35 @@ def test_nothing_is_called_ready_or_advised_that_does_not_work(
     said = run("status")[1]
     assert "Vector:         ready" in said
     assert "Index made by:  openai small" in said
+
+
+@pytest.mark.parametrize(("indexed", "changed", "reply"), [(1, 0, well), (1, 0, hang), (1, 1, hang), (0, 1, hang)])
+def test_a_search_waits_for_its_question_alone_and_asks_no_test_text(
+    play: Play,
+    notes: Path,
+    tmp_path: Path,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    indexed: int,
+    changed: int,
+    reply: Reply,
+) -> None:
+    usual, limits = plan.settings, RequestLimits(query_seconds=0.3, batch_seconds=LONG)
+
+    def quick(choices: plan.Choices, approvals: Approvals) -> ProviderSettings:
+        found = usual(choices, approvals)
+        return replace(found, batches=replace(limits, probe=found.batches.probe))
+
+    monkeypatch.setattr(plan, "settings", quick)
+    write(tmp_path, play.url)
+    if indexed:
+        assert run("index")[0] == 0
+    if changed:
+        (notes / "memory" / "2026-01-03.md").write_text("The walrus moved.\n")
+    play.usual, asked, began = reply, len(play.asked), monotonic()
+    code, out, err = run("search", QUESTION)
+    assert (code, monotonic() - began < LONG / 2, "walrus" in out) == (0, True, True)
+    assert (err == "") is (reply is well)
+    assert "did not answer in 0.3 s" in err or reply is well
+    assert len(play.asked) == asked + 1
+    assert changed or play.asked[-1].texts == [QUESTION]

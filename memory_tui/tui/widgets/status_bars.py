@@ -133,8 +133,9 @@ def _amiss(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarState
     if facts.keeper:
         yield BarStatement(f"indexed by {facts.keeper}", "indexed elsewhere", 38, "$quiet")
     if not provider.ok:
-        long, short = (f"{provider.words}: {one_line(provider.detail, room)}" for room in (80, 24))
-        yield BarStatement(long, short, 84, "$warn" if status.who.answers else "$bad")
+        yield BarStatement(
+            one_line(status.who.line, 110), one_line(status.who.line, 56), 84, "$warn" if status.who.answers else "$bad"
+        )
     # While the first vectors are made nothing is lost; what the provider cannot do stands before it.
     if facts.mode in LOST and status.chunks and progress is None:
         yield BarStatement(*LOST[facts.mode], 83, "$warn")
