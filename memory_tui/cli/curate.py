@@ -60,7 +60,7 @@ def _declare_annotate(parser: argparse.ArgumentParser) -> None:
 def _declare_restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", help="the note, which need not be there any more")
     parser.add_argument("--version", metavar="REF", help="the text to bring back, as the list names it")
-    parser.add_argument("--whole", action="store_true", help="without the lines that came since")
+    parser.add_argument("--lost-lines", action="store_true", help="bring only the lost lines back, beside what came since")
     _declare_writing(parser)
 
 
@@ -142,9 +142,8 @@ def _restore(given: argparse.Namespace) -> int:
 
     curator = _curator(given)
     if hasattr(given, "version"):
-        return make(
-            curator, restore.to_version(curator, given.path, given.version, whole=hasattr(given, "whole")), given
-        )
+        lost_lines = hasattr(given, "lost_lines")
+        return make(curator, restore.to_version(curator, given.path, given.version, lost_lines=lost_lines), given)
     now = curator.read(given.path)
     found = restore.versions(curator.journal, curator.git, given.path, now)
     if now is None and not found:

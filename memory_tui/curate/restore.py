@@ -89,14 +89,18 @@ def _journal_text(journal: Journal, path: str, ref: str) -> bytes:
     return data
 
 
-def restored(path: str, before: bytes | None, now: bytes | None, title: str, *, whole: bool, note: str = "") -> Change:
-    """The change that brings `before` back into the note `path`, which holds `now`.
+def restored(
+    path: str, before: bytes, now: bytes | None, title: str, *, lost_lines: bool = False, note: str = ""
+) -> Change:
+    """The change that gives the note `path`, which holds `now`, the text `before`.
 
-    Lines that came since stay, unless it is brought back `whole`. Raises EditRefused where nothing would change.
+    With `lost_lines` it only gets the lines of it that it lacks, beside its own. Raises EditRefused where nothing would
+    change.
     """
-    after = before if whole or now is None else together(before or b"", now)
+    after = together(before, now) if lost_lines and now is not None else before
     if after == now:
-        raise EditRefused(f"{path} holds every line of that version.", "Nothing was changed.")
+        has = "holds every line" if lost_lines else "has the text"
+        raise EditRefused(f"{path} {has} of that version.", "Nothing was changed.")
     return Change("restore", title, (FileChange(path, now, after),), (note,) if note else ())
 
 
@@ -120,20 +124,19 @@ def _split(data: bytes) -> list[str]:
     return [*(f"{line}\n" for line in lines), *([last] if last else [])]
 
 
-def to_version(curator: Curator, path: str, ref: str, *, whole: bool) -> Change:
-    """The change that brings the version `ref` of the note `path` back; lines that came since stay unless `whole`.
+def to_version(curator: Curator, path: str, ref: str, *, lost_lines: bool = False) -> Change:
+    """The change that brings the version `ref` of the note `path` back; with `lost_lines` what it lacks of it alone.
 
     Raises EditRefused, PathRefused, Unreadable.
     """
     now = curator.read(path)
     before = version_text(curator.journal, curator.git, path, ref)
-    what = "as it was at the commit" if ref.startswith("git:") else "as it was"
     known = next(
         (version for version in versions(curator.journal, curator.git, path, None) if version.ref == ref), None
     )
-    when = f" on {minute(known.at)}" if known is not None else ""
-    found = restored(path, before, now, f"Restore {path} {what}{when}", whole=whole)
-    return curator.plan.with_trust(found)
+    of = f"{' at the commit' * ref.startswith('git:')}{f' on {minute(known.at)}' if known is not None else ''}"
+    title = f"Bring lost lines back into {path}, which it had{of}" if lost_lines else f"Restore {path} as it was{of}"
+    return curator.plan.with_trust(restored(path, before, now, title, lost_lines=lost_lines))
 
 
 # --- lost notes ----------------------------------------------------------------------------------------------------
@@ -204,4 +207,4 @@ def bring_back(curator: Curator, path: str, change: int) -> Change:
     entry = next(entry for entry in journal.entries() if entry.id == change)
     note = f"The text is {entry.reason}." if entry.reason == _INEXACT else ""
     title = f"Restore {path}: what it lost by {minute(entry.at)}"
-    return curator.plan.with_trust(restored(path, before, now, title, whole=False, note=note))
+    return curator.plan.with_trust(restored(path, before, now, title, lost_lines=True, note=note))

@@ -128,12 +128,15 @@ class Notes:
         curator = self.curator
         return versions(curator.journal, curator.git, path, curator.read(path))
 
-    def restore(self, path: str, ref: str, *, whole: bool) -> Change:
-        """The change that brings the version `ref` of a note back. Raises EditRefused, PathRefused."""
+    def restore(self, path: str, ref: str, *, lost_lines: bool = False) -> Change:
+        """The change that gives a note the text of the version `ref`, or with `lost_lines` the lines that it lacks of it.
+
+        Raises EditRefused, PathRefused.
+        """
         from memory_tui.curate import restore
 
         curator = self.curator
-        return restore.to_version(curator, path, ref, whole=whole)
+        return restore.to_version(curator, path, ref, lost_lines=lost_lines)
 
     def keep_lost(self, last: LastText, now: bytes | None) -> str:
         """Write down that a daily note lost lines; returns what a person should know, empty where nothing is lost."""

@@ -143,10 +143,10 @@ def planned(change: Change) -> Planned:
     return Planned(change, diff.lines(change))
 
 
-def restoring(engine: Engine, entry: JournalEntry | Commit, path: str, *, whole: bool) -> Planned:
+def restoring(engine: Engine, entry: JournalEntry | Commit, path: str, *, lost_lines: bool) -> Planned:
     """What bringing back the note `path` as it was at `entry` would do; before it, where `entry` is about a loss.
 
-    Raises EditRefused.
+    With `lost_lines` it only gets the lines that it lacks. Raises EditRefused.
     """
     from memory_tui.curate.git import Commit
     from memory_tui.curate.journal import LOST
@@ -155,7 +155,7 @@ def restoring(engine: Engine, entry: JournalEntry | Commit, path: str, *, whole:
         ref = f"git:{entry.hash}"
     else:
         ref = f"before-{entry.id}" if entry.kind == LOST else str(entry.id)
-    return planned(engine.notes.restore(path, ref, whole=whole))
+    return planned(engine.notes.restore(path, ref, lost_lines=lost_lines))
 
 
 Make = Callable[["Curator"], "Change"]

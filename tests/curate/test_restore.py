@@ -157,10 +157,17 @@ def test_the_command_lists_the_texts_of_journal_and_git_and_brings_one_back(
     assert main.main(["restore", DAY, "--version", commit, "--dry-run", *where]) == 0
     assert "+- 09:00 new firmware" in capsys.readouterr().out
     assert (notes / DAY).read_text() == before
-    assert main.main(["restore", DAY, "--version", f"before-{number}", "--yes", *where]) == 0
+    changed = before.replace("lunch at the lake", "lunch at the sea")
+    (notes / DAY).write_text(changed)
+    back = ["restore", DAY, "--version", f"before-{number}", "--yes", *where]
+    assert main.main([*back, "--lost-lines"]) == 0
+    assert {"- 11:00 lunch at the lake", "- 11:00 lunch at the sea"} <= {*(notes / DAY).read_text().splitlines()}
+    assert main.main(back) == 0
     assert (notes / DAY).read_text() == TEXT
     assert main.main(["undo", "--yes", *where]) == 0
-    assert (notes / DAY).read_text() == before
+    assert main.main(["undo", "--yes", *where]) == 0
+    assert (notes / DAY).read_text() == changed
+    (notes / DAY).write_text(before)
     assert main.main(["restore", DAY, "--version", "77", *where]) != 0
 
 
@@ -206,8 +213,9 @@ def test_together_no_line_of_either_text_is_missing(old: list[str], new: list[st
 
 def test_a_version_that_would_change_nothing_is_refused() -> None:
     with pytest.raises(EditRefused, match="holds every line"):
-        restore.restored(DAY, b"- a\n", b"- a\n- b\n", "Restore", whole=False)
-    assert restore.restored(DAY, b"- a\n", b"- a\n- b\n", "Restore", whole=True).files[0].after == b"- a\n"
+        restore.restored(DAY, b"- a\n", b"- a\n- b\n", "Restore", lost_lines=True)
+    with pytest.raises(EditRefused, match="has the text"):
+        restore.restored(DAY, b"- a\n", b"- a\n", "Restore")
 
 
 def test_a_loss_is_written_down_once(notes: Path) -> None:

@@ -327,7 +327,7 @@ def test_lost_lines_are_brought_back_from_the_inbox(size: tuple[int, int], works
     drive(app, steps, size)
 
 
-def test_the_history_restores_a_text_whole_or_beside_newer_lines(workspace: Path, app: MemoryApp) -> None:
+def test_the_history_restores_a_text_to_the_letter_or_its_lost_lines(workspace: Path, app: MemoryApp) -> None:
     note = workspace / "memory/2026-03-17.md"
 
     async def steps(pilot: Pilot[int]) -> None:
@@ -336,9 +336,14 @@ def test_the_history_restores_a_text_whole_or_beside_newer_lines(workspace: Path
         await read(pilot, "memory/2026-03-17.md")
         await press(pilot, "g", "h")
         assert "enter restores" in text_of(app)
-        await press(pilot, "enter", "w", "enter")
+        await press(pilot, "enter")
+        assert "Bring lost lines back" in text_of(app)
+        await press(pilot, "enter")
         assert note.read_text() == DAY
         await press(pilot, "u", "enter")
+        assert note.read_text() == "# 2026-03-17\n\n- 12:00 overwritten\n"
+        await press(pilot, "g", "h", "enter", "w", "enter")
         assert "overwritten" in note.read_text()
+        assert {*DAY.splitlines()} <= {*note.read_text().splitlines()}
 
     drive(app, steps, LARGE)

@@ -156,24 +156,24 @@ class HistoryView(View):
         """Bring back the note as it was at the change under the cursor."""
         entry = self.query_one(Changes).entry
         if entry is not None:
-            self._restore(entry, whole=False)
+            self._restore(entry, lost_lines=False)
 
     @task("plan")
-    async def _restore(self, entry: JournalEntry | Commit, *, whole: bool) -> None:
-        """Show what restoring would do; what came since stays unless a person wants the `whole` text."""
+    async def _restore(self, entry: JournalEntry | Commit, *, lost_lines: bool) -> None:
+        """Show what restoring would do: to the letter, or `lost_lines` alone, beside what came since."""
         from memory_tui.tui.views.dialogs import Preview
 
         planned = await self.home.jobs.run(
-            partial(note_changes.restoring, entry=entry, path=self._path or entry_path(entry), whole=whole)
+            partial(note_changes.restoring, entry=entry, path=self._path or entry_path(entry), lost_lines=lost_lines)
         )
 
         def answered(answer: str | None) -> None:
             if answer == "yes":
                 self._proposals.apply(planned.change)
             elif answer == "w":
-                self._restore(entry, whole=not whole)
+                self._restore(entry, lost_lines=not lost_lines)
 
-        options = {"w": "Keep newer lines" if whole else "Whole text"}
+        options = {"w": "Restore as it was" if lost_lines else "Bring lost lines back"}
         self.app.push_screen(Preview(planned, "Restore", options), answered)
 
     def _made(self) -> None:
