@@ -247,8 +247,9 @@ def _why_file(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     with opened(given) as engine:
-        as_text.print_verdict(engine.notes.why_file(given.path), as_json=hasattr(given, "json"))
-    return 0
+        verdict = engine.notes.why_file(given.path)
+    as_text.print_verdict(verdict, as_json=hasattr(given, "json"))
+    return 2 if verdict.rule == "missing" else 0
 
 
 def _compare_index(given: argparse.Namespace) -> int:

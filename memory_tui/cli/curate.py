@@ -60,7 +60,9 @@ def _declare_annotate(parser: argparse.ArgumentParser) -> None:
 def _declare_restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", help="the note, which need not be there any more")
     parser.add_argument("--version", metavar="REF", help="the text to bring back, as the list names it")
-    parser.add_argument("--lost-lines", action="store_true", help="bring only the lost lines back, beside what came since")
+    parser.add_argument(
+        "--lost-lines", action="store_true", help="bring only the lost lines back, beside what came since"
+    )
     _declare_writing(parser)
 
 
@@ -179,25 +181,27 @@ def _undo(given: argparse.Namespace) -> int:
 
 
 def make(curator: Curator, change: Change, given: argparse.Namespace) -> int:
-    """Show `change`, ask, and make it. Raises EditRefused when nobody says yes."""
+    """Show `change`, ask, and make it. Raises EditRefused."""
     if not _wanted(change, given, curator.read_only):
         return _finish(change, None, given)
     return _finish(change, curator.apply(change), given)
 
 
 def _wanted(change: Change, given: argparse.Namespace, read_only: str = "") -> bool:
-    """Show the change, and whether it is to be made. Raises EditRefused when nobody says yes."""
+    """Show the change, and whether it is to be made."""
     from memory_tui.curate import diff
     from memory_tui.render import as_text
 
-    as_json, dry = hasattr(given, "json"), hasattr(given, "dry_run")
-    if not as_json:
+    if not hasattr(given, "json"):
         as_text.print_lines([change.title, *change.notes, *diff.text(change).splitlines()])
-    if dry or (as_json and not hasattr(given, "yes")):
+    if hasattr(given, "dry_run"):
         return False
-    if not read_only and not confirmed("Write this?", given):
-        raise EditRefused("Nothing was written.", "Use --yes to write without a question.")
-    return True
+    if read_only or confirmed("Write this?", given):
+        return True
+    as_text.problem(
+        "Nothing was written, because nobody agreed. A script adds --yes, or --dry-run to see the difference."
+    )
+    return False
 
 
 def _finish(change: Change, done: AppliedChange | None, given: argparse.Namespace) -> int:
@@ -226,7 +230,7 @@ def _finish(change: Change, done: AppliedChange | None, given: argparse.Namespac
         again = {"undo": "memory-tui redo redoes it.", "redo": "memory-tui undo undoes it."}
         as_text.print_lines([f"Written as change {done.entry.id}; {again.get(change.kind, way)}{kept}"])
         as_text.print_lines([done.untold] if done.untold else [])
-    return 0
+    return 0 if done is not None or hasattr(given, "dry_run") else 2
 
 
 def _journal(given: argparse.Namespace) -> int:

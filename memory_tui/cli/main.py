@@ -81,12 +81,12 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads:
         # What is wrong with the workspace comes first: nobody needs a terminal to be told.
         plan.plan(chosen)
     if not terminal:
-        raise MemoryTuiError(
+        raise SettingError(
             "The app needs a terminal, and this is not one.",
             "Use a command such as memory-tui search; memory-tui --help lists them.",
         )
     if os.environ.get("TERM") == "dumb":
-        raise MemoryTuiError(
+        raise SettingError(
             "This terminal cannot show the app: TERM is dumb.",
             "Use a command such as memory-tui search, or another terminal.",
         )
@@ -458,22 +458,32 @@ def _run_command(words: list[str]) -> int:
         )
 
 
+_TEXTS = ("search", "why", "report", "inject", "remember", "noise")
+"""Commands that take a text."""
+_DASHED = compiled_later(r"-[^\W\d_]{2}")
+
+
 def _parsed(words: Sequence[str]) -> argparse.Namespace:
     """What `words` ask for. Raises SettingError, which names the help of the command."""
     asked, words_of_it = _with_command(words)
+    dashed = next((word for word in words if asked in _TEXTS and "--" not in words and _DASHED.match(word)), "")
+    behind = f"Write -- before a text that begins with -: memory-tui {asked} -- {dashed}. " if dashed else ""
     parser = build_parser(asked, alone=asked in COMMANDS and not {"--help", "-h"} & set(words))
     try:
         given, unknown = parser.parse_known_args(words_of_it)
     except SettingError:
         # Said by the parser that knows every command.
         parser = build_parser(asked)
-        given, unknown = parser.parse_known_args(words_of_it)
+        try:
+            given, unknown = parser.parse_known_args(words_of_it)
+        except SettingError as error:
+            raise SettingError(error.message, behind + error.next_step) from None
     if unknown:
         shown, command = " ".join(unknown), getattr(given, "command", "")
         quoted = command == "search" and not any(word.startswith("-") for word in unknown)
         raise SettingError(
             f"Unrecognized arguments: {shown}.",
-            (f'Put the query in quotes: memory-tui search "{given.query} {shown}". ' if quoted else "")
+            (f'Put the query in quotes: memory-tui search "{given.query} {shown}". ' if quoted else behind)
             + f"{parser.prog} {command} --help shows what it takes.",
         )
     return given

@@ -6,6 +6,7 @@ import argparse
 import datetime as dt
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.edit_trials import EditsFound
     from memory_tui.engine.engine import Engine
     from memory_tui.explain.why_not import WhyNot
+    from memory_tui.source.protocol import ChunkSource
 
 MONTH, WEEK = 30, 7
 WITHOUT_EDITS = "No edit is looked for: "
@@ -78,7 +80,7 @@ def _days(parser: argparse.ArgumentParser, usual: int) -> None:
 
 def _why(given: argparse.Namespace) -> int:
     from memory_tui.engine import past_questions
-    from memory_tui.explain import trace_json, why_not
+    from memory_tui.explain import trace_json
     from memory_tui.explain.rephrase import remedies
     from memory_tui.explain.shares import shares_of
     from memory_tui.explain.why_not import against_their_index
@@ -90,7 +92,7 @@ def _why(given: argparse.Namespace) -> int:
         engine.plan.require_enabled()
         engine.indexer.catch_up()
         with engine.queries.reader() as store:
-            path, line = why_not.named(engine.plan.roots, store, given.place)
+            path, line = _place(given, engine, store)
         answer = engine.queries.why(engine.queries.gather(given.query), path, line)
         if hasattr(given, "openclaw_index"):
             answer = against_their_index(answer, _lacks(engine, given.openclaw_index))
@@ -114,6 +116,24 @@ def _why(given: argparse.Namespace) -> int:
             edit_text.lines(edits) if edits is not None else [_no_edit(answer)] if hasattr(given, "edits") else []
         )
     return 0
+
+
+def _place(given: argparse.Namespace, engine: Engine, store: ChunkSource) -> tuple[str, int | None]:
+    """The path and the line that were typed; where the query names them, query and place change places.
+
+    Raises NoteMissing.
+    """
+    from memory_tui.explain import why_not
+    from memory_tui.workspace.roots import NoteMissing
+
+    try:
+        return why_not.named(engine.plan.roots, store, given.place)
+    except NoteMissing:
+        with suppress(NoteMissing):
+            place = why_not.named(engine.plan.roots, store, given.query)
+            given.query, given.place = given.place, given.query
+            return place
+        raise
 
 
 def _edits(given: argparse.Namespace, engine: Engine, answer: WhyNot) -> EditsFound | None:

@@ -129,7 +129,7 @@ class Notes:
         return versions(curator.journal, curator.git, path, curator.read(path))
 
     def restore(self, path: str, ref: str, *, lost_lines: bool = False) -> Change:
-        """The change that gives a note the text of the version `ref`, or with `lost_lines` the lines that it lacks of it.
+        """The change that gives a note the text of the version `ref`; with `lost_lines` the lines that it lacks alone.
 
         Raises EditRefused, PathRefused.
         """

@@ -50,7 +50,9 @@ def test_nothing_is_written_unless_somebody_says_yes(notes, capsys):
     code, out, err = run(capsys, "remember", "milk")
     assert (code, "+- 14:05 milk" in out, "--yes" in err) == (2, True, True)
     assert run(capsys, "promote", f"{DAY}:3", "--dry-run")[0] == 0
-    assert json.loads(run(capsys, "promote", f"{DAY}:3", "--json")[1])["made"] is False
+    for words in (("promote", f"{DAY}:3"), ("remember", "milk")):
+        code, out, err = run(capsys, *words, "--json")
+        assert (code, json.loads(out)["made"], "A script adds --yes" in err) == (2, False, True)
     assert run(capsys, "--read-only", "remember", "milk", "--yes")[0] == 2
     assert {path: path.read_bytes() for path in notes.rglob("*.md")} == before
 

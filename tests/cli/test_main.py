@@ -274,7 +274,8 @@ def test_why_file_gives_a_reason_for_any_path(run: Callable, workspace: Path) ->
     assert "Indexed as it is on disk, in 1 chunk." in run("why-file", "MEMORY.md")[1]
     assert "not markdown" in run("why-file", "memory/photo.jpg")[1]
     assert "symlink" in run("why-file", str(workspace / "memory" / "link.md"))[1]
-    assert "missing" in run("why-file", "memory/none.md")[1]
+    code, out, _ = run("why-file", "memory/none.md")
+    assert (code, "missing" in out) == (2, True)
     verdict = json.loads(run("why-file", "/etc/passwd", "--json")[1])
     assert (verdict["included"], verdict["rule"]) == (False, "outside")
 
@@ -329,6 +330,20 @@ def test_bad_usage_gets_a_sentence(run: Callable, workspace: Path, arguments: li
     assert "memory-tui: " in err
     assert "Traceback" not in err
     assert fingerprint(workspace) == before
+
+
+def test_why_takes_question_and_place_in_either_order(run: Callable) -> None:
+    question, place = "omada router", "MEMORY.md:2"
+    assert run("why", place, question)[:2] == run("why", question, place)[:2]
+    assert run("why", question, place)[0] == 0
+    assert "There is no note nowhere.md" in run("why", question, "nowhere.md")[2]
+
+
+@pytest.mark.parametrize("words", [("search", "-vlan"), ("search", "-nature"), ("why", "-vlan", "MEMORY.md")])
+def test_a_text_that_begins_with_a_dash_is_told_its_way(run: Callable, words: tuple[str, ...]) -> None:
+    code, _, err = run(*words)
+    assert (code, f"memory-tui {words[0]} -- {words[1]}." in err) == (2, True)
+    assert run(words[0], "--", *words[1:])[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -498,7 +513,7 @@ def test_a_read_only_workspace_is_indexed_elsewhere(run: Callable, workspace: Pa
 
 def test_the_app_needs_a_terminal(run: Callable) -> None:
     code, _, err = run(folder=None)
-    assert code in (1, 2)
+    assert code == 2
     assert "memory-tui: " in err
 
 

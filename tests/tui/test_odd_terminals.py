@@ -67,7 +67,7 @@ def test_a_storm_of_resizes_is_survived(tmp_path: Path) -> None:
 def test_the_app_is_usable_or_says_why_not(tmp_path: Path, env: dict[str, str]) -> None:
     with opened(tmp_path, 80, 24, **env) as terminal:
         if env.get("TERM") == "dumb":
-            assert terminal.ended() == 1
+            assert terminal.ended() == 2
             assert "cannot show the app" in terminal.text()
             assert "\x1b" not in terminal.output.decode()
             return
@@ -84,7 +84,7 @@ def test_a_pipe_gets_utf_8_without_escapes(tmp_path: Path, env: dict[str, str]) 
     assert b"\x1b" not in found.stdout + found.stderr
     assert "memory" in found.stdout.decode("utf-8", "strict").lower()
     alone = subprocess.run(command, env=given, capture_output=True, stdin=subprocess.DEVNULL, timeout=LONG, check=False)
-    assert alone.returncode == 1
+    assert alone.returncode == 2
     assert b"The app needs a terminal" in alone.stderr
 
 
