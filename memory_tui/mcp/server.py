@@ -329,7 +329,7 @@ def _failed(message: str) -> dict[str, Any]:
 
 
 async def _serve(host: ServedMemory, pipes: Pipes) -> None:
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop, ended, unread = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
     def answered(method: str) -> None:
         if method in ("tools/list", "tools/call"):
@@ -361,8 +361,17 @@ async def _serve(host: ServedMemory, pipes: Pipes) -> None:
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(ended.set)
 
-    pipes.start(heard, over, over)
+    def gone() -> None:
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(unread.set)
+        over()
+
+    pipes.start(heard, over, gone)
     await ended.wait()
+    # A client that sent all its questions and closed its end still reads the answers.
+    if questions := asyncio.all_tasks() - {asyncio.current_task()}:
+        answers = asyncio.create_task(asyncio.wait(questions))
+        await asyncio.wait({answers, asyncio.create_task(unread.wait())}, return_when=asyncio.FIRST_COMPLETED)
 
 
 def serve(host: ServedMemory) -> None:

@@ -1,8 +1,8 @@
 """JSON-RPC over standard streams: one message a line; a line that is no message gets an error.
 
-JavaScript writes half of a character as `"\\ud83d"`, which is JSON, but no text: such a half becomes U+FFFD, and the
-request is answered like any other. A blank line is nothing. A line that cannot be read is answered under the id that
-it uses, if it has one.
+JavaScript writes half of a character as `"\\ud83d"`, which is JSON, but no text: in parameters it becomes U+FFFD, and
+an id comes back as it was sent. A blank line is nothing, and neither is a byte order mark before a message. A line
+that cannot be read is answered under the id that it uses, if it has one.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR =
 Id = str | int
 _NOTIFICATIONS = "notifications/"
 _NO_ID = "Invalid request: a request needs an id, which is text or a whole number."
+_ECHOED = ("requestId", "progressToken")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')
 _SHORTEST_ID = re.compile(r'\s*:\s*(-?\d{1,300}(?![\d.eE])|"(?:[^"\\]|\\.){0,300}")')
 
@@ -60,7 +61,7 @@ Message = Request | Notification | InvalidMessage
 
 def read_line(line: bytes) -> Message | list[Message] | None:
     """The message in `line`; a list for a batch; None for a blank line or for an answer, which nobody waits for."""
-    text = line.decode("utf-8", "replace")
+    text = line.decode("utf-8", "replace").removeprefix("\ufeff")
     if not text.strip():
         return None
     try:
@@ -72,7 +73,9 @@ def read_line(line: bytes) -> Message | list[Message] | None:
             PARSE_ERROR, "Parse error: not JSON.", _id_in(text) if text.rstrip().endswith("}") else None
         )
     if "\\u" in text:
-        value = _well_formed(value)
+        for member in value if isinstance(value, list) else [value]:
+            if isinstance(member, dict) and "params" in member:
+                member["params"] = _well_formed(member["params"])
     if isinstance(value, list) and value:
         return [message for member in value if (message := _message(member)) is not None]
     found = _message(value)
@@ -104,14 +107,17 @@ def _is_id(value: object) -> bool:
 
 
 def _well_formed(value: object) -> object:
-    """`value` with every half of a character as U+FFFD; no recursion, so that no depth is too much."""
+    """Return `value` with every half of a character as U+FFFD, but not in what is sent back as it came.
+
+    No recursion, so that no depth is too much.
+    """
     holder: list[Any] = [value]
     todo: list[Any] = [holder]
     while todo:
         inside = todo.pop()
         members = list(inside.items()) if isinstance(inside, dict) else list(enumerate(inside))
         for key, member in members:
-            if isinstance(member, str):
+            if isinstance(member, str) and key not in _ECHOED:
                 inside[key] = jsstring.well_formed(member)
             elif isinstance(member, dict | list):
                 todo.append(member)
@@ -128,7 +134,7 @@ def _id_in(line: str) -> Id | None:
                 asked = json.loads(found[1])
             except ValueError:
                 return None
-            return jsstring.well_formed(asked) if isinstance(asked, str) else int(asked)
+            return asked if isinstance(asked, str) else int(asked)
     return None
 
 
@@ -206,8 +212,9 @@ class Pipes:
         threading.Thread(target=read, name="mcp-reader", daemon=True).start()
 
     def send(self, message: dict[str, Any] | list[dict[str, Any]]) -> None:
-        """Have a message written; it waits for nobody."""
-        self._lines.put(json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+        """Have a message written; it waits for nobody. Half of a character goes out as JSON's escape of it."""
+        line = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+        self._lines.put(line.encode("utf-8", "backslashreplace"))
 
     def close(self, seconds: float) -> None:
         """Write what is waiting, for so long at most."""

@@ -260,7 +260,7 @@ BROKEN: list[tuple[bytes, int, object]] = [
     (b"[" * 100_000, -32600, None),
     (b'{"id":11,"method":"tools/list","params":' + b"[" * 100_000 + b"]" * 100_000 + b',"jsonrpc":"2.0"}', -32600, 11),
     (b'{"jsonrpc":"2.0","id":12,"method":"tools/list","params":{"a":oops}}', -32700, 12),
-    (b'{"params":{"id":1},"jsonrpc":"2.0","id":"x\\ud83d","method":7}', -32600, "x\ufffd"),
+    (b'{"params":{"id":1},"jsonrpc":"2.0","id":"x\\ud83d","method":7}', -32600, "x\ud83d"),
     (b'{"jsonrpc":"2.0","id":13,"method":"tools/list","params":{"cursor":"zzz"}}', -32602, 13),
     (b'{"jsonrpc":"2.0","id":14,"method":"prompts/list","params":{"cursor":"zzz"}}', -32602, 14),
     (b'{"jsonrpc":"2.0","id":15,"method":"resources/templates/list","params":{"cursor":""}}', -32602, 15),
@@ -324,8 +324,25 @@ def test_ids_of_every_kind_come_back_as_they_were(greeted: Wire) -> None:
         greeted.send({"jsonrpc": "2.0", "id": asked, "method": "ping"})
         answer = greeted.read()
         assert (answer["id"], type(answer["id"])) == (asked, type(asked))
+    for start in ("", "\ufeff"):
+        greeted.send(f'{start}{{"jsonrpc":"2.0","id":"half \\ud83d","method":"ping"}}'.encode())
+        assert greeted.read() == {"jsonrpc": "2.0", "id": "half \ud83d", "result": {}}
     greeted.send(b'{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list","method":"ping"}')
     assert greeted.read() == {"jsonrpc": "2.0", "id": 2, "result": {}}
+
+
+def test_every_question_is_answered_where_the_input_ends_behind_it(arguments: list[str]) -> None:
+    wire = Wire(arguments)
+    wire.greet()
+    calls = [("memory_search", {"query": "printer"}), ("memory_get", {"path": "MEMORY.md"})]
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name, "arguments": args}})
+        for id, (name, args) in enumerate(calls, 1)
+    ]
+    out, _ = wire.process.communicate("\n".join(lines).encode(), timeout=LONG)
+    answers = {answer["id"]: answer["result"]["structuredContent"] for answer in map(json.loads, out.splitlines())}
+    assert answers[1]["results"]
+    assert answers[2]["text"]
 
 
 def test_a_line_of_many_megabytes_is_answered(greeted: Wire) -> None:
