@@ -207,7 +207,7 @@ def _of_boost(account: Account, trace: Trace) -> tuple[BoostShare, ...]:
     part = account.candidate.lexical if account.candidate is not None else None
     if part is None or not part.body:
         return ()
-    asked = tokens.words_of(trace.query)
+    asked = sorted(tokens.words_of(trace.query))
     inside = {word for word in asked if rules_2026_9.words_in_text([word], account.text)}
     named = {word for word in asked if rules_2026_9.words_in_path([word], account.chunk.path)}
     found = (
@@ -217,7 +217,7 @@ def _of_boost(account: Account, trace: Trace) -> tuple[BoostShare, ...]:
             part.held / len(inside) if word in inside else 0.0,
             part.path_words / len(named) if word in named else 0.0,
         )
-        for word in dict.fromkeys(asked)
+        for word in asked
     )
     return tuple(sorted((one for one in found if one.points), key=lambda one: -one.points))
 
