@@ -19,7 +19,7 @@ from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.explain import why_not
 from memory_tui.search.evidence import Evidence, Flags, Rows, TextsLater
 from memory_tui.search.formulas import Floats, mmr
-from memory_tui.search.gate import pass_gate
+from memory_tui.search.gate import pass_gate, without_repeats
 from memory_tui.search.rank import mmr_words
 from memory_tui.search.score import (
     Components,
@@ -31,6 +31,7 @@ from memory_tui.search.score import (
     keyword_hits,
     leads,
     mode_by,
+    ranges,
     score,
     side_of,
 )
@@ -83,6 +84,11 @@ class Field:
     def keyword(self) -> Flags:
         """Which candidates the relaxed floor takes for keyword hits; few rankings ask."""
         return keyword_hits(self._evidence, self.parts)
+
+    @cached_property
+    def ranges(self) -> Rows:
+        """A number for the lines of each candidate."""
+        return ranges(self._evidence, self.parts.rows)
 
     def totals(self, rules: Sequence[Rules]) -> tuple[Floats, Rows]:
         """The scores under each of `rules` and the part of the question that is answered: (rules, candidates).
@@ -351,11 +357,12 @@ class _Batch:
 
     def _grouped(self) -> list[list[int]]:
         """Those over the gate under a profile with groups and rescued hits."""
-        order = self.field.varied(self.rules[0])
-        return [
-            [i for i in order if passed[i] and not last[i]] + [i for i in order if last[i]]
-            for passed, last in zip(self.passed, self.rescued, strict=True)
-        ]
+        order, found = self.field.varied(self.rules[0]), []
+        for passed, last in zip(self.passed, self.rescued, strict=True):
+            strict = passed & ~last
+            added = without_repeats(order, self.field.ranges, strict, last)
+            found.append([i for i in order if strict[i]] + [i for i in order if added[i]])
+        return found
 
     def chosen(self, at: int) -> list[list[int]]:
         """Those over the gate in the order of MMR, by each of the rules, until `at` or the limit is reached."""

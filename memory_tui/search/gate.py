@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from memory_tui.core import jsstring
 from memory_tui.core.tokens import as_asked, left_out
-from memory_tui.search.evidence import Evidence, Flags, KeywordSide
+from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.score import Components, Rules, column
 from memory_tui.search.trace import (
@@ -69,14 +69,24 @@ def _rescue(
     floor = column([rule.min_score for rule in rules])
     passed = scores >= floor
     relaxed = np.asarray(~passed.any(axis=1, keepdims=True))
-    hits = keyword() if relaxed.any() and mode != "vectors only" else np.zeros(scores.shape[1], dtype=np.bool_)
+    hits = keyword() if mode != "vectors only" else np.zeros(scores.shape[1], dtype=np.bool_)
     relaxed &= hits.any()
     open_places = np.count_nonzero(passed, axis=1)[:, None] < np.maximum(MOST_CANDIDATES, column_of_results(rules))
-    rescued = ~passed & parts.in_list & (parts.vector == 0.0) & ~relaxed & open_places & (mode == "hybrid")
+    rescued = ~passed & hits & (parts.vector == 0.0) & ~relaxed & open_places & (mode == "hybrid")
     through = np.where(relaxed, hits & (scores >= 0.0), passed | rescued)
     return Gate(
         through, np.where(relaxed, 0.0, floor), relaxed, hits if relaxed.any() else np.zeros_like(hits), rescued
     )
+
+
+def without_repeats(order: Sequence[int], ranges: Rows, strict: Flags, rescued: Flags) -> Flags:
+    """`rescued` without those on the very lines of a `strict` hit or of one before it in `order` (section 7.8)."""
+    seen, first = set(ranges[strict].tolist()), np.zeros_like(rescued)
+    for item in order:
+        if rescued[item] and ranges[item] not in seen:
+            seen.add(int(ranges[item]))
+            first[item] = True
+    return first
 
 
 def column_of_results(rules: Sequence[Rules]) -> Floats:

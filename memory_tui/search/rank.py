@@ -53,6 +53,7 @@ from memory_tui.search.score import (
     leads,
     mode_of,
     pools,
+    ranges,
     score,
     second_part,
     side_of,
@@ -375,9 +376,13 @@ class _Ranking:
         self._is_whole = whole or not rules.profile.exact_paths
         if rules.mmr and len(self.order) > 1:
             self._diversify(ordered, passing)
-        if passing.rescued.any():
-            self._put_last(passing.rescued[0])
-            merit = merit - passing.rescued[0] * 1e9
+        passed, rescued = passing.passed[0], passing.rescued[0]
+        if rescued.any():
+            strict = passed & ~rescued
+            rescued = gate.without_repeats(self.order.tolist(), ranges(evidence, numbers.rows), strict, rescued)
+            passed = strict | rescued
+            self._put_last(rescued)
+            merit = merit - rescued * 1e9
         order = self.order
         self.decided = gate.Decision(
             gate.OrderedCandidates(
@@ -386,14 +391,14 @@ class _Ranking:
                 factors=scores.factor[0, order],
                 ages=numbers.days[order],
                 keyword=passing.keyword[order],
-                passed=passing.passed[0, order],
+                passed=passed[order],
                 floor=float(passing.floor[0, 0]),
                 relaxed=bool(passing.relaxed[0, 0]),
                 min_score=rules.min_score,
                 limit=rules.results,
                 mmr=self.choices,
                 merit=merit[order],
-                rescued=passing.rescued[0, order],
+                rescued=rescued[order],
             )
         )
 
@@ -428,11 +433,15 @@ class _Ranking:
         last = passing.rescued[0]
         strict = passing.passed[0] & ~last
         wanted = [min(self.rules.results, int(np.count_nonzero(strict))), 0]
-        wanted[1] = min(self.rules.results - wanted[0], int(np.count_nonzero(last)))
+        places = ranges(self.evidence, self.numbers.rows) if last.any() else self.numbers.rows
+        spare = set(places[last].tolist()) - set(places[strict].tolist())
+        wanted[1] = min(self.rules.results - wanted[0], len(spare))
 
         def enough(item: int) -> bool:
             wanted[0] -= bool(strict[item])
-            wanted[1] -= bool(last[item])
+            if last[item] and (place := int(places[item])) in spare:
+                spare.discard(place)
+                wanted[1] -= 1
             return max(wanted) <= 0
 
         for own in ordered:

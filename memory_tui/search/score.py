@@ -536,10 +536,14 @@ def keyword_hits(evidence: Evidence, parts: Components) -> Flags:
     found = parts.in_list
     if found.all() or not found.any():
         return found
-    columns = (evidence.file_of, *evidence.lines)
-    places = list(zip(*(column[parts.rows].tolist() for column in columns), strict=True))
-    hits = {place for place, hit in zip(places, found.tolist(), strict=True) if hit}
-    return np.array([place in hits for place in places], dtype=np.bool_)
+    places = ranges(evidence, parts.rows)
+    return np.isin(places, places[found])
+
+
+def ranges(evidence: Evidence, rows: Rows) -> Rows:
+    """A number for each of `rows`, the same for those on the very same lines of one note."""
+    columns = np.stack([column[rows] for column in (evidence.file_of, *evidence.lines)])
+    return np.unique(columns, axis=1, return_inverse=True)[1].reshape(-1)
 
 
 class Similarity:

@@ -117,3 +117,27 @@ def test_a_batch_is_ranking_under_2026_9(tmp_path: Path, provider: str) -> None:
             for trace in traces:
                 places = [hit.verdict.place for hit in trace.recalled if isinstance(hit.verdict, Recalled)]
                 assert places == list(range(1, len(trace.recalled) + 1))
+
+
+def test_2026_9_adds_the_pieces_of_a_long_line_once(tmp_path: Path) -> None:
+    """As the real program answers: 200 notes are nearer than the long line, so its four pieces have no vector score."""
+    pieces = [" ".join(["alpha beta", *(f"w{piece}{word}" for word in range(300))]) for piece in range(4)]
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "MEMORY.md").write_text("alpha beta\n")
+    (tmp_path / "memory" / "long.md").write_text(" ".join(pieces))
+    for day in range(220):
+        (tmp_path / "memory" / f"n{day}.md").write_text(f"alpha day{day}\n")
+    options = Options(
+        workspace=str(tmp_path),
+        index=str(tmp_path / "index.sqlite"),
+        provider="scripted",
+        changes=(("profile", "openclaw-2026.9"), ("query.minScore", "0.9"), ("query.maxResults", "6")),
+    )
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        evidence = engine.queries.gather("alpha beta")
+        trace = rank(evidence, engine.plan.settings)
+        assert [hit.chunk.path for hit in trace.recalled] == ["MEMORY.md", "memory/long.md"]
+        assert Reranking(evidence).recalled_each([engine.plan.settings]) == [
+            tuple(why_not.row_of(evidence, hit.chunk.rowid) for hit in trace.recalled)
+        ]
