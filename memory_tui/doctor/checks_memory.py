@@ -132,7 +132,7 @@ def _writer(engine: Engine) -> CheckOutcome:
 
 def _provider(engine: Engine) -> CheckOutcome:
     if engine.plan.provider == "none":
-        return skipped("No provider is configured.")
+        return skipped(f"Words alone are searched: none ({engine.plan.provider_origin}).")
     who = engine.providers.who()
     if who.fine:
         return ok(f"{engine.plan.provider} ({engine.plan.provider_origin}): {who.sentence}")
@@ -319,6 +319,10 @@ def _keyword_gate(engine: Engine) -> CheckOutcome:
     weight = settings.number("query.hybrid.textWeight")
     if rules.missing_side != "zero" or not settings.on("query.hybrid.enabled"):
         return skipped("This profile scores every hit by meaning and by words.")
+    if not engine.providers.who().answers:
+        return skipped("Words alone answer now, so their score counts whole.")
+    if rules.rescues:
+        return ok(f"A hit by words alone below minScore {floor:g} follows those over it.")
     if weight <= floor:
         relaxed = " unless nothing else passes" if rules.relaxed_floor else ""
         return warning(
@@ -339,10 +343,12 @@ def _forgetting(engine: Engine) -> CheckOutcome:
     half = settings.number(f"{_DECAY}.halfLifeDays")
     days = half * math.log2(1 / floor)
     dated = sum(row.day is not None for row in engine.notes.files())
+    perfect = "a perfect hit without annotations" if "importance" in rules.terms else "a perfect hit"
+    lower = "Lower minScore" if f"{_DECAY}.halfLifeDays" in rules.fixed else "Raise the half-life or lower minScore"
     return warning(
-        f"With a half-life of {half:g} days even a perfect hit is below minScore {floor:g} after "
+        f"With a half-life of {half:g} days even {perfect} is below minScore {floor:g} after "
         f"{days:.0f} days; {plural(dated, 'note')} carry a date.",
-        "Raise the half-life or lower minScore; memory-tui why shows what that brings.",
+        f"{lower}; memory-tui why shows what that brings.",
     )
 
 

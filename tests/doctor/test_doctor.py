@@ -167,6 +167,11 @@ def test_settings_that_cannot_work_are_named(open_engine: Callable[..., Engine])
     weights = open_engine(("query.hybrid.vectorWeight", "0"), ("query.hybrid.textWeight", "0"))
     assert found(weights, "weights").state == "warning"
     assert found(open_engine(("profile", "recommended")), "keyword-gate").state == "skipped"
+    newest = open_engine(("profile", "openclaw-2026.9"))
+    assert found(newest, "keyword-gate").state == "ok", "2026.9 lets hits by words alone follow"
+    assert found(newest, "forgetting").fix.startswith("Lower minScore"), "its half-life is fixed"
+    words = open_engine(("profile", "openclaw-2026.3"), provider="none")
+    assert found(words, "keyword-gate").state == "skipped", "nothing is weighed where words alone answer"
 
 
 def test_a_key_in_a_file_that_others_can_read(write: Callable[[object], Path], workspace: Path, tmp_path: Path) -> None:
