@@ -204,6 +204,11 @@ def test_a_session_below_its_threshold_is_named_with_its_word(
     assert json.loads(run(*with_sessions, "search", "zeppelin", "--json")[1])["stale"] is True
 
 
+def test_without_a_log_nothing_tells_what_agents_got(run: Callable) -> None:
+    code, out, _ = run("why-never")
+    assert (code, "nothing tells which lines agents got" in out, "MEMORY.md" in out) == (0, True, False)
+
+
 def test_settings_change_the_answer(run: Callable) -> None:
     chosen = ("--profile", "openclaw-2026.2", "--set", "query.minScore=1")
     found = run("search", "omada router", *chosen, "--json", "--explain")[1]
