@@ -248,7 +248,7 @@ KNOBS: tuple[Knob, ...] = (
     Knob(
         "query.maxCharacters",
         "characters",
-        2400,
+        3600,
         "characters an agent gets in all, as passages around what matched; 0 gives hits of 700 each",
         0,
         20_000,

@@ -58,15 +58,7 @@ def preview(
 
     def answers() -> list[Trace]:
         corpus = Corpus.load(trial.source)
-        context = SearchContext(
-            trial.source,
-            corpus,
-            Dates.of(corpus),
-            asking,
-            projects=projects,
-            reads_time=settings.on("questionTime.enabled"),
-            spells=settings.on("spelling.enabled"),
-        )
+        context = SearchContext(trial.source, corpus, Dates.of(corpus), asking, projects=projects)
         return [rank(gather(query, context, now), settings) for query in queries]
 
     before = answers()

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from itertools import islice
 
+import numpy as np
 from msgspec import Struct, field
 
 from memory_tui.search.evidence import Evidence
@@ -27,6 +29,9 @@ _OF_CHUNK = 0.8
 _REPEATED, _FEWEST_WORDS = 0.85, 6
 """A passage that shares so much of its lines, or with one of another note of its words, is not given again."""
 _WORD = re.compile(r"\w+")
+_RULER = r"[ \t]*(?=.*-)[-|: \t]+"
+_LEADS = re.compile(rf"\s*\n|[ ]{{0,3}}#{{1,6}}\s|{_RULER}\n|[ \t]*\|.*\n{_RULER}\Z|.*:[*_]*\s*\n")
+"""A line that tells nothing without the next: blank, a heading, a ruler, the head of a table, or one with a colon."""
 
 
 def words_in(text: str) -> frozenset[str]:
@@ -108,8 +113,9 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
     ordered = [(hit, one) for hit, own in zip(hits, windows, strict=True) for one in own]
     ordered.sort(key=lambda pair: _OF_CHUNK * pair[0].score + (1 - _OF_CHUNK) * pair[1].share, reverse=True)
     given, weights = _Given(characters), dict.fromkeys(trace.plan.words, 1.0)
+    lines_of = cache(partial(_lines, evidence, weights))
     for hit, one in ordered:
-        lines = _lines(hit, evidence.texts[hit.chunk.rowid], weights)
+        lines = lines_of(row_of[hit.chunk.rowid])
         chosen = _passage(lines, one, given)
         if chosen:
             given.add(chosen, hit)
@@ -118,32 +124,54 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
     return tuple(islice(_joined(given), trace.settings.whole("query.maxResults")))
 
 
-def _lines(hit: Candidate, text: str, weights: dict[str, float]) -> list[_Line]:
-    """The lines of a chunk; of one that is too long what stands around the words of the question."""
-    return [
-        _Line(hit.chunk.path, hit.chunk.start_line + at, line if len(line) <= MOST else window(line, weights).text)
-        for at, line in enumerate(text.split("\n"))
-    ]
+def _lines(evidence: Evidence, weights: dict[str, float], row: int) -> list[_Line]:
+    """The lines of a chunk, and behind it what its last one leads to; of long ones what is around the words asked."""
+    start, end = evidence.lines
+    behind = (start > start[row]) & (start <= end[row] + 1) & (end > end[row])
+    lines: list[_Line] = []
+    for at in (row, *np.flatnonzero(behind & (evidence.file_of == evidence.file_of[row]))[:1].tolist()):
+        ref, last = evidence.refs[at], lines[-1].number if lines else 0
+        lines += [
+            _Line(ref.path, number, line if len(line) <= MOST else window(line, weights).text)
+            for number, line in enumerate(evidence.texts.get(ref.rowid, "").split("\n"), ref.start_line)
+            if number > last
+        ]
+    own = int(end[row] - start[row])
+    return lines[: _led_to(lines, own) + 1]
 
 
 def _passage(lines: Sequence[_Line], one: Window, given: _Given) -> Sequence[_Line]:
-    """The lines around the best line of a window, first its own, as far as LEAST, MOST and the budget allow."""
-    first = last = one.line
+    """The lines around the best line of a window, first its own, as far as LEAST, MOST and the budget allow.
 
-    def fits(first: int, last: int) -> bool:
+    A line that leads to another comes with that one, unless the note ends there; none is blank at either end.
+    """
+    first, last = one.line, _led_to(lines, one.line)
+    if last == len(lines):
+        last = first
+
+    def fits(first: int, last: int, most: int = MOST) -> bool:
         part = lines[first : last + 1]
-        return sum(len(line.text) + 1 for line in part) <= MOST and given.cost(part) <= given.room
+        return sum(len(line.text) + 1 for line in part) <= most and given.cost(part) <= given.room
 
-    if not fits(first, last):
+    if not fits(first, last, 2 * MOST):
         return ()
     is_growing = True
     while is_growing and sum(len(line.text) + 1 for line in lines[first : last + 1]) < LEAST:
         is_growing = False
-        if last + 1 < len(lines) and fits(first, last + 1):
-            last, is_growing = last + 1, True
+        if (below := _led_to(lines, last + 1)) < len(lines) and fits(first, below):
+            last, is_growing = below, True
         if first and fits(first - 1, last):
             first, is_growing = first - 1, True
+    while first < last and not lines[first].text.strip():
+        first += 1
     return lines[first : last + 1]
+
+
+def _led_to(lines: Sequence[_Line], at: int) -> int:
+    """The first line from `at` on that says something itself; the number of lines where none does."""
+    while at < len(lines) and _LEADS.match(lines[at].text + "\n" + (lines[at + 1].text if at + 1 < len(lines) else "")):
+        at += 1
+    return at
 
 
 def _joined(given: _Given) -> Iterator[Excerpt]:
@@ -157,8 +185,6 @@ def _joined(given: _Given) -> Iterator[Excerpt]:
         else:
             runs.append([line])
     for run in sorted(runs, key=lambda run: min(place[line] for line in run)):
-        while len(run) > 1 and not run[-1].text.strip():
-            run.pop()
         hit = given.by[min(run, key=place.__getitem__)]
         also = dict.fromkeys(path for line in run for path in given.copies.get(line, ()))
         yield Excerpt(hit, run[0].number, run[-1].number, "\n".join(line.text for line in run), tuple(also))

@@ -129,11 +129,11 @@ def test_an_agent_gets_passages_within_its_budget(engine: Engine, workspace: Pat
         lines = (workspace / hit["path"]).read_text().split("\n")
         assert "\n".join(lines[hit["startLine"] - 1 : hit["endLine"]]) == hit["snippet"]
         assert hit["citation"] == f"{hit['path']}#L{hit['startLine']}-L{hit['endLine']}"
-    assert sum(len(hit["snippet"]) for hit in search(engine, query="line of the long note")["results"]) <= 2400
+    assert sum(len(hit["snippet"]) for hit in search(engine, query="line of the long note")["results"]) <= 3600
     assert len(search(engine, query="line note", maxResults=1, maxCharacters=5000)["results"]) == 1
 
 
-def test_an_agent_gets_the_right_line_of_23_of_the_demos_questions(tmp_path: Path) -> None:
+def test_an_agent_gets_the_right_line_of_25_of_the_demos_questions(tmp_path: Path) -> None:
     """The bar that the real hosts are held to, with the ranking and the budget that an agent gets."""
     today = dt.date(2026, 11, 23)
     demo.materialize(tmp_path / "notes", today)
@@ -155,7 +155,8 @@ def test_an_agent_gets_the_right_line_of_23_of_the_demos_questions(tmp_path: Pat
                 for answer in query.relevant
                 if answer.grade == 2
             )
-    assert right >= 23
+            assert not [hit for hit in hits if hit["snippet"].split("\n")[-1].startswith("#")], query.query
+    assert right >= 25
 
 
 def test_what_an_agent_asks_for_counts_and_numbers_may_be_text(engine: Engine) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +62,30 @@ def test_the_line_that_answers_comes_with_what_stands_around_it(engine: Engine) 
     assert "zeppelin" in first.text
     assert 600 <= len(first.text) <= 2 * MOST
     assert first.first < 61 < first.last
+
+
+_LEADING = ("## Plumber", "## Plumber\n", "Plumber:", "**Plumber:**", "| Plumber |\n|---|", "Plumber\n\n---\n")
+
+
+def test_a_line_that_leads_to_another_comes_with_it_or_not_at_all(tmp_path: Path) -> None:
+    """Wherever a chunk ends, and however little is left of the budget."""
+    for number, (leading, days) in enumerate(itertools.product(_LEADING, (0, 5, 25))):
+        before = "".join(f"- Day {at} of {number}, rain, and the plumber's cat in the yard.\n" for at in range(days))
+        fact = f"Call 555 0{number} before noon, and say that it is about valve {number} under the stairs. " * 3
+        (tmp_path / f"{number}.md").write_text(f"# Plumber\n{before}{leading}\n{fact.strip()}\n## Boat\nSold.\n")
+    (tmp_path / "MEMORY.md").write_text("# Pay the plumber of the harbour\n\n")
+    options = Options(str(tmp_path), extra=(str(tmp_path),), index=str(tmp_path / "i"), provider="builtin", now=NOW)
+    with Engine.open(options) as opened:
+        opened.indexer.sync()
+        lasts = {
+            one.text.split("\n")[-1]
+            for characters in (60, 200, 300, 1000, 2000, 20_000)
+            for one in given(opened, "plumber", characters, maxResults=50)
+        }
+    leads = {*"\n".join(_LEADING).split("\n"), "# Plumber", "## Boat"} - {"Plumber"}
+    assert not leads & lasts
+    assert any(last.startswith("Call") for last in lasts)
+    assert "# Pay the plumber of the harbour" in lasts, "nothing follows it"
 
 
 def test_what_another_note_repeats_is_given_once(engine: Engine) -> None:
