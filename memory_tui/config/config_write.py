@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from memory_tui.core import atomic
+from memory_tui.core import atomic, files
 from memory_tui.core.errors import ConfigError, ConfigUnsaved
 
 
@@ -35,7 +35,7 @@ def backups() -> Path:
 def read(path: Path) -> bytes | None:
     """The bytes of a file, None where there is none. Raises ConfigError."""
     try:
-        return path.read_bytes()
+        return files.read_regular(path)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -23,6 +23,7 @@ from memory_tui.config.places import Environment, ExtraPath, expand, openclaw_pa
 from memory_tui.config.secret_refs import Secrets
 from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import ConfigError, SettingError
+from memory_tui.core.files import open_regular
 from memory_tui.core.settings import BY_KEY, Value, check
 from memory_tui.patterns import compiled_later
 from memory_tui.providers import registry
@@ -86,7 +87,7 @@ def _same(a: Path, b: Path) -> bool:
 
 def _read(path: Path) -> ConfigFile:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise ConfigError(
@@ -169,7 +170,7 @@ class _Joiner(Struct, frozen=True):
         reason = self._refused(name, path, chain)
         if not reason:
             try:
-                with path.open("rb") as file:
+                with open_regular(path) as file:
                     raw = file.read(MAX_INCLUDED_BYTES + 1)
                 if len(raw) <= MAX_INCLUDED_BYTES:
                     return self.resolve(parse_json5(SourceText(path, raw.decode("utf-8", "replace"))), (*chain, path))

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from memory_tui.config.json5 import Node
 from memory_tui.core.discreet import Discreet
+from memory_tui.core.files import open_regular
 from memory_tui.patterns import compiled_later
 
 LEGACY_NAMES = ("clawdbot", "moldbot", "moltbot")
@@ -176,7 +177,7 @@ class Environment(Discreet, frozen=True, dict=True):
     @cached_property
     def _env_file(self) -> dict[str, str]:
         try:
-            with self._env_path.open("rb") as file:
+            with open_regular(self._env_path) as file:
                 text = file.read(_MAX_ENV_BYTES).decode("utf-8", "replace")
         except OSError:
             # Most people have none, and one that may not be read is as good as none for looking a variable up.

@@ -18,6 +18,7 @@ from memory_tui.config.places import expand, state_folder
 from memory_tui.config.secret_refs import FoundSecret
 from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import ConfigError
+from memory_tui.core.files import open_regular
 from memory_tui.providers import registry
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _files(config: Config) -> list[Path]:
 def _profiles(path: Path) -> Iterator[tuple[str, Node]]:
     """Name and content of every login in `path`; none where it is not there or cannot be understood."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             tree = parse_json5(SourceText(path, file.read(_MAX_BYTES).decode("utf-8", "replace")))
     except (OSError, ConfigError):
         # Most people have none, and one that cannot be read is as good as none for looking a key up.

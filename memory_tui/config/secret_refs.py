@@ -16,6 +16,7 @@ from typing import Any
 from memory_tui.config.json5 import Node
 from memory_tui.config.places import Environment, expand
 from memory_tui.core.discreet import Discreet
+from memory_tui.core.files import open_regular
 from memory_tui.patterns import compiled_later
 
 _SHORT = compiled_later(
@@ -141,7 +142,7 @@ def _private_text(path: Path, *, lax: bool) -> tuple[str, str]:
             return "", f"{path} is not an ordinary file"
         if os.name == "posix" and not lax and (status.st_mode & 0o077 or status.st_uid != os.getuid()):
             return "", f"{path} may be read or written by others; OpenClaw refuses it too"
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             raw = file.read(_MAX_BYTES + 1)
     except OSError as error:
         return "", f"{path} cannot be read: {error.strerror}"

@@ -1,9 +1,12 @@
-"""The kind of file system that holds a file, as far as SQLite must know it."""
+"""Files as reading and SQLite must know them: whether one is regular, the kind of file system that holds it."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _SHARED = (
@@ -34,6 +37,21 @@ _SHARED = (
 overlay is none of them: one kernel serves both layers. A file of the lower layer that is written is another file from
 then on, which `Database.moved` sees.
 """
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file to read its bytes. Raises OSError, also for a pipe or a device: its data may never come."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "It is not a regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a file. Raises OSError, also for a pipe or a device."""
+    with open_regular(path) as file:
+        return file.read()
 
 
 def kind(path: Path) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from memory_tui.core.errors import Unreadable
+from memory_tui.core.files import open_regular
 
 SILENT = "NO_REPLY"
 """What the agent answers when there is nothing to store; hosts show nothing of it."""
@@ -241,7 +242,7 @@ def compactions(path: Path) -> int:
     """How often the session was compacted, by the entries that say so. Raises Unreadable."""
     count = 0
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for line in file:
                 if b"compact" in line and _is_compaction(line):
                     count += 1
@@ -257,7 +258,7 @@ def unreadable(path: Path, error: OSError) -> Unreadable:
 
 def _backwards(path: Path) -> Iterator[bytes]:
     """The lines of a file, the last one first."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         at = file.seek(0, 2)
         rest = b""
         while at:

@@ -24,6 +24,7 @@ from msgspec import Struct
 from memory_tui.config.model import Config
 from memory_tui.core import atomic, jsstring, locks
 from memory_tui.core.errors import IndexBusy, MemoryTuiError
+from memory_tui.core.files import open_regular
 from memory_tui.core.jsstring import utf16_head
 from memory_tui.core.secret_finder import redact
 from memory_tui.openclaw.flush import unreadable
@@ -163,7 +164,7 @@ def _archives(transcript: Path) -> list[Path]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             end = file.seek(0, 2)
             file.seek(max(0, end - MAX_BYTES))
             text = file.read(MAX_BYTES).decode("utf-8", "replace")

@@ -17,6 +17,7 @@ from memory_tui.config.model import Agent, Config
 from memory_tui.config.places import agent_database, session_folder
 from memory_tui.core import state_db
 from memory_tui.core.errors import MemoryTuiError, StateUnavailable
+from memory_tui.core.files import read_regular
 from memory_tui.openclaw import agent_sessions, flush
 
 TABLE = state_db.Table("flush_marks", most=1000)
@@ -182,7 +183,7 @@ def _facts(entry: Mapping[str, Any]) -> SessionFacts:
 def _sessions_of_host(place: Path) -> dict[str, dict[str, Any]]:
     """The entries of the host's sessions.json by session key; empty where there is none that can be read."""
     try:
-        data = json.loads((place / "sessions.json").read_bytes())
+        data = json.loads(read_regular(place / "sessions.json"))
     except (OSError, ValueError):
         return {}
     return {key: one for key, one in data.items() if isinstance(one, dict)} if isinstance(data, dict) else {}
