@@ -60,7 +60,7 @@ def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
     comma = _comma_after(text, last.end, parent.end)
     if "\n" not in text[last.end : parent.end]:
         at = last.end if comma is None else comma + 1
-        return [Splice(at, at, ("" if comma is not None else ",") + " " + ", ".join(items))]
+        return [Splice(at, at, _beside(", ".join(items), comma))]
     at = _line_end(text, last.end if comma is None else comma + 1)
     lines = f",{style.newline}".join(f"{style.indent}{item}" for item in items)
     added = Splice(at, at, f"{style.newline}{lines}{',' if comma is not None else ''}")
@@ -77,7 +77,7 @@ def append(array: Node, value: object) -> list[Splice]:
     comma = _comma_after(text, last.end, array.end)
     if "\n" not in text[array.start : last.start]:
         at = last.end if comma is None else comma + 1
-        return [Splice(at, at, f"{', ' if comma is None else ' '}{item}")]
+        return [Splice(at, at, _beside(item, comma))]
     at = _line_end(text, last.end if comma is None else comma + 1)
     newline = "\r\n" if "\r\n" in text else "\n"
     added = Splice(at, at, f"{newline}{_indent(text, last.start)}{item}{',' if comma is not None else ''}")
@@ -102,11 +102,16 @@ def remove(parent: Node, child: Node) -> list[Splice]:
         begin, end = parent.start + 1, parent.end - 1
     elif text[line - 1 : line] == "\n" and text[rest : rest + 1] in ("\r", "\n"):
         begin, end = line - 1 - (text[line - 2 : line - 1] == "\r"), rest
-    elif after is not None:
+    elif after is not None and at + 1 < len(own):
         end = rest
     else:
         begin = max(line, 0 if before is None else before + 1)
     return [*splices, Splice(begin, end, "")]
+
+
+def _beside(item: str, comma: int | None) -> str:
+    """`item` behind the last one of its line, ended as that one is."""
+    return f", {item}" if comma is None else f" {item},"
 
 
 def _into_empty(parent: Node, style: _Style, items: list[str]) -> Splice:

@@ -23,7 +23,8 @@ from memory_tui.patterns import compiled_later
 
 Kind = Literal["member", "item", "table", "copy"]
 _BARE = compiled_later(r"[A-Za-z0-9_-]+\Z")
-_HEADER = compiled_later(r"[ \t]*\[(?P<keys>[^\[\]\n]+)\][ \t]*(?:#[^\n]*)?\n?\Z")
+_HEADER = compiled_later(r"[ \t]*(?P<keys>\[.+\])[ \t]*(?:#.*)?\r?\n?\Z")
+_BLANK = compiled_later(r"\n(\r?\n)\Z")
 
 
 class HostChange(Struct, frozen=True):
@@ -212,11 +213,13 @@ def _set_table(path: Path, text: str, change: HostChange) -> tuple[str, HostChan
     found = _at(before, change.keys)
     if found == change.value:
         return text, None
-    rest, old = (text, None) if found is None else _cut_table(text, change.keys)
-    gap = "" if not rest.strip() else "\n" if rest.endswith("\n") else "\n\n"
-    after = f"{rest}{gap}{toml_table(change.keys, change.value)}"
+    begin, end = (len(text), len(text)) if found is None else _table_span(text, change.keys)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    gap = "" if begin < end or not text.strip() else newline if text.endswith("\n") else newline * 2
+    table = toml_table(change.keys, change.value).replace("\n", newline)
+    after = f"{text[:begin]}{gap}{table}{text[end:]}"
     _check_toml(path, after, _with(before, change.keys, change.value), change.keys)
-    return after, replace(change, old=old)
+    return after, replace(change, old=text[begin:end] or None)
 
 
 def _unset_table(path: Path, text: str, change: HostChange) -> str:
@@ -229,8 +232,12 @@ def _unset_table(path: Path, text: str, change: HostChange) -> str:
             f"[{'.'.join(change.keys)}] of {path} was edited after memory-tui wrote it.",
             "Take it out by hand, or bring back what was written.",
         )
-    rest, _ = _cut_table(text, change.keys)
-    after = f"{rest}\n{change.old}" if change.old and rest.strip() else rest or change.old or ""
+    begin, end = _table_span(text, change.keys)
+    rest = text[:begin]
+    if change.old is None and (gap := _BLANK.search(rest)) is not None:
+        # The blank line that sets the table off goes with it.
+        rest = rest[: gap.start(1)]
+    after = f"{rest}{change.old or ''}{text[end:]}"
     old = _at(_parsed_toml(path, change.old or ""), change.keys)
     _check_toml(path, after, _with(before, change.keys, old), change.keys)
     return after
@@ -264,32 +271,31 @@ def _filled(data: object) -> object:
     return {key: member for key, member in members.items() if member not in (None, {})}
 
 
-def _cut_table(text: str, keys: Sequence[str]) -> tuple[str, str]:
-    """`text` without the table `keys` and those below it, and their text; comments before the next header stay."""
-    kept: list[str] = []
-    cut: list[str] = []
-    inside = False
+def _table_span(text: str, keys: Sequence[str]) -> tuple[int, int]:
+    """Where the table `keys` with those below it begins and ends; comments before the next header are outside."""
+    begin, end, at = None, len(text), 0
     for line in text.splitlines(keepends=True):
-        header = _header(line)
-        if inside and (header or line.lstrip().startswith("[[")):
-            kept += _loosened(cut)
-        if header or line.lstrip().startswith("[["):
-            inside = header[: len(keys)] == list(keys)
-        (cut if inside else kept).append(line)
-    tail = "".join(_loosened(cut)) if inside else ""
-    rest = "".join(kept)
-    if inside and rest.strip() and not tail.strip():
-        # The blank line that sets the last table off goes with it.
-        return f"{rest.rstrip()}\n", "".join(cut)
-    return rest + tail, "".join(cut)
+        inside = _header(line)[: len(keys)] == list(keys)
+        # What looks like a header may stand in a string or in a list: there the text before it is not whole.
+        if (inside if begin is None else not inside and _HEADER.match(line)) and _is_toml(text[:at]):
+            if begin is not None:
+                end = at
+                break
+            begin = at
+        at += len(line)
+    begin = len(text) if begin is None else begin
+    lines = text[begin:end].splitlines(keepends=True)
+    while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
+        end -= len(lines.pop())
+    return begin, end
 
 
-def _loosened(cut: list[str]) -> list[str]:
-    """The comments and blank lines at the end of `cut`, which loses them."""
-    tail: list[str] = []
-    while cut and (not cut[-1].strip() or cut[-1].lstrip().startswith("#")):
-        tail.insert(0, cut.pop())
-    return tail
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
 
 
 def _header(line: str) -> list[str]:
@@ -298,11 +304,11 @@ def _header(line: str) -> list[str]:
     if found is None:
         return []
     try:
-        data: Any = tomllib.loads(f"[{found['keys']}]")
+        data: Any = tomllib.loads(found["keys"])
     except tomllib.TOMLDecodeError:
         return []
     keys = []
-    while data:
+    while data and isinstance(data, dict):
         [(key, data)] = data.items()
         keys.append(key)
     return keys
