@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from memory_tui.cli.common import Command, confirmed, passed_on, waiting
+from memory_tui.cli.common import Command, confirmed, options, passed_on, waiting
 from memory_tui.core.errors import ConfigError, MemoryTuiError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.hosts.connection import HostConnection, PlannedFile
     from memory_tui.hosts.proof import Proof
-    from memory_tui.hosts.wiring import Host, Scope, Wiring
+    from memory_tui.hosts.wiring import Host, Scope, ServerStart, Wiring
     from memory_tui.recalls.recall_log import RecallEntry
 
 
@@ -50,6 +50,7 @@ def _connect(given: argparse.Namespace) -> int:
     wiring = _wiring(given, row, scope, log=_log_wanted(given, row.title))
     files = connection.planned(row, wiring)
     changed = [file for file in files if file.now != file.then]
+    loss = row.loss()
     report: dict[str, Any] = {
         "host": row.name,
         "scope": scope,
@@ -58,16 +59,18 @@ def _connect(given: argparse.Namespace) -> int:
         "log": wiring.log,
         "files": [_file(file) for file in files],
         "written": False,
+        "loss": loss,
     }
     as_json, dry = hasattr(given, "json"), hasattr(given, "dry_run")
     if not as_json:
         as_text.print_lines(list(connection.difference(files)) or [f"{row.title} has these entries already."])
+        as_text.print_lines([loss] if loss else [])
     if not dry:
         if changed and not confirmed(f"Write {_count(len(changed))} of {row.title}?", given):
             raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
+        proof = _proof(row.start(wiring), given, row.title)
         made = connection.connect(row, wiring, files)
         report["written"] = bool(changed)
-        proof = _proof(made, given, row.title)
         report["proof"] = _record(proof)
         if not as_json:
             as_text.print_lines(
@@ -99,6 +102,7 @@ def _asked(given: argparse.Namespace) -> tuple[Host, Scope]:
 
 def _wiring(given: argparse.Namespace, row: Host, scope: Scope, *, log: bool) -> Wiring:
     """What the host is to start for the memory that `given` names. Raises MemoryTuiError."""
+    from memory_tui import plan
     from memory_tui.core import profiles
     from memory_tui.hosts import claude_code, openclaw, wiring
 
@@ -110,6 +114,8 @@ def _wiring(given: argparse.Namespace, row: Host, scope: Scope, *, log: bool) ->
     else:
         if row.name == "claude-code" and not named and (own := claude_code.workspace(Path.cwd())).is_dir():
             given.workspace = str(own)
+        # A memory that is not there is refused before anything is shown or written.
+        plan.plan(options(given))
         words = tuple(passed_on(given))
     return wiring.Wiring(scope, Path.cwd(), wiring.command(), words, given.profile, log)
 
@@ -142,24 +148,24 @@ def _way_back(made: HostConnection) -> str:
     return f"disconnect {made.host}{' --project' if made.scope == 'project' else ''}"
 
 
-def _question(given: argparse.Namespace, made: HostConnection) -> str:
+def _question(given: argparse.Namespace, start: ServerStart) -> str:
     """What the proof asks: as given, else a line of MEMORY.md."""
     from memory_tui.hosts.proof import question_of
 
-    return str(given.question) if hasattr(given, "question") else question_of(made.start)
+    return str(given.question) if hasattr(given, "question") else question_of(start)
 
 
-def _proof(made: HostConnection, given: argparse.Namespace, title: str) -> Proof:
-    """Start what the host starts, ask it. Raises NoAnswer."""
+def _proof(start: ServerStart, given: argparse.Namespace, title: str) -> Proof:
+    """Start what the host will start, ask it. Raises NoAnswer."""
     from memory_tui.hosts.proof import NoAnswer, prove
 
     try:
         with waiting("Asking the server"):
-            return prove(made.start, _question(given, made))
+            return prove(start, _question(given, start))
     except NoAnswer as error:
         raise NoAnswer(
-            f"{title} is connected, but the server that it starts gives no answer: {error.message}",
-            f"{error.next_step} memory-tui {_way_back(made)} undoes the connection.".lstrip(),
+            f"Nothing was written: the server that {title} would start gives no answer. {error.message}",
+            error.next_step,
         ) from error
 
 
@@ -194,7 +200,7 @@ def _status(given: argparse.Namespace) -> int:
 
 def _row(title: str, made: HostConnection, given: argparse.Namespace) -> dict[str, object]:
     from memory_tui.engine import connected_agents
-    from memory_tui.hosts import connection
+    from memory_tui.hosts import connection, openclaw
     from memory_tui.hosts.proof import prove
     from memory_tui.hosts.wiring import LOG, host
 
@@ -213,8 +219,9 @@ def _row(title: str, made: HostConnection, given: argparse.Namespace) -> dict[st
         return {**row, "connected": False, "error": " ".join(lost)}
     try:
         asked, failed = connected_agents.newest(host(made.host), connected_agents.workspace_of(made))
+        row["outdated"] = openclaw.outdated(openclaw.installed_folder()) if made.host == "openclaw" else []
         row |= {"lastQuery": _logged(asked), "lastError": _logged(failed)}
-        return {**row, "proof": _record(prove(made.start, _question(given, made)))}
+        return {**row, "proof": _record(prove(made.start, _question(given, made.start)))}
     except MemoryTuiError as error:
         return {**row, "error": f"{error.message} {error.next_step}".rstrip()}
 
@@ -240,10 +247,11 @@ def _lines(row: dict[str, Any]) -> list[str]:
         return [f"{row['title']}{where}: {row['error']}"]
     proof = row["proof"]
     hits = "1 hit" if proof["hits"] == 1 else f"{proof['hits']} hits"
-    asked, failed = row["lastQuery"], row["lastError"]
+    asked, failed, outdated = row["lastQuery"], row["lastError"], ", ".join(row["outdated"])
     return [
         f"{row['title']}{where}: connected, profile {proof['profile'] or row['profile']}, tools in "
         f"{proof['toolsMs']:.0f} ms, {hits} in {proof['answerMs']:.0f} ms for {proof['question']!r}.",
+        *([f"  The plug-in is of another version: {outdated}. Run memory-tui connect openclaw."] if outdated else []),
         *([f"  Last query at {_moment(asked)}: {asked['query']}"] if asked else []),
         *([f"  Last error at {_moment(failed)}: {failed['outcome']}"] if failed else []),
     ]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from memory_tui.config import release
 from memory_tui.config.places import expand
-from memory_tui.core import profiles
 from memory_tui.doctor.check import Check, CheckOutcome, failed, ok, skipped, warning
 from memory_tui.hosts import openclaw
 
@@ -43,10 +42,10 @@ def _slot(engine: Engine) -> CheckOutcome:
             "not start.",
             f"{_CONNECT} Or go back: openclaw config set {release.SLOT} memory-core",
         )
-    command = _written(config, "entries", release.PLUGIN, "config", "command") or "memory-tui"
+    command = openclaw.written(config, "entries", release.PLUGIN, "config", "command") or "memory-tui"
     if shutil.which(str(command)) is None:
         return failed(f"The plug-in starts {command}, which is not there: the agent's recalls fail.", _CONNECT)
-    if changed := _changed(folder):
+    if changed := openclaw.outdated(folder):
         return warning(f"The plug-in in {folder} is of another version: {', '.join(changed)}.", _CONNECT)
     agent, here = engine.plan.with_profile("auto").word("profile"), engine.plan.settings.word("profile")
     if agent != here:
@@ -61,24 +60,12 @@ def _dreaming(engine: Engine) -> CheckOutcome:
     config = engine.plan.config
     if (outcome := _no_agent(config)) is not None:
         return outcome
-    core = ("entries", "memory-core")
-    if _written(config, *core, "enabled") is False:
-        return ok("memory-core is disabled, so nothing dreams.")
-    if _written(config, *core, "config", "dreaming", "enabled") is False:
-        return ok("Dreaming is switched off.")
-    if (release.installed() or release.by_files(config)).profile != profiles.NEWEST:
-        return skipped("OpenClaw up to 2026.7 does not dream by itself.")
+    if reason := openclaw.dreamless(config):
+        return ok(reason)
     return warning(
-        "memory-core goes on dreaming at night and may write MEMORY.md. It counts the recalls of its own tool alone, "
-        "so what the agent recalls through memory-tui counts for no promotion.",
+        openclaw.DREAMING,
         "Set plugins.entries.memory-core.enabled to false to stop it, and promote lines yourself: memory-tui promote.",
     )
-
-
-def _written(config: Config, *keys: str) -> object:
-    """The value below `plugins`; None where there is none."""
-    node = config.tree.get("plugins", *keys) if config.tree is not None else None
-    return node.value if node is not None else None
 
 
 def _loaded(config: Config) -> list[Path]:
@@ -95,20 +82,6 @@ def _is_plugin(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(found, dict) and found.get("id") == release.PLUGIN
-
-
-def _changed(folder: Path) -> list[str]:
-    """The files of the plug-in that are not as this version ships them."""
-    packaged = openclaw.plugin_folder()
-    shipped = sorted(file for file in packaged.rglob("*") if file.is_file())
-    return [str(file.relative_to(packaged)) for file in shipped if not _same(file, folder / file.relative_to(packaged))]
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.read_bytes() == other.read_bytes()
-    except OSError:
-        return False
 
 
 CHECKS: tuple[Check, ...] = (

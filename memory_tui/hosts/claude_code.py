@@ -16,8 +16,9 @@ from typing import Any
 from msgspec import Struct
 
 from memory_tui.core.errors import QueryError
+from memory_tui.core.files import read_regular
 from memory_tui.hosts.file_changes import FileEdit, HostChange
-from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring
+from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring, require
 
 EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
 COMMAND = "memory-tui hook claude-code"
@@ -112,12 +113,12 @@ def _repository(folder: Path) -> Path:
     """The root of the repository that `folder` is in, of a worktree that of the main one; `folder` outside any."""
     root = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
     try:
-        word, _, named = (root / ".git").read_text("utf-8").strip().partition(" ")
+        word, _, named = _text_of(root / ".git").partition(" ")
         own = root / named
         if word != "gitdir:" or not named:
             return root
-        common = Path(os.path.realpath(own / (own / "commondir").read_text("utf-8").strip()))
-        back = Path(os.path.realpath(own / (own / "gitdir").read_text("utf-8").strip()))
+        common = Path(os.path.realpath(own / _text_of(own / "commondir")))
+        back = Path(os.path.realpath(own / _text_of(own / "gitdir")))
     except (OSError, ValueError):
         # A folder .git, or that of a submodule, which is a repository of its own.
         return root
@@ -125,6 +126,10 @@ def _repository(folder: Path) -> Path:
     if Path(os.path.realpath(own)).parent != common / "worktrees" or back != root / ".git":
         return root
     return common.parent if common.name == ".git" else common
+
+
+def _text_of(path: Path) -> str:
+    return read_regular(path).decode("utf-8").strip()
 
 
 def _key(root: str) -> str:
@@ -159,7 +164,7 @@ def _of_project(folder: Path, root: Path) -> list[Path]:
 def _named(settings: Path) -> str | None:
     """What `autoMemoryDirectory` of a settings file is; None where it names nothing."""
     try:
-        data = json.loads(settings.read_bytes())
+        data = json.loads(read_regular(settings))
     except (OSError, ValueError, RecursionError):
         # Claude Code itself passes over settings that it cannot read.
         return None
@@ -218,6 +223,7 @@ def server_entry(words: Sequence[str]) -> dict[str, object]:
 
 
 def _edits(wiring: Wiring) -> tuple[FileEdit, ...]:
+    require("Claude Code", "claude", _user_file())
     server = HostChange("member", ("mcpServers", SERVER), server_entry(wiring.server()))
     # Both tools only read, so that an agent need not ask each time.
     changes = [HostChange("item", ("permissions", "allow"), f"mcp__{SERVER}__{tool}") for tool in _TOOLS]

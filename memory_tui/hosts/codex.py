@@ -1,8 +1,7 @@
 """Codex is a host with a memory of its own. It starts the server by its config.toml, and calls hooks by its hooks.json.
 
 Codex gives a server few variables of its environment: those that say where the user keeps files are named, so that the
-server finds the index and the state that the app uses. A server that is `required` is waited for, instead of being left
-out where it starts slowly.
+server finds the index and the state that the app uses. It is not `required`: without it Codex still starts.
 
 Its memory is a folder that Codex writes by itself, of what earlier sessions came to. MEMORY.md groups tasks,
 memory_summary.md begins each session, raw_memories.md and rollout_summaries/ are what both are made of. Codex rewrites
@@ -19,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memory_tui.hosts.file_changes import FileEdit, HostChange, toml_table
-from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring
+from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring, require
 
 EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
 """Events of Codex, which are called and described as those of Claude Code."""
@@ -41,10 +40,11 @@ def home() -> Path:
 
 def _server(words: Sequence[str]) -> dict[str, object]:
     program, *arguments = words
-    return {"command": program, "args": arguments, "env_vars": list(FORWARDED), "required": True}
+    return {"command": program, "args": arguments, "env_vars": list(FORWARDED)}
 
 
 def _edits(wiring: Wiring) -> tuple[FileEdit, ...]:
+    require("Codex", "codex", home())
     folder = home() if wiring.scope == "user" else wiring.project / ".codex"
     table = HostChange("table", ("mcp_servers", SERVER), _server(_words(wiring)))
     hooks = wiring.hooks("codex", EVENTS)

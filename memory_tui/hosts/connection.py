@@ -8,11 +8,12 @@ files stay as they are.
 from __future__ import annotations
 
 import difflib
+import errno
 import json
 import os
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,11 +21,11 @@ from msgspec import Struct, to_builtins
 
 from memory_tui.config.config_write import digest, read
 from memory_tui.core import atomic
-from memory_tui.core.errors import ConfigError
+from memory_tui.core.errors import ConfigError, ConfigUnsaved
 from memory_tui.core.secret_finder import masked, redact
 from memory_tui.hosts import claude_code, codex
 from memory_tui.hosts.file_changes import FileEdit, HostChange, applied, reverted
-from memory_tui.hosts.wiring import SERVER, Host, Scope, ServerStart, Wiring, command
+from memory_tui.hosts.wiring import SERVER, Host, Scope, ServerStart, Wiring, command, hook_entries
 
 Ending = Literal["restored", "removed", "changes taken out", "as before"]
 
@@ -170,9 +171,22 @@ def _differences(files: Sequence[PlannedFile | RestoredFile]) -> Iterator[str]:
         yield from difflib.unified_diff(before, after, old, new, lineterm="")
 
 
-def connect(host: Host, wiring: Wiring, files: Sequence[PlannedFile]) -> HostConnection:
+class Overtaken(ConfigError):
+    """A file was written by somebody else after it was planned."""
+
+
+_Step = tuple[Path, bytes | None, bytes | None]
+"""A file, its bytes, and those that it gets; None for no file."""
+_TRIES = 3
+"""How often a plan is made again for a host that writes its own file meanwhile."""
+
+
+def connect(host: Host, wiring: Wiring, files: Sequence[PlannedFile], tries: int = _TRIES) -> HostConnection:
     """Write `files` as planned. Raises ConfigError; then every file is as it was."""
     wanted = [file for file in files if file.changes]
+    record = _record_path(host.name, wiring.scope, wiring.project)
+    earlier = _read(record)
+    folders = {folder for file in earlier.files for folder in file.folders} if earlier else set()
     connection = HostConnection(
         host.name,
         wiring.scope,
@@ -180,53 +194,82 @@ def connect(host: Host, wiring: Wiring, files: Sequence[PlannedFile]) -> HostCon
         host.start(wiring),
         wiring.profile,
         time.time(),
-        tuple(_kept(file) for file in wanted),
+        tuple(_kept(file, folders) for file in wanted),
     )
-    record = _record_path(host.name, wiring.scope, wiring.project)
-    earlier = read(record)
-    _write_all(files, record, json.dumps(to_builtins(connection, enc_hook=str), indent=1).encode(), earlier)
+    entry = json.dumps(to_builtins(connection, enc_hook=str), indent=1).encode()
+    try:
+        _write_all([(record, read(record), entry), *((file.path, file.now, file.then) for file in files)])
+    except Overtaken:
+        again = planned(host, wiring)
+        # What was agreed to is written, beside whatever else the file holds now.
+        if not tries or [file.changes for file in again] != [file.changes for file in files]:
+            raise
+        return connect(host, wiring, again, tries - 1)
     return connection
 
 
-def _kept(file: PlannedFile) -> ConnectedFile:
-    """The way back for a file, its backup written. Raises ConfigError."""
+def _kept(file: PlannedFile, earlier: Collection[str]) -> ConnectedFile:
+    """The way back for a file, its backup written; folders that an `earlier` connection made go as well.
+
+    Raises ConfigError.
+    """
     backup = ""
     try:
+        saved = folder() / "backups" / f"{digest(file.base)[:16]}-{file.path.name}"
+        atomic.make_folder(saved.parent)
         if file.base is not None:
-            saved = folder() / "backups" / f"{digest(file.base)[:16]}-{file.path.name}"
-            atomic.make_folder(saved.parent)
             atomic.replace_file(saved, file.base)
             backup = str(saved)
     except OSError as error:
-        raise _unwritten(file.path, error) from error
-    missing = [parent for parent in file.path.parents if not parent.exists()]
-    folders = tuple(str(parent) for parent in missing)
-    return ConnectedFile(file.path, backup, digest(file.base), digest(file.then), file.changes, folders)
+        raise _unwritten(folder(), error) from error
+    folders = [str(parent) for parent in file.path.parents if not parent.exists() or str(parent) in earlier]
+    return ConnectedFile(file.path, backup, digest(file.base), digest(file.then), file.changes, tuple(folders))
 
 
-def _write_all(
-    files: Sequence[PlannedFile | RestoredFile], record: Path, entry: bytes | None, earlier: bytes | None
-) -> None:
-    """Write every file, and the record before them; all of it, or nothing. Raises ConfigError."""
-    for file in files:
-        if read(file.path) != file.now:
-            raise ConfigError(
-                f"{file.path} was changed by somebody else in the meantime; nothing was written.",
-                "Look at the new difference and try again.",
-            )
-    done: list[PlannedFile | RestoredFile] = []
-    try:
-        if entry is not None:
-            atomic.make_folder(record.parent)
-            atomic.replace_file(record, entry)
-        for file in files:
-            done.append(file)
-            _put(file.path, file.now, file.then)
-    except OSError as error:
-        for file in reversed(done):
-            _put(file.path, file.then, file.now)
-        _put(record, entry, earlier)
-        raise _unwritten(done[-1].path if done else record, error) from error
+def _write_all(steps: Sequence[_Step]) -> None:
+    """Write every file, or none. Raises ConfigError."""
+    done: list[_Step] = []
+    folders: list[Path] = []
+    for path, now, then in steps:
+        try:
+            if read(path) != now:
+                raise Overtaken(
+                    f"{path} was changed by somebody else in the meantime; nothing was written.",
+                    "Look at the new difference and try again.",
+                )
+            folders[:0] = [parent for parent in path.parents if not parent.exists()]
+            _put(path, now, then)
+        except (OSError, ConfigError) as error:
+            _take_back(done, folders)
+            if isinstance(error, ConfigError):
+                raise
+            raise _unwritten(path, error) from error
+        done.insert(0, (path, now, then))
+
+
+def _take_back(done: Sequence[_Step], folders: Sequence[Path]) -> None:
+    """Let files and folders be as before `done`, the last step first. Raises ConfigError; then the record stays."""
+    for path, now, then in done:
+        try:
+            if read(path) != then:
+                raise OSError(errno.EBUSY, "Somebody else wrote it meanwhile")
+            _put(path, then, now)
+        except OSError as error:
+            raise ConfigUnsaved(
+                f"Writing failed, and {path} cannot be put back: {error.strerror or error}.",
+                "memory-tui disconnect HOST takes out what was written.",
+            ) from error
+    _remove_empty(folders)
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    for made in folders:
+        try:
+            atomic.remove_empty_folder(made)
+        except OSError as error:
+            raise ConfigUnsaved(
+                f"{made} cannot be removed: {error.strerror or error}.", "Delete it by hand."
+            ) from error
 
 
 def _put(path: Path, now: bytes | None, then: bytes | None) -> None:
@@ -241,7 +284,7 @@ def _put(path: Path, now: bytes | None, then: bytes | None) -> None:
 
 
 def _unwritten(path: Path, error: OSError) -> ConfigError:
-    return ConfigError(
+    return ConfigUnsaved(
         f"{path} cannot be written: {error.strerror or error}.", "Nothing was changed; check permissions and space."
     )
 
@@ -265,19 +308,19 @@ def _restoration(file: ConnectedFile) -> RestoredFile:
     return RestoredFile(file.path, now, reverted(FileEdit(file.path, file.changes), now), "changes taken out")
 
 
-def disconnect(connection: HostConnection, files: Sequence[RestoredFile]) -> None:
+def disconnect(connection: HostConnection, files: Sequence[RestoredFile], tries: int = _TRIES) -> None:
     """Write `files`, forget the connection. Raises ConfigError; then every file is as it was."""
     record = _record_path(connection.host, connection.scope, connection.project)
-    earlier = read(record)
     # The last file first: what names another one goes before it.
-    _write_all(list(reversed(files)), record, None, earlier)
+    steps: list[_Step] = [(file.path, file.now, file.then) for file in reversed(files)]
     try:
-        atomic.remove_file(record)
-        for file in connection.files:
-            for made in file.folders:
-                atomic.remove_empty_folder(Path(made))
-    except OSError as error:
-        raise ConfigError(f"{record} cannot be removed: {error.strerror or error}.", "Delete it by hand.") from error
+        _write_all([*steps, (record, read(record), None)])
+    except Overtaken:
+        if not tries:
+            raise
+        disconnect(connection, restorations(connection), tries - 1)
+        return
+    _remove_empty(Path(made) for file in connection.files for made in file.folders)
 
 
 def wired(connection: HostConnection) -> list[str]:
@@ -288,6 +331,9 @@ def wired(connection: HostConnection) -> list[str]:
         if now is None:
             lost.append(f"{file.path} is gone.")
         elif digest(now) != file.after:
+            if file.changes[0].kind == "copy":
+                lost.append(f"{file.path} was edited after memory-tui wrote it.")
+                continue
             try:
                 wanted = tuple(HostChange(change.kind, change.keys, change.value) for change in file.changes)
                 _, missing = applied(FileEdit(file.path, wanted), now)
@@ -303,8 +349,7 @@ CLIENTS = ("claude-code", "codex", "openclaw")
 
 def hooks(events: Sequence[str], host: str, arguments: Sequence[str]) -> dict[str, object]:
     """What makes a host call the hook `host` at `events`; the files of Claude Code and of Codex have one shape."""
-    call = {"type": "command", "command": shlex.join((*command(), "hook", host, *arguments))}
-    return {"hooks": {event: [{"hooks": [call]}] for event in events}}
+    return {"hooks": {event: [entry] for event, entry in hook_entries(command(), events, host, arguments).items()}}
 
 
 def entry(client: str, arguments: Sequence[str]) -> str:

@@ -8,9 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from memory_tui import plan
-from memory_tui.config import places
+from memory_tui.config import places, release
 from memory_tui.config.json5 import SourceText, parse_json5
+from memory_tui.config.model import Config
+from memory_tui.core import profiles
 from memory_tui.core.errors import ConfigError
+from memory_tui.core.files import read_regular
 from memory_tui.hosts.file_changes import FileEdit, HostChange
 from memory_tui.hosts.wiring import Host, ServerStart, Wiring
 from memory_tui.run_options import Options
@@ -33,11 +36,14 @@ def installed_folder() -> Path:
 
 def arguments(profile: str) -> tuple[str, ...]:
     """The arguments with which the plugin starts the server of the default agent. Raises ConfigError."""
+    return ("--workspace", str(_plan(("profile", profile)).workspace.absolute()), "--profile", profile)
+
+
+def _plan(*changes: tuple[str, str]) -> plan.Plan:
     path = places.openclaw_path()
     if not path.is_file():
         raise ConfigError(f"OpenClaw is not set up here: there is no {path}.", "Run openclaw onboard first.")
-    found = plan.plan(Options(config=str(path), changes=(("profile", profile),)))
-    return ("--workspace", str(found.workspace.absolute()), "--profile", profile)
+    return plan.plan(Options(config=str(path), changes=changes))
 
 
 def _edits(wiring: Wiring) -> tuple[FileEdit, ...]:
@@ -67,7 +73,7 @@ def _allows_some_alone() -> bool:
     """Whether `plugins.allow` lists the plugins that may run; without a list each one may."""
     path = places.openclaw_path()
     try:
-        listed = parse_json5(SourceText(path, path.read_text("utf-8-sig"))).get("plugins", "allow")
+        listed = parse_json5(SourceText(path, read_regular(path).decode("utf-8-sig"))).get("plugins", "allow")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.", "Check its permissions and that it is UTF-8.") from error
     return listed is not None and bool(listed.value)
@@ -77,6 +83,55 @@ def _start(wiring: Wiring) -> ServerStart:
     return ServerStart(wiring.server())
 
 
+def outdated(folder: Path) -> list[str]:
+    """The files of the plug-in in `folder` that are not as this version ships them."""
+    packaged = plugin_folder()
+    shipped = sorted(file for file in packaged.rglob("*") if file.is_file())
+    return [str(file.relative_to(packaged)) for file in shipped if not _same(file, folder / file.relative_to(packaged))]
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.read_bytes() == other.read_bytes()
+    except OSError:
+        return False
+
+
+DREAMING = (
+    "memory-core goes on dreaming at night and may write MEMORY.md. It counts the recalls of its own tool alone, "
+    "so what the agent recalls through memory-tui counts for no promotion."
+)
+
+
+def dreamless(config: Config) -> str:
+    """Why nothing dreams beside this memory; empty where memory-core does."""
+    core = ("entries", "memory-core")
+    if written(config, *core, "enabled") is False:
+        return "memory-core is disabled, so nothing dreams."
+    if written(config, *core, "config", "dreaming", "enabled") is False:
+        return "Dreaming is switched off."
+    if (release.installed() or release.by_files(config)).profile != profiles.NEWEST:
+        return "OpenClaw up to 2026.7 does not dream by itself."
+    return ""
+
+
+def written(config: Config, *keys: str) -> object:
+    """The value below `plugins`; None where there is none."""
+    node = config.tree.get("plugins", *keys) if config.tree is not None else None
+    return node.value if node is not None else None
+
+
+def _loss() -> str:
+    return "" if dreamless(_plan().config) else DREAMING
+
+
 HOST = Host(
-    "openclaw", "OpenClaw", ("user",), _edits, _start, "Restart the gateway: openclaw gateway restart.", ("openclaw",)
+    "openclaw",
+    "OpenClaw",
+    ("user",),
+    _edits,
+    _start,
+    "Restart the gateway: openclaw gateway restart.",
+    ("openclaw",),
+    _loss,
 )

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -92,8 +93,10 @@ def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
             process.kill()
             process.wait()
             for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
+                # What the server did not take is written once more here; its end was reported.
+                with suppress(BrokenPipeError):
+                    if pipe is not None:
+                        pipe.close()
 
 
 def _asked(talk: _Talk, question: str) -> Proof:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.core import profiles
-from memory_tui.core.errors import SettingError
+from memory_tui.core.errors import ConfigError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.hosts.file_changes import FileEdit
@@ -56,9 +56,29 @@ class Wiring(Struct, frozen=True):
         return (*self.program, "mcp", *switches, *((LOG,) if self.log else ()), *self.arguments)
 
     def hooks(self, host: str, events: Sequence[str]) -> dict[str, dict[str, object]]:
-        """For each event the entry that calls the hook `host`; Claude Code's and Codex's have one shape."""
-        call = {"type": "command", "command": shlex.join((*self.program, "hook", host, *self.arguments))}
-        return {event: {"hooks": [call]} for event in events}
+        """For each event the entry that calls the hook `host`."""
+        return hook_entries(self.program, events, host, self.arguments)
+
+
+def hook_entries(
+    program: Sequence[str], events: Sequence[str], host: str, arguments: Sequence[str]
+) -> dict[str, dict[str, object]]:
+    """For each event the entry that calls the hook `host`; Claude Code's and Codex's have one shape.
+
+    Where the program was uninstalled the call does nothing, instead of failing in each session.
+    """
+    words = shlex.join((*program, "hook", host, *arguments))
+    call = {"type": "command", "command": f"test ! -x {shlex.quote(program[0])} || {words}"}
+    return {event: {"hooks": [call]} for event in events}
+
+
+def require(title: str, program: str, place: Path) -> None:
+    """Raises ConfigError where an agent program is not on this machine: neither `program`, nor what it keeps."""
+    if shutil.which(program) is None and not place.exists():
+        raise ConfigError(
+            f"{title} is not set up here: there is no {program} on the PATH and no {place}.",
+            f"Install {title} and start it once.",
+        )
 
 
 class ServerStart(Struct, frozen=True):
@@ -80,6 +100,8 @@ class Host(Struct, frozen=True):
     """What a person does so that the host reads its files again, as a sentence."""
     clients: tuple[str, ...]
     """How the names begin by which the host introduces itself to a server."""
+    loss: Callable[[], str] = str
+    """What the host does without while it is connected, as sentences; empty for nothing."""
 
 
 def host(name: str) -> Host:
@@ -109,14 +131,19 @@ def words_of(options: Options) -> list[str]:
     words: list[str] = []
     for name in (*_PATHS, *_TEXTS):
         if value := getattr(options, name.replace("-", "_")):
-            words += [f"--{name}", _whole(value) if name in _PATHS else value]
+            words += _option(name, _whole(value) if name in _PATHS else value)
     for key, value in options.changes:
-        words += ["--profile", value] if key == "profile" else ["--set", f"{key}={value}"]
+        words += _option("profile", value) if key == "profile" else _option("set", f"{key}={value}")
     for project in options.projects:
-        words += ["--active-project", project]
+        words += _option("active-project", project)
     for path in options.extra:
         words += ["--extra", _whole(path)]
     return words
+
+
+def _option(name: str, value: str) -> list[str]:
+    # A word of its own that begins with a hyphen would be taken for the next option.
+    return [f"--{name}={value}"] if value.startswith("-") else [f"--{name}", value]
 
 
 def options_of(words: Sequence[str]) -> Options:
@@ -127,10 +154,10 @@ def options_of(words: Sequence[str]) -> Options:
     changes: list[tuple[str, str]] = []
     rest = list(words)
     while rest:
-        name = rest.pop(0).removeprefix("--")
-        if name not in given or not rest:
+        name, joined, value = rest.pop(0).removeprefix("--").partition("=")
+        if name not in given or not (joined or rest):
             continue
-        value = rest.pop(0)
+        value = value if joined else rest.pop(0)
         given[name].append(value)
         if name in ("profile", "set"):
             key, _, text = value.partition("=")

@@ -19,6 +19,7 @@ from memory_tui.doctor.check import Check, CheckOutcome
 from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
+from tests.support import hosts
 from tests.support.waiting import LONG
 
 pytest_plugins = ["tests.support.config"]
@@ -347,6 +348,7 @@ def test_a_connected_agent_is_proved_again(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.delenv("CODEX_HOME", raising=False)
+    hosts.install(tmp_path / "programs", monkeypatch)
     engine = open_engine()
     assert found(engine, "agents").state == "skipped"
     shown = engine.plan.settings.word("profile")

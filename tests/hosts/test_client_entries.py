@@ -52,7 +52,6 @@ def test_every_client_gets_an_entry_with_the_options_of_this_command_line(printe
         assert entry["args"][-len(words) + 1 :] == words[1:]
         assert Path(entry["command"]).is_absolute()
     assert claude["type"] == "stdio"
-    assert codex["required"] is True
     assert set(codex["env_vars"]) == {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"}
     assert {"--no-prompts", "--no-resources"} & set(claude["args"]) == set()
     assert {"--no-prompts", "--no-resources"} <= set(claw["args"]) & set(codex["args"])

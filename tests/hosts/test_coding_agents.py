@@ -139,7 +139,7 @@ def test_codex_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: Scripted
 
 
 def test_codex_has_the_tools_each_time_it_starts(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
-    """Codex drops a server that is slow to start, unless it is required."""
+    """Codex drops a server that is slow to start, and goes on without one that is gone."""
     host = agent("@openai/codex", tmp_path, model, SCRIPTED_KEY="none")
     (host.home / ".codex").mkdir()
     (host.home / ".codex" / "config.toml").write_text(
@@ -150,3 +150,8 @@ def test_codex_has_the_tools_each_time_it_starts(tmp_path: Path, model: Scripted
     starts = int(os.environ.get("MEMORY_TUI_CODEX_STARTS", "3"))
     for number in range(starts):
         assert "NO TOOLS" not in host.run("exec", "--skip-git-repo-check", f"{QUESTION} {number}")
+    for name in ("config.toml", "hooks.json"):
+        path = host.home / ".codex" / name
+        path.write_text(path.read_text().replace(str(Path(sys.executable).with_name("memory-tui")), "/gone/memory-tui"))
+    trusting = ("exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust")
+    assert "NO TOOLS" in host.run(*trusting, QUESTION), "uninstalled, it keeps Codex from nothing"

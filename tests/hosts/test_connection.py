@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +16,10 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.core import atomic
-from memory_tui.core.errors import ConfigError
 from memory_tui.hosts import connection, proof
 from memory_tui.hosts import wiring as host
 from memory_tui.recalls import recall_log
+from tests.support import hosts
 
 FACT = "- The Omada controller runs on port 8043 in VLAN 20.\n"
 Run = Callable[..., dict[str, object]]
@@ -36,6 +40,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     project = tmp_path / "project"
     project.mkdir()
     monkeypatch.chdir(project)
+    hosts.install(tmp_path / "programs", monkeypatch)
     return folder
 
 
@@ -148,7 +153,7 @@ def test_what_is_written_starts_the_server_and_the_hooks_with_one_memory(home: P
     codex = tomllib.loads((home / ".codex" / "config.toml").read_text())["mcp_servers"]["memory"]
     assert claude["args"] == ["mcp", *words]
     assert codex["args"] == ["mcp", "--no-prompts", "--no-resources", *words]
-    assert codex["required"] is True
+    assert "required" not in codex, "Codex starts without it"
     assert Path(claude["command"]).is_absolute()
     assert Path(codex["command"]).is_absolute()
     assert settings["permissions"]["allow"] == ["mcp__memory__memory_search", "mcp__memory__memory_get"]
@@ -157,6 +162,8 @@ def test_what_is_written_starts_the_server_and_the_hooks_with_one_memory(home: P
         for [entry] in found.values():
             [call] = entry["hooks"]
             assert call["command"].endswith(f"hook {name} --workspace {tmp_path / 'notes'} --profile recommended")
+            uninstalled = call["command"].replace(claude["command"], str(tmp_path / "gone" / "memory-tui"))
+            assert subprocess.run(["sh", "-c", uninstalled], check=False, capture_output=True).stderr == b""
 
 
 @pytest.mark.usefixtures("unasked")
@@ -199,23 +206,89 @@ def test_connecting_again_replaces_the_entries_and_keeps_the_way_back(home: Path
     assert files(home) == before
 
 
-def test_a_disk_that_fails_leaves_every_file(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fill(home)
-    row = host.host("claude-code")
-    wiring = host.Wiring("user", Path.cwd(), ("/opt/memory-tui",), ("--workspace", "/notes"), "recommended")
-    planned = connection.planned(row, wiring)
-    real = atomic.replace_file
+class Disk(atomic.Calls):
+    """Calls `before` ahead of each new file and of each change of names, with the path."""
 
-    def full(path: Path, data: bytes, mode: int | None = atomic.PRIVATE) -> None:
-        if path.name == "settings.json":
-            raise OSError(28, os.strerror(28))
-        real(path, data, mode)
+    def __init__(self, before: Callable[[str], None]) -> None:
+        self._before = before
 
-    monkeypatch.setattr(atomic, "replace_file", full)
-    with pytest.raises(ConfigError, match="No space left"):
-        connection.connect(row, wiring, planned)
-    assert files(home) == before
-    assert connection.every() == ()
+    def open(self, path: str | Path, flags: int, mode: int = atomic.PRIVATE, at: int | None = None) -> int:
+        self._before(f"open {path}")
+        return super().open(path, flags, mode, at)
+
+    def replace(self, old: str | Path, new: str | Path, at: int | None = None) -> None:
+        self._before(f"rename {new}")
+        super().replace(old, new, at)
+
+    def exchange(self, one: str | Path, other: str | Path, at: int | None = None) -> bool:
+        self._before(f"rename {other}")
+        return super().exchange(one, other, at)
+
+
+@pytest.mark.parametrize("step", ["connect", "disconnect"])
+@pytest.mark.parametrize(("call", "number"), [("open", errno.EROFS), ("open", errno.ENOSPC), ("rename", errno.EPERM)])
+@pytest.mark.parametrize(("name", "file"), [("claude-code", "settings.json"), ("codex", "config.toml")])
+@pytest.mark.usefixtures("unasked")
+def test_a_file_that_cannot_be_written_leaves_every_file(
+    name: str, file: str, call: str, number: int, step: str, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(home)
+    (home / ".claude").mkdir()
+    (home / ".claude" / "settings.json").write_text('{"model": "x"}')
+    if step == "disconnect":
+        run("connect", name, "--yes")
+    before, connected = files(home.parent), connection.every()
+
+    def fail(what: str) -> None:
+        if what.startswith(call) and file in what:
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(atomic, "calls", Disk(fail))
+    error = run(step, name, "--yes", code=1)["error"]
+    assert os.strerror(number) in error["message"]  # type: ignore[index]
+    after = files(home.parent)
+    assert {path: after[path] for path in after if "/backups/" not in path} == {
+        path: before[path] for path in before if "/backups/" not in path
+    }
+    assert connection.every() == connected
+
+
+def test_folders_made_for_files_go_when_one_cannot_be_written(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / ".codex").mkdir()
+    (home / ".codex" / "hooks.json").symlink_to("/proc/of/no/process.json")
+    words = ["connect", "codex", "--yes", "--workspace", str(tmp_path / "notes")]
+    assert main.main(words) == 1
+    assert "/proc/of/no/process.json cannot be written" in capsys.readouterr().err
+    assert [path.name for path in (home / ".codex").iterdir()] == ["hooks.json"]
+
+
+@pytest.mark.usefixtures("unasked")
+@pytest.mark.parametrize(("times", "code"), [(3, 0), (4, 2)])
+def test_a_host_that_writes_its_own_file_meanwhile_loses_nothing(
+    times: int, code: int, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(home)
+    path, counts = home / ".claude.json", list(range(10, 10 + times))
+
+    def write(what: str) -> None:
+        if counts and what.endswith("/claude-code.json"):
+            path.write_text(json.dumps({**json.loads(path.read_bytes()), "numStartups": counts.pop()}))
+
+    monkeypatch.setattr(atomic, "calls", Disk(write))
+    run("connect", "claude-code", "--yes", code=code)
+    data = json.loads(path.read_bytes())
+    assert data["numStartups"] == 10
+    assert ("memory" in data["mcpServers"]) == (code == 0)
+    assert bool(connection.every()) == (code == 0)
+
+
+def test_a_server_without_an_answer_is_not_connected(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "command", lambda: ("/bin/false",))
+    error = run("connect", "codex", "--yes", code=1)["error"]
+    assert "Nothing was written" in error["message"]  # type: ignore[index]
+    assert files(home) == {}
 
 
 def test_a_server_that_does_not_start_is_an_error_with_its_words(
@@ -233,7 +306,7 @@ def test_a_server_that_does_not_start_is_an_error_with_its_words(
 
 @pytest.mark.usefixtures("unasked")
 def test_openclaw_gets_slot_entry_and_folder_in_one_write(
-    home: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from memory_tui.hosts import openclaw
 
@@ -247,6 +320,8 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(
     config = state / "openclaw.json"
     config.write_text("{\n  // mine\n  plugins: { slots: { memory: 'memory-core' }, allow: ['memory-core'] },\n}\n")
     before = files(home)
+    assert main.main(["connect", "openclaw"]) == 2
+    assert "counts for no promotion" in capsys.readouterr().out, "said before the yes"
     assert main.main(["connect", "openclaw", "--yes"]) == 0
     text = config.read_text()
     assert "// mine" in text
@@ -254,22 +329,37 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(
     assert str(openclaw.installed_folder()) in text
     assert """allow: ['memory-core', "memory-tui"]""" in text
     assert (openclaw.installed_folder() / "index.js").read_text() == "export default {}\n"
+    (packaged / "index.js").write_text("export default { version: 2 }\n")
+    capsys.readouterr()
+    assert run("connect", "openclaw", "--status")["hosts"][0]["outdated"] == ["index.js"]  # type: ignore[index]
+    assert main.main(["connect", "openclaw", "--yes"]) == 0
+    capsys.readouterr()
+    assert run("connect", "openclaw", "--status")["hosts"][0]["outdated"] == []  # type: ignore[index]
     assert main.main(["disconnect", "openclaw", "--yes"]) == 0
     assert files(home) == before
     assert not openclaw.installed_folder().exists()
 
 
-def test_what_cannot_be_meant_is_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_meant_is_refused(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for words, said in (
         (["connect"], "Which host is meant?"),
         (["connect", "emacs"], "There is no host 'emacs'."),
         (["connect", "openclaw", "--project"], "OpenClaw has no files of a project."),
         (["connect", "codex", "--project", "--user"], "Both --user and --project"),
         (["connect", "openclaw"], "OpenClaw is not set up here"),
+        (["connect", "codex", "--yes", "--workspace", "NOPE"], "NOPE"),
+        (["connect", "claude-code", "--yes", "--workspace", "NOPE"], "NOPE"),
         (["disconnect", "codex"], "Codex was not connected by memory-tui on this machine."),
+        (["connect", "codex", "--yes", "--workspace", "../notes"], "Codex is not set up here"),
+        (["connect", "claude-code", "--yes", "--workspace", "../notes"], "Claude Code is not set up here"),
     ):
+        if "../notes" in words:
+            monkeypatch.setenv("PATH", "")
         assert main.main(words) == 2
         assert said in capsys.readouterr().err
+    assert files(home.parent / "home") == {}
 
 
 def test_nothing_is_written_without_a_yes(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -277,3 +367,33 @@ def test_nothing_is_written_without_a_yes(home: Path, tmp_path: Path, capsys: py
     assert main.main(["connect", "codex", "--workspace", str(tmp_path / "notes")]) == 2
     assert "Nothing was written." in capsys.readouterr().err
     assert files(home) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes in folders")
+@pytest.mark.parametrize(
+    ("pipe", "words"),
+    [
+        ("home/pipe", ["search", "port", "--config", "../home/pipe"]),
+        ("home/.openclaw/.env", ["search", "port", "--provider", "openai"]),
+        ("home/.codex/config.toml", ["connect", "codex", "--yes"]),
+        ("home/.codex/hooks.json", ["connect", "codex", "--yes"]),
+        ("home/.claude.json", ["connect", "claude-code", "--yes"]),
+        ("home/.claude/settings.json", ["connect", "claude-code", "--yes"]),
+        ("home/pipe", ["hook", "session-memory", "--transcript", "../home/pipe"]),
+        ("home/pipe", ["hook", "claude-code"]),
+        ("home/pipe", ["flush", "--transcript", "../home/pipe"]),
+    ],
+)
+@pytest.mark.timeout(30)
+def test_a_pipe_in_place_of_a_file_is_never_waited_for(
+    pipe: str, words: list[str], home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = home.parent / pipe
+    path.parent.mkdir(exist_ok=True)
+    os.mkfifo(path)
+    call = {"hook_event_name": "SessionEnd", "transcript_path": str(path)}
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(call)))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    said = "key" if path.name == ".env" else f"{path.name} cannot be read: It is not a regular file"
+    main.main([*words, "--workspace", str(home.parent / "notes")])
+    assert said in capsys.readouterr().err

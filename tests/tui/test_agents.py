@@ -19,6 +19,7 @@ from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.agents.agents_view import AgentsView
 from memory_tui.tui.views.agents.connection_view import ConnectionView
+from tests.support import hosts
 from tests.support.tui import drive, lines_of, make_app, press, said, sample, settled, text_of, until
 
 SETTINGS = '{\n  // mine\n  "model": "x"\n}\n'
@@ -35,6 +36,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(folder))
+    hosts.install(tmp_path / "programs", monkeypatch)
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
 

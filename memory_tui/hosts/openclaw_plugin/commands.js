@@ -14,7 +14,7 @@ export const COMMAND = {
 export function addCommands(program, settings, workspaceOf) {
   const memory = program.command(COMMAND.name).description(COMMAND.description);
   const run = (words, options, ...last) => {
-    const agent = options.agent ? ["--agent", options.agent] : [];
+    const agent = options.agent ? [`--agent=${options.agent}`] : [];
     const json = options.json ? ["--json"] : [];
     return start(settings, [...words, "--workspace", workspaceOf(options.agent), ...agent, ...json, ...last]);
   };

@@ -31,7 +31,7 @@ export class Memory {
     this.#args = [
       ...settings.args,
       ...["mcp", "--no-prompts", "--no-resources", "--workspace", workspace],
-      ...(agentId ? ["--agent", agentId] : []),
+      ...(agentId ? [`--agent=${agentId}`] : []),
       ...(settings.logRecalls ? ["--log-recalls"] : []),
     ];
   }

@@ -46,7 +46,7 @@ def connecting(host: Host, scope: Scope, project: Path, log: bool) -> Planning:
         files = connection.planned(host, wiring)
         return ConnectionPlan(
             sum(file.now != file.then for file in files),
-            tuple(connection.difference(files)),
+            (*filter(None, (host.loss(),)), *connection.difference(files)),
             lambda: connection.connect(host, wiring, files),
             f"{host.title} is connected. {host.after}",
         )

@@ -1,0 +1,17 @@
+"""Agent programs that are installed, as far as looking for them on the PATH goes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a claude and a codex that do nothing on the PATH, in the new `folder`."""
+    folder.mkdir()
+    for name in ("claude", "codex"):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
