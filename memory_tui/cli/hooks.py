@@ -127,10 +127,8 @@ def _section(choices: Choices, mode: str, *, minimal: bool = False) -> str:
 
 def _now(choices: Choices, given: argparse.Namespace) -> dt.datetime:
     """The time, in the time zone of the user."""
-    from memory_tui.openclaw.session_note import time_zone
-
     at = moment(given)
-    zone = time_zone(choices.config)
+    zone = choices.config.time_zone
     return (
         dt.datetime.now(zone).astimezone(zone) if at is None else dt.datetime.fromtimestamp(at, dt.UTC).astimezone(zone)
     )

@@ -30,6 +30,7 @@ Kind = Literal[
     "secret",
     "headers",
     "size",
+    "zone",
     "any",
 ]
 Section = Literal["search", "file"]
@@ -154,8 +155,9 @@ def _file(
     effect: str = _NO_AGENT,
     low: float = 0,
     choices: tuple[str, ...] = (),
+    high: float = float("inf"),
 ) -> Key:
-    return Key(path, kind, default, meaning, effect, low, choices=choices, section="file")
+    return Key(path, kind, default, meaning, effect, low, high, choices, section="file")
 
 
 _FLUSH = "agents.defaults.compaction.memoryFlush."
@@ -220,6 +222,19 @@ _SHARED: tuple[tuple[str, Kind, str], ...] = (
     ("headers", "headers", "headers that are sent along by everything; remote.headers count before them"),
 )
 
+INJECTION = "agents.defaults.contextInjection"
+MEMORY_GET = "agents.defaults.contextLimits.memoryGetMaxChars"
+OF_AGENT = (
+    "sandbox.mode",
+    "sandbox.workspaceAccess",
+    "bootstrapMaxChars",
+    "bootstrapTotalMaxChars",
+    "contextInjection",
+    "contextLimits.memoryGetMaxChars",
+    "contextLimits.postCompactionMaxChars",
+)
+"""Keys below agents.defaults that an agent can have of its own."""
+
 FILE: tuple[Key, ...] = (
     _file("agents.defaults.workspace", "path", None, "folder of the default agent", ""),
     _file(
@@ -237,6 +252,36 @@ FILE: tuple[Key, ...] = (
         "the same, of all files of the prompt together; 150000, from 2026.8 on 60000",
         "",
         low=1,
+    ),
+    _file(
+        INJECTION,
+        "choice",
+        "always",
+        "whether files are put into the prompt; never: memory-tui budget and prompt have none",
+        "",
+        choices=("always", "continuation-skip", "never"),
+    ),
+    _file(
+        MEMORY_GET,
+        "whole",
+        12_000,
+        "the most characters that memory_get and memory-tui get give",
+        "",
+        low=1,
+        high=250_000,
+    ),
+    _file(
+        "agents.defaults.contextLimits.postCompactionMaxChars",
+        "whole",
+        1800,
+        "the same of AGENTS.md after a compaction",
+    ),
+    _file(
+        "agents.defaults.userTimezone",
+        "zone",
+        None,
+        "the user's time zone, by which a day begins; without it, this machine's",
+        "",
     ),
     _file(
         "memory.backend",

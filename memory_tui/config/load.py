@@ -6,6 +6,7 @@ of `config.json` in the user's configuration folder. All are read as JSON5.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import os
 import re
@@ -17,7 +18,18 @@ from msgspec.structs import replace
 
 from memory_tui.config.agents import AgentList, agent_list
 from memory_tui.config.json5 import Node, SourceText, parse_json5
-from memory_tui.config.keys import BY_PATH, COMPATIBLE_APIS, FILE, NOT_ASKED, OWN, PROVIDERS, SEARCH, Key, retired
+from memory_tui.config.keys import (
+    BY_PATH,
+    COMPATIBLE_APIS,
+    FILE,
+    NOT_ASKED,
+    OF_AGENT,
+    OWN,
+    PROVIDERS,
+    SEARCH,
+    Key,
+    retired,
+)
 from memory_tui.config.model import Agent, Config, ConfigValue, Position, Problem, only_agent
 from memory_tui.config.places import Environment, ExtraPath, expand, openclaw_path, own_path
 from memory_tui.config.secret_refs import Secrets
@@ -222,6 +234,8 @@ def checked(key: Key, node: Node, environment: Environment) -> object:
             return _paths(key, node, environment)
         case "size":
             return _size(key, value, node)
+        case "zone":
+            return _typed(key, _zone(value) is not None, value, "a time zone such as Europe/Berlin", node)
         case "secret":
             _typed(key, isinstance(value, str | dict), value, "text or a secret reference", node, secret=True)
         case "headers":
@@ -279,6 +293,15 @@ def _number(key: Key, value: object, node: Node) -> float:
     if not key.low <= value <= key.high or (key.kind == "whole" and value != int(value)):
         raise SettingError(f"{key.path} is {wanted}, not {value:g}.", "")
     return int(value) if key.kind == "whole" else float(value)
+
+
+def _zone(value: object) -> dt.tzinfo | None:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(value) if isinstance(value, str) else None
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
 
 
 def _choices(key: Key, node: Node) -> tuple[str, ...]:
@@ -388,10 +411,9 @@ class ConfigFile(Discreet, frozen=True):
         if (section := general[layout]) is not None:
             layers.add(section, layout, SEARCH, newer=layout == NEWER)
         if entry := self.agent_list.entry(agent):
-            for name in ("mode", "workspaceAccess"):
-                if (node := entry.node.get("sandbox", name)) is not None:
-                    key = BY_PATH[f"agents.defaults.sandbox.{name}"]
-                    layers.take(key, node, Position.of(node, f"{entry.path}.sandbox.{name}"))
+            for name in OF_AGENT:
+                if (node := entry.node.get(*name.split("."))) is not None:
+                    layers.take(BY_PATH[f"agents.defaults.{name}"], node, Position.of(node, f"{entry.path}.{name}"))
             for keys in (("memory", "search"), ("memorySearch",)):
                 if (section := entry.node.get(*keys)) is not None:
                     layers.add(section, f"{entry.path}.{'.'.join(keys)}", SEARCH, newer=len(keys) > 1)

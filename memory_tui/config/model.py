@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -129,6 +130,16 @@ class Config(Discreet, frozen=True):
     def model(self) -> str:
         """The embedding model asked for; empty where none is."""
         return str(self.value("model") or "").removeprefix(f"{self.account}/" if self.account else "")
+
+    @property
+    def time_zone(self) -> dt.tzinfo | None:
+        """The user's time zone; None for that of this machine."""
+        named = self.value("agents.defaults.userTimezone")
+        if not isinstance(named, str):
+            return None
+        from zoneinfo import ZoneInfo
+
+        return ZoneInfo(named)
 
     @property
     def extra_paths(self) -> tuple[str | ExtraPath, ...]:

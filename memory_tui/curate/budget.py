@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui.config.keys import INJECTION
 from memory_tui.config.load import load
 from memory_tui.config.model import Config
 from memory_tui.core import jsstring
@@ -51,7 +52,8 @@ _NEWER = "memory.search"
 class HostLimit(Struct, frozen=True):
     """How much of a note a host reads: `limit` counts characters for OpenClaw, bytes for Claude Code.
 
-    `newer` means OpenClaw's rules from 2026.8 on; `origin` names the source of the limit.
+    `newer` means OpenClaw's rules from 2026.8 on; `origin` names the source of the limit. That is 0 where OpenClaw puts
+    no file into the prompt.
     """
 
     name: Literal["openclaw", "claude-code"]
@@ -100,6 +102,8 @@ class Budget(Struct, frozen=True):
     def sentence(self) -> str:
         """The state in words."""
         name = "OpenClaw" if self.host.name == "openclaw" else "Claude Code"
+        if not self.limit:
+            return f"{name} puts no file into the prompt, for contextInjection is never; the note has {self.used:,}."
         state = f"{name} reads {self.unit} up to {self.limit:,}; the note has {self.used:,}"
         if self.cut is None:
             return f"{state}, all of it is read."
@@ -190,7 +194,10 @@ def prompt_of(
     if plan.config.layout != _NEWER:
         return None
     root, excluded = plan.roots.workspace, dict[str, str]()
-    for name in ROOT_NOTES_2026_9 if trust is not None else ():
+    never = plan.config.value(INJECTION) == "never"
+    if never:
+        excluded = dict.fromkeys(PROMPT_FILES, "contextInjection is never")
+    for name in ROOT_NOTES_2026_9 if trust is not None and not never else ():
         known = trust.of(name, now) if trust is not None else None
         if known is not None and known.state in ("untrusted", "ignored"):
             excluded[name] = f"OpenClaw leaves it out: it is {known.words.partition(': ')[0]}"
@@ -203,7 +210,8 @@ def prompt_of(
         except OSError:
             return None
 
-    return prompt(read, prompt_limits(plan.config), lambda name: str(root / name), excluded)
+    limits = prompt_limits(plan.config)
+    return prompt(read, (limits[0], 0) if never else limits, lambda name: str(root / name), excluded)
 
 
 def _prompt_file(path: str, data: bytes, most: int, left: int, excluded: str) -> PromptFile:
@@ -225,6 +233,8 @@ def _prompt_file(path: str, data: bytes, most: int, left: int, excluded: str) ->
 def hosts(config: Config, workspace: Path) -> tuple[HostLimit, ...]:
     """OpenClaw as its own file sets the limit, whether or not `config` is that file, then Claude Code."""
     config = _of_openclaw(config, workspace)
+    if config.value(INJECTION) == "never":
+        return HostLimit("openclaw", 0, True, str(config.entries[INJECTION].places[-1])), CLAUDE_CODE
     newer = config.layout == _NEWER
     limit, origin = MAX_CHARS, HostLimit("openclaw").origin
     for key, most in (
@@ -260,8 +270,8 @@ def in_prompt(text: str, host: HostLimit, name: str = "MEMORY.md") -> str:
     """`text` of the note `name` as OpenClaw puts it into a prompt: whole, or head and tail around its marker."""
     whole = text.rstrip(jsstring.WHITESPACE)
     length = jsstring.utf16_len(whole)
-    if length <= host.limit:
-        return text
+    if length <= host.limit or not host.limit:
+        return text if host.limit else ""
     head, tail = shares(length, host.limit, name, newer=host.newer)
     if head >= length - tail:
         return whole

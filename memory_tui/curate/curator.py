@@ -10,6 +10,7 @@ a worker thread. Planning reads one or two notes.
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -145,13 +146,14 @@ class Curator:
         clock: Callable[[], float] = time.time,
         hosts: tuple[HostLimit, ...] = (),
         trust: Trust | None = None,
+        zone: dt.tzinfo | None = None,
     ) -> None:
         self.roots = roots
         self.trust = trust
         """OpenClaw's ledger of these notes, None where it keeps none."""
         self.read_only = read_only
         self.links = LinkIndex(roots)
-        self.plan = Planner(roots, clock, hosts, self.links, trust)
+        self.plan = Planner(roots, clock, hosts, self.links, trust, zone)
         self.git = History(roots.workspace)
         self.journal = Journal(journal or journal_folder(roots.workspace))
         self._changed = changed
@@ -584,6 +586,7 @@ def curator(plan: Plan, changed: Callable[[tuple[str, ...]], None] | None = None
         clock=time.time if now is None else lambda: now,
         hosts=budget.hosts(plan.config, plan.roots.workspace),
         trust=_trust(plan),
+        zone=plan.config.time_zone,
     )
 
 

@@ -343,10 +343,12 @@ class Planner(Struct, frozen=True):
     """Where links are looked for, so that they follow a note that moves."""
     trust: Trust | None = None
     """OpenClaw's ledger, for what a change does to the trust of a note."""
+    zone: dt.tzinfo | None = None
+    """The user's time zone, None for this machine's."""
 
     def now(self) -> dt.datetime:
-        """The time of this machine's zone, in which days are counted."""
-        return dt.datetime.fromtimestamp(self.clock()).astimezone()
+        """The time in the user's zone, in which days are counted."""
+        return dt.datetime.fromtimestamp(self.clock(), dt.UTC).astimezone(self.zone)
 
     def memory(self) -> str:
         """The path of the curated note: MEMORY.md, or memory.md where only that is there."""
@@ -532,6 +534,7 @@ class Planner(Struct, frozen=True):
             for file in change.files
             if file.path in ROOT_NOTES
             for host in self.hosts
+            if host.limit
         )
         return self.with_trust(replace(change, notes=change.notes + said))
 

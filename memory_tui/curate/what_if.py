@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -49,16 +50,17 @@ def preview(
     asking: Provider | None,
     writing: Provider | None,
     projects: frozenset[str] = frozenset(),
+    zone: dt.tzinfo | None = None,
 ) -> list[Effect]:
     """The answer to each of `queries` as it is and as it would be after `change`: as long as searches on a cold index.
 
     `asking` embeds the queries, `writing` the new texts; either may be None. `projects` are those that the agent works
-    on. Raises IndexUnavailable, Unreadable, ProviderError, QueryError, Cancelled.
+    on, and days begin in `zone`. Raises IndexUnavailable, Unreadable, ProviderError, QueryError, Cancelled.
     """
 
     def answers() -> list[Trace]:
         corpus = Corpus.load(trial.source)
-        context = SearchContext(trial.source, corpus, Dates.of(corpus), asking, projects=projects)
+        context = SearchContext(trial.source, corpus, Dates.of(corpus), asking, projects=projects, zone=zone)
         return [rank(gather(query, context, now), settings) for query in queries]
 
     before = answers()

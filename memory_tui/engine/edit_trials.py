@@ -134,6 +134,7 @@ class _Trials:
             lists=known.lists,
             reads_time=plan.settings.on("questionTime.enabled"),
             spells=plan.settings.on("spelling.enabled"),
+            zone=plan.config.time_zone,
         )
         found = []
         for at in which:

@@ -81,9 +81,12 @@ class Notes:
         return shown(self._plan().roots, path)
 
     def get(self, path: str, start: int = 1, lines: int | None = None) -> NoteLines:
-        """Some lines of a note: at most 120 and 12,000 characters. Raises PathRefused, Unreadable."""
-        theirs = self._backend.document(path) if self._backend is not None else None
-        return note_lines(theirs or note(self._plan().roots, path), start, lines)
+        """Some lines of a note: at most 120, and the characters configured. Raises PathRefused, Unreadable."""
+        from memory_tui.config.keys import MEMORY_GET
+
+        theirs, plan = self._backend.document(path) if self._backend is not None else None, self._plan()
+        most = plan.config.value(MEMORY_GET)
+        return note_lines(theirs or note(plan.roots, path), start, lines, most if isinstance(most, int) else None)
 
     def files(self) -> tuple[FileRow, ...]:
         """Every note with its state, by path."""

@@ -49,7 +49,7 @@ def view(
     notes, claude = tuple(_notes(plan.roots)), claude_memory.folders(plan.roots)
     return InboxInputs(
         notes,
-        dt.datetime.fromtimestamp(now).astimezone().date(),
+        dt.datetime.fromtimestamp(now, dt.UTC).astimezone(plan.config.time_zone).date(),
         exists,
         chunks,
         _over(plan, notes),
@@ -107,8 +107,9 @@ def _over(plan: Plan, notes: tuple[DatedNote, ...]) -> dict[str, tuple[int, int]
     for note in notes:
         if note.path.rpartition("/")[2] not in ROOT_NOTES:
             continue
-        cut = budget.measure(note.text.encode("utf-8", "replace"), host_of(plan, note.path)).cut
-        if cut is not None:
+        host = host_of(plan, note.path)
+        cut = budget.measure(note.text.encode("utf-8", "replace"), host).cut
+        if cut is not None and host.limit:
             found[note.path] = cut.line + (cut.column > 1), cut.until_line - 1 if cut.until_line else 0
     return found
 

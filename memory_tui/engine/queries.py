@@ -365,6 +365,7 @@ class Queries:
             reads_time=not as_written and settings.on("questionTime.enabled"),
             spells=not as_written and settings.on("spelling.enabled"),
             in_parts=not as_written,
+            zone=self._plan.config.time_zone,
         )
 
     def embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
@@ -418,6 +419,7 @@ class Queries:
                 # A text that is not saved is sent to nobody.
                 writing=provider if identity is not None and embeds_here(identity) else None,
                 projects=self._plan.projects,
+                zone=self._plan.config.time_zone,
             )
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:

@@ -17,11 +17,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct
 
-from memory_tui.config.model import Config
 from memory_tui.core import atomic, jsstring, locks
 from memory_tui.core.errors import IndexBusy, MemoryTuiError
 from memory_tui.core.files import open_regular
@@ -63,20 +61,6 @@ class EndedSession(Struct, frozen=True):
     key: str = "unknown"
     session: str = "unknown"
     reason: str = "unknown"
-
-
-def time_zone(config: Config) -> dt.tzinfo | None:
-    """The time zone of the user, as the configuration names it; None for that of this machine."""
-    node = config.tree.get("agents", "defaults", "userTimezone") if config.tree else None
-    if node is None or not isinstance(node.value, str):
-        return None
-    try:
-        return ZoneInfo(node.value)
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise MemoryTuiError(
-            f"There is no time zone {node.value!r} (line {node.line} of {node.source.path}).",
-            "For instance Europe/Berlin.",
-        ) from error
 
 
 def messages(transcript: Path, count: int = MESSAGES) -> tuple[Message, ...]:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from memory_tui.notices import Notice, TimeFromToday
 from memory_tui.search.answer_level import ByKind
+from memory_tui.search.dates.day_spans import day_at
 from memory_tui.search.dates.question_dates import time_in
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats, among_greatest
 from memory_tui.search.meaning.cosines import Cosines
@@ -160,15 +161,20 @@ class FileDates(Protocol):
 
 
 class Age(Struct, frozen=True):
-    """How old notes are at `now` (epoch seconds), `more` days later."""
+    """How old notes are at `now` (epoch seconds), `more` days later; a day in a name begins in `zone`, or in UTC."""
 
     dates: FileDates
     now: float
     more: float = 0.0
+    zone: dt.tzinfo | None = None
 
     def days(self, files: Integers) -> Floats:
         """The age of each of `files` in days, NaN for evergreen ones."""
         found: Floats = (self.now - self.dates.seconds(files)) / DAY_SECONDS + self.more
+        offset = dt.datetime.fromtimestamp(self.now, self.zone).utcoffset() if self.zone is not None else None
+        if offset:
+            named = [self.dates.basis(file) == "name" for file in files.tolist()]
+            found += offset.total_seconds() / DAY_SECONDS * np.array(named)
         return found
 
 
@@ -264,6 +270,8 @@ class Evidence(Struct, frozen=True, dict=True):
     source: str = ""
     """What the question was kept to: memory, sessions, or empty for all."""
     vector: Vectors | None = None
+    zone: dt.tzinfo | None = None
+    """The time zone in which the days of a question begin; None for this machine's."""
     """Of the query, where only the nearest rows and the matches have a cosine: a store knows the place of others."""
     who: ServingProvider | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
@@ -332,8 +340,9 @@ def later(evidence: Evidence, days: float) -> Evidence:
     now = evidence.now + days * DAY_SECONDS
     # Of a question whose time is not read nothing moves.
     read = bool(evidence.recommended.plan.time)
-    moves = read and _days_named(evidence.query, evidence.now) != _days_named(evidence.query, now)
-    notices = (*evidence.notices, TimeFromToday(dt.datetime.fromtimestamp(evidence.now, dt.UTC).date().isoformat()))
+    today = day_at(evidence.now, evidence.zone)
+    moves = read and _days_named(evidence.query, today) != _days_named(evidence.query, day_at(now, evidence.zone))
+    notices = (*evidence.notices, TimeFromToday(today.isoformat()))
     return replace(
         evidence,
         now=now,
@@ -344,6 +353,6 @@ def later(evidence: Evidence, days: float) -> Evidence:
     )
 
 
-def _days_named(query: str, now: float) -> tuple[dt.date, dt.date] | None:
-    found = time_in(query, dt.datetime.fromtimestamp(now, dt.UTC).date())
+def _days_named(query: str, today: dt.date) -> tuple[dt.date, dt.date] | None:
+    found = time_in(query, today)
     return None if found is None or found.any_year else (found.first, found.last)

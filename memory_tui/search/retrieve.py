@@ -38,6 +38,7 @@ from memory_tui.search.corpus import (
     distinct,
     vectors_of,
 )
+from memory_tui.search.dates.day_spans import day_at
 from memory_tui.search.dates.question_dates import Time, time_in
 from memory_tui.search.evidence import Age, Evidence, Lexical, Rows, TextsLater
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
@@ -87,6 +88,8 @@ class SearchContext(Struct, frozen=True):
     """Candidates of each side that are ranked."""
     texts_later: TextsLater | None = None
     """Where texts are read when they are asked for, as long as the store is open, instead of all at once."""
+    zone: dt.tzinfo | None = None
+    """The time zone of the user, in which days begin; None for this machine's."""
 
 
 class _Clock(Struct):
@@ -183,7 +186,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     clock = _Clock({"embed": embedded.seconds * 1000})
     kept = _of_source(corpus, source)
     asked, vector, pointless = embedded.query, embedded.vector, embedded.pointless
-    time_asked = time_in(asked, dt.datetime.fromtimestamp(now, dt.UTC).date()) if context.reads_time else None
+    time_asked = time_in(asked, day_at(now, context.zone)) if context.reads_time else None
     full_text = context.store.words.cut()
     matcher = Matcher(
         context.store.words,
@@ -256,8 +259,9 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         full_text=bool(full_text),
         texts=texts,
         openclaw_age=Age(dates.openclaw, now),
-        recommended_age=Age(dates.shown, now),
+        recommended_age=Age(dates.shown, now, zone=context.zone),
         of_named_time=_of_time(dates, time_asked),
+        zone=context.zone,
         lexical=found,
         chunking=chunking,
         lexical_age=Age(dates.newest, now),

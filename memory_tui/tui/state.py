@@ -6,7 +6,7 @@ import datetime as dt
 import os
 from collections import deque
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -244,7 +244,7 @@ def gather(engine: Engine) -> Facts:
         rows=engine.notes.files(),
         unwritable=_unwritable(status),
         index_moved=status.db_path != os.path.realpath(engine.plan.index),
-        today=datetime.fromtimestamp(engine.now()).date(),
+        today=datetime.fromtimestamp(engine.now(), UTC).astimezone(engine.plan.config.time_zone).date(),
         aging=_aging(engine),
         agents=connected_agents.rankings(engine.plan),
     )

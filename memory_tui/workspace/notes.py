@@ -251,18 +251,19 @@ class NoteLines(Struct, frozen=True):
     cut_line: int | None = None
 
 
-def note_lines(document: Document, start: int, lines: int | None) -> NoteLines:
-    """`lines` lines of `document` from `start` (1-based): at most 120 lines and 12,000 characters."""
+def note_lines(document: Document, start: int, lines: int | None, most: int | None = None) -> NoteLines:
+    """`lines` lines of `document` from `start` (1-based): at most 120 lines, and `most` or 12,000 characters."""
+    most = most or GET_CHARACTERS
     every = document.text.split("\n")
     if every[-1] == "":
         every.pop()
     wanted = every[start - 1 : start - 1 + min(lines or GET_LINES, GET_LINES)]
     taken: list[str] = []
-    room = GET_CHARACTERS
+    room = most
     for line in wanted:
-        if taken and len(line) + 1 > room:
+        if taken and len(line) > room:
             break
-        taken.append(line[:GET_CHARACTERS])
+        taken.append(line[:most])
         room -= len(line) + 1
     after = start + len(taken)
     asked_end = start - 1 + lines if lines else len(every)
@@ -274,7 +275,7 @@ def note_lines(document: Document, start: int, lines: int | None) -> NoteLines:
         len(every),
         "\n".join(taken) + ("\n" if taken else ""),
         after if more else None,
-        start if taken and len(wanted[0]) > GET_CHARACTERS else None,
+        start if taken and len(wanted[0]) > most else None,
     )
 
 

@@ -148,6 +148,8 @@ def _fewer(claim: rerun.DeliveredFewer, case: RecallCase) -> None:
     assert (claim.delivered, claim.ranked) == (len(hits), case.raw["ranked"])
     assert claim.delivered < claim.ranked
     assert claim.most_characters == case.raw["most_characters"]
+    assert claim.pieces == len(case.raw["hits"])
+    assert claim.beyond == len(set(case.ranks) - hits)
 
 
 @checks(rerun.AnswersNow)
@@ -187,6 +189,7 @@ def _delivered(claim: rerun.DeliveredAs, case: RecallCase) -> None:
     ]
     assert claim.place == (places[0] if places else None)
     assert claim.cut == bool(places and case.raw["hits"][places[0] - 1]["cut"])
+    assert claim.rank == (case.raw["hits"][places[0] - 1]["rank"] if places else 0)
 
 
 @checks(rerun.GotThen)

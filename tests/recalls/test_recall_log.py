@@ -647,3 +647,14 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path: P
         path, _, last = went[1]
         assert rerun.delivered_line(entry, path, last).place == 2
         assert last >= 60 or rerun.delivered_line(entry, path, last + 1).place is None, "that line never came"
+        beyond = next((hit for hit in entry.hits if hit.rank > entry.ranked), None)
+        assert (beyond is None) == (characters == "0")
+        if beyond is not None:
+            line = beyond.lines[0]
+            answered = rerun.as_delivered(found, engine.queries.why(found.evidence, beyond.path, line, found.settings))
+            assert answered.recalled
+            assert f"its chunk ranked {wording.ordinal(beyond.rank)}" in recalled_lines.claim(
+                rerun.delivered_line(entry, beyond.path, line)
+            )
+            fewer = next(one for one in found.claims if isinstance(one, rerun.DeliveredFewer))
+            assert recalled_lines.claim(fewer).startswith(f"{len(went)} hits were delivered, from ")

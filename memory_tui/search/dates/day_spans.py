@@ -11,6 +11,11 @@ _EARLY = frozenset({"early", "beginning", "start", "anfang", "初"})
 _MIDDLE = frozenset({"mid", "middle", "mitte", "中"})
 
 
+def day_at(now: float, zone: dt.tzinfo | None) -> dt.date:
+    """The day at `now` (epoch seconds) in `zone`, None for this machine's."""
+    return dt.datetime.fromtimestamp(now, dt.UTC).astimezone(zone).date()
+
+
 def days_ago(today: dt.date, days: int) -> Days:
     """The day so many days before today; after it for a negative number."""
     day = today - dt.timedelta(days=days)

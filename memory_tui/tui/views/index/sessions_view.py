@@ -52,10 +52,9 @@ class SessionsView(View):
 def _flushes(engine: Engine) -> Flushes:
     """Every session of the agent."""
     from memory_tui.openclaw import prompt, sessions
-    from memory_tui.openclaw.session_note import time_zone
 
     config = engine.plan.config
-    now = dt.datetime.fromtimestamp(engine.now(), dt.UTC).astimezone(time_zone(config))
+    now = dt.datetime.fromtimestamp(engine.now(), dt.UTC).astimezone(config.time_zone)
     today = prompt.daily(now.date())
     return Flushes(
         sessions.near(config), str(sessions.folder(config.agent)), today, (engine.plan.roots.workspace / today).exists()
