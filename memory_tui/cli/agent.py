@@ -202,13 +202,18 @@ def _why(given: argparse.Namespace, engine: Engine, found: Rerun) -> int:
     from memory_tui.render import as_text
 
     path, line, _ = named_lines(given.why)
-    answer = rerun.as_delivered(found, engine.queries.why(found.evidence, path, line, found.settings))
+    ranked = engine.queries.why(found.evidence, path, line, found.settings)
+    answer = rerun.as_delivered(found, ranked)
     delivered = rerun.delivered_line(found.entry, answer.place.path, line)
     said: tuple[rerun.RecallClaim, ...] = (delivered, found.remade)
     asked_qmd = found.entry.backend == "qmd"
     of_qmd = engine.backend.why(found.entry.query, answer.place.path, line or 0) if asked_qmd else ""
     ask = functools.partial(engine.queries.gather, now=rerun.clock_of(found.entry))
-    changes, questions = remedies(answer, found.settings, engine.plan.with_profile, ask, None)
+    # What went out from behind the limit needs no remedy.
+    is_lost = not answer.recalled or ranked.recalled
+    changes, questions = (
+        remedies(answer, found.settings, engine.plan.with_profile, ask, None) if is_lost else (None, None)
+    )
     if hasattr(given, "json"):
         log = {
             "delivered": delivered.place,

@@ -239,8 +239,11 @@ def claim(said: RecallClaim) -> str:
             return f"The answer then cannot be rebuilt: {obstacle(said)}. What was delivered is what the log says."
         case rerun.DeliveredFewer():
             bound = f" fit in {said.most_characters:,} characters" if said.most_characters else " were delivered"
+            if said.pieces == said.delivered:
+                return f"{said.delivered} of {plural(said.ranked, 'hit')}{bound}."
             more = f", and {said.beyond} from behind the limit" if said.beyond else ""
-            return f"{said.delivered} of {plural(said.ranked, 'hit')}{bound}{more}."
+            went = plural(said.pieces, "hit")
+            return f"{went}{bound}, from {said.delivered} of the {plural(said.ranked, 'chunk')} that ranked{more}."
         case rerun.LevelNow():
             return _levels(said)
         case rerun.AnswersNow():
@@ -248,7 +251,10 @@ def claim(said: RecallClaim) -> str:
         case rerun.DeliveredAs(place=None):
             return "By the log it was not delivered."
         case rerun.DeliveredAs():
-            return f"By the log it was delivered as the {ordinal(said.place or 0)} hit{', shortened' * said.cut}."
+            ranked = f"; its chunk ranked {ordinal(said.rank)}" if said.rank not in (0, said.place) else ""
+            return (
+                f"By the log it was delivered as the {ordinal(said.place or 0)} hit{', shortened' * said.cut}{ranked}."
+            )
         case rerun.GotThen():
             who = one_line(said.client, 24) if said.client else "The agent"
             return f"{who} got {plural(said.hits, 'hit')} then.{' A secret in it is masked.' * said.masked}"

@@ -78,13 +78,14 @@ class NotRebuilt(Struct, frozen=True):
 class DeliveredFewer(Struct, frozen=True):
     """Of `ranked` hits `delivered` went out, because of `most_characters` for snippets (0: no such bound).
 
-    In the room that others left, `beyond` came from behind the limit.
+    In the room that others left, `beyond` came from behind the limit; all of them went out in so many `pieces`.
     """
 
     delivered: int
     ranked: int
     most_characters: int
     beyond: int = 0
+    pieces: int = 0
 
 
 class AnswersNow(Struct, frozen=True):
@@ -112,12 +113,16 @@ class LevelNow(Struct, frozen=True):
 
 
 class DeliveredAs(Struct, frozen=True):
-    """By the log the line at `path` went out with the hit at `place`, `cut` short or whole; None: it did not."""
+    """By the log the line at `path` went out with the hit at `place`, `cut` short or whole; None: it did not.
+
+    The chunk of that hit ranked as number `rank`; 0 where the log does not say so.
+    """
 
     path: str
     line: int | None
     place: int | None
     cut: bool = False
+    rank: int = 0
 
 
 class GotThen(Struct, frozen=True):
@@ -172,7 +177,7 @@ class Rerun(Struct, frozen=True):
         entry = self.entry
         came = {hit.rank or place for place, hit in enumerate(entry.hits, 1)}
         within = sum(place <= entry.ranked for place in came)
-        fewer = DeliveredFewer(within, entry.ranked, entry.most_characters, len(came) - within)
+        fewer = DeliveredFewer(within, entry.ranked, entry.most_characters, len(came) - within, len(entry.hits))
         bounded = (fewer,) if entry.ranked > fewer.delivered else ()
         level = LevelNow(entry.level, level_told(self.now))
         levels = (level,) if level.then or level.now else ()
@@ -395,8 +400,9 @@ def _places(hits: Sequence[Candidate]) -> dict[tuple[str, int, int], tuple[int, 
 def as_delivered(found: Rerun, answer: WhyNot) -> WhyNot:
     """`answer`, made of the evidence of `found`, with what the log says was delivered of the line.
 
-    Where the answer then was rebuilt, a line that was ranked and did not go out is told so; where it was not, the line
-    is said to have been delivered or not as it was logged, and the rest is about the index as it is.
+    Where the answer then was rebuilt, a line that was ranked and did not go out is told so, and one that went out is
+    recalled, wherever its chunk ranked; where it was not, the line is said to have been delivered or not as it was
+    logged, and the rest is about the index as it is.
     """
     from memory_tui.explain.verdicts import NotDelivered
     from memory_tui.search.trace import Recalled
@@ -405,6 +411,8 @@ def as_delivered(found: Rerun, answer: WhyNot) -> WhyNot:
     gone = delivered_line(entry, answer.place.path, answer.place.line).place
     if isinstance(found.remade, Rebuilt) and isinstance(fate, Recalled) and gone is None:
         return replace(answer, fate=NotDelivered(fate.place, len(entry.hits), entry.most_characters))
+    if isinstance(found.remade, Rebuilt) and not isinstance(fate, Recalled) and gone is not None:
+        return replace(answer, fate=Recalled(gone), without=None)
     return answer
 
 
@@ -413,7 +421,7 @@ def delivered_line(entry: RecallEntry, path: str, line: int | None) -> Delivered
     for place, hit in enumerate(entry.hits, 1):
         first, last = hit.lines
         if hit.path == path and (line is None or first <= line <= last):
-            return DeliveredAs(path, line, place, hit.cut)
+            return DeliveredAs(path, line, place, hit.cut, hit.rank)
     return DeliveredAs(path, line, None)
 
 
