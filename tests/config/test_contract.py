@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -18,10 +19,12 @@ from memory_tui.core.errors import SettingError
 from memory_tui.curate import budget
 from memory_tui.doctor import runner
 from memory_tui.engine.engine import Engine
+from memory_tui.mcp.tools import memory_get
 from memory_tui.openclaw import sessions
 from memory_tui.plan import Options
 from memory_tui.providers import registry
 from memory_tui.providers.provider_options import ProviderSettings
+from memory_tui.tui.state import gather
 from tests.support.mcp import Wire, end_all
 from tests.support.provider_server import Play, serving
 
@@ -419,3 +422,69 @@ def test_a_key_for_everything_in_a_file_that_others_read_is_a_warning(
     with Engine.open(options) as engine:
         (check,) = [check for check in runner.CHECKS if check.key == "key-file"]
         assert check.run(engine).state == "warning"
+
+
+@pytest.mark.parametrize("at", ["agents.defaults", "agents.entries.main"])
+def test_what_the_prompt_and_memory_get_give_is_what_is_configured(
+    at: str, asked: Callable[..., Options], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes" / "MEMORY.md").write_text("- a fact of some length\n" * 100)
+
+    def answers(**values: Any) -> tuple[str, str, list[Any], dict[str, Any]]:
+        tree: dict[str, Any] = {"memory": {"search": {"provider": "none"}}}
+        if at != "agents.defaults":
+            # The agent's own counts before what is general.
+            general = {"bootstrapMaxChars": 9, "contextInjection": "always", "contextLimits": {"memoryGetMaxChars": 9}}
+            tree["agents"] = {"defaults": general}
+        inner = tree
+        for name in at.split("."):
+            inner = inner.setdefault(name, {})
+        inner.update(values)
+        options = asked(tree)
+        where = ["--workspace", str(options.workspace), "--config", str(options.config), "--index", str(options.index)]
+        found = []
+        for command in (["budget"], ["config"], ["prompt", "--json"]):
+            assert main.main([*where, *command]) == 0
+            found.append(capsys.readouterr().out)
+        with Engine.open(options) as engine:
+            got = memory_get(engine, {"path": "MEMORY.md"})
+        return found[0], found[1], json.loads(found[2])["files"], dict(got)
+
+    limits = {"contextLimits": {"memoryGetMaxChars": 77}, "bootstrapMaxChars": 300}
+    told, listed, (file,), got = answers(**limits)
+    assert "up to 300" in told
+    assert len(file["text"]) <= 300
+    assert got["text"].startswith("- a fact of some length\n" * 2 + "- a fact of some length\n\n[There is more: go on")
+    assert got["nextFrom"] == 4
+    for key in ("bootstrapMaxChars", "contextLimits.memoryGetMaxChars"):
+        assert f"agents.defaults.{key}" in listed
+        assert f"{at}.{key}" in listed
+    told, listed, files, _ = answers(contextInjection="never", **limits)
+    assert "puts no file into the prompt" in told
+    assert "contextInjection is never" in told
+    assert "all of it is read" not in told.replace("Claude Code", "").split("\n")[1]
+    assert [file["text"] for file in files] in ([], [""])
+
+
+def test_a_day_is_the_users_day(asked: Callable[..., Options], tmp_path: Path) -> None:
+    for day in (22, 23):
+        (tmp_path / "notes" / "memory").mkdir(exist_ok=True)
+        (tmp_path / "notes" / "memory" / f"2026-11-{day}.md").write_text(f"# Day\n\nbread {day}\n")
+    now = dt.datetime(2026, 11, 22, 23, 30, tzinfo=dt.UTC).timestamp()
+    for zone, today, old in (("Asia/Tokyo", 23, 8.5 / 24), ("America/Chicago", 22, 17.5 / 24)):
+        tree = {"agents": {"defaults": {"userTimezone": zone}}, "memory": {"search": {"provider": "none"}}}
+        with Engine.open(asked(tree, now=now, changes=(("profile", "recommended"),))) as engine:
+            engine.indexer.sync()
+            trace = engine.queries.search("bread today")
+            hit = trace.recalled[0]
+            assert hit.chunk.path == f"memory/2026-11-{today}.md"
+            assert hit.age.age_days == pytest.approx(old, abs=1e-6)
+            plan = engine.notes.curator.plan
+            assert [file.path for file in plan.remember("a line").files] == [f"memory/2026-11-{today}.md"]
+            assert gather(engine).today == dt.date(2026, 11, today)
+
+
+def test_a_zone_that_does_not_exist_is_named_and_the_machines_counts(asked: Callable[..., Options]) -> None:
+    choices = plans.choose(asked({"agents": {"defaults": {"userTimezone": "Mars/Olympus"}}}))
+    assert choices.config.time_zone is None
+    assert "agents.defaults.userTimezone is a time zone such as Europe/Berlin" in choices.config.problems[0]

@@ -96,6 +96,10 @@ DOCUMENTED: dict[tuple[str, str], object] = {
     (TOP, "agents.defaults.workspace"): "~/notes/memory",
     (TOP, "agents.defaults.bootstrapMaxChars"): 1000,
     (TOP, "agents.defaults.bootstrapTotalMaxChars"): 1000,
+    (TOP, "agents.defaults.contextInjection"): "never",
+    (TOP, "agents.defaults.contextLimits.memoryGetMaxChars"): 9,
+    (TOP, "agents.defaults.contextLimits.postCompactionMaxChars"): 77,
+    (TOP, "agents.defaults.userTimezone"): "Asia/Tokyo",
     (TOP, "agents.defaults.compaction.reserveTokensFloor"): 1000,
     (TOP, "agents.defaults.compaction.memoryFlush.forceFlushTranscriptBytes"): "3mb",
     (TOP, "agents.defaults.compaction.memoryFlush.prompt"): "Write it down.",
@@ -326,6 +330,11 @@ def _entries(choices: plan.Choices) -> object:
     return location.of_choices(choices), location.EntryRules.of(choices)
 
 
+def _got(house: House, options: Options) -> object:
+    with Engine.open(options) as engine:
+        return engine.notes.get("MEMORY.md").text
+
+
 def _shared(name: str) -> Callable[[House, Options], object]:
     def go(house: House, options: Options) -> object:
         found = plan.settings(plan.choose(options), Approvals(house.workspace)).with_shared(name)
@@ -422,6 +431,9 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "documentInputType": ({}, _remote(lambda found: found.document_input_type)),
     "agents.defaults.workspace": ({}, _plan(lambda plan: plan.roots.workspace)),
     "agents.defaults.bootstrapMaxChars": ({}, _plan(lambda plan: budget.hosts(plan.config, plan.roots.workspace)[0])),
+    "agents.defaults.contextInjection": ({}, _plan(lambda plan: budget.hosts(plan.config, plan.roots.workspace)[0])),
+    "agents.defaults.contextLimits.memoryGetMaxChars": ({}, _got),
+    "agents.defaults.userTimezone": ({}, _plan(lambda plan: plan.config.time_zone)),
     "agents.defaults.bootstrapTotalMaxChars": (
         {},
         _plan(lambda plan: budget.hosts(plan.config, plan.roots.workspace)[0]),
