@@ -99,7 +99,7 @@ def _index(given: argparse.Namespace) -> int:
         if outcome.indexed and not outcome.error:
             # Told before, because only the next processes gain by it.
             engine.queries.write_corpus_file()
-        return 1 if outcome.error else 0
+        return 1 if outcome.error or outcome.failed else 0
 
 
 def _synced(engine: Engine, *, accepts: bool, force: bool) -> SyncReport:
@@ -122,12 +122,12 @@ def _status(given: argparse.Namespace) -> int:
 
     with opened(given) as engine:
         first = hasattr(given, "sync")
-        error = _synced(engine, accepts=False, force=False).error if first else ""
+        outcome = _synced(engine, accepts=False, force=False) if first else None
         now = engine.status(deep=first or hasattr(given, "deep"))
         status_text.status(now, keeper.answering(engine.plan), as_json=hasattr(given, "json"))
-        if error:
-            as_text.problem(error)
-    return 1 if error else 0
+        if outcome and outcome.error:
+            as_text.problem(outcome.error)
+    return 1 if outcome and (outcome.error or outcome.failed) else 0
 
 
 def _search(given: argparse.Namespace) -> int:

@@ -8,7 +8,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.cli.common import Command, opened, waiting
-from memory_tui.providers.serving import as_recorded
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approval
@@ -64,7 +63,7 @@ def _provider(given: argparse.Namespace) -> int:
         with waiting("Asking the provider"):
             tried = embedding.chain.try_out(given.test) if hasattr(given, "test") else None
         approvals, who = embedding.approvals.every(), embedding.who()
-        links = tuple(as_recorded(link, who) for link in embedding.members())
+        links = embedding.members()
         if hasattr(given, "json"):
             as_text.print_json(
                 {

@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import errno
 import json
+import logging
 import os
 import secrets
 import signal
@@ -42,6 +43,8 @@ PATIENCE = 2.0
 """Seconds in which the app of a closed tab ends by itself, before it is killed."""
 READY = b"__GANGLION__\n"
 """What Textual's web driver writes before its first packet."""
+MOST_TABS = 8
+"""Each tab is a process with the index open."""
 MOST_SIZE = 1_000
 MOST_SAID = 64 << 10
 
@@ -176,6 +179,7 @@ class AppServer:
         """The web application."""
         from aiohttp import web
 
+        logging.getLogger("aiohttp.server").addFilter(_is_ours)
         made = web.Application(middlewares=[self._gate()])
         made.router.add_get("/{token}/", self._page)
         made.router.add_get("/{token}/ws", self._tab)
@@ -229,6 +233,10 @@ class AppServer:
             raise web.HTTPForbidden(text="This server answers only to its own page.\n")
         opened = web.WebSocketResponse(heartbeat=15)
         await opened.prepare(request)
+        if len(self._open) >= MOST_TABS:
+            await opened.send_bytes(f"{MOST_TABS} tabs are open. Close one, then reload this page.".encode())
+            await opened.close()
+            return opened
         self._open.add(opened)
         tab = Tab(self._command)
         shown: asyncio.Task[None] | None = None
@@ -249,6 +257,13 @@ class AppServer:
     async def _close(self, _application: web.Application) -> None:
         for opened in tuple(self._open):
             await opened.close(message=b"memory-tui serve ends")
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Return whether a record of aiohttp's log tells more than that a client sent what is no request."""
+    from aiohttp.http_exceptions import HttpProcessingError
+
+    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
 
 def _size(asked: object, usual: int) -> int:

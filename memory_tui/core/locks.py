@@ -139,7 +139,7 @@ def wait_for(index: str | os.PathLike[str], stop: Stop | None = None) -> WriterL
 
 def lock_path(index: str | os.PathLike[str], role: Role = "lock") -> Path:
     """The lock file of an index: beside the file that a link leads to."""
-    real = Path(index).resolve()
+    real = Path(os.path.realpath(index))
     return real.with_name(f"{real.name}.{role}")
 
 

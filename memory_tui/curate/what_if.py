@@ -60,7 +60,16 @@ def preview(
 
     def answers() -> list[Trace]:
         corpus = Corpus.load(trial.source)
-        context = SearchContext(trial.source, corpus, Dates.of(corpus), asking, projects=projects, zone=zone)
+        context = SearchContext(
+            trial.source,
+            corpus,
+            Dates.of(corpus),
+            asking,
+            projects=projects,
+            zone=zone,
+            reads_time=settings.on("questionTime.enabled"),
+            spells=settings.on("spelling.enabled"),
+        )
         return [rank(gather(query, context, now), settings) for query in queries]
 
     before = answers()

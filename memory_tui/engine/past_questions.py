@@ -132,6 +132,9 @@ class Unreached(Struct, frozen=True):
 
 def unreached(engine: Engine, asked: PastQuestions) -> Unreached:
     """The indexed lines of notes that nothing which was logged delivered. Raises IndexUnavailable, Cancelled."""
+    if not asked.entries:
+        # Nobody knows what was delivered.
+        return Unreached(asked.days, 0, 0, ())
     delivered: dict[str, set[int]] = defaultdict(set)
     for entry in asked.entries:
         for hit in entry.hits:

@@ -15,9 +15,9 @@ from memory_tui.notices import AnsweredOtherwise, Notice, QuestionWithheld
 from memory_tui.plan import NAMED
 from memory_tui.providers.chain import Fallback
 from memory_tui.providers.chain_member import ChainMember
-from memory_tui.providers.failures import LastFailure, state_of
+from memory_tui.providers.failures import LastFailure
 from memory_tui.providers.provider_options import on_this_machine
-from memory_tui.providers.serving import ServingProvider, who
+from memory_tui.providers.serving import ServingProvider, as_recorded, who
 from memory_tui.workspace.roots import scan
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Record = TypeVar("Record")
 
 _FALLBACK, _FAILURE, _HITS = "fallback", "provider_failure", "cache_hits"
-_SOONEST_SECONDS = 1.0
+_SOONEST_SECONDS, _LOOK_SECONDS = 1.0, 5.0
 
 
 class SyncProvider:
@@ -139,7 +139,7 @@ class SyncProvider:
         fallback = self._chain.fallback
         if fallback != recorded(store):
             index_write.remember(store, _FALLBACK, json.dumps(fallback.as_dict()) if fallback else "")
-        failure = self._failure()
+        failure = self._chain.failure()
         if failure != recorded_failure(store):
             index_write.remember(store, _FAILURE, json.dumps(failure.as_dict()) if failure else "")
         self._hits += report.reused
@@ -148,34 +148,30 @@ class SyncProvider:
         if report.changed:
             most = self._plan.config.value("cache.maxEntries")
             self._cached = index_write.prune(store, most if isinstance(most, int) else 0, self._cached)
+        if not self._plan.once:
+            self._wait()
+
+    def _wait(self) -> None:
+        """Ask again once a provider that failed may be tried; a test that passes in another process ends the wait."""
         at = self._chain.next_try
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
-            if at is not None and not self._plan.once:
-                wait = at - self._chain.settings.clock.now()
-                self._timer = threading.Timer(max(_SOONEST_SECONDS, wait), self._ask_again)
+            if at is not None:
+                wait = max(_SOONEST_SECONDS, min(at - self._chain.settings.clock.now(), _LOOK_SECONDS))
+                self._timer = threading.Timer(wait, self._look)
                 self._timer.daemon = True
                 self._timer.start()
 
-    def _failure(self) -> LastFailure | None:
-        """Why the provider in use gives no vectors now; None while it does."""
-        error = self._chain.error
-        member = next((member for member in self._chain.members() if member.state in ("failing", "paused")), None)
-        if error is None or member is None:
-            return None
-        at = member.failed_at or self._chain.settings.clock.now()
-        return LastFailure(
-            member.name,
-            member.model,
-            member.host,
-            state_of(error).value,
-            error.message,
-            error.next_step,
-            at,
-            member.next_try,
-        )
+    def _look(self) -> None:
+        before = self._chain.next_try
+        self._chain.heed_tests()
+        due = self._chain.next_try
+        if due is None or due != before or self._chain.settings.clock.now() >= due:
+            self._ask_again()
+        else:
+            self._wait()
 
     def stop(self) -> None:
         """Plan no further try."""
@@ -285,8 +281,8 @@ class Providers:
 
     def members(self) -> tuple[MemberState, ...]:
         """Every provider that was looked at, in order, with its state; asks nobody."""
-        self.chain.provider()
-        return self.chain.members()
+        with self._reader() as store:
+            return self.supplied(store).links
 
     def fallback(self) -> Fallback | None:
         """What took the place of the first choice: in this engine, else when the index was last made."""
@@ -301,7 +297,9 @@ class Providers:
         """Who makes the vectors, for `status`."""
         from memory_tui.engine.status import EmbeddingState
 
-        return EmbeddingState(self.members(), who_answers(store, self.chain, self._plan.settings), cache_hits(store))
+        who = who_answers(store, self.chain, self._plan.settings)
+        links = tuple(as_recorded(member, who) for member in self.chain.members())
+        return EmbeddingState(links, who, cache_hits(store))
 
     def who(self) -> ServingProvider:
         """Who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
@@ -349,7 +347,8 @@ class Providers:
         With `sync` the index is brought up to date then, in the background. Raises SettingError for a provider that
         waits for nothing, ApprovalUnsaved.
         """
-        members = self.members()
+        self.chain.provider()
+        members = self.chain.members()
         waiting = [member for member in members if not member.approved]
         chosen = next((member for member in waiting if member.name == name), None) if name else self.chain.proposal
         if name and chosen is None:

@@ -164,7 +164,7 @@ def temporary_folders() -> list[Path]:
     """Where `place` puts indexes of this user for want of a place of their own; they need not be there."""
     if not hasattr(os, "geteuid"):
         return [Path(tempfile.gettempdir()) / "memory-tui"]
-    return [folder / f"memory-tui-{os.geteuid()}" for folder in (Path(tempfile.gettempdir()), *_MEMORY)]
+    return [place for folder in (Path(tempfile.gettempdir()), *_MEMORY) for place in _own_folders(folder)]
 
 
 def is_temporary(path: Path) -> bool:
@@ -252,18 +252,34 @@ def _memory_folder() -> Path:
 
 
 def _temporary_folder(within: Path | None = None) -> Path:
-    """The same folder at each start, unless somebody else has made it."""
+    """Return the same folder at each start, made where it is not there."""
     within = within or Path(tempfile.gettempdir())
     if not hasattr(os, "geteuid"):
         return within / "memory-tui"
+    if mine := _own_folders(within):
+        return mine[0]
     folder = within / f"memory-tui-{os.geteuid()}"
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
-        status = folder.lstat()
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
-            return Path(tempfile.mkdtemp(prefix="memory-tui-", dir=within))
+        # Somebody else has made it.
+        return Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=within))
     return folder
+
+
+def _own_folders(within: Path) -> list[Path]:
+    """Return the folders below `within` that are for temporary indexes and that only this user can enter."""
+    name = f"memory-tui-{os.geteuid()}"
+
+    def is_own(folder: Path) -> bool:
+        try:
+            status = folder.lstat()
+        except OSError:
+            return False
+        private = not stat.S_IMODE(status.st_mode) & 0o077
+        return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and private
+
+    return list(filter(is_own, [within / name, *sorted(within.glob(f"{name}-*"))]))
 
 
 def quarantine(path: Path, why: str) -> MovedAside:

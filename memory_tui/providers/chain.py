@@ -17,7 +17,16 @@ from msgspec.structs import replace
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
 from memory_tui.providers.chain_member import ChainMember, MemberState, ProviderPreview, Role
-from memory_tui.providers.failures import OF_THE_TEXT, PASSING, Cause, LastFailure, ProviderFailure, state_of
+from memory_tui.providers.failures import (
+    OF_THE_TEXT,
+    PASSING,
+    Cause,
+    LastFailure,
+    ProviderFailure,
+    passed_since,
+    record_pass,
+    state_of,
+)
 from memory_tui.providers.provider_options import ProviderSettings
 
 if TYPE_CHECKING:
@@ -115,6 +124,7 @@ class Chain:
     @property
     def error(self) -> ProviderError | None:
         """Why there are no vectors although they were asked for; None while all is well."""
+        self.heed_tests()
         with self._lock:
             member = self._members[self._active] if self._members else None
             error, fallback = member.error if member else None, self.fallback
@@ -122,6 +132,25 @@ class Chain:
             return error
         return ProviderFailure(
             state_of(error), f"{fallback.cause} {fallback.to}, in its place: {error.message}", error.next_step
+        )
+
+    def failure(self) -> LastFailure | None:
+        """Why the provider in use gives no vectors now, for the next process; None while it does."""
+        error = self.error
+        if error is None:
+            return None
+        member = self._current()
+        at = member.failed_at or self.settings.clock.now()
+        return LastFailure(
+            member.name,
+            member.model,
+            member.host,
+            state_of(error).value,
+            error.message,
+            error.next_step,
+            at,
+            member.next_try,
+            member.failed_latest,
         )
 
     def health(self) -> Health:
@@ -174,6 +203,8 @@ class Chain:
                 "nextStep": error.next_step,
                 "state": state_of(error).value,
             }
+        record_pass(member.name, member.model, member.host, self.settings.clock.now())
+        self.heed_tests()
         return {
             "ok": True,
             "provider": identity.provider,
@@ -184,6 +215,15 @@ class Chain:
             "selfSimilarity": float(first @ second),
             "host": member.host,
         }
+
+    def heed_tests(self) -> None:
+        """End the pause of each provider, and the fallback's turn, where a test passed since, in any process."""
+        with self._lock:
+            for member in self._members or ():
+                member.heed_tests()
+            fallback, first = self.fallback, self._members[0] if self._members else None
+            if fallback and first and passed_since(first.name, first.model, first.host, fallback.at):
+                self._active, self.fallback = 0, None
 
     def restore(self) -> None:
         """Go back to the first choice, and ask at once whoever is paused, for what was refused before too."""
@@ -215,13 +255,14 @@ class Chain:
         with self._lock:
             if self._active == 0 and self.replaces(fallback):
                 self._active, self.fallback = 1, fallback
+                self.heed_tests()
 
     def remember(self, failure: LastFailure, *, leave: bool) -> None:
         """What an earlier process met: an outage that goes on began then. With `leave` nobody is asked before its time.
 
         For a command that asks once: the wait for a host that is down would come with each of them.
         """
-        if self.name == NONE:
+        if self.name == NONE or failure.ended:
             return
         with self._lock:
             member = self._all()[self._active]

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
-from memory_tui.providers.failures import Cause, LastFailure, ProviderFailure, state_of
+from memory_tui.providers.failures import Cause, LastFailure, ProviderFailure, passed_since, state_of
 from memory_tui.providers.provider_options import Kind, ProviderSettings, may_send, on_this_machine, require_approval
 
 if TYPE_CHECKING:
@@ -143,6 +143,11 @@ class ChainMember:
         return self.name in registry.TABLE and registry.row(self.name).slow
 
     @property
+    def failed_latest(self) -> float:
+        """When it failed last, in epoch seconds; 0 where it has no pauses."""
+        return self._breaker.opened_at if self._breaker else 0.0
+
+    @property
     def next_try(self) -> float | None:
         """Epoch second before which it is not asked."""
         return self._breaker.next_try if self._breaker else None
@@ -210,7 +215,7 @@ class ChainMember:
         found = ProviderFailure(Cause(failure.state), failure.message, failure.next_step)
         self.make()
         if (breaker := self._breaker) is not None and failure.next_try is not None:
-            breaker.leave(found, failure.next_try)
+            breaker.leave(found, failure.next_try, failure.latest)
             self.error, self.failed_at = found, failure.at
 
     def reset(self) -> None:
@@ -218,6 +223,12 @@ class ChainMember:
         self.error = None
         if (breaker := self._breaker) is not None:
             breaker.worked()
+
+    def heed_tests(self) -> None:
+        """End its pause where a test of it passed since, in any process."""
+        if self.next_try is not None and passed_since(self.name, self.model, self.host, self.failed_latest):
+            self.reset()
+            self.failed_before = None
 
     def show(self, active: bool, before: bool) -> MemberState:
         """Its state, where it is the `active` one or comes `before` that."""
@@ -295,6 +306,7 @@ class ChainMember:
             # Agreement can be taken back at any time, by another process too.
             require_approval(self.name, self.host, self.settings)
             made = self._made
+            self.heed_tests()
             try:
                 vectors = made.embed(texts, kind)
             except ProviderError:

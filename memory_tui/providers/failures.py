@@ -6,12 +6,14 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
-from memory_tui.core.errors import ProviderError
+from memory_tui.core import state_db
+from memory_tui.core.errors import ProviderError, StateUnavailable
 from memory_tui.core.formatting import install_extra
 from memory_tui.patterns import compiled_later
 
@@ -219,10 +221,29 @@ def _one_line(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
+_TESTS = state_db.Table("provider_tests", most=100)
+
+
+def record_pass(provider: str, model: str, host: str, at: float) -> None:
+    """Save that a test of the provider passed, for every process that leaves it alone after a failure."""
+    # Without it their pauses end by themselves, only later.
+    with suppress(StateUnavailable):
+        _TESTS.of("").put(f"{provider} {model} {host}", at)
+
+
+def passed_since(provider: str, model: str, host: str, at: float) -> bool:
+    """Whether a test of the provider passed after `at` (epoch seconds), in any process."""
+    try:
+        passed = _TESTS.of("").read().get(f"{provider} {model} {host}")
+    except StateUnavailable:
+        return False
+    return isinstance(passed, float) and passed > at
+
+
 class LastFailure(Struct, frozen=True):
     """That the last index run got no vectors from `provider` at `host`: its own sentence, what to do, and when.
 
-    `at` and `next_try` are in epoch seconds; `state` is a value of `Cause`.
+    `at` (the beginning of the outage), `latest` and `next_try` are in epoch seconds; `state` is a value of `Cause`.
     """
 
     provider: str
@@ -233,6 +254,12 @@ class LastFailure(Struct, frozen=True):
     next_step: str
     at: float
     next_try: float | None = None
+    latest: float = 0.0
+
+    @property
+    def ended(self) -> bool:
+        """Whether a test passed since."""
+        return passed_since(self.provider, self.model, self.host, self.latest)
 
     def as_dict(self) -> dict[str, str | float | None]:
         """JSON-ready fields, for the index's notes about itself."""
@@ -245,6 +272,7 @@ class LastFailure(Struct, frozen=True):
             "nextStep": self.next_step,
             "at": self.at,
             "nextTry": self.next_try,
+            "latest": self.latest,
         }
 
     @classmethod
@@ -259,4 +287,5 @@ class LastFailure(Struct, frozen=True):
             fields["nextStep"],
             fields["at"],
             fields["nextTry"],
+            fields["latest"],
         )

@@ -144,6 +144,7 @@ class Breaker:
         self._lock = threading.Lock()
         self._failure: ProviderFailure | None = None
         self._row = 0
+        self.opened_at = 0.0
         self.next_try: float | None = None
 
     def check(self) -> None:
@@ -168,13 +169,13 @@ class Breaker:
             if failure.state in PASSING:
                 usual = min(_FIRST_SECONDS * 2 ** min(self._row, _MOST_DOUBLINGS), _LONGEST_SECONDS)
             self._row += 1
-            self._failure = failure
-            self.next_try = failure.next_try = self._now() + max(usual, failure.retry_after or 0)
+            self._failure, self.opened_at = failure, self._now()
+            self.next_try = failure.next_try = self.opened_at + max(usual, failure.retry_after or 0)
 
-    def leave(self, failure: ProviderFailure, until: float) -> None:
-        """Open it until `until`: an earlier process met `failure`."""
+    def leave(self, failure: ProviderFailure, until: float, since: float) -> None:
+        """Open it until `until`: an earlier process met `failure` at `since`."""
         with self._lock:
-            self._failure, self.next_try = failure, until
+            self._failure, self.next_try, self.opened_at = failure, until, since
             self._row = max(1, self._row)
 
     def worked(self) -> None:

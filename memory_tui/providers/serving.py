@@ -198,7 +198,7 @@ def who(
     error, asked = chain.error, any(member.calls or member.error or member.worked for member in used)
     model = used[0].model if chain.name == used[0].name else chain.settings.model
     make = _Maker(chain.name, model, "hybrid" if hybrid else "vectors only")
-    if last is not None and (asked or not any(_is_of(last, member) for member in used)):
+    if last is not None and (asked or last.ended or not any(_is_of(last, member) for member in used)):
         last = None
     fallback = chain.fallback
     if fallback is None and recorded is not None and chain.replaces(recorded):
@@ -289,7 +289,7 @@ def _is_of(last: LastFailure, member: MemberState) -> bool:
 
 def as_recorded(member: MemberState, who: ServingProvider) -> MemberState:
     """`member`, whose process has asked nobody yet, with what the record `who` keeps of an earlier one."""
-    if member.calls or member.error or member.state == "passed over":
+    if member.calls or member.worked or member.error or member.state == "passed over":
         return member
     if who.standing == "fallback" and who.fallback is not None:
         if member.name == who.fallback.source:

@@ -114,7 +114,10 @@ def left_out(asked: PastQuestions) -> Iterator[str]:
 def reach(found: Unreached) -> str:
     """Over what the lines were looked for, as a sentence."""
     if not found.questions and not found.reads:
-        return f"No question was logged in the last {plural(found.days, 'day')}, so none of these lines was asked for."
+        return (
+            f"No question was logged in the last {plural(found.days, 'day')}, so nothing tells which lines agents got. "
+            "memory-tui mcp --log-recalls, or recall.log in our own configuration, writes down what they ask."
+        )
     count = sum(one.last - one.first + 1 for one in found.lines)
     return (
         f"{plural(count, 'indexed line')} that nothing delivered in the last {plural(found.days, 'day')} "

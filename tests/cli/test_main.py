@@ -17,6 +17,10 @@ import pytest
 
 from memory_tui import __version__
 from memory_tui.cli import main
+from memory_tui.core.errors import Unreadable
+from memory_tui.workspace import roots
+from memory_tui.workspace.notes import Document
+from memory_tui.workspace.scan import Found
 
 
 @pytest.fixture
@@ -202,6 +206,11 @@ def test_a_session_below_its_threshold_is_named_with_its_word(
     assert err.count('sessions/s.jsonl, which is not indexed yet, holds "zeppelin"') == 1
     assert "Below the threshold, and not being indexed: sessions/s.jsonl" in err
     assert json.loads(run(*with_sessions, "search", "zeppelin", "--json")[1])["stale"] is True
+
+
+def test_without_a_log_nothing_tells_what_agents_got(run: Callable) -> None:
+    code, out, _ = run("why-never")
+    assert (code, "nothing tells which lines agents got" in out, "MEMORY.md" in out) == (0, True, False)
 
 
 def test_settings_change_the_answer(run: Callable) -> None:
@@ -470,6 +479,30 @@ def test_files_that_cannot_be_notes_do_no_harm(run: Callable, workspace: Path) -
         assert rule in run("why-file", f"memory/{name}")[1]
     assert run("search", "router")[0] == 0
     assert fingerprint(workspace) == before
+
+
+@pytest.mark.parametrize("words", [("index",), ("status", "--sync")])
+def test_a_note_that_cannot_be_read_fails_the_command(
+    run: Callable, workspace: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    read = roots.read
+
+    def refuse(note: Found) -> Document:
+        if note.path == "MEMORY.md":
+            raise Unreadable("Input/output error.", "Check the disk.")
+        return read(note)
+
+    monkeypatch.setattr(roots, "read", refuse)
+    code, out, err = run(*words)
+    assert code == 1
+    assert "Input/output error" in out + err
+
+
+def test_an_index_whose_links_lead_in_a_circle_is_refused(run: Callable, tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    code, _, err = run("search", "x", "--index", str(tmp_path / "circle"))
+    assert code == 2
+    assert "its links lead in a circle" in err
 
 
 def test_a_home_that_nobody_has_is_no_place_for_an_index(run: Callable) -> None:

@@ -112,6 +112,28 @@ async def test_without_the_token_or_from_elsewhere_nothing_is_served() -> None:
 
 
 @in_loop
+async def test_what_is_no_request_is_refused_without_a_word_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with served() as (server, _):
+        for request in (f"GET / HTTP/1.1\r\nCookie: {'x' * 70_000}\r\n\r\n", "nonsense\r\n\r\n"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(server.address.split("/")[2][10:]))
+            writer.write(request.encode())
+            assert (await reader.readline()).split()[1] == b"400"
+            writer.close()
+    assert not caplog.records
+
+
+@in_loop
+async def test_more_than_eight_tabs_are_refused_in_words() -> None:
+    async with served() as (server, session):
+        origin = {"Origin": server.address.rpartition("/")[0].rpartition("/")[0]}
+        tabs = [await session.ws_connect(f"{server.address}ws", headers=origin) for _ in range(9)]
+        assert [b"Close one" in await said(tab) for tab in tabs] == [False] * 8 + [True]
+        await tabs[0].close()
+        reloaded = await session.ws_connect(f"{server.address}ws", headers=origin)
+        assert b"80x24" in await said(reloaded)
+
+
+@in_loop
 async def test_the_page_holds_no_word_of_the_environment_and_takes_nothing_from_elsewhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.curate.changes import Change, FileChange
@@ -30,6 +31,17 @@ def engine(request, tmp_path):
 
 def hits(trace) -> list[tuple[str, int, float]]:
     return [(hit.chunk.path, hit.chunk.start_line, round(hit.score, 6)) for hit in trace.recalled]
+
+
+@pytest.mark.parametrize(
+    ("key", "query"), [("spelling.enabled", "routr vlan"), ("questionTime.enabled", "router on 2026-01-03")]
+)
+def test_a_preview_reads_a_question_as_the_search_does(engine, key, query):
+    asked = engine.plan.asked
+    with Engine.open(replace(asked, changes=(*asked.changes, (key, "false")))) as plain:
+        found = plain.queries.preview(Change("edit", "", ()), query)
+        assert hits(found.before) == hits(plain.queries.search(query))
+        assert found.before.plan.readings == ()
 
 
 def test_the_preview_is_the_answer_after_the_change(engine):

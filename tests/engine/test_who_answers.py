@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from time import monotonic
 from typing import Any
 
@@ -312,6 +313,45 @@ def test_a_test_call_that_works_ends_what_the_last_run_met(
     found = json.loads(run("provider", "--test", "--json")[1])
     assert found["test"]["ok"] is True
     assert found["who"]["standing"] == "not indexed"
+
+
+@pytest.mark.parametrize("fallback", ["none", "builtin"])
+def test_a_test_call_that_works_ends_the_pause_of_every_process(
+    play: Play,
+    notes: Path,
+    tmp_path: Path,
+    time: Time,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    fallback: str,
+) -> None:
+    monkeypatch.setattr("memory_tui.engine.provider_setup._LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("memory_tui.engine.provider_setup._SOONEST_SECONDS", 0.1)
+    write(tmp_path, play.url, fallback=fallback)
+    assert run("index")[0] == 0
+    back = Event()
+    with Engine.open(options(tmp_path)) as engine:
+        engine.listen(
+            lambda event: (
+                back.set() if isinstance(event, ProviderChanged) and event.name == "openai" and event.ok else None
+            )
+        )
+        play.usual = refusal(401, "Incorrect API key provided")
+        assert engine.queries.search(QUESTION).mode == "keywords only"
+        time.at += 10
+        run("search", QUESTION)
+        play.usual = well
+        assert json.loads(run("provider", "--json")[1])["who"]["standing"] != "ok"
+        found = json.loads(run("provider", "--test", "openai", "--json")[1])
+        (openai, *_) = found["links"]
+        assert (openai["state"], found["test"]["ok"]) == ("in use", True)
+        if fallback != "none":
+            assert back.wait(LONG)
+        assert engine.providers.who().fine
+        assert engine.queries.search(QUESTION).mode == "hybrid"
+    assert json.loads(run("status", "--json")[1])["who"]["standing"] == "not asked"
+    code, _, err = run("search", QUESTION)
+    assert (code, err) == (0, "")
 
 
 def test_a_host_that_is_down_costs_one_command_its_wait_and_the_outage_keeps_its_beginning(

@@ -234,6 +234,12 @@ def test_a_temporary_folder_that_others_can_enter_is_not_used(tmp_path, monkeypa
     path = index_file.choose_path(tmp_path / "file" / "memory.sqlite", [])
     assert trap not in path.parents
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    # The next command finds the same folder, and none is forgotten when the text of the notes is to go.
+    assert index_file.choose_path(tmp_path / "file" / "memory.sqlite", []) == path
+    assert index_file.find(tmp_path / "file" / "memory.sqlite") == path
+    assert index_file.displaced(tmp_path / "file" / "memory.sqlite") == [path]
+    other = index_file.choose_path(tmp_path / "file" / "other.sqlite", [])
+    assert other.parent == path.parent
 
 
 def test_without_any_folder_to_write_the_reason_is_told(tmp_path, monkeypatch):

@@ -222,6 +222,7 @@ def test_what_is_known_of_a_note_follows_the_index(workspace: Path) -> None:
         assert about(app).startswith("state changed")
         await press(pilot, "r")
         assert about(app).startswith("state fresh")
+        assert "12 bytes, 1 line\n" in about(app)
         assert "chunk 1 of 1" in text_of(app)
 
     drive(app, steps)

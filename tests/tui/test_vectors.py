@@ -131,6 +131,7 @@ def test_one_line_a_sync_and_none_in_the_first_line_afterwards(tmp_path: Path) -
             "asked for 128 of 300 chunks; the rest is found by its words"
         ]
         assert "asked for 128 of 300" in text_of(app)
+        assert words(events.FileIndexed(0, "a.md", 1, 0)) == ("indexed", "a.md  1 chunk", "good")
         _tell(
             app,
             events.SyncFinished(0, "watch", 1, 0, 0, 128, 1.0, ""),

@@ -317,8 +317,8 @@ def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
         case events.SyncStarted() if event.total and event.reason not in QUIET:
             return "sync", f"started ({event.reason}): {plural(event.total, 'file')} to read", "muted"
         case events.FileIndexed():
-            fresh = f"{event.embedded:,} new" if event.embedded else "none new"
-            return "indexed", f"{event.path}  {plural(event.chunks, 'chunk')}, {fresh}", "good"
+            embedded = f", {event.embedded:,} embedded" if event.embedded else ""
+            return "indexed", f"{event.path}  {plural(event.chunks, 'chunk')}{embedded}", "good"
         case events.FileRemoved():
             return "removed", event.path, "warn"
         case events.FileFailed():

@@ -205,7 +205,9 @@ class NotePane(Part):
     def _own_facts(self, page: Page) -> list[note_info.Statement]:
         facts = self.home.facts
         file = next((row for row in facts.rows if row.path == page.path), None) if facts else None
-        return note_info.of_file(file, facts.aging, len(page.lines), state_word(file)) if facts and file else []
+        # After the end of the last line nothing is a line.
+        lines = len(page.lines) - (not page.lines[-1]) if page.lines else 0
+        return note_info.of_file(file, facts.aging, lines, state_word(file)) if facts and file else []
 
     def do_about(self) -> None:
         """Go to what is known of the note; on a narrow screen it takes the reader's place."""
