@@ -8,10 +8,10 @@ approves it once, for this workspace, provider and host; `--provider NAME` on th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from memory_tui.approval import Approvals
 
 DEFAULT_PROVIDER = "auto"
-_LIMITS = frozenset({"query.maxResults", "query.maxCharacters", "query.minScore"})
-"""Knobs that say how much of a ranking is delivered; nothing but that depends on them."""
 _ASKED_OTHERWISE = {
     "provider": "Use --provider NAME.",
     "extraPaths": "Use --extra PATH.",
@@ -111,25 +109,6 @@ class Choices(Struct, frozen=True):
     def with_profile(self, name: str) -> Settings:
         """The settings under profile `name` (auto included), keeping what was explicitly chosen."""
         return _compose(name, self.config, self.own, self.chosen)
-
-    @property
-    def limits(self) -> tuple[tuple[str, str], ...]:
-        """The limits of an answer that were asked for now, as they were typed."""
-        return tuple((name, text) for name, text in self.asked.changes if _is_limit(name))
-
-    def limited(self, limits: Iterable[tuple[str, str]]) -> Self:
-        """These choices with `limits` in place of those that were asked for now.
-
-        Raises SettingError for a knob that limits nothing, and for a value that its knob does not take.
-        """
-        chosen = {key: value for key, value in self.chosen.items() if key not in _LIMITS}
-        for name, text in limits:
-            if not _is_limit(name):
-                raise SettingError(f"{name} limits no answer.", f"Limits are {', '.join(sorted(_LIMITS))}.")
-            knob = _knob(name)
-            chosen[knob.key] = _typed(knob, text)
-        settings = _compose(_profile_asked(chosen, self.config), self.config, self.own, chosen)
-        return replace(self, chosen=chosen, settings=settings)
 
     def as_written(self) -> Settings:
         """What holds under the profile in force without anything that was only asked for now."""
@@ -265,11 +244,6 @@ def _profile_asked(chosen: Mapping[str, Value], config: Config) -> str:
 def _typed(knob: Knob, text: str) -> Value:
     """The value of `knob` that was typed. Raises SettingError."""
     return Value(parse(knob, text), "the command line")
-
-
-def _is_limit(name: str) -> bool:
-    """Whether the setting `name` limits what is delivered of a ranking."""
-    return keys.of_backend(name) is None and _knob(name).key in _LIMITS
 
 
 def _knob(name: str) -> Knob:

@@ -13,7 +13,7 @@ from memory_tui.workspace.roots import named_lines
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.plan import Choices, Plan
+    from memory_tui.plan import Choices
     from memory_tui.recalls.recall_log import Log, RecallEntry
     from memory_tui.recalls.rerun import Rerun
 
@@ -80,11 +80,6 @@ def _mcp(given: argparse.Namespace) -> int:
 
         return Engine.open(options(given))
 
-    def planned() -> Plan:
-        from memory_tui import plan
-
-        return plan.plan(options(given))
-
     serve(
         ServedMemory(
             open_memory,
@@ -99,7 +94,6 @@ def _mcp(given: argparse.Namespace) -> int:
                 allow_write=hasattr(given, "allow_write"),
                 disabled=chosen.config.disabled if chosen is not None else "",
             ),
-            planned,
         )
     )
     return 0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.index.sync import SyncReport
     from memory_tui.plan import Plan
-    from memory_tui.render.as_text import SearchCommand, StdinQuery, Written
+    from memory_tui.render.as_text import StdinQuery
     from memory_tui.workspace.notes import NoteLines
 
 
@@ -117,14 +117,13 @@ def _synced(engine: Engine, *, accepts: bool, force: bool) -> SyncReport:
 
 
 def _status(given: argparse.Namespace) -> int:
-    from memory_tui.mcp import keeper
     from memory_tui.render import as_text, status_text
 
     with opened(given) as engine:
         first = hasattr(given, "sync")
         outcome = _synced(engine, accepts=False, force=False) if first else None
         now = engine.status(deep=first or hasattr(given, "deep"))
-        status_text.status(now, keeper.answering(engine.plan), as_json=hasattr(given, "json"))
+        status_text.status(now, as_json=hasattr(given, "json"))
         if outcome and outcome.error:
             as_text.problem(outcome.error)
     return 1 if outcome and (outcome.error or outcome.failed) else 0
@@ -153,12 +152,8 @@ def _search(given: argparse.Namespace) -> int:
         explain=hasattr(given, "explain"),
         characters=getattr(given, "max_characters", 0),
         full=hasattr(given, "full"),
-        limits=plan.limits,
         terminal=as_text.terminal_here(),
     )
-    if (written := _by_keeper(plan, asked)) is not None:
-        as_text.write(written)
-        return 0
     with opened(given, plan) as engine:
         if (found := engine.backend.ask(query, source=asked.source)) is not None:
             as_text.of_qmd(found, as_json=asked.as_json, explain=asked.explain)
@@ -167,17 +162,6 @@ def _search(given: argparse.Namespace) -> int:
         trace, evidence = engine.queries.ranked(query, plan.settings, source=asked.source)
         as_text.write(as_text.searched(engine, asked, trace, evidence))
     return 0
-
-
-def _by_keeper(plan: Plan, asked: SearchCommand) -> Sequence[Written] | None:
-    """The answer of the process that keeps the index; None where there is none, or it does not say the same at once."""
-    from memory_tui.core import locks
-
-    if locks.living(plan.index, "keeper") is None:
-        return None
-    from memory_tui.mcp.keeper import KeeperClient
-
-    return KeeperClient(plan.limited(())).search(asked)
 
 
 def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[StdinQuery]:

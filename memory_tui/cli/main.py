@@ -19,7 +19,6 @@ from memory_tui.core.errors import MemoryTuiError, SettingError
 from memory_tui.patterns import compiled_later
 
 if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
     from memory_tui.run_options import Options
 
 
@@ -96,14 +95,7 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads:
     doubt = key_meanings.load_keys(places.own_path().with_name("keys.toml"))
     from memory_tui.tui.app import run
 
-    return run(chosen, query, suggestions, leads=leads, doubt=doubt, prepare=_serve)
-
-
-def _serve(memory: Engine) -> None:
-    """Have the app answer other processes while it keeps the index."""
-    from memory_tui.mcp import keeper
-
-    keeper.serve(memory)
+    return run(chosen, query, suggestions, leads=leads, doubt=doubt)
 
 
 def _declare_help(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, to_builtins
 
@@ -211,94 +211,42 @@ else:
         return True
 
 
-class Serving(Protocol):
-    """What a keeper does for other processes, from `listen` to `close`. `listen` raises OSError where it cannot."""
-
-    def listen(self) -> None:
-        """Begin."""
-
-    def close(self) -> None:
-        """End."""
-
-
 class Leadership:
-    """The part of one engine in that; `path` is where the index is, `tell` hears who keeps it when that changes."""
+    """The part of one engine in keeping the index at `path`; `tell` hears who keeps it when that changes."""
 
     def __init__(self, path: Callable[[], Path], tell: Callable[[Event], None]) -> None:
         self._path = path
         self._tell = tell
         self._guard = threading.Lock()
-        self._held: WriterLock | None = None
+        self._lock: WriterLock | None = None
         self._closed = False
-        self._made: Callable[[], Serving] | None = None
-        self._serving: Serving | None = None
         self.refused = False
         """Whether another process keeps the index, as last seen."""
 
-    def serve_with(self, made: Callable[[], Serving]) -> None:
-        """From the next time that this engine keeps the index on, have what `made` returns serve other processes.
-
-        `made` may raise OSError, as `listen` may.
-        """
-        self._made = made
-
     def leads(self) -> bool:
-        """Whether this engine keeps the index; it begins to when nobody else does. Raises IndexUnavailable."""
+        """Return whether this engine keeps the index; it begins to when nobody does. Raises IndexUnavailable."""
         with self._guard:
-            if self._held is not None and self._held.lost:
+            if self._lock is not None and self._lock.lost:
                 # Its file was deleted, so another process may have made one and keep the index, too.
-                self._end_serving()
-                self._held.release()
-                self._held = None
-            if self._held is None and not self._closed:
-                self._begin(WriterLock.acquire(self._path(), "keeper"))
-            return self._held is not None
+                self._lock.release()
+                self._lock = None
+            if self._lock is None and not self._closed:
+                self._lock = WriterLock.acquire(self._path(), "keeper")
+                self._note(self._lock is not None)
+            return self._lock is not None
 
-    def take(self, held: WriterLock) -> None:
-        """Keep the index by a lock that this process has already."""
-        with self._guard:
-            if self._closed or self._held is not None:
-                held.release()
-            else:
-                self._begin(held)
-
-    def end_serving(self) -> None:
-        """Answer other processes no more; the index is kept until `close`."""
+    def end(self) -> None:
+        """Begin to keep no index any more; the one that is kept is kept until `close`."""
         with self._guard:
             self._closed = True
-            self._end_serving()
 
     def close(self) -> None:
         """Leave it to others."""
-        self.end_serving()
         with self._guard:
-            held, self._held = self._held, None
-        if held is not None:
-            held.release()
-
-    def _begin(self, held: WriterLock | None) -> None:
-        self._held = held
-        self._note(held is not None)
-        if held is None or self._made is None:
-            return
-        serving = None
-        try:
-            serving = self._made()
-            serving.listen()
-        except OSError as error:
-            from memory_tui.core.events import Noticed
-
-            why = f"Other processes cannot ask this one: no socket can be made ({error.strerror or error})."
-            self._tell(Noticed(time.time(), f"{why} Each opens the memory by itself."))
-            if serving is not None:
-                serving.close()
-        else:
-            self._serving = serving
-
-    def _end_serving(self) -> None:
-        serving, self._serving = self._serving, None
-        if serving is not None:
-            serving.close()
+            self._closed = True
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
 
     def _note(self, ours: bool) -> None:
         """Tell of a change; that nobody else was there from the beginning is no news."""

@@ -160,8 +160,7 @@ class Indexer:
 
     def stop(self) -> None:
         """Ask everything to end, without waiting for the writer."""
-        # First, so that no other process is told what an engine says that ends.
-        self.leadership.end_serving()
+        self.leadership.end()
         self.writer.closing.set()
         self.batches.close()
         self._provider.stop()
@@ -267,19 +266,10 @@ class Indexer:
                 raise
             self.opener.notices.append(self._not_used(error))
 
-    def is_current(self) -> bool:
-        """Whether another process that asks once would index nothing first; for the one that keeps the index."""
-        if not self.writer.wait_idle(0) or not self.opener.path.exists() or not self._begun():
-            return False
-        return not self._plan.settings.on("sync.onSearch") or self._nothing_changed(keeps=True)
-
-    def _nothing_changed(self, *, keeps: bool = False) -> bool:
-        """Whether reading tells that a sync would change nothing, so that nobody has to open the index for writing.
-
-        Who `keeps` it has it open, and knows that it is whole.
-        """
+    def _nothing_changed(self) -> bool:
+        """Whether reading tells that a sync would change nothing, so that nobody has to open the index for writing."""
         try:
-            if not (keeps or self.opener.whole()):
+            if not self.opener.whole():
                 return False
             self._sessions.follow()
             with self.readers.borrow(self.opener.path) as store:

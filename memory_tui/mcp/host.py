@@ -5,7 +5,6 @@ A client waits for the server to start, so what answers questions is imported by
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import threading
 import time
@@ -16,9 +15,7 @@ from msgspec import Struct
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, QueryError
-from memory_tui.core.locks import WriterLock
 from memory_tui.core.sanitize import one_line
-from memory_tui.mcp.keeper_socket import KeeperRefusal
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH, disabled_rule, recall_rule
 from memory_tui.recalls.recalled_lines import Mode, mode_of
 
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
     from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
     from memory_tui.ltm.agent_answers import ToolAnswer
-    from memory_tui.mcp.keeper import KeeperClient
     from memory_tui.mcp.questions import AgentQuestion
     from memory_tui.mcp.types import GetAnswer, SearchAnswer
     from memory_tui.plan import Plan
@@ -34,8 +30,6 @@ if TYPE_CHECKING:
 
 _FIRST_INDEX_SECONDS = 600.0
 _GOODBYE_SECONDS = 1.0
-_LOOK_SECONDS = 1.0
-"""How often a server that asks the keeper sees whether that still runs."""
 
 
 class ServerOptions(Struct, frozen=True):
@@ -57,93 +51,35 @@ class ServerOptions(Struct, frozen=True):
 
 
 class ServedMemory:
-    """Answers the tools, from any thread: by the keeper of the index where there is one that works alike, else by a
-    memory of its own. A memory that cannot be opened is tried again at the next question.
-    """
+    """Answers the tools, from any thread. A memory that cannot be opened is tried again at the next question."""
 
-    def __init__(
-        self, open_memory: Callable[[], Engine], wishes: ServerOptions, planned: Callable[[], Plan] | None = None
-    ) -> None:
+    def __init__(self, open_memory: Callable[[], Engine], wishes: ServerOptions) -> None:
         self.news = ""
         """What is being done meanwhile, for somebody who waits."""
         self._open_memory = open_memory
         self.wishes = wishes
         # A signal may close the host while its own thread does.
-        self._lock, self._finding = threading.RLock(), threading.RLock()
+        self._lock = threading.RLock()
         self._memory: Engine | None = None
         self._closed = Stop()
         self._warming = self._asks = False
-        self._planned = planned
-        self._client: KeeperClient | None = None
-        self._alone = planned is None
-        """Whether no keeper is asked any more."""
 
     def rule(self, citations: Mode) -> str:
         """When to search the memory, or that the configuration switched that off."""
         disabled = self.wishes.disabled
         return disabled_rule(disabled) if disabled else recall_rule(citations)
 
-    def memory(self, keeping: WriterLock | None = None) -> Engine:
-        """The open memory, which keeps its index by the lock `keeping` where there is one.
-
-        Raises MemoryTuiError, Cancelled when it was closed.
-        """
+    def memory(self) -> Engine:
+        """Return the memory, opened where it is not open. Raises MemoryTuiError, Cancelled when it was closed."""
         with self._lock:
             if self._closed.is_set():
                 raise Cancelled
             if self._memory is None:
-                from memory_tui.mcp.keeper import serve
-
                 memory = self._open_memory()
                 memory.listen(self._heard)
-                serve(memory)
-                if keeping is not None:
-                    memory.indexer.leadership.take(keeping)
                 memory.start()
                 self._memory = memory
-            elif keeping is not None:
-                self._memory.indexer.leadership.take(keeping)
             return self._memory
-
-    def _keeper(self) -> KeeperClient | None:
-        """The keeper that is asked; None where this process answers by itself. Raises Cancelled."""
-        if self._alone or self._memory is not None or self._planned is None:
-            return None
-        with self._finding:
-            if self._client is None and not self._alone:
-                from memory_tui.mcp.keeper import KeeperClient
-
-                try:
-                    client = KeeperClient(self._planned())
-                except MemoryTuiError:
-                    # To open the memory meets the same, and that is told.
-                    self._alone = True
-                    return None
-                if isinstance(client.greet(), KeeperRefusal):
-                    self._alone = True
-                    return None
-                self._client = client
-                threading.Thread(target=self._succeed, args=(client,), name="memory-succeed", daemon=True).start()
-            return self._client
-
-    def _succeed(self, client: KeeperClient) -> None:
-        """When the keeper has ended, one of the servers that asked it opens its memory and keeps the index."""
-        while not self._closed.wait(_LOOK_SECONDS) and self._memory is None:
-            if client.lives():
-                continue
-            try:
-                if (keeping := WriterLock.acquire(client.plan.index, "keeper")) is None:
-                    continue
-                with contextlib.ExitStack() as undo:
-                    undo.enter_context(keeping)
-                    self.memory(keeping)
-                    undo.pop_all()
-            except Cancelled:
-                return
-            except MemoryTuiError as error:
-                # The next question tries again.
-                complain(error)
-                return
 
     def warm(self) -> None:
         """Open the memory in the background, so that the first question finds everything in place."""
@@ -155,8 +91,6 @@ class ServedMemory:
         from memory_tui.providers import registry
 
         try:
-            if self._keeper() is not None:
-                return
             memory = self.memory()
             if self._asks:
                 # Who asks already waits for the same, and not for another question.
@@ -210,15 +144,12 @@ class ServedMemory:
             return "auto"
 
     def profile(self) -> str:
-        """The profile that ranks the answers; empty while the memory cannot be opened."""
-        if self._memory is not None:
-            return self._memory.plan.settings.word("profile")
-        return "" if self._client is None else self._client.plan.settings.word("profile")
+        """Return the profile that ranks the answers; empty while the memory cannot be opened."""
+        return "" if self._memory is None else self._memory.plan.settings.word("profile")
 
     def plan(self) -> Plan:
-        """The run plan of the memory, which need not be open for it. Raises MemoryTuiError, Cancelled."""
-        keeper = self._keeper()
-        return self.memory().plan if keeper is None else keeper.plan
+        """Return the run plan of the memory. Raises MemoryTuiError, Cancelled."""
+        return self.memory().plan
 
     def search(
         self, given: Mapping[str, Any], session_key: str, client: str, cancel: Stop, late: bool = False
@@ -260,26 +191,15 @@ class ServedMemory:
         )
 
     def _asked(self, question: AgentQuestion, cancel: Stop) -> Mapping[str, Any]:
-        """The answer: of the keeper where there is one that works alike, else of the memory opened here.
+        """Return the answer, written down where that is wanted. Raises MemoryTuiError, Cancelled."""
+        from memory_tui.mcp.questions import answered
 
-        Raises MemoryTuiError, Cancelled.
-        """
         self._asks = True
-        found, plan = None, None
-        if (keeper := self._keeper()) is not None:
-            told = keeper.ask(question, cancel)
-            if isinstance(told, KeeperRefusal):
-                self._alone = True
-            else:
-                found, plan = told, keeper.plan
-        if found is None or plan is None:
-            from memory_tui.mcp.questions import answered
-
-            memory = self.memory()
-            found, plan = answered(memory, question, cancel), memory.plan
-        if found.entry is not None:
-            note_down(plan, found.entry)
-        return found.answer
+        memory = self.memory()
+        answer, entry = answered(memory, question, cancel)
+        if entry is not None:
+            note_down(memory.plan, entry)
+        return answer
 
     def entries(self, tool: str, given: Mapping[str, Any], client: str) -> ToolAnswer:
         """memory_recall, written down where that is wanted; memory_store, memory_forget. Raises MemoryTuiError."""

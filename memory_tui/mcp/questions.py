@@ -1,15 +1,12 @@
-"""A question to the memory: a call of a tool or of a private method, with all that its answer depends on.
-
-It can go to another process, as JSON; what it is answered with can come back.
-"""
+"""A question to the memory: a call of a tool or of a private method, with all that its answer depends on."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
@@ -43,27 +40,6 @@ class AgentQuestion(Struct, frozen=True):
     most_characters: int | None = None
     log: bool | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {**to_builtins(self), "given": dict(self.given)}
-
-    @classmethod
-    def from_dict(cls, said: Mapping[str, Any]) -> AgentQuestion | None:
-        """What `as_dict` made; None for anything else."""
-        kinds: Mapping[str, tuple[type, ...]] = {
-            "tool": (str,),
-            "given": (dict,),
-            "client": (str,),
-            "session_key": (str,),
-            "late": (bool,),
-            "citations": (str, type(None)),
-            "most_characters": (int, type(None)),
-            "log": (bool, type(None)),
-        }
-        if said.keys() != kinds.keys() or not all(isinstance(said[name], kind) for name, kind in kinds.items()):
-            return None
-        return cls(**said) if said["citations"] in (None, *get_args(Mode)) else None
-
     def cites(self, plan: Plan) -> Mode:
         """The mode of citations: as told, else as configured."""
         return self.citations or mode_of(plan.config.value("memory.citations"))
@@ -73,29 +49,8 @@ class AgentQuestion(Struct, frozen=True):
         return plan.settings.on("recall.log") if self.log is None else self.log
 
 
-class Answered(Struct, frozen=True):
-    """What a question got, and what is to be written down of it; None for nothing."""
-
-    answer: Mapping[str, Any]
-    entry: RecallEntry | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        from memory_tui.recalls.recall_log import as_item
-
-        return {"answer": self.answer, "entry": None if self.entry is None else as_item(self.entry)}
-
-    @classmethod
-    def from_dict(cls, said: Mapping[str, Any], ms: float) -> Answered:
-        """What `as_dict` made, of an answer that took so many milliseconds. Raises TypeError, KeyError."""
-        answer, item = said["answer"], said["entry"]
-        if not isinstance(answer, dict):
-            raise TypeError("answer")
-        if item is None:
-            return cls(answer)
-        from memory_tui.recalls.recall_log import from_item
-
-        return cls(answer, replace(from_item(item), ms=ms))
+Answered = tuple[Mapping[str, Any], "RecallEntry | None"]
+"""The answer to a question, and what is to be written down of it."""
 
 
 def answered(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered:
@@ -106,7 +61,7 @@ def answered(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered:
         return _read(memory, question)
     from memory_tui.mcp import plugin_methods
 
-    return Answered(plugin_methods.answer(question.tool, memory, question.given, cancel))
+    return plugin_methods.answer(question.tool, memory, question.given, cancel), None
 
 
 def _searched(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered:
@@ -118,7 +73,7 @@ def _searched(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered
     found = memory_search(memory, question.given, manner, cancel, late=question.late)
     answer = found.answer
     if not question.logged(memory.plan) or question.client.startswith(PROOF_CLIENT):
-        return Answered({**answer})
+        return {**answer}, None
     outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
     entry = recall_log.RecallEntry(
         SEARCH,
@@ -140,7 +95,7 @@ def _searched(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered
         entry = rerun.with_trace(entry, found.trace, came, is_cut=is_cut)
     elif answer.get("backend") == "qmd" and not cancel.is_set():
         entry = _with_hits_of_qmd(entry, answer)
-    return Answered({**answer}, replace(entry, outcome=TOO_LATE, level="") if cancel.is_set() else entry)
+    return {**answer}, replace(entry, outcome=TOO_LATE, level="") if cancel.is_set() else entry
 
 
 def _manner(memory: Engine, question: AgentQuestion) -> AnswerRules:
@@ -161,7 +116,7 @@ def _read(memory: Engine, question: AgentQuestion) -> Answered:
     at, began = time.time(), time.perf_counter()
     found = memory_get(memory, question.given)
     if not question.logged(memory.plan):
-        return Answered({**found})
+        return {**found}, None
     ok, first = found["status"] == "ok", found.get("from", 1)
     last = first + found.get("lines", 0) - 1
     entry = recall_log.RecallEntry(
@@ -175,7 +130,7 @@ def _read(memory: Engine, question: AgentQuestion) -> Answered:
         first_line=first if ok else 0,
         last_line=last if ok else 0,
     )
-    return Answered({**found}, entry)
+    return {**found}, entry
 
 
 def _with_hits_of_qmd(entry: RecallEntry, answer: SearchAnswer) -> RecallEntry:

@@ -204,8 +204,7 @@ class SearchCommand(NamedTuple):
     """A query on the command line, and how its answer is written.
 
     With `explain` the arithmetic is there; with a budget of `characters`, the passages that it allows. On a `terminal`
-    the answer is as the screen shows it, with `full` the whole text of each hit. `limits` are knobs that were typed for
-    this query alone, each with its value.
+    the answer is as the screen shows it, with `full` the whole text of each hit.
     """
 
     query: str
@@ -214,27 +213,7 @@ class SearchCommand(NamedTuple):
     explain: bool = False
     characters: int = 0
     full: bool = False
-    limits: tuple[tuple[str, str], ...] = ()
     terminal: Terminal | None = None
-
-    @classmethod
-    def from_dict(cls, sent: object) -> SearchCommand | None:
-        """What `_asdict` made, after JSON; None for anything else."""
-        example = cls("")
-        if not isinstance(sent, dict) or sent.keys() != example._asdict().keys():
-            return None
-        screen = sent["terminal"]
-        if screen is not None:
-            if not isinstance(screen, list) or list(map(type, screen)) != [int, bool]:
-                return None
-            screen = Terminal(*screen)
-        limits = sent["limits"]
-        if not isinstance(limits, list) or not all(
-            isinstance(one, list) and list(map(type, one)) == [str, str] for one in limits
-        ):
-            return None
-        asked = cls(**{**sent, "limits": tuple(map(tuple, limits)), "terminal": screen})
-        return asked if list(map(type, asked[:-1])) == list(map(type, example[:-1])) else None
 
 
 class Written(NamedTuple):

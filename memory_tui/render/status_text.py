@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
@@ -30,15 +29,15 @@ def _vectors(value: Status) -> str:
     return _part(value.vector, value.vector.load_error)
 
 
-def status(value: Status, questions: Mapping[str, object] = MappingProxyType({}), *, as_json: bool) -> None:
-    """Print the state, and which process answers `questions` of servers: `by`, `pid`, `sentence`."""
+def status(value: Status, *, as_json: bool) -> None:
+    """Print the state."""
     if as_json:
-        print_json({**trace_json.plain(value), **({"questions": dict(questions)} if questions else {})})
+        print_json(trace_json.plain(value))
     else:
-        print_lines(_lines(value, str(questions.get("sentence", ""))))
+        print_lines(_lines(value))
 
 
-def _lines(value: Status, questions: str) -> Iterator[str]:
+def _lines(value: Status) -> Iterator[str]:
     fresh = value.freshness
     rows = [
         ("Agent", value.agent_id + (f", of {', '.join(value.agents)}" if len(value.agents) > 1 else "")),
@@ -61,7 +60,6 @@ def _lines(value: Status, questions: str) -> Iterator[str]:
         ("Levels", value.levels.sentence),
         ("Configuration", value.config_path or "none"),
         ("Kept by", _keeper(value)),
-        *([("Questions", questions)] if questions else []),
         *([("Trust", trust_summary(value.trust))] if value.trust and value.trust.ledger else []),
     ]
     for label, said in rows:

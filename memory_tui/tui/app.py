@@ -59,7 +59,7 @@ from memory_tui.tui.state import KEPT, Facts, Pace
 from memory_tui.tui.views.inbox.inbox_count import InboxCount
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.status_bars import IndexingProgress
-from memory_tui.tui.workers import OpenEngine, WorkerJobs, no_more, task
+from memory_tui.tui.workers import OpenEngine, WorkerJobs, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -478,11 +478,10 @@ def run(
     *,
     leads: bool = False,
     doubt: str = "",
-    prepare: Callable[[Engine], None] = no_more,
 ) -> int:
     """Open the app on a workspace, with the first steps where it `leads`, and with a `doubt` to be said.
 
-    `prepare` gets each engine before it starts. Returns the exit code, and says on stderr why it could not.
+    Returns the exit code, and says on stderr why it could not.
     """
     from memory_tui.core.sanitize import one_line
 
@@ -490,7 +489,6 @@ def run(
     asks = not (asked_theme() or signals.is_served() or os.environ.get("TERM") == "linux")
     ground, typed = ask_ground() if asks else ("", "")
     app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions, doubt=doubt, ground=ground)
-    app.jobs.prepare = prepare
     app.typed_early = typed if typed or (asks and not ground) else None
     if leads:
         app.do_first_steps()

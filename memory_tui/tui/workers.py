@@ -72,11 +72,6 @@ OpenEngine = Callable[[Callable[[Event], None]], "Engine"]
 """Opens the engine with a listener; called on a worker thread. Raises MemoryTuiError."""
 
 
-def no_more(engine: Engine) -> None:
-    """An engine needs nothing more before it starts."""
-    del engine
-
-
 PostPart = Callable[[object], None]
 """Posts to the app what work has come to so far (None: nothing new). Raises Cancelled when nobody wants it any more."""
 
@@ -169,8 +164,6 @@ class WorkerJobs:
     def __init__(self, app: App[int], opener: OpenEngine) -> None:
         self._app = app
         self._opener = opener
-        self.prepare: Callable[[Engine], None] = no_more
-        """Gets each engine before it starts, on a worker thread."""
         self._engine: Engine | None = None
         self._lock = threading.Lock()
         self._events: deque[Event] = deque(maxlen=5000)
@@ -216,7 +209,6 @@ class WorkerJobs:
 
             try:
                 engine = opener(hear)
-                self.prepare(engine)
                 with self._lock:
                     self._engine, closed = engine, self._closed
                 if closed:

@@ -126,71 +126,38 @@ def starting(arguments: list[str], environment: dict[str, str], times: int) -> N
 
 
 def many(arguments: list[str], environment: dict[str, str], servers: int, note: Path) -> None:
-    """Servers over one index: the first keeps it and answers for the others. What a first answer and a save cost."""
+    """Servers over one index, of which the first keeps it. What a first answer, a save and a question cost."""
     agents: list[Agent] = []
     base = numpy_import(environment)
     for number, question in enumerate(questions(servers), 1):
         agent = Agent(arguments, environment)
         agents.append(agent)
-        keeper = agents[0].watched.cpu()
         spent = cost_of(lambda agent=agent, question=question: (agent.greet(), agent.search(question))).wall
-        first, keeper = Cost(agent.watched.cpu(), spent), agents[0].watched.cpu() - keeper
+        first = Cost(agent.watched.cpu(), spent)
         agent.watched.settled()
-        agents[0].watched.settled()
         (resident, private), unshared = agent.watched.memory(), agent.watched.unshared()
         show(
             f"MCP server {number}: start to a first question answered, ms",
             first,
-            f"{ratio(first.cpu, base.cpu, 'numpy')}; in the keeper {keeper:.0f}; <= 400 where numpy takes 120"
-            if number > 1
-            else "",
+            f"{ratio(first.cpu, base.cpu, 'numpy')}; <= 350 where numpy takes 120",
         )
         show(
             f"MCP server {number}: MB resident; private; with private pages of files",
             f"{resident:.0f}; {private:.0f}; {unshared:.0f}",
-            "<= 40",
         )
-    beside(agents[0], arguments, environment, questions(servers)[-1])
     saved(agents, note)
     asked = questions(10 * servers)
-    for which, agent in (("the keeper", agents[0]), *([("another server", agents[1])] if servers > 1 else [])):
-        one = [cost_of(lambda agent=agent, question=question: agent.search(question)).wall for question in asked]
-        before, kept = agent.watched.cpu(), agents[0].watched.cpu()
-        for question in asked:
-            agent.search(question)
-        spent, keeping = ((end - start) / len(asked) for end, start in _ends((agent, before), (agents[0], kept)))
-        both = f"{spent:.1f}; {keeping:.1f}" if agent is not agents[0] else f"{spent:.1f}"
-        show(f"MCP: a question to {which} asked again, ms of its CPU; of the keeper's", both)
-        show(f"MCP: a new question to {which}, by the clock, p50 (p95) ms", spread(one))
-    pings = [cost_of(lambda: agents[0].ask("ping")).wall for _ in asked]
+    agent = agents[-1]
+    by_clock = [cost_of(lambda question=question: agent.search(question)).wall for question in asked]
+    before = agent.watched.cpu()
+    for question in asked:
+        agent.search(question)
+    show("MCP: a question asked again, ms of CPU", f"{(agent.watched.cpu() - before) / len(asked):.1f}")
+    show("MCP: a new question, by the clock, p50 (p95) ms", spread(by_clock))
+    pings = [cost_of(lambda: agent.ask("ping")).wall for _ in asked]
     show("MCP: a ping, by the clock, p50 (p95) ms", spread(pings))
     for agent in reversed(agents):
         agent.close()
-
-
-def beside(keeper: Agent, arguments: list[str], environment: dict[str, str], question: str) -> None:
-    """A command that asks once, which the keeper answers, in turn with one that has to answer by itself."""
-    words = program("search", *arguments, question)
-    before, by_keeper, alone = keeper.watched.cpu(), list[Cost](), list[Cost]()
-    for _ in range(5):
-        by_keeper.append(cost_of_process(words, environment)[0])
-        # Another weight is another setting, which the keeper does not answer for.
-        alone.append(cost_of_process([*words, "--set", "query.hybrid.vectorWeight=0.41"], environment)[0])
-    keeper.watched.settled()
-    spent = (keeper.watched.cpu() - before) / len(by_keeper)
-    base = numpy_import(environment)
-    found = share(by_keeper, 0.5)
-    show(
-        "search that a keeper answers: a process, ms",
-        found,
-        f"{ratio(found.cpu, base.cpu, 'numpy')}; keeper {spent:.0f}",
-    )
-    show("search beside it that answers by itself, ms", share(alone, 0.5))
-
-
-def _ends(*begun: tuple[Agent, float]) -> list[tuple[float, float]]:
-    """The CPU of each agent now, beside what it was."""
-    return [(agent.watched.cpu(), before) for agent, before in begun]
 
 
 def saved(agents: list[Agent], note: Path) -> None:
@@ -201,7 +168,7 @@ def saved(agents: list[Agent], note: Path) -> None:
         agent.watched.settled(10)
     spent = [agent.watched.cpu() - start for agent, start in zip(agents, before, strict=True)]
     others = ", ".join(f"{one:.0f}" for one in spent[1:])
-    show("MCP: one save, ms of CPU in the keeper; in the others", f"{spent[0]:.0f}; {others}", "once, in the keeper")
+    show("MCP: one save, ms of CPU in the keeper; in the others", f"{spent[0]:.0f}; {others}", "indexed once")
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,14 @@ from memory_tui.search.evidence import Evidence
 from tests.support.mcp import PROGRAM, STARTED, Wire, end_all, scripted
 from tests.support.provider_server import Play, hang, serving
 from tests.support.waiting import LONG
+
+
+def until(fact: Callable[[], object]) -> None:
+    """Wait for a fact."""
+    end = time.monotonic() + LONG
+    while not fact():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def notes(folder: Path) -> Path:
@@ -610,3 +619,37 @@ def test_what_a_greeting_or_a_hook_does_not_need_is_not_imported_for_it(needed: 
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
+
+
+def test_of_several_servers_over_one_index_one_indexes_and_all_answer_fresh(
+    arguments: list[str], workspace: Path
+) -> None:
+    def status() -> dict[str, Any]:
+        words = [sys.executable, "-m", "memory_tui", "status", "--json", *arguments]
+        facts: dict[str, Any] = json.loads(subprocess.run(words, check=True, capture_output=True, timeout=LONG).stdout)
+        return facts
+
+    def knows(wire: Wire, text: str) -> bool:
+        answer = wire.search(1, text)["result"]["structuredContent"]
+        return "stale" not in answer and text in json.dumps(answer["results"])
+
+    def both_know(text: str) -> None:
+        until(lambda: all(knows(wire, text) for wire in servers))
+
+    servers = [Wire(arguments), Wire(arguments)]
+    for wire in servers:
+        wire.greet()
+    both_know("Omada")
+    before = status()
+    indexing, other = sorted(servers, key=lambda wire: wire.process.pid != before["keeper"]["pid"])
+    assert indexing.process.pid == before["keeper"]["pid"]
+    assert "questions" not in before
+    (workspace / "memory" / "saved.md").write_text("The lighthouse is white\n")
+    both_know("lighthouse")
+    indexing.process.kill()
+    indexing.process.wait()
+    servers.remove(indexing)
+    until(lambda: (holder := status()["keeper"]) and holder["pid"] == other.process.pid)
+    (workspace / "memory" / "later.md").write_text("The harbour is deep\n")
+    both_know("harbour")
+    other.end()

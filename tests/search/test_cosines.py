@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from memory_tui.providers.wires.scripted import Scripted
 from memory_tui.search import retrieve
-from memory_tui.search.corpus import Block, Corpus, Files, cosines, distinct, mean_of
+from memory_tui.search.corpus import Block, Corpus, Files, cosines, distinct, mean_of, products
 from memory_tui.search.formulas import MOST_CANDIDATES
 from memory_tui.search.meaning import rounded
 from memory_tui.search.meaning.cosines import Cosines, ReadOnce
@@ -165,3 +165,14 @@ def test_without_the_library_whole_vectors_are_compared(monkeypatch: pytest.Monk
 @given(st.lists(st.integers(0, 50), max_size=30), st.sampled_from([1, 100]))
 def test_each_row_comes_once_in_order(rows: list[int], times: int) -> None:
     assert distinct(np.array(rows * times, np.int64)).tolist() == sorted(set(rows))
+
+
+def test_a_product_is_the_same_to_the_digit_wherever_its_row_stands() -> None:
+    generator = np.random.default_rng(7)
+    for dims in (8, 256, 384):
+        rows = generator.standard_normal((23, dims)).astype(np.float32)
+        vector = generator.standard_normal(dims).astype(np.float32)
+        whole = products(rows, vector)
+        for first in range(9):
+            for last in range(first, 24):
+                assert (products(rows[first:last].copy(), vector) == whole[first:last]).all()
