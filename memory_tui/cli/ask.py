@@ -77,7 +77,6 @@ def _declare_why_file(parser: argparse.ArgumentParser) -> None:
 
 def _declare_compare_index(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("db", nargs="?", metavar="DB", help="its database (default: that of OpenClaw's agent)")
-    parser.add_argument("--query", help="answer this from OpenClaw's own rows, and from the files")
 
 
 def _index(given: argparse.Namespace) -> int:
@@ -244,23 +243,10 @@ def _compare_index(given: argparse.Namespace) -> int:
 
     plan = plans.plan(options(given))
     path = Path(given.db).expanduser() if hasattr(given, "db") else None
-    if hasattr(given, "query"):
-        return _own_answer(given, path or compare.database(plan.config))
     with waiting("Reading OpenClaw's index"):
         outcome = compare.compare_configured(plan.config, plan.settings, plan.roots, path)
     host_text.comparison(outcome, as_json=hasattr(given, "json"))
     return {"ok": 0, "missing": 2}.get(outcome.state, 1)
-
-
-def _own_answer(given: argparse.Namespace, database: Path) -> int:
-    from memory_tui.engine.openclaw_answer import own_answer
-    from memory_tui.render import host_text
-
-    with opened(given) as engine:
-        if engine.plan.settings.on("sync.onSearch"):
-            engine.indexer.catch_up()
-        host_text.own_answer(own_answer(engine, given.query, database), as_json=hasattr(given, "json"))
-    return 0
 
 
 def _declare_inject(parser: argparse.ArgumentParser) -> None:

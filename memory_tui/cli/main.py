@@ -151,9 +151,9 @@ _ASK, _MEASURE = "memory_tui.cli.ask:COMMANDS", "memory_tui.cli.measure:COMMANDS
 _AGENT, _HOOK = "memory_tui.cli.agent:COMMANDS", "memory_tui.cli.hooks:COMMANDS"
 _CURATE, _ADMIN = "memory_tui.cli.curate:COMMANDS", "memory_tui.cli.admin:COMMANDS"
 _PROVIDER, _HERE = "memory_tui.cli.provider:COMMANDS", "memory_tui.cli.main:OWN"
-_SHOW, _PAST = "memory_tui.cli.show:COMMANDS", "memory_tui.cli.past:COMMANDS"
+_SHELL, _PAST = "memory_tui.cli.completion:COMMANDS", "memory_tui.cli.past:COMMANDS"
 _CONNECT, _QMD = "memory_tui.cli.connect:COMMANDS", "memory_tui.cli.qmd:COMMANDS"
-_LTM, _EXPORT = "memory_tui.cli.ltm:COMMANDS", "memory_tui.cli.lancedb_export:COMMANDS"
+_LTM = "memory_tui.cli.ltm:COMMANDS"
 _SERVE = "memory_tui.cli.serve:COMMANDS"
 
 COMMANDS: dict[str, Row] = {
@@ -170,7 +170,6 @@ COMMANDS: dict[str, Row] = {
     "inject": Row(_ASK, "which entries OpenClaw 2026.9 puts before its agent for a message, and why not the others"),
     "why": Row(_PAST, "why a line of a note was, or was not, recalled for a query"),
     "why-never": Row(_PAST, "over many questions, which gate stops a line how often; or which lines none reached"),
-    "replay": Row(_PAST, "ask the questions of the last days again under other settings, or on another day"),
     "eval": Row(_MEASURE, "measure recall, MRR, nDCG and noise on labelled queries"),
     "tune": Row(_MEASURE, "search the knobs by labelled queries; changes nothing, and may find no evidence"),
     "noise": Row(_MEASURE, "what unrelated queries score, and which minScore keeps them out"),
@@ -201,11 +200,8 @@ COMMANDS: dict[str, Row] = {
     "qmd": Row(_QMD, "QMD as the backend: update, embed, status, reset, approve"),
     "compare-qmd": Row(_QMD, "the answers of QMD beside those of the built-in index, and why they differ"),
     "ltm": Row(_LTM, "long-term memories in LanceDB: list, search, store, edit, forget, undo, export, import"),
-    "export": Row(_EXPORT, "copy chunks or long-term memories into a LanceDB table, in a folder or an object store"),
     "provider": Row(_PROVIDER, "embedding providers: status, data sent, test"),
-    "report": Row(_SHOW, "write one file about a query: hits, sums, misses, profiles side by side, doctor"),
-    "completion": Row(_SHOW, "print the completion script of bash, zsh or fish"),
-    "man": Row(_SHOW, "print the manual page, for man -l -"),
+    "completion": Row(_SHELL, "print the completion script of bash, zsh or fish"),
     "help": Row(_HERE, "list the pages of the manual, or print one"),
 }
 """Every command in the order of --help; only the one that is asked for is imported."""

@@ -1,41 +1,27 @@
-"""Past questions are asked again. That tells why a line never came, which lines none reached, and what other settings
-would do.
-"""
+"""Past questions are asked again. That tells why a line never came, and which lines none reached."""
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core.errors import ProviderError, SettingError
-from memory_tui.engine.queries import TOGETHER
 from memory_tui.explain import why_never
-from memory_tui.explain.reranking import Reranking, prepare
 from memory_tui.explain.why_never import PastQuestion, UnreachedLines, WhyNever
 from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.recalls import recall_log
-from memory_tui.search.evidence import later
-from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tune import judgments
-from memory_tui.tune.evaluate import measure
 
 if TYPE_CHECKING:
-    from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Saved
     from memory_tui.recalls.recall_log import RecallEntry
-    from memory_tui.run_options import Options
     from memory_tui.search.corpus import Corpus
-    from memory_tui.search.evidence import Evidence
-    from memory_tui.tune.judgments import Notebook, Query
+    from memory_tui.tune.judgments import Notebook
 
 DAY_SECONDS = 86_400.0
 MOST = 200
@@ -175,134 +161,3 @@ def saved_effect(engine: Engine) -> Saved | None:
         return None
     settled = judgments.settled(found, engine.notes.read)
     return evaluate.saved_effect(evaluate.collect(engine.queries.gather, settled), engine.plan.settings)
-
-
-# --- under other settings ------------------------------------------------------------------------------------------
-
-Outcome = Literal["mended", "broken", "moved", "unchanged"]
-
-
-class Replayed(Struct, frozen=True):
-    """One question before and after a change of settings: the hits that come, and those that go.
-
-    Of a question with labels `right` are the right lines before and after: more is mended, fewer broken. Of another
-    one mended is a first hit, broken the loss of all; of one that the notes do not answer it is the other way round.
-    Else hits moved, or they are the same.
-    """
-
-    question: PastQuestion
-    outcome: Outcome
-    gained: tuple[ChunkRef, ...]
-    lost: tuple[ChunkRef, ...]
-    hits: tuple[int, int]
-    right: tuple[int, int] | None
-
-
-def replay_under(
-    engine: Engine, asked: PastQuestions, after: Settings, days_ahead: float = 0, progress: Progress | None = None
-) -> tuple[Replayed, ...]:
-    """Each question under the settings of the plan and under `after`, as it will be `days_ahead`.
-
-    Raises SettingError where the index is not cut for the profile of `after`, IndexUnavailable, QueryError, Cancelled.
-    """
-    found: list[Replayed] = []
-    each = engine.queries.gather_each([(one.text, one.source) for one in asked.questions])
-    while few := list(itertools.islice(each, TOGETHER)):
-        ranked = _ranked_under(few, engine.plan.settings, after, days_ahead)
-        for question, rows, evidence in zip(asked.questions[len(found) :], ranked, few, strict=False):
-            hits = [tuple(evidence.refs[row] for row in own) for own in rows]
-            found.append(_replayed(question, asked.notebook.find(question.text), hits[0], hits[1]))
-            if progress is not None:
-                progress(len(found), len(asked.questions))
-    return tuple(found)
-
-
-def _ranked_under(
-    gathered: Sequence[Evidence], before: Settings, after: Settings, days_ahead: float
-) -> Iterator[list[tuple[int, ...]]]:
-    """For each of `gathered` what `before` recalls and what `after` recalls, as rows; all texts are read together."""
-    name = after.word("profile")
-    if not all(can_rank(evidence, name) for evidence in gathered):
-        raise SettingError(
-            f"This index is not cut as profile {name} cuts notes.", f"Open this memory with --profile {name}."
-        )
-    if not days_ahead:
-        rankings = [Reranking(evidence) for evidence in gathered]
-        prepare(rankings, [before, after])
-        yield from (ranking.recalled_each([before, after]) for ranking in rankings)
-        return
-    now, then = ([Reranking(later(evidence, days)) for evidence in gathered] for days in (0.0, days_ahead))
-    prepare(now, [before])
-    prepare(then, [after])
-    yield from ([one.recalled(before), other.recalled(after)] for one, other in zip(now, then, strict=True))
-
-
-@contextmanager
-def other_model(asked: Options, provider: str) -> Iterator[Engine]:
-    """The same notes in an index of their own, which is thrown away, with the vectors of another provider.
-
-    A provider elsewhere gets the notes only where it is approved. Raises ProviderError, IndexUnavailable.
-    """
-    import tempfile
-
-    from memory_tui.engine.engine import Engine
-
-    with tempfile.TemporaryDirectory(prefix="memory-tui-") as place:
-        index = str(Path(place) / "index.sqlite")
-        with Engine.open(replace(asked, provider=provider, index=index, once=False)) as other:
-            other.indexer.sync(reason="cli")
-            with other.queries.reader() as store:
-                space = store.identity()
-            if space is None or space.provider != provider:
-                raise ProviderError(
-                    f"There are no vectors of {provider} to try.",
-                    "Approve and test it first: memory-tui index --dry-run, memory-tui status --deep.",
-                )
-            yield other
-
-
-def replay_between(
-    engine: Engine, other: Engine, asked: PastQuestions, progress: Progress | None = None
-) -> tuple[Replayed, ...]:
-    """Each question asked of the index of `engine` and of another one of the same notes, such as one with the vectors
-    of another model. Raises IndexUnavailable, QueryError, Cancelled.
-    """
-    settings, found = engine.plan.settings, []
-    texts = [(one.text, one.source) for one in asked.questions]
-    both = zip(engine.queries.gather_each(texts), other.queries.gather_each(texts), strict=True)
-    for done, (question, pair) in enumerate(zip(asked.questions, both, strict=True), 1):
-        before, after = (
-            # The numbers of rows mean nothing in another index.
-            tuple(replace(own.refs[row], rowid=0) for row in Reranking(own).recalled(settings))
-            for own in pair
-        )
-        found.append(_replayed(question, asked.notebook.find(question.text), before, after))
-        if progress is not None:
-            progress(done, len(asked.questions))
-    return tuple(found)
-
-
-def _replayed(
-    question: PastQuestion, saved: Query | None, before: Sequence[ChunkRef], after: Sequence[ChunkRef]
-) -> Replayed:
-    gained = tuple(ref for ref in after if ref not in before)
-    lost = tuple(ref for ref in before if ref not in after)
-    outcome, right = outcome_of(saved, before, after)
-    if outcome == "unchanged" and (gained or lost):
-        outcome = "moved"
-    return Replayed(question, outcome, gained, lost, (len(before), len(after)), right)
-
-
-def outcome_of(
-    saved: Query | None, before: Sequence[ChunkRef], after: Sequence[ChunkRef]
-) -> tuple[Outcome, tuple[int, int] | None]:
-    """Whether a question is mended, broken, or neither ("unchanged"), and its right lines before and after."""
-    right: tuple[int, int] | None = None
-    gain = bool(after) - bool(before)
-    if saved is not None and saved.relevant:
-        count = len({(label.path, label.line) for label in saved.relevant})
-        right = (round(measure(saved, before)["recall"] * count), round(measure(saved, after)["recall"] * count))
-        gain = right[1] - right[0]
-    elif saved is not None and saved.unanswerable:
-        gain = -gain
-    return ("mended" if gain > 0 else "broken" if gain < 0 else "unchanged"), right

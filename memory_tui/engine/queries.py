@@ -40,8 +40,6 @@ Outcome = TypeVar("Outcome")
 
 _TRIES = 3
 """How often a query is gathered again because the index was made anew meanwhile."""
-TOGETHER = 16
-"""Questions of many that are gathered and ranked together, so that what they have in common is read once."""
 _BETWEEN_SECONDS = 0.02
 """Between two questions that nobody waits for."""
 
@@ -323,32 +321,6 @@ class Queries:
                 # Where no note holds the word, every word of the index would be read to correct it.
                 context = self._context(store, known, as_written=True)
                 self.rank(gather("memory", context, self._now(), "", asked), self._plan.settings)
-
-    def gather_each(self, asked: Sequence[tuple[str, str]], now: float | None = None) -> Iterator[Evidence]:
-        """What the index knows about each query with its source, all in one state, to be ranked while it is open.
-
-        TOGETHER of them share the texts that are read for them.
-
-        Raises QueryError, Cancelled, IndexUnavailable.
-        """
-        from memory_tui.search.retrieve import compared, embed_each, gather, reading_later
-
-        at = self._now() if now is None else now
-        with self.reader() as store, self.state(store) as known:
-            identity, queries = known.corpus.identity, [query for query, _ in asked]
-            provider = self._chain.of_space(identity) if identity else None
-            sent = [provider is None or not withheld_query(provider, one, self._plan.settings) for one in queries]
-            ready = iter(embed_each([one for one, may in zip(queries, sent, strict=True) if may], identity, provider))
-            context = self._context(store, known)
-            for first in range(0, len(asked), TOGETHER):
-                few = slice(first, first + TOGETHER)
-                embedded = [
-                    next(ready) if may else self.embedded(query, identity, by_words=False)
-                    for query, may in zip(queries[few], sent[few], strict=True)
-                ]
-                own = reading_later(context)
-                for (query, source), one in zip(asked[few], compared(embedded, known.corpus), strict=True):
-                    yield gather(query, own, at, source, one)
 
     def _context(self, store: ChunkSource, known: IndexInMemory, *, as_written: bool = False) -> SearchContext:
         """What any query is searched in; with `as_written` no word of it is read, corrected or parted."""

@@ -132,30 +132,3 @@ def at(
         raise SettingError("A LanceDB table needs a place.", "Name a folder, or s3://BUCKET/PREFIX.")
     folder = places.expand(text.removeprefix("file://"))
     return TableLocation(str(Path(os.path.abspath(folder))), named_by, MappingProxyType(dict(options)), table)  # noqa: PTH100
-
-
-def storage_options(given: Sequence[str], choices: Choices) -> dict[str, str]:
-    """`--storage-option KEY=VALUE`, each; a key or password only as a reference to a variable. Raises SettingError."""
-    found: dict[str, str] = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        name = name.strip().lower()
-        if not equals or not name:
-            raise SettingError(
-                "--storage-option takes KEY=VALUE.", "For instance --storage-option region=eu-central-1."
-            )
-        if reference := _VARIABLE.fullmatch(value):
-            known = choices.config.environment.lookup(reference[1] or reference[2])
-            if known is None:
-                raise SettingError(
-                    f"The variable {reference[1] or reference[2]} is not set.", "Set it, or use another."
-                )
-            value = known[0]
-        elif _SECRET.search(name):
-            raise SettingError(
-                f"--storage-option {name} is secret, and a command line is seen by others.",
-                f"Put it into a variable: --storage-option '{name}=${{NAME}}', or into AWS_ACCESS_KEY_ID and "
-                "AWS_SECRET_ACCESS_KEY.",
-            )
-        found[name] = value
-    return found

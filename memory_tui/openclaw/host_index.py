@@ -183,8 +183,8 @@ _OPTIONAL = {"source", "id", "chunk_rowid"}
 _REBUILD_VECTORS, _CLEAN = "memory_vector_rebuild_v1", "clean"
 _STATE = "memory_index_state"
 ANNOTATIONS = "memory_index_chunk_recall_metadata"
-PROVENANCE = "memory_index_chunk_provenance"
-FILES_2026_9, CHUNKS_2026_9 = "memory_index_sources", "memory_index_chunks"
+
+
 _DIMS = re.compile(r"float\s*\[\s*(\d+)\s*\]", re.IGNORECASE)
 
 

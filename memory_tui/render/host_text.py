@@ -13,7 +13,6 @@ from memory_tui.render.as_text import dumps, print_json
 from memory_tui.render.status_text import trust_summary
 
 if TYPE_CHECKING:
-    from memory_tui.engine.openclaw_answer import OwnAnswer
     from memory_tui.openclaw.compare import IndexComparison
     from memory_tui.openclaw.dreaming import Promotions
     from memory_tui.openclaw.host_index import HostProblem
@@ -90,27 +89,6 @@ def _compared(value: IndexComparison) -> None:
             _out(f"  {', '.join(file.differences) or 'not compared'}: {one_line(file.path)}  {one_line(file.detail)}")
         for chunk in file.differing:
             _out(f"    lines {chunk.start_line}-{chunk.end_line}: {chunk.difference}  {one_line(chunk.detail)}")
-
-
-def own_answer(value: OwnAnswer, *, as_json: bool) -> None:
-    """OpenClaw's answer from its rows, and ours from the files."""
-    from memory_tui.explain import trace_json
-
-    if as_json:
-        theirs, ours = trace_json.answer(value.theirs), trace_json.answer(value.ours)
-        print_json(
-            {"query": value.query, "same": value.same, "byWords": value.by_words, "openclaw": theirs, "files": ours}
-        )
-        return
-    for title, trace in (("OpenClaw, from its own rows", value.theirs), ("memory-tui, from the files", value.ours)):
-        _out(f"{title} ({trace.profile}, {trace.mode}):")
-        for place, hit in enumerate(trace.recalled, 1):
-            _out(f"  {place:>2}  {hit.score:.3f}  {one_line(hit.chunk.citation)}")
-        if not trace.recalled:
-            _out("  nothing")
-    _out("Both recall the same lines in the same order." if value.same else "They differ.")
-    if value.by_words:
-        _out("OpenClaw's side is of words alone: it has no vectors of the model in use here.")
 
 
 def config(value: ConfigSummary, *, as_json: bool) -> None:

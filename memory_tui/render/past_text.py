@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
 from memory_tui.core.formatting import plural
-from memory_tui.engine.past_questions import Outcome, PastQuestions, Replayed, Unreached
+from memory_tui.engine.past_questions import PastQuestions, Unreached
 from memory_tui.explain import trace_json, wording
 from memory_tui.explain.why_never import (
     Asker,
@@ -133,58 +132,3 @@ def lines_place(found: UnreachedLines) -> str:
 def unreached_data(found: Unreached) -> dict[str, Any]:
     """The same as JSON-ready data."""
     return {**trace_json.plain(found), "sentence": reach(found)}
-
-
-def sums(found: Sequence[Replayed]) -> str:
-    """How many questions fared how, as a sentence."""
-    if not found:
-        return "There is no logged or saved question that can be asked again."
-    counts = Counter(one.outcome for one in found)
-    words: dict[Outcome, str] = {
-        "mended": "mended",
-        "broken": "broken",
-        "moved": "with other hits",
-        "unchanged": "unchanged",
-    }
-    told = ", ".join(f"{counts[key]:,} {word}" for key, word in words.items())
-    return f"{plural(len(found), 'question')}: {told}."
-
-
-def replayed(one: Replayed) -> str:
-    """What became of one question, as a sentence without its text."""
-    if one.right is not None:
-        said = f"{one.right[0]} of its right lines before, {one.right[1]} after"
-    else:
-        said = f"{plural(one.hits[0], 'hit')} before, {one.hits[1]} after"
-    moves = [f"{sign} {', '.join(ref.citation for ref in refs)}" for sign, refs in (("+", one.gained), ("-", one.lost))]
-    shown = "  ".join(move for move, refs in zip(moves, (one.gained, one.lost), strict=True) if refs)
-    return f"{said}  {shown}".rstrip()
-
-
-def replay(found: Sequence[Replayed]) -> Iterator[str]:
-    """The sum, then each question that did not stay as it was, broken ones first."""
-    yield sums(found)
-    order = {"broken": 0, "mended": 1, "moved": 2}
-    for one in sorted((one for one in found if one.outcome in order), key=lambda one: order[one.outcome]):
-        yield f"{one.outcome:<7} {one.question.text}"
-        yield f"        {replayed(one)}"
-
-
-def replay_data(found: Sequence[Replayed]) -> dict[str, Any]:
-    """The same as JSON-ready data."""
-    counts = Counter(one.outcome for one in found)
-    return {
-        "counts": {key: counts[key] for key in ("mended", "broken", "moved", "unchanged")},
-        "questions": [
-            {
-                **trace_json.plain(one.question),
-                "outcome": one.outcome,
-                "hits": list(one.hits),
-                "right": list(one.right) if one.right else None,
-                "gained": [trace_json.chunk(ref) for ref in one.gained],
-                "lost": [trace_json.chunk(ref) for ref in one.lost],
-                "sentence": f"{one.question.text}: {replayed(one)}.",
-            }
-            for one in found
-        ],
-    }

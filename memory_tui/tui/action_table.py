@@ -62,7 +62,6 @@ BROWSE_ACTIONS: tuple[Action, ...] = (
     Action("next_chunk", "next chunk", "reader", "next chunk of the note", "Chunk", NOTE),
     Action("previous_chunk", "previous chunk", "reader", "previous chunk of the note", "", NOTE),
     Action("select", "mark range", "reader", "mark lines, from here to where the cursor goes", "Mark", NOTE),
-    Action("heat", "show heat", "reader", "what each word of the cited hit gives: shades, bars below", "", ("hit",)),
     Action("open", "do", "reader", "follow the link in this line; fold or unfold a block", "", NOTE, palette=False),
     Action("fold", "less", "reader", "fold what OpenClaw's dreaming wrote", "", ("note", "foldable")),
     Action("unfold", "more", "reader", "unfold what OpenClaw's dreaming wrote", "", ("note", "foldable")),
@@ -103,8 +102,8 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
         "map",
         "view 5",
         "everywhere",
-        "the memory by days and by meaning; what nobody recalls",
-        also="calendar day with the most written recalled busiest plane picture sizes never",
+        "the memory by days; what nobody recalls",
+        also="calendar day with the most written recalled busiest never",
     ),
     Action(
         "agents",
@@ -141,18 +140,6 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
         ENGINE,
     ),
     Action("first_steps", "", "everywhere", "first steps: ask, see why, turn, promote and undo, inbox"),
-    Action(
-        "export",
-        "export",
-        "everywhere",
-        "report: write this answer to an HTML or Markdown file, without the text of notes",
-        "Report",
-        OWN,
-        also="export save share print screenshot",
-    ),
-    Action(
-        "export_with_text", "", "everywhere", "report with the text that the agent reads; secrets are masked", "", OWN
-    ),
     Action("theme", "show theme", "everywhere", "choose a theme: the colours, dark or light", also="color bright"),
     Action("redraw", "redraw", "everywhere", "draw the screen again"),
     Action("suspend", "suspend", "everywhere", "put the app into the background (fg brings it back)", needs=("shell",)),
@@ -281,8 +268,6 @@ INDEX_ACTIONS: tuple[Action, ...] = (
     Action("previous_category", "one before", "memories", "the category before", "", ENGINE),
     Action("open", "do", "unreached", "read these lines", "Read", ENGINE, palette=False),
     Action("why", "why", "unreached", "say below it why it never comes", "Why never", ENGINE),
-    Action("open", "do", "replay", "ask it in Search, under the knobs as they are", "Ask", ENGINE, palette=False),
-    Action("profile", "compare", "replay", "choose another profile, and ask under it", "Profile", ENGINE),
     Action("then_now", "compare", "recalls", "show the hits of then and of now below it", "Then and now", ENGINE),
     Action(
         "poor",
@@ -308,7 +293,6 @@ INDEX_ACTIONS: tuple[Action, ...] = (
 )
 
 MAP_ACTIONS: tuple[Action, ...] = (
-    Action("picture", "show picture", "map", "calendar, or plane of the chunks by their vectors", "Picture", ENGINE),
     Action(
         "layer",
         "show layer",
@@ -325,11 +309,6 @@ MAP_ACTIONS: tuple[Action, ...] = (
     Action("before_most", "previous match", "calendar", "back towards the day with the most"),
     Action("earlier", "one before", "calendar", "the month before"),
     Action("later", "one after", "calendar", "the month after"),
-    Action("open", "do", "plane", "read the note at this chunk", "Read", palette=False),
-    Action("left", "less", "plane", "the nearest chunk to the left", palette=False),
-    Action("right", "more", "plane", "the nearest chunk to the right", palette=False),
-    Action("down", "down", "plane", "the nearest chunk below", palette=False),
-    Action("up", "up", "plane", "the nearest chunk above", palette=False),
     Action("open", "do", "candidates", "read this note", "Read", palette=False),
     Action("mark", "mark", "candidates", "mark this note", "Mark", palette=False),
     Action("mark_all", "mark all", "candidates", "mark every note of this list, or none", "All", palette=False),
@@ -402,17 +381,6 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     Action("redo", "redo", "history", "redo this change", "Redo", WRITABLE),
     Action("open", "do", "dreaming", "read the daily note at this passage", "Read", ENGINE, palette=False),
     Action(
-        "mark", "mark", "annotations", "mark this entry: annotations are for all marked ones", "Mark", palette=False
-    ),
-    Action("mark_all", "mark all", "annotations", "mark every entry, or none", palette=False),
-    Action("triggers", "do", "annotations", "type the phrases that bring this entry up", "Triggers", WRITABLE),
-    Action("less", "less", "annotations", "this entry matters less", "Less", WRITABLE),
-    Action("more", "more", "annotations", "this entry matters more", "More", WRITABLE),
-    Action("project", "project", "annotations", "type the project that this entry belongs to", "Project", WRITABLE),
-    Action("save", "save", "annotations", "write the annotations; shows the difference first", "Save", WRITABLE),
-    Action("undo", "undo", "annotations", "undo the last step, then the last change of notes", "Undo", WRITABLE),
-    Action("other", "show all", "annotations", "the entries of USER.md, or of MEMORY.md again", "Other"),
-    Action(
         "open",
         "do",
         "trust",
@@ -464,9 +432,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("base", "baseline", "search", "set the current knobs as the baseline to compare with", "Base", ANSWER),
     Action("scroll_down", "scroll down", "results", "scroll the arithmetic without leaving the list", palette=False),
     Action("scroll_up", "scroll up", "results", "scroll the arithmetic back", palette=False),
-    *opening(
-        "search", "compare", "show qmd", "show injected", "show picture", "show noise", "show fading", "show better"
-    ),
+    *opening("search", "compare", "show qmd", "show noise", "show better"),
     *opening("tune"),
     Action(
         "next_stage",
@@ -509,21 +475,13 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("left_side", "less", "side_by_side", "put another ranking on the left", "Left"),
     Action("right_side", "more", "side_by_side", "put another ranking on the right", "Right"),
     Action("open", "do", "side_by_side", "read the note at the cited lines, or make the index a profile needs", "Read"),
-    Action("open", "do", "injected", "type a message; on an entry, read it in its note", "Message"),
     Action("open", "do", "compare_qmd", "read the note at the cited lines; ask both a saved query", "Read"),
     Action("line", "why line", "compare_qmd", "why either lacks another line: its place, or words", "Why not", ENGINE),
     Action("saved", "go queries", "compare_qmd", "both over every saved query, or one query again", "Saved", ENGINE),
     Action("undo", "undo", "report", "undo the last step", "Undo", ("undo",)),
-    Action("open", "do", "scatter", "read the note at this chunk", "Read", palette=False),
-    Action("down", "down", "scatter", "the chunk with the next lower score", palette=False),
-    Action("up", "up", "scatter", "the chunk with the next higher score", palette=False),
-    Action("less", "less fine", "scatter", "a lower minScore: changes the ranking", "minScore"),
-    Action("more", "more fine", "scatter", "a higher minScore: changes the ranking", "minScore"),
-    Action("undo", "undo", "scatter_view", "undo the last step", "Undo", ("undo",)),
     Action("less", "less", "noise", "a lower minScore", "Less"),
     Action("more", "more", "noise", "a higher minScore", "More"),
     Action("apply", "do", "noise", "set the suggested minScore", "Apply"),
-    Action("open", "do", "fading", "read the note at the lines of the hit; switch decay on where it is off", "Read"),
     Action("write", "do", "write", "write this difference, with a backup", "Write"),
     Action("undo", "undo", "write", "undo the last write of this view", "Undo", ("written",), palette=False),
     Action("apply", "do", "knob_search", "apply the settings found, as one step", "Apply"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import signal
@@ -12,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -130,52 +129,6 @@ def _outcome(done: AppliedChange | None, path: str, name: str) -> str:
     if name in _AT_ONCE:
         return f"{name} does not wait for its window: what is saved there is not in the journal."
     return f"{one_line(path)} is as it was."
-
-
-def export(view: View, question: str, tuning: Tuning, *, with_text: bool) -> None:
-    """Ask for the name of a file, and write there what was answered to `question` under the knobs as they are."""
-    if not question:
-        view.show_message(f"No answer yet, so there is nothing to export. Press {key_of('ask')} and ask something.")
-        return
-    from memory_tui.tui.views.dialogs import LineDialog
-
-    begin = re.sub(r"\W+", "-", question.lower()).strip("-")[:40].strip("-") or "answer"
-    held = (
-        "with the text of the notes, secrets masked"
-        if with_text
-        else "without the text of notes (the palette has a report with it)"
-    )
-    try:
-        below = str(Path.cwd())
-    except OSError:
-        below = "a folder that is gone"
-    asked = f"One file, HTML or Markdown by its name, {held}. A name without a folder is in {one_line(below)}."
-
-    def typed(name: str | None) -> None:
-        if name:
-            out = Path(os.path.expanduser(name))  # noqa: PTH111 - an unknown user is no error
-            _export(view, question, tuning, out, with_text=with_text)
-
-    view.app.push_screen(LineDialog("Export this answer", asked, "Write", value=f"report-{begin}.html"), typed)
-
-
-@task("export")
-async def _export(view: View, question: str, tuning: Tuning, out: Path, *, with_text: bool) -> None:
-    """Write the report; a file that is there stays."""
-
-    def write(engine: Engine) -> int:
-        from memory_tui.doctor import runner
-        from memory_tui.render import report
-
-        report.require_kind(out)
-        checks = runner.unusual(engine)
-        made = report.make(engine, question, tuning.settings, checks, days=tuning.days, with_text=with_text)
-        report.save(made, out, replace=False)
-        return out.stat().st_size
-
-    view.show_message("Comparing the profiles and examining ...")
-    written = await view.home.jobs.run(write)
-    view.show_message(f"{one_line(str(out))} written, {written:,} bytes.")
 
 
 _DAY = 86_400.0

@@ -547,20 +547,6 @@ class GlobalActions(App[int]):
         title = "Copy as" if len(places) == 1 else f"Copy {len(places)} places as"
         Picker(title, list(found)).ask(self, lambda name: self._copy(found[name], name))
 
-    def do_export(self) -> None:
-        """Write the answer on screen to a file, without the text of notes."""
-        self._export(with_text=False)
-
-    def do_export_with_text(self) -> None:
-        """Write it with the text that the agent reads."""
-        self._export(with_text=True)
-
-    def _export(self, *, with_text: bool) -> None:
-        from memory_tui.tui import external
-
-        if self.view is not None and self.tuning is not None:
-            external.export(self.view, self.question, self.tuning, with_text=with_text)
-
     def _copy(self, text: str, what: str) -> None:
         from memory_tui.core.sanitize import safe
         from memory_tui.tui import external

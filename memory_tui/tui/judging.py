@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -15,13 +14,12 @@ from memory_tui.tui.workers import PostPart
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
-    from memory_tui.explain.decay import Ahead, Fading
     from memory_tui.explain.noise import NoiseFloor, Probes
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tune.config_patch import Patch
-    from memory_tui.tune.evaluate import Case, Scorecard, ScoreComparison
+    from memory_tui.tune.evaluate import Case, ScoreComparison
     from memory_tui.tune.judgments import Label, Notebook, Query
     from memory_tui.tune.knob_search import Outcome
 
@@ -45,11 +43,6 @@ class JobProgress(Struct, frozen=True):
         """`asking unrelated questions 12 of 48`."""
         return f"{self.what} {self.done} of {self.total}" if self.total else self.what
 
-
-CURVE_DAYS, CURVE_STRIDE = 180, 6
-"""Days of the curves of scores, and days between two of their points."""
-STEPS = 16
-"""Parts of a knob's scale that saved queries are measured at."""
 
 SHORT = {"ndcg@10": "nDCG", "recall": "recall", "mrr@10": "MRR", "noise": "noise"}
 """The metrics that the screen shows, with their short names."""
@@ -255,35 +248,6 @@ def measure(cases: tuple[Case, ...], tuning: Tuning) -> Callable[[PostPart], Sco
     return run
 
 
-def measure_knob(
-    cases: tuple[Case, ...], days: int, tried: Sequence[tuple[float, Settings]]
-) -> Callable[[PostPart], tuple[tuple[float, float], ...]]:
-    """Measures the settings of `tried`, each with its place on a knob's scale, in their order.
-
-    Tells (place, nDCG) of those that are measured by then, by place.
-    """
-
-    def run(post: PostPart) -> tuple[tuple[float, float], ...]:
-        from memory_tui.tune.evaluate import score
-
-        dated = dated_cases(cases, days)
-        found: dict[float, float] = {}
-        told = time.monotonic()
-        for place, settings in tried:
-            found[place] = sum(_ndcg(score((case,), settings), post) for case in dated) / len(dated)
-            if time.monotonic() - told > OFTEN:
-                post(tuple(sorted(found.items())))
-                told = time.monotonic()
-        return tuple(sorted(found.items()))
-
-    return run
-
-
-def _ndcg(card: Scorecard, post: PostPart) -> float:
-    post(None)
-    return card.mean["ndcg@10"]
-
-
 class Noise(Struct, frozen=True):
     """The noise floor under some knobs, and the questions it was measured with, which serve for other knobs too."""
 
@@ -311,39 +275,6 @@ def measure_noise(
         if known is None:
             engine.queries.unrelated.keep(asked.nonsense, settings)
         return Noise(noise.measure(asked, settings), asked)
-
-    return run
-
-
-class Faded(Struct, frozen=True):
-    """What age takes, question by question, as far as it has been looked at."""
-
-    found: tuple[Fading, ...]
-    questions: int
-    ahead: tuple[Ahead, ...] = ()
-    """The scores of the hits of the first question on the days ahead."""
-
-
-def find_fading(settings: Settings, evidences: Sequence[Evidence], horizon: int) -> Callable[[PostPart], Faded]:
-    """Tells after each question what fades of its answer; returns all of it, soonest first."""
-
-    def run(post: PostPart) -> Faded:
-        from memory_tui.explain.decay import ahead, fading
-
-        found: list[Fading] = []
-        curves: tuple[Ahead, ...] = ()
-        told = 0.0
-        for done, evidence in enumerate(evidences, 1):
-            for one in fading(evidence, settings, horizon):
-                post(None)
-                found.append(one)
-            if not curves:
-                curves = tuple(ahead(evidence, settings, CURVE_DAYS, CURVE_STRIDE))
-            found.sort(key=lambda fade: fade.days)
-            if time.monotonic() - told > OFTEN:
-                post(Faded(tuple(found), done, curves))
-                told = time.monotonic()
-        return Faded(tuple(found), len(evidences), curves)
 
     return run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -13,7 +13,6 @@ from memory_tui.source.last_text import is_daily
 from memory_tui.tui.key_meanings import key_of
 
 if TYPE_CHECKING:
-    from memory_tui.curate.annotate import AnnotatedEntry
     from memory_tui.curate.changes import Change, Conflict
     from memory_tui.curate.curator import AppliedChange, Curator
     from memory_tui.curate.diff import DiffLine
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from memory_tui.curate.promote import Spot
     from memory_tui.curate.what_if import Effect
     from memory_tui.engine.engine import Engine
-    from memory_tui.workspace.annotations import Annotations
 
 
 class Planned(Struct, frozen=True):
@@ -284,50 +282,6 @@ def outside(engine: Engine, path: str, before: bytes | None, text: str) -> Outsi
 def impact(engine: Engine, path: str, before: bytes | None, text: str, query: str) -> Effect:
     """What saving `text` would do to the answer of `query`."""
     return engine.queries.preview(engine.notes.curator.plan.edit(path, before, text), query)
-
-
-class CuratedNote(Struct, frozen=True):
-    """A note with its entries as they are annotated; `problem` is why annotations move no hit here."""
-
-    path: str
-    data: bytes | None
-    entries: Sequence[AnnotatedEntry]
-    problem: str
-
-
-def curated_note(engine: Engine, path: str) -> CuratedNote:
-    """The entries of the note `path`. Raises EditRefused, PathRefused, Unreadable."""
-    from memory_tui.core import profiles
-    from memory_tui.curate.annotate import entries
-    from memory_tui.workspace import chunking_2026_9
-
-    data = engine.notes.curator.read(path)
-    profile = engine.plan.settings.word("profile")
-    reads = profiles.get(profile).chunking == chunking_2026_9.VERSION
-    problem = "" if reads else f"{profile} reads no annotations; openclaw-2026.9 ranks by them."
-    return CuratedNote(path, data, entries(data, path), problem)
-
-
-def annotating(engine: Engine, note: CuratedNote, wanted: Mapping[int, Annotations]) -> Planned:
-    """What giving entries other annotations would change. Raises EditRefused."""
-    from memory_tui.curate.annotate import annotate
-
-    return planned(annotate(engine.notes.curator.plan, note.path, note.data, wanted))
-
-
-def annotation_effects(
-    engine: Engine, note: CuratedNote, wanted: Mapping[int, Annotations], question: str, most: int
-) -> list[tuple[str, Effect]]:
-    """What the annotations would do to the answers of `question` and of saved queries, `most` of them.
-
-    Raises EditRefused, LabelError, IndexUnavailable, ProviderError, QueryError.
-    """
-    from memory_tui.tune import judgments
-
-    saved = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named)).queries
-    asked = [text for text in dict.fromkeys([question.strip(), *(query.text for query in saved)]) if text][:most]
-    change = annotating(engine, note, wanted).change
-    return list(zip(asked, engine.queries.previews(change, asked) if asked else (), strict=True))
 
 
 def saved(engine: Engine, path: str, before: bytes | None, text: str, draft: int = 0) -> AppliedChange:

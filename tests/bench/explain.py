@@ -1,4 +1,4 @@
-"""How quickly a line is explained with its pairs, a knob re-ranks, past questions are replayed; CPU time of one thread.
+"""How quickly a line is explained with its pairs, a knob re-ranks; CPU time of one thread.
 
 python tests/bench/explain.py [--chunks 100000] [--questions 4]
 """
@@ -19,15 +19,10 @@ from corpus import questions, write
 from memory_tui.core.cancel import Stop
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.past_questions import PastQuestions, replay_under
 from memory_tui.explain.counterfactuals import flips
 from memory_tui.explain.noise import ask_all, measure
-from memory_tui.explain.why_never import PastQuestion
 from memory_tui.plan import Options
-from memory_tui.search import second_stage
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.passages.cut import PassageMemory
-from memory_tui.tune.judgments import Notebook
 
 
 def milliseconds(run: Callable[[], object]) -> float:
@@ -79,28 +74,11 @@ def under(engine: Engine, title: str, settings: Settings, count: int) -> None:
     show(f"why of a line with pairs, {title}", pairs, "<= 300 at 10,000 chunks, <= 1,000 at 100,000")
 
 
-VARIANTS = ("{}", "{}?", "what about {}", "do you remember {}", "tell me {}", "{} please", "when was {}", "{} again")
-"""How an agent asks the same thing in other words."""
-
-
-def replayed(engine: Engine) -> None:
-    """A batch of 200 different questions under another setting; then one like a log, where 25 come in variants."""
-    after = engine.plan.settings.set("query.minScore", 0.2, "bench")
-    like_a_log = [variant.format(one) for variant in VARIANTS for one in questions(25)]
-    for title, asked in (("different", questions(200)), ("as a log repeats", like_a_log)):
-        second_stage._memory = PassageMemory()
-        past = PastQuestions(7, (), Notebook(), tuple(PastQuestion(one, "logged") for one in asked), 0)
-        run = partial(replay_under, engine, past, after)
-        show(f"200 logged questions replayed, {title}", [once(run)], "<= 2,000 at 10,000 chunks")
-        show(f"200 logged questions replayed, {title}, again", [once(run)], "<= 2,000 at 10,000 chunks")
-
-
 def measured(engine: Engine, count: int) -> None:
     for profile in ("recommended", "openclaw-2026.3"):
         settings = engine.plan.with_profile(profile)
         under(engine, profile, settings, count)
         under(engine, f"{profile} with mmr", settings.set("query.hybrid.mmr.enabled", True, "bench"), count)
-    replayed(engine)
     probes = ask_all(engine.queries.gather)
     show("noise floor after a knob step", [milliseconds(lambda: measure(probes, engine.plan.settings))], "")
 

@@ -12,8 +12,8 @@ import pytest
 from memory_tui.cli import main
 
 OF_COMMANDS = {
-    *("admin", "agent", "ask", "connect", "curate", "hooks", "inbox", "lancedb_export", "ltm", "measure", "past"),
-    *("provider", "qmd", "serve", "show"),
+    *("admin", "agent", "ask", "connect", "curate", "hooks", "inbox", "ltm", "measure", "past"),
+    *("completion", "provider", "qmd", "serve"),
 }
 
 

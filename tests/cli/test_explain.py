@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +11,6 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.explain import wording
-from memory_tui.recalls import recall_log
-from memory_tui.recalls.recall_log import RecallEntry
 from tests.support.host_index import content, own_file
 
 
@@ -63,7 +60,7 @@ def test_json_has_the_promised_names(run: Callable[..., tuple[int, str, str]]) -
     assert (miss["recalled"], miss["verdict"]["kind"], miss["verdict"]["limit"]) == (False, "beyond_limit", 1)
 
 
-@pytest.mark.parametrize("asked", [("why", "omada"), ("why", "omada", "--edits"), ("why-never",)])
+@pytest.mark.parametrize("asked", [("why", "omada"), ("why-never",)])
 def test_a_note_that_does_not_exist_is_an_error_and_no_answer(
     run: Callable[..., tuple[int, str, str]], asked: tuple[str, ...]
 ) -> None:
@@ -141,8 +138,6 @@ def test_a_setting_that_the_release_fixed_is_not_ignored_in_silence(
         said = [one for one in json.loads(out)["notices"] if NO_SETTING in one["message"]]
         assert [one["code"] for one in said] == ["setting"], asked
         assert code == 0
-    code, _, err = run("--profile", "openclaw-2026.9", "replay", "--under", "vectorWeight=0.5")
-    assert (code, err.count(NO_SETTING)) == (0, 1)
     assert run("--profile", "recommended", "--set", "vectorWeight=0.5", "why", "router", place)[2] == ""
 
 
@@ -174,70 +169,3 @@ def test_what_openclaws_own_index_lost(run: Callable[..., tuple[int, str, str]],
     assert (lost["recalled"], lost["verdict"]["kind"], lost["verdict"]["place"]) == (False, "lost_in_their_index", 1)
     assert "OpenClaw's own index cannot recall it" in lost["verdict"]["sentence"]
     assert run("why", *where[:2], "--openclaw-index", str(tmp_path / "none.sqlite"))[0] == 1
-
-
-def test_edits_of_the_note_are_listed_and_one_is_made_and_undone(
-    run: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    note = tmp_path / "notes" / "memory" / "2026-11-03.md"
-    before = note.read_text()
-    assert "router" not in before
-    where = ("greenhouse router", "memory/2026-11-03.md:2", "--set", "query.maxResults=1")
-    edits = answer(run, *where, "--edits")["edits"]
-    first = edits["found"][0]
-    assert first["path"] == "memory/2026-11-03.md"
-    assert first["place"] == 1
-    assert first["words"] == ["router"], "of the question's words the one that suffices"
-    assert first["sentence"].endswith(".")
-    _, shown, _ = run("why", *where, "--edits")
-    assert f"Edit 1: {first['title']}" in shown
-    assert run("why", *where, "--apply", "1", "--dry-run")[1].startswith(first["title"])
-    assert note.read_text() == before
-    assert run("why", *where, "--apply", "1", "--yes")[0] == 0
-    assert "router" in note.read_text()
-    assert answer(run, *where)["recalled"] is True
-    assert run("undo", "--yes")[0] == 0
-    assert note.read_text() == before
-    code, _, err = run("why", *where, "--apply", "9", "--yes")
-    assert code
-    assert "There is no edit 9." in err
-
-
-def test_without_edits_the_reason_is_that_of_the_line(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    (tmp_path / "notes" / "memory" / "gap.md").write_text("The shed\n\nThe gate\n")
-    (tmp_path / "notes" / "memory" / "empty.md").write_text("\n\n")
-    none = "No edit is looked for: "
-    for place, reason in (
-        ("MEMORY.md:2", "the line is recalled already."),
-        ("MEMORY.md", "the note is recalled already."),
-        ("memory/2026-11-01.md", "name a line of the note (PATH:LINE)."),
-        ("memory/empty.md:1", "no chunk of the index holds line 1."),
-        ("memory/gap.md:2", "line 2 holds no text that can be edited."),
-    ):
-        shown = run("--set", "query.maxResults=1", "why", "omada router", place, "--edits")[1]
-        assert f"{none}{reason}" in shown, shown
-    code, _, err = run("why", "omada router", "MEMORY.md:2", "--apply", "1", "--yes")
-    assert code
-    assert f"{none}the line is recalled already." in err
-    assert "There is no edit" not in err, "none was looked for"
-
-
-def test_past_questions_are_replayed_with_another_text_and_another_model(
-    run: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    run("index")
-    log = recall_log.recall_log_path(tmp_path / "notes")
-    at = dt.datetime(2026, 11, 19, tzinfo=dt.UTC).timestamp()
-    recall_log.append_recall(log, RecallEntry("memory_search", "greenhouse", at))
-    (tmp_path / "new.md").write_text("# Facts\n- The greenhouse is heated\n")
-    code, out, err = run("replay", "--with-note", f"MEMORY.md={tmp_path / 'new.md'}", "--json")
-    assert (code, err) == (0, "")
-    (row,) = json.loads(out)["questions"]
-    assert row["outcome"] in ("mended", "moved", "unchanged")
-    code, out, err = run("replay", "--model", "builtin", "--json")
-    assert (code, err) == (0, "")
-    assert len(json.loads(out)["questions"]) == 1
-    assert "There are no vectors of openai to try." in run("replay", "--model", "openai")[2]
-    assert "are tried alone" in run("replay", "--model", "builtin", "--on", "2027-01-01")[2]
-    assert "takes NOTE=FILE" in run("replay", "--with-note", "MEMORY.md")[2]
-    assert "cannot be read" in run("replay", "--with-note", "MEMORY.md=/nowhere.md")[2]

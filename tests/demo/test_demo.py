@@ -23,7 +23,6 @@ from memory_tui.demo import demo
 from memory_tui.demo.demo import SUGGESTED, WORKSPACE, keep_queries, keep_recalls, labelled_queries, materialize, own
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import WHOLE, flips
-from memory_tui.explain.decay import ahead
 from memory_tui.inbox.checks import BY_KIND
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.plan import Options
@@ -450,14 +449,3 @@ def test_a_wrong_recall_is_mended_by_one_knob(opened: Engine) -> None:
             ]
     assert any(right(hit.chunk) for hit in ranked.recalled)
     assert mended
-
-
-def test_a_note_fades(opened: Engine) -> None:
-    settings = opened.plan.settings
-    moving = [
-        one
-        for query in labelled_queries(TODAY)[:5]
-        for one in ahead(opened.queries.gather(query.query), settings, 180, 30)
-        if one.scores[-1][1] < one.scores[0][1]
-    ]
-    assert moving

@@ -6,18 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
-from memory_tui.core.errors import SettingError
 from memory_tui.engine import past_questions
 from memory_tui.engine.past_questions import PastQuestions
 from memory_tui.explain.why_never import (
-    NoOneChange,
-    OneChange,
     PastQuestion,
-    Reached,
-    StoppedTimes,
-    UnreachedLines,
     own_questions,
 )
 from memory_tui.recalls import recall_log
@@ -26,7 +19,6 @@ from memory_tui.render import past_text
 from memory_tui.search.rank import rank
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Notebook, Query
-from tests.harness import past
 from tests.harness.claims import NOW, Report, World, adversarial, open_world
 from tests.harness.past import PastCase, check_never
 
@@ -112,58 +104,6 @@ def test_lines_that_nothing_reached_are_those_that_nothing_delivered(world: Worl
     assert (found.questions, found.reads) == (4, 1)
 
 
-def test_the_same_week_under_other_settings_says_what_each_question_wins_and_loses(world: World) -> None:
-    asked = asked_in(world, 7)
-    report = Report()
-    case = case_of(world, asked)
-    outcomes = set()
-    for changes in ({"query.minScore": 0.99}, {"query.maxResults": 12, "query.minScore": 0.1}, {"query.maxResults": 6}):
-        case.after = case.settings.update(changes, "test")
-        found = past_questions.replay_under(world.engine, asked, case.after)
-        for one in found:
-            report.check(one, case)
-        outcomes |= {one.outcome for one in found}
-        assert past_text.sums(found).startswith(f"{len(asked.questions)} questions: ")
-        assert sum(past_text.replay_data(found)["counts"].values()) == len(found)
-    assert report.untrue == []
-    assert {"broken", "moved", "unchanged"} <= outcomes
-
-
-def test_of_a_question_without_an_answer_hits_that_go_are_mended(world: World) -> None:
-    world.saved = (*world.saved, Query("giraffe ticket7", unanswerable=True))
-    notebook = Notebook(world.saved)
-    asked = replace(asked_in(world, 7), notebook=notebook, questions=(PastQuestion("giraffe ticket7", "saved"),))
-    case = case_of(world, asked)
-    low, high = (case.settings.set("query.minScore", value, "test") for value in (0.0, 0.99))
-    report = Report()
-    for before, after, outcome in ((low, high, "mended"), (high, low, "broken")):
-        for key in ("query.minScore",):
-            world.engine.plan = replace(world.engine.plan, settings=before.set(key, before.number(key), "test"))
-        case.settings, case.after = before, after
-        (one,) = past_questions.replay_under(world.engine, asked, after)
-        assert one.outcome == outcome
-        report.check(one, case)
-    assert report.untrue == []
-
-
-def test_another_day_ages_the_notes(world: World) -> None:
-    decays = {
-        "query.minScore": 0.45,
-        "query.hybrid.temporalDecay.enabled": True,
-        "query.hybrid.temporalDecay.halfLifeDays": 20,
-    }
-    after = world.engine.plan.settings.update(decays, "test")
-    asked = asked_in(world, 7)
-    soon = past_questions.replay_under(world.engine, asked, after)
-    late = past_questions.replay_under(world.engine, asked, after, days_ahead=400)
-    assert sum(one.hits[1] for one in late) < sum(one.hits[1] for one in soon)
-
-
-def test_an_index_that_is_cut_otherwise_is_refused(world: World) -> None:
-    with pytest.raises(SettingError, match=r"openclaw-2026\.9"):
-        past_questions.replay_under(world.engine, asked_in(world, 7), world.engine.plan.with_profile("openclaw-2026.9"))
-
-
 def test_questions_are_made_of_the_words_of_a_note() -> None:
     text = "# Home network\n\nthe router is an Omada ER605 in the closet\nshort line"
     assert own_questions(text) == [
@@ -173,26 +113,3 @@ def test_questions_are_made_of_the_words_of_a_note() -> None:
     ]
     assert own_questions(text, "short line")[1].text == "short line"
     assert own_questions("") == []
-
-
-def test_an_untrue_claim_about_past_questions_is_caught(world: World) -> None:
-    asked = asked_in(world, 7)
-    case = case_of(world, asked)
-    case.told = past_questions.never_of(world.engine, asked, "memory/long.md", None)
-    case.after = case.settings.set("query.minScore", 0.99, "test")
-    recalled = next(question.text for question, answer in case.told.answers if answer.recalled)
-    one = past_questions.replay_under(world.engine, asked, case.after)[0]
-    lost = sum(not answer.recalled for _, answer in case.told.answers)
-    false = [
-        Reached("logged", 3, 99),
-        StoppedTimes("limit", (recalled,)),
-        OneChange("query.maxResults", 6, 7, ("nobody asked this",), lost, 0),
-        NoOneChange((), lost + 1),
-        replace(one, outcome="mended"),
-        past_questions.Unreached(7, 1, 0, (UnreachedLines("memory/long.md", 1, 1),)),
-    ]
-    report = Report()
-    for claim in false:
-        report.check(claim, case)
-    assert len(report.untrue) == len(false), report.counts
-    assert {type(claim) for claim in false} == past.KINDS

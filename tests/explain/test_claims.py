@@ -29,19 +29,17 @@ from memory_tui.explain.counterfactuals import ChangeSet, Flip, NotAlone, SavedE
 from memory_tui.explain.rephrase import Rephrased
 from memory_tui.inbox import findings
 from memory_tui.recalls import rerun
-from memory_tui.render import edit_text, past_text, share_text
+from memory_tui.render import past_text
 from memory_tui.search import trace
 from memory_tui.search.rank import rank
 from memory_tui.tune.judgments import Label, Query
 from tests.harness import (
-    edits,
     inbox_checks,
     measure_checks,
     notice_checks,
     past,
     qmd_checks,
     recall_checks,
-    share_checks,
 )
 from tests.harness.claims import (
     CHECKERS,
@@ -58,7 +56,7 @@ from tests.harness.claims import (
 )
 
 TODAY = dt.date(2026, 11, 20)
-WORDINGS = (wording, change_wording, edit_text, past_text, share_text)
+WORDINGS = (wording, change_wording, past_text)
 PARTS = {claims.SearchedRange, notices.Notice, rerun.Rerun}
 """Dataclasses that are part of a claim and none themselves."""
 FORMS = {
@@ -78,8 +76,6 @@ FORMS = {
     "replay",
     "replay_data",
     "unreached_data",
-    "share_lines",
-    "share_data",
     "heat",
     "cosine_heat",
     "data",
@@ -90,8 +86,8 @@ FORMS = {
 list what others say."""
 
 
-EVERY = kinds() | past.KINDS | share_checks.KINDS | notice_checks.KINDS | inbox_checks.KINDS | recall_checks.KINDS
-EVERY |= measure_checks.KINDS | edits.KINDS | qmd_checks.KINDS
+EVERY = kinds() | past.KINDS | notice_checks.KINDS | inbox_checks.KINDS | recall_checks.KINDS
+EVERY |= measure_checks.KINDS | qmd_checks.KINDS
 """Every kind of claim that anything says."""
 SCENES: dict[str, Callable[[Path, pytest.MonkeyPatch], Iterator[tuple[object, Any]]]] = {
     **{scene.__name__: scene for scene in notice_checks.SCENES},
@@ -184,7 +180,7 @@ def test_some_memory_gives_rise_to_each_kind_of_notice() -> None:
 
 def test_every_sentence_is_a_function_of_a_claim() -> None:
     """A function that words anything takes a claim first; what else there is puts a value into words."""
-    known = kinds() | past.KINDS | share_checks.KINDS | edits.KINDS | {type(None), why_never.UnreachedLines}
+    known = kinds() | past.KINDS | {type(None), why_never.UnreachedLines}
     own = {kind.__name__: kind for kind in (Sequence, Flip, ChangeSet, NotAlone, Rephrased, SavedEffect)}
     functions = [(module, *one) for module in WORDINGS for one in inspect.getmembers(module, inspect.isfunction)]
     for module, name, function in functions:

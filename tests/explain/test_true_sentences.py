@@ -228,10 +228,6 @@ def test_a_score_just_below_minscore_is_printed_below_it() -> None:
     assert "with 0.480 at most" in wording.none_alone([replace(nearest, score=0.4801, floor=0.5)])
 
 
-def test_a_replay_of_nothing_counts_nothing() -> None:
-    assert past_text.sums(()) == "There is no logged or saved question that can be asked again."
-
-
 def test_a_place_behind_the_candidates_is_not_said_to_be_one_of_them(notes: Path, opened: Open) -> None:
     for number in range(9):
         (notes / "memory" / f"note-{number}.md").write_text(f"{'router ' * (9 - number)}and {'bread ' * number}\n")

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from memory_tui.core.settings import BY_KEY, Settings
-from memory_tui.engine.past_questions import PastQuestions, Replayed, Unreached
+from memory_tui.engine.past_questions import PastQuestions, Unreached
 from memory_tui.explain.counterfactuals import turned
 from memory_tui.explain.why_never import NeverClaim, NoOneChange, OneChange, Reached, StoppedTimes, WhyNever
 from memory_tui.search.rank import rank
-from memory_tui.search.trace import ChunkRef, Recalled
+from memory_tui.search.trace import Recalled
 from tests.harness.claims import Case, Report, checks
 
-KINDS = {*get_args(NeverClaim), Replayed, Unreached}
+KINDS = {*get_args(NeverClaim), Unreached}
 
 
 @dataclass
@@ -83,40 +83,6 @@ def _unreached(claim: Unreached, case: PastCase) -> None:
         assert any(ref.start_line <= lines.first <= ref.end_line for ref in refs)
         there = (case.world.folder / lines.path).read_text().splitlines()
         assert lines.first <= lines.last <= len(there), (lines, len(there))
-
-
-@checks(Replayed)
-def _replayed(claim: Replayed, case: PastCase) -> None:
-    assert case.after is not None
-    evidence = case.world.engine.queries.gather(claim.question.text, source=claim.question.source)
-    before, after = ([hit.chunk for hit in rank(evidence, one).recalled] for one in (case.settings, case.after))
-    assert set(claim.gained) == {ref for ref in after if ref not in before}
-    assert set(claim.lost) == {ref for ref in before if ref not in after}
-    assert claim.hits == (len(before), len(after))
-    saved = next((one for one in case.world.saved if one.text == claim.question.text and one.relevant), None)
-    if saved is not None:
-
-        def right(hits: list[ChunkRef]) -> int:
-            return len(
-                {
-                    (one.path, one.line)
-                    for one in saved.relevant
-                    if any(h.path == one.path and h.start_line <= one.line <= h.end_line for h in hits)
-                }
-            )
-
-        assert claim.right == (right(before), right(after))
-        assert claim.outcome == _outcome(right(after) - right(before), claim)
-    else:
-        # Any hit is noise where the notes do not answer.
-        noise = any(one.text == claim.question.text and one.unanswerable for one in case.world.saved)
-        assert claim.outcome == _outcome((bool(after) - bool(before)) * (-1 if noise else 1), claim)
-
-
-def _outcome(gain: int, claim: Replayed) -> str:
-    if gain:
-        return "mended" if gain > 0 else "broken"
-    return "moved" if claim.gained or claim.lost else "unchanged"
 
 
 def check_never(case: PastCase, report: Report) -> None:

@@ -12,12 +12,8 @@ from typing import Any
 
 import apsw
 import pytest
-from msgspec.structs import replace
 
-from memory_tui.cli import main
-from memory_tui.core.errors import IndexUnavailable
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.openclaw_answer import by_newest, own_answer
 from memory_tui.index.schema import scope_hash
 from memory_tui.openclaw import compare
 from memory_tui.openclaw.compare import IndexComparison, Wanted
@@ -226,70 +222,3 @@ def test_chunks_of_another_version_are_counted_and_not_compared(workspaces: Mapp
 
 
 # --- its own answer -------------------------------------------------------------------------------------------------
-
-
-def test_its_rows_answer_as_the_real_program_did(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
-    database = written("w1-default", tmp_path / "agent.sqlite")
-    before = database.read_bytes()
-    recorded = lines(RELEASE / "w1-default" / "queries.jsonl")
-    wrong = []
-    with engine_on(workspaces["oracle"], tmp_path) as engine:
-        for item in recorded[::6]:
-            found = own_answer(engine, item["query"], database)
-            ours = [(hit.chunk.path, hit.chunk.start_line, round(hit.score, 5)) for hit in found.theirs.recalled]
-            wanted = [(hit["path"], hit["startLine"], round(hit["score"], 5)) for hit in item["results"]]
-            if ours != wanted or not found.same or found.by_words:
-                wrong.append((item["query"], ours, wanted))
-    assert len(recorded[::6]) > 5
-    assert not wrong
-    assert database.read_bytes() == before
-
-
-def test_an_index_that_is_behind_answers_otherwise(
-    workspaces: Mapping[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    database = written("w1-default", tmp_path / "agent.sqlite")
-    change(database, "DELETE FROM memory_index_chunks WHERE path = 'MEMORY.md'")
-    change(database, "UPDATE memory_index_chunk_provenance SET origin_class = 'untrusted'")
-    with engine_on(workspaces["oracle"], tmp_path) as engine:
-        found = own_answer(engine, "MEMORY", database)
-        assert not found.same
-        assert {hit.provenance.origin_class for hit in found.theirs.recalled if hit.provenance} == {"untrusted"}
-        assert "MEMORY.md" not in {hit.chunk.path for hit in found.theirs.recalled}
-    shared = ["--workspace", str(workspaces["oracle"]), "--index", str(tmp_path / "words.sqlite"), "--provider", "none"]
-    assert main.main([*shared, "compare-index", str(database), "--query", "MEMORY"]) == 0
-    shown = capsys.readouterr().out
-    assert "They differ." in shown
-    assert "of words alone" in shown
-    assert main.main([*shared, "--json", "compare-index", str(database), "--query", "MEMORY"]) == 0
-    assert json.loads(capsys.readouterr().out)["byWords"] is True
-
-
-def test_an_older_profile_is_compared_by_the_index_of_2026_9(
-    workspaces: Mapping[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    database = written("w1-default", tmp_path / "agent.sqlite")
-    older = Options(str(workspaces["oracle"]), provider="scripted", now=NOW, changes=(("profile", "openclaw-2026.3"),))
-    with Engine.open(older) as engine:
-        engine.indexer.sync()
-        found = own_answer(engine, "MEMORY", database)
-        assert found.ours.profile == "openclaw-2026.9"
-        assert found.same
-        assert engine.plan.sibling is not None
-        assert engine.plan.sibling.exists()
-    with Engine.open(replace(older, index=str(tmp_path / "named.sqlite"))) as engine:
-        engine.indexer.sync()
-        assert own_answer(engine, "MEMORY", database).ours.profile == "openclaw-2026.3"
-        with pytest.raises(IndexUnavailable, match="cut by other rules"), by_newest(engine):
-            pass
-
-
-def test_what_is_no_agent_database_has_no_answer(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
-    (tmp_path / "text.sqlite").write_text("no database")
-    with closing(apsw.Connection(str(tmp_path / "other.sqlite"))) as connection:
-        connection.execute("CREATE TABLE x(y)")
-    with engine_on(workspaces["oracle"], tmp_path) as engine:
-        for name in ("text.sqlite", "other.sqlite", "missing.sqlite"):
-            with pytest.raises(IndexUnavailable):
-                own_answer(engine, "MEMORY", tmp_path / name)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memory_tui.cli.main import main
-from memory_tui.engine import chunk_map, inbox_inputs
+from memory_tui.engine import inbox_inputs
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import abilities
@@ -86,18 +86,16 @@ def test_the_answers_are_those_of_numpy(notes: Path, once: bool) -> None:
         assert [*map(without_times, answers(engine, "memory"))] == [*map(without_times, of_one_source)]
 
 
-def test_why_not_map_and_inbox_are_the_same(notes: Path) -> None:
+def test_why_not_and_inbox_are_the_same(notes: Path) -> None:
     seen: list[Any] = []
     for always in (False, True):
         with Engine.open(options(notes, always)) as engine:
             engine.indexer.catch_up()
             evidence = engine.queries.gather("router vlan")
             far = trace_json.why(engine.queries.why(evidence, "memory/007.md", 1))
-            plane = chunk_map.chunk_map(engine.queries)
             chunks = inbox_inputs.chunks_of(engine.queries)
-            assert plane is not None
             assert chunks is not None
-            seen.append((far, plane.places, chunks.vectors.tobytes()))
+            seen.append((far, chunks.vectors.tobytes()))
     assert seen[0] == seen[1]
 
 

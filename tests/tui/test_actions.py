@@ -38,7 +38,6 @@ from memory_tui.tui.views.index.recalls_view import RecallsView
 from memory_tui.tui.views.index.sessions_view import SessionsView
 from memory_tui.tui.views.index.storage_view import StorageView
 from memory_tui.tui.views.map.map_view import CandidateActions, MapView
-from memory_tui.tui.views.notes.annotations_view import AnnotationsView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.notes.history import HistoryView
@@ -47,14 +46,11 @@ from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.notes.trust_view import RepairView, TrustView
 from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.search.compare_profiles import SideBySideView
-from memory_tui.tui.views.search.fading_view import FadingView
-from memory_tui.tui.views.search.injected_view import InjectedView
 from memory_tui.tui.views.search.knobs import Knobs
 from memory_tui.tui.views.search.lab import KnobSearchView, NoiseView, Report
-from memory_tui.tui.views.search.past_views import ReplayView, UnreachedView
+from memory_tui.tui.views.search.past_views import UnreachedView
 from memory_tui.tui.views.search.qmd_view import CompareQmdView
 from memory_tui.tui.views.search.saved_queries import SavedQueriesView
-from memory_tui.tui.views.search.scatter_view import ScatterView
 from memory_tui.tui.views.search.search_explain import Explainer
 from memory_tui.tui.views.search.search_judge import Judge
 from memory_tui.tui.views.search.search_view import SearchView
@@ -67,12 +63,10 @@ from memory_tui.tui.widgets.edit_area import EditArea
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.index_lists import Attention, EventLog
 from memory_tui.tui.widgets.note_side import AboutPane
-from memory_tui.tui.widgets.plane import Plane
 from memory_tui.tui.widgets.query import FilterInput, FindInput, FindText, QueryInput, QuestionInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.rowlist import RowList
-from memory_tui.tui.widgets.scatter import Scatter
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
 from tests.support.tui import ask, drive, make_app, press, said, sample, settled, text_of, until
@@ -91,7 +85,6 @@ NODES = {
     "finding": FindText,
     "watched": QuestionInput,
     "history": HistoryView,
-    "annotations": AnnotationsView,
     "dreaming": DreamingView,
     "trust": TrustView,
     "repair": RepairView,
@@ -107,12 +100,10 @@ NODES = {
     "saved_queries": SavedQueriesView,
     "side_by_side": SideBySideView,
     "compare_qmd": CompareQmdView,
-    "injected": InjectedView,
     "report": NoiseView,
     "noise": NoiseView,
     "inbox": InboxView,
     "proposal": InboxView,
-    "fading": FadingView,
     "knob_search": KnobSearchView,
     "write": WriteView,
     "doctor": DoctorView,
@@ -125,14 +116,10 @@ NODES = {
     "attention": Attention,
     "map": MapView,
     "calendar": Calendar,
-    "plane": Plane,
     "candidates": MapView,
-    "scatter": Scatter,
-    "scatter_view": ScatterView,
     "agents": AgentsView,
     "connection": ConnectionView,
     "unreached": UnreachedView,
-    "replay": ReplayView,
 }
 PARTS = (
     CandidateActions,
@@ -190,7 +177,7 @@ def test_upper_case_is_wider_than_its_lower_case_or_stands_alone() -> None:
         ("m", "M"),
     }
     upper = {key for key in names if key.isupper()}
-    assert upper == {pair[1] for pair in pairs} | {"C", "G", "P", "V", "X"}
+    assert upper == {pair[1] for pair in pairs} | {"C", "G", "P", "V"}
 
 
 def test_a_text_box_takes_letters_as_text() -> None:
@@ -406,11 +393,8 @@ def test_a_click_on_the_truth_bar_opens_what_it_reports(app: MemoryApp) -> None:
     ("words", "name"),
     [
         ("most written", "map"),
-        ("exprot", "export"),
-        ("save to file", "export"),
         ("quit", "leave_app"),
         ("exit", "leave_app"),
-        ("screenshot", "export"),
         ("eval", "saved_queries"),
         ("tune", "knob_search"),
     ],

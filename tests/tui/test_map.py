@@ -15,15 +15,12 @@ from memory_tui.tui.views.dialogs import Preview
 from memory_tui.tui.views.map.map_view import MapView
 from memory_tui.tui.widgets.calendar import Calendar
 from memory_tui.tui.widgets.memory_map import LAYERS, MemoryMap
-from memory_tui.tui.widgets.plane import FOCUS, Plane
 from memory_tui.tui.widgets.reader import Reader
 from tests.support.tui import (
-    LARGE,
     SMALL,
     ask,
     drive,
     make_app,
-    matches_screens,
     press,
     said,
     sample,
@@ -159,42 +156,3 @@ def test_the_calendar_names_the_day_with_the_most_and_goes_there(workspace: Path
         assert calendar.day == ranked[0], "after another step it begins anew"
 
     drive(make_app(workspace), steps, SMALL)
-
-
-def test_both_pictures_at_every_size(workspace: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        app = pilot.app
-        assert isinstance(app, MemoryApp)
-        await ask(pilot, QUESTION)
-        await press(pilot, "5")
-        await matches_screens(pilot, "map_calendar", SMALL, (200, 50), LARGE)
-        await press(pilot, "z", "p")
-        await matches_screens(pilot, "map_plane", (200, 50), (60, 20), SMALL, LARGE)
-        plane = app.screen.query_one(Plane)
-        assert plane.found is not None
-        first, place = plane.at, plane.found.places[plane.at]
-        assert plane.hits[int(plane.found.rowids[first])] == 1, "the first hit is in focus"
-        await press(pilot, "l")
-        assert plane.found.points[plane.at][0] > plane.found.points[first][0]
-        drawn = [line.text for line in plane.render_lines(plane.size.region)]
-        assert sum(line.count(FOCUS) for line in drawn) == 2, "one point is in focus, which the words tell too"
-        assert "Mark" not in text_of(app), "what is done with rows is no matter of the plane"
-        await press(pilot, "space")
-        assert "Nothing can be marked in this pane" in said(app)
-        await press(pilot, "h", "enter")
-        reader = app.screen.query_one(Reader)
-        assert reader.page is not None
-        assert reader.page.path == place[0] or plane.at != first
-        await press(pilot, "escape", "escape")
-        assert app.screen.query_one(Calendar).display
-
-    drive(make_app(workspace), steps, (60, 20))
-
-
-def test_without_vectors_the_plane_says_so(workspace: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "5", "z", "p")
-        assert isinstance(pilot.app, MemoryApp)
-        assert "The plane needs vectors" in text_of(pilot.app)
-
-    drive(make_app(workspace, provider="none"), steps, SMALL)

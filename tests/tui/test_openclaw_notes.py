@@ -13,7 +13,6 @@ from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Preview
 from memory_tui.tui.views.inbox.inbox_proposal import Suggestions
 from memory_tui.tui.views.inbox.inbox_view import InboxView
-from memory_tui.tui.views.notes.annotations_view import AnnotationsView, Entries
 from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.views.notes.history import HistoryView
 from memory_tui.tui.widgets.file_tree import FileTree
@@ -120,35 +119,6 @@ def test_a_note_without_dreams_says_that_nothing_is_folded(workspace: Path, app:
         assert "Nothing in this note can be folded" in said(app)
 
     drive(app, steps, SMALL)
-
-
-@SIZES
-def test_annotations_move_hits_before_they_are_written(size: tuple[int, int], workspace: Path, app: MemoryApp) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "/")
-        await enter(pilot, "router")
-        await press(pilot, "enter", "g", "a")
-        assert isinstance(app.screen, AnnotationsView)
-        await press(pilot, "j", *["l"] * 10)
-        matches_screen(app, "annotations")
-        assert "router: 2 moved" in text_of(app)
-        await press(pilot, "h", "u")
-        entries = app.screen.query_one(Entries)
-        assert entries.entry is not None
-        assert entries.staged(entries.entry).importance == 10
-        await press(pilot, "escape")
-        assert "Leave without saving?" in text_of(app)
-        await press(pilot, "escape")
-        assert entries.staged(entries.entry).importance == 10, "nothing is lost by a second esc"
-        await press(pilot, "1", "ctrl+q")
-        assert "Quit without saving?" in text_of(app), "also from another view"
-        await press(pilot, "escape", "2")
-        await press(pilot, "ctrl+s", "enter")
-        assert "<!-- project: github.com/me/house --> <!-- importance: 10 -->" in (workspace / "MEMORY.md").read_text()
-        await press(pilot, "u")
-        assert (workspace / "MEMORY.md").read_text() == MEMORY
-
-    drive(app, steps, size)
 
 
 def test_triggers_and_project_are_typed(workspace: Path, app: MemoryApp) -> None:

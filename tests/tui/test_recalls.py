@@ -15,11 +15,10 @@ from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import NOTHING, LoggedHit, RecallEntry
-from memory_tui.tui.home import home_of
 from memory_tui.tui.views.index.recalls_view import RecallsView
 from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.views.notes.edit import EditView
-from memory_tui.tui.views.search.past_views import ReplayView, UnreachedView
+from memory_tui.tui.views.search.past_views import UnreachedView
 from memory_tui.tui.views.search.search_view import SearchView
 from tests.support.tui import LARGE, NOW, ask, drive, make_app, press, said, sample, settled, text_of, until
 
@@ -250,30 +249,5 @@ def test_lines_that_nothing_reached_are_listed_and_say_why_they_never_come(works
         await press(pilot, "enter")
         await until(lambda: isinstance(app.screen, ReaderView))
         assert lines.path in text_of(app)
-
-    drive(make_app(workspace), steps, size=LARGE)
-
-
-def test_last_week_is_asked_again_under_the_knobs_as_they_are(workspace: Path) -> None:
-    asked_by_an_agent(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        app = pilot.app
-        await press(pilot, "2")
-        await ask(pilot, "vlan")
-        await app.run_action("do('replay')")
-        await until(lambda: "c chooses" in text_of(app))
-        await press(pilot, "c", *"2026.3", "enter")
-        await until(lambda: "2 questions: " in text_of(app))
-        assert "The profile is openclaw-2026.3 now" in said(app)
-        await press(pilot, "escape", "u")
-        home = home_of(app.screen)
-        assert home.tuning is not None
-        home.turn(home.tuning.to(home.tuning.settings.set("query.maxResults", 1, "test")))
-        await app.run_action("do('replay')")
-        await until(lambda: "2 questions: " in text_of(app))
-        assert isinstance(app.screen, ReplayView)
-        await press(pilot, "g", "g", "j", "j", "enter")
-        await until(lambda: isinstance(app.screen, SearchView) and app.screen.question in ("printer", "omada router"))
 
     drive(make_app(workspace), steps, size=LARGE)

@@ -7,18 +7,14 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from memory_tui.config import config_write
 from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import noise
-from memory_tui.explain.decay import fading
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.notes.browse import ReaderView
-from memory_tui.tui.views.search.fading_view import HORIZON, FadingView
 from memory_tui.tui.views.search.lab import KnobSearchView, NoiseView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tune import evaluate, judgments, knob_search
@@ -58,45 +54,6 @@ def trace_of(app: MemoryApp) -> Trace:
     view = next(view for view in app.views if isinstance(view, SearchView))
     assert view.trace is not None
     return view.trace
-
-
-# --- a file to show ------------------------------------------------------------------------------------------------
-
-
-def test_the_answer_is_exported_under_the_knobs_as_they_are_and_no_file_is_lost(
-    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = make_app(workspace)
-    monkeypatch.chdir(tmp_path)
-    out = tmp_path / "report-router-vlan.md"
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "X")
-        assert said(app).startswith("No answer yet, so there is nothing to export.")
-        await ask(pilot, "Router VLAN?")
-        app.turn(app.tuning.set("query.maxResults", 2) if app.tuning else None)
-        await press(pilot, "X")
-        assert app.screen.query_one(Input).value == "report-router-vlan.html"
-        await press(pilot, *["backspace"] * 4, *"md", "enter")
-        await until(out.is_file)
-        assert ": 2 hits of " in out.read_text("utf-8")
-        await until(lambda: said(app).startswith("report-router-vlan.md written, "))
-        out.write_text("mine")
-        await press(pilot, "X", *["backspace"] * 4, *"md", "enter")
-        await until(lambda: said(app) == "report-router-vlan.md is there already. Give another name.")
-        assert out.read_text() == "mine"
-        await press(pilot, "X")
-        app.screen.query_one(Input).value = "~nobody-of-this-name/report.md"
-        await press(pilot, "enter")
-        await until(lambda: said(app).startswith("~nobody-of-this-name/report.md cannot be written"))
-        app.screen.query_one(Input).value = ""
-        (tmp_path / "gone").mkdir()
-        monkeypatch.chdir(tmp_path / "gone")
-        (tmp_path / "gone").rmdir()
-        await press(pilot, "X")
-        assert app.screen.query_one(Input).value == "report-router-vlan.html"
-
-    drive(app, steps)
 
 
 # --- noise floor ---------------------------------------------------------------------------------------------------
@@ -182,48 +139,6 @@ def test_escape_stops_the_asking(workspace: Path) -> None:
         release.set()
         await settled(pilot)
         assert len(asked) == 4
-
-    drive(app, steps)
-
-
-# --- fading --------------------------------------------------------------------------------------------------------
-
-
-def test_what_fades_is_listed_soonest_first_and_can_be_read(workspace: Path) -> None:
-    app = make_app(workspace, changes=FADES)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await ask(pilot, QUESTION)
-        await press(pilot, "z", "f")
-        view = app.screen
-        assert isinstance(view, FadingView)
-        assert view.faded is not None
-        engine = engine_of(app)
-        expected = sorted(
-            fading(engine.queries.gather(QUESTION), engine.plan.settings, HORIZON), key=lambda fade: fade.days
-        )
-        assert list(view.faded.found) == expected
-        assert any(fade.days for fade in expected)
-        assert f"in {next(fade.days for fade in expected if fade.days)} d, " in text_of(app)
-        await press(pilot, "enter")
-        assert isinstance(app.screen, ReaderView)
-
-    drive(app, steps)
-
-
-def test_while_decay_is_off_one_key_shows_what_it_would_take(workspace: Path) -> None:
-    app = make_app(workspace, changes=[("profile", "openclaw-2026.3"), ("query.minScore", "0.25")])
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await ask(pilot, QUESTION)
-        await press(pilot, "z", "f")
-        assert "decay is off" in text_of(app)
-        await press(pilot, "enter")
-        assert "lost already" in text_of(app)
-        await press(pilot, "enter")
-        assert isinstance(app.screen, ReaderView)
-        await press(pilot, "escape", "u")
-        assert "decay is off" in text_of(app)
 
     drive(app, steps)
 

@@ -210,8 +210,6 @@ def test_no_hostile_byte_reaches_a_line_of_what_lies_over_the_search(
             "escape",
             "c",
             "escape",
-            *"zf",
-            "escape",
             *"gq",
             "d",
             "n",

@@ -88,11 +88,6 @@ async def _noise(pilot: Pilot[int]) -> None:
     await press(pilot, "z", "n")
 
 
-async def _fading(pilot: Pilot[int]) -> None:
-    await _hits(pilot)
-    await press(pilot, "z", "f")
-
-
 async def _sweep(pilot: Pilot[int]) -> None:
     await _hits(pilot)
     await press(pilot, "z", "s")
@@ -117,7 +112,6 @@ VIEWS: dict[str, tuple[Steps, list[tuple[str, str]]]] = {
     "not_proposed": (_not_proposed, OPENCLAW),
     "baseline": (_base, []),
     "noise": (_noise, OPENCLAW),
-    "fading": (_fading, FADES),
     "sweep": (_sweep, []),
     "in_a_month": (_in_a_month, FADES),
 }

@@ -25,12 +25,11 @@ from memory_tui.search.evidence import later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, Recalled, Trace
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.dialogs import Picker, Preview, Prompt, near, path_of
+from memory_tui.tui.views.dialogs import Picker, Prompt, near, path_of
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.views.search.why_not_view import WhyNotView
 from memory_tui.tui.widgets import status_bars, why_rows
-from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.status_bars import KeyHints
 from memory_tui.tui.widgets.tune_strip import TuneStrip
@@ -460,44 +459,6 @@ def test_zr_goes_deeper_and_escape_back(app: MemoryApp) -> None:
     drive(app, steps)
 
 
-def test_heat_stands_in_the_record_of_a_hit_and_in_the_reader(app: MemoryApp) -> None:
-    """What each word gives, as shades, and as bars under the words for who sees none."""
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await ask(pilot, QUESTION)
-        await press(pilot, "w", "z", "r")
-        pane = app.screen.query_one(WhyPane)
-        assert pane.subject is not None
-        found = pane.subject.shares
-        assert found is not None
-        assert found.words
-        drawn = ["".join(text for text, _ in pane.draw(row, 0, pane.inner_width)) for row in range(pane.count())]
-        assert any(line.startswith("bm25 by word, ") for line in drawn)
-        bars = [line.removeprefix(label) for label in ("  w/o ", " bm25 ") for line in drawn if line.startswith(label)]
-        assert bars
-        assert all(set(line.strip()) <= set(" ▁▂▃▄▅▆▇█") for line in bars)
-        hit = hit_of(app).chunk
-        await press(pilot, "escape", "escape", "enter")
-        before = text_of(app)
-        reader = app.screen.query_one(Reader)
-        assert reader.cited == (hit.start_line, hit.end_line)
-        await press(pilot, "z", "h")
-        assert reader.shares is not None
-        text = text_of(app).split("\n")
-        under = [at for at, line in enumerate(text) if " bm25 " in line and "█" in line]
-        assert under
-        assert found.without, "the vectors of this provider fall into no parts: sentences are left out"
-        assert any(" w/o " in line and set(line[line.index("w/o") + 3 :]) & set("▂▃▄▅▆▇█") for line in text)
-        above = [at - 2 if " w/o " in text[at - 1] else at - 1 for at in under]
-        marked = [text[row][text[at].index("█") :].lower() for row, at in zip(above, under, strict=True)]
-        assert all(line.startswith(found.words[0].word) for line in marked)
-        assert "one at a time; nothing was sent again" in text[-2], "the record had asked already"
-        await press(pilot, "z", "h")
-        assert text_of(app).split("\n")[:-2] == before.split("\n")[:-2]
-
-    drive(app, steps)
-
-
 def test_the_raw_record_is_json(workspace: Path) -> None:
     from memory_tui.tui.widgets.why_rows import rows_of
 
@@ -655,37 +616,6 @@ def test_a_change_that_recalls_a_line_is_applied_from_there(workspace: Path) -> 
         assert "memory/network.md" in {candidate.chunk.path for candidate in trace_of(app).recalled}
         await press(pilot, "u")
         assert "memory/network.md" not in {candidate.chunk.path for candidate in trace_of(app).recalled}
-
-    drive(app, steps)
-
-
-def test_an_edit_of_the_note_is_shown_made_and_undone_from_there(app: MemoryApp, workspace: Path) -> None:
-    """enter shows the difference and what it does, enter again writes it through the journal, u takes it back."""
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await ask(pilot, QUESTION)
-        lost = list(trace_of(app).lost)[-1].chunk
-        note = workspace / lost.path
-        before = note.read_text()
-        lines = before.split("\n")
-        line = next(i for i in range(lost.start_line, lost.end_line) if lines[i - 1].startswith("- "))
-        await ask_line(pilot, f"{lost.path}:{line}")
-        pane = app.screen.query_one(WhyPane)
-        await until(lambda: pane.subject is not None and pane.subject.edits is not None)
-        pane.cursor = next(row for row in range(pane.count()) if str(pane.key_of(row)).startswith("edit"))
-        await press(pilot, "enter")
-        await until(lambda: isinstance(app.screen, Preview))
-        assert "The line would be recalled as hit" in text_of(app)
-        assert note.read_text() == before
-        await press(pilot, "enter")
-        await until(lambda: note.read_text() != before)
-        await settled(pilot)
-        assert "NOT RECALLED" not in text_of(app)
-        assert "RECALLED" in text_of(app)
-        await press(pilot, "u")
-        await until(lambda: note.read_text() == before)
-        await settled(pilot)
-        assert "NOT RECALLED" in text_of(app)
 
     drive(app, steps)
 

@@ -114,8 +114,6 @@ WORDS_OF = {
     f"{key_of('undo')} undoes it.",
     "noise": "These questions have nothing to do with your notes. If they score as high as "
     "right chunks, minScore cannot keep noise out. Passing: the share of each that a minScore there lets through.",
-    "fading": "Hits of today that will fade out of the answer, with the day and the gate, and those that have "
-    "faded already. Each day is ranked as a whole, because other hits fade too.",
     "write": "The values that would be written and where, then the difference line by line. Comments stay, a backup is "
     "kept, and a file that somebody changed meanwhile is left alone.",
     "knob_search": "One half of your judged queries is searched for better knobs; the other half tests them. A gain "

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.style import Style
 from textual.binding import BindingType
 from textual.content import Content
-from textual.reactive import reactive
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -22,7 +21,6 @@ from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
     from memory_tui.explain.matched_words import MatchedWords
-    from memory_tui.explain.shares import Shares
     from memory_tui.openclaw.dreaming import Fold
     from memory_tui.search.trace import Trace
 
@@ -36,7 +34,6 @@ def _folds(page: Page) -> Sequence[Fold]:
     return folds("\n".join(page.lines))
 
 
-Heated = tuple[Sequence[Mark], Sequence[int | tuple[str, Piece]]]
 """The shades of a row, and what each of its lines is: the number of a part of the text, or a side with its bars."""
 
 
@@ -46,7 +43,6 @@ class Reader(RowList):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("reader"))
     PLACES: ClassVar[tuple[str, ...]] = ("reader", "list")
     ALLOW_SELECT = True
-    shares: reactive[Shares | None] = reactive(None, init=False)
     """What the words of the cited lines give, while that is shown, in shades and bars."""
 
     def __init__(self, *, id: str) -> None:
@@ -63,7 +59,6 @@ class Reader(RowList):
         self._answered: tuple[str, tuple[int, int]] | None = None
         self._words: MatchedWords | None = None
         self._near: tuple[str, tuple[int, int], tuple[int, int]] | None = None
-        self._heat: dict[int, Heated] = {}
         self._folds: Sequence[Fold] = ()
         self._unfolded: set[int] = set()
         """First lines (from 1) of what a person unfolded."""
@@ -316,26 +311,7 @@ class Reader(RowList):
         folded = [range(fold.first - 1, fold.last) for fold in self._folded()]
         above = dict.fromkeys(self.rules, 1)
         self._layout = Layout(self.page, width - self._gutter, above, folded)
-        self._heat = self._heated(self.page, self._layout, folded)
-        if self._heat:
-            bars = {row: len(lines) - len(self._layout.spans(row)) for row, (_, lines) in self._heat.items()}
-            extra = {row: above.get(row, 0) + bars.get(row, 0) for row in above.keys() | bars.keys()}
-            self._layout = Layout(self.page, width - self._gutter, extra, folded)
         self._tops = self._layout.tops
-
-    def _heated(self, page: Page, layout: Layout, folded: Sequence[range]) -> dict[int, Heated]:
-        """The cited rows with what their words give."""
-        from memory_tui.tui.widgets.quote import LineHeat
-
-        found: dict[int, Heated] = {}
-        if self.shares is not None and self.cited is not None:
-            for row in range(self.cited[0] - 1, min(self.cited[1], self.count())):
-                heat, lines = LineHeat(page.lines[row], row + 1, self.shares), list[int | tuple[str, Piece]]()
-                for part, (begin, end) in enumerate(layout.spans(row)):
-                    lines += [part, *heat.bars(begin, end)]
-                if not any(row in rows for rows in folded):
-                    found[row] = heat.shades, lines
-        return found
 
     @property
     def _gutter(self) -> int:
@@ -364,14 +340,6 @@ class Reader(RowList):
             line -= 1
         base = self._base_of(row)
         last = at == self._tops[row + 1] - 1
-        if row in self._heat:
-            lines = self._heat[row][1]
-            part = lines[line]
-            if not isinstance(part, int):
-                name, bars = part
-                return strip([(f"{name:>{self._gutter - 1}} ", "muted"), bars], width, base, self.style_of)
-            last = not any(isinstance(other, int) for other in lines[line + 1 :])
-            line = part
         start, end = self._layout.span(row, line)
         is_near = self._is_near(self.page, row, start, end)
         gutter = strip(self._signs(row, line, last=last, is_near=is_near), self._gutter, base, self.style_of)
@@ -421,8 +389,6 @@ class Reader(RowList):
             layers = [((0, len(text), "lost"),)]
         if self._words and self._is_cited(row):
             layers.append([(begin, finish, "match") for begin, finish in self._words.spans(text)])
-        if row in self._heat:
-            layers.append([mark for mark in self._heat[row][0] if mark[2]])
         if self.matches:
             first, last = bisect_left(self.matches, (row, 0, 0)), bisect_left(self.matches, (row + 1, 0, 0))
             layers.append([(begin, finish, "found") for _, begin, finish in self.matches[first:last]])

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import cell_len
 from textual.binding import BindingType
 from textual.content import Content
-from textual.message import Message
 
 from memory_tui.core.sanitize import safe
 from memory_tui.explain import change_wording, wording
@@ -22,7 +21,6 @@ from memory_tui.tui.widgets.status_bars import KeyHints
 from memory_tui.tui.widgets.why_rows import Keyed, Subject, rows_of
 
 if TYPE_CHECKING:
-    from memory_tui.engine.edit_trials import EditRemedy
     from memory_tui.explain.counterfactuals import ChangeSet, Flip
 
 EMPTY = "How the hit under the cursor got its score, line by line."
@@ -38,16 +36,6 @@ class WhyPane(RowList):
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("why"))
     PLACES: ClassVar[tuple[str, ...]] = ("why", "list")
-
-    class EditChosen(Message):
-        """An edit of the note is wanted."""
-
-        def __init__(self, remedy: EditRemedy) -> None:
-            super().__init__()
-            self.remedy = remedy
-
-    class Deepened(Message):
-        """The full record is shown."""
 
     def __init__(self) -> None:
         super().__init__(id="why")
@@ -126,8 +114,6 @@ class WhyPane(RowList):
         """From the sum to the full record, from there to the raw JSON, and round again."""
         self.depth = (self.depth + 1) % len(DEPTHS)
         self._again()
-        if self.depth:
-            self.post_message(self.Deepened())
 
     def shallower(self) -> bool:
         """One depth back; False at the sum."""
@@ -143,16 +129,12 @@ class WhyPane(RowList):
         self.scroll_home(animate=False, immediate=True, force=True)
 
     def do_apply(self) -> None:
-        """Turn the knob, or propose the edit, as the change under the cursor says, the first without a cursor.
+        """Turn the knob as the change under the cursor says, the first without a cursor.
 
         A knob is turned once it was said what that changes.
         """
         subject, home = self.subject, home_of(self)
-        edits = subject.edits.found if subject is not None and subject.edits is not None else ()
-        kind, _, at = str(self.key or "").partition(" ")
-        if edits and (kind == "edit" or (self.key is None and subject is not None and not subject.flips)):
-            self.post_message(self.EditChosen(edits[int(at or 0)]))
-            return
+        _, _, at = str(self.key or "").partition(" ")
         if subject is None or not subject.flips:
             changes = subject.changes if subject is not None else None
             searching = subject is not None and subject.working

@@ -17,13 +17,11 @@ from memory_tui.explain.stages import stages
 from memory_tui.explain.why import explain, file_line, in_a_line, terms_line
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
 from memory_tui.tui.draw import Piece, fit_path, wrap
-from memory_tui.tui.widgets.quote import heat_rows, quote_rows
+from memory_tui.tui.widgets.quote import quote_rows
 
 if TYPE_CHECKING:
-    from memory_tui.engine.edit_trials import EditsFound
     from memory_tui.explain.counterfactuals import ChangeSet, Flip, Flips
     from memory_tui.explain.rephrase import Rephrasings
-    from memory_tui.explain.shares import Shares
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.search.evidence import Evidence
 
@@ -51,10 +49,6 @@ class Subject(Struct, frozen=True):
     questions: Rephrasings | None = None
     working: str = ""
     grade: Grade = no_grade
-    shares: Shares | None = None
-    """What its bm25 and its cosine are made of, where that was asked for."""
-    edits: EditsFound | None = None
-    """The edits of its note that get the line recalled, where they were looked for."""
     written: dict[int, tuple[list[Keyed], list[Keyed]]] = field(default_factory=dict)
     """By width the rows around what would change it, which are other ones for another chunk or answer alone: what is
     found meanwhile leaves them as they are.
@@ -177,7 +171,6 @@ def _pane(subject: Subject, width: int) -> Iterator[Keyed]:
     above, below = subject.written[width]
     yield from above
     yield from _changes(subject, width)
-    yield from _edits(subject.edits, width)
     yield from below
 
 
@@ -210,7 +203,7 @@ def _packed(subject: Subject, width: int) -> Iterator[Keyed]:
     # Which words matched is what most people want to know, so it stands where it is always in sight.
     yield from ((row, None) for row in packed_rows([line for line in facts if line.label == "terms"], width))
     steps = [(row, None) for row in packed_rows([one for one in _steps(subject) if one.label in _PACKED], width)]
-    changes = [*_changes(subject, width, packed=True), *_edits(subject.edits, width, packed=True)]
+    changes = list(_changes(subject, width, packed=True))
     # A hit is there by its sum; what is not there wants to be recalled.
     yield from [*steps, *changes] if subject.recalled else [*changes, *steps]
     yield from ((row, None) for row in packed_rows([line for line in facts if line.label != "terms"], width))
@@ -298,27 +291,6 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
         yield [], None
 
 
-def _edits(edits: EditsFound | None, width: int, *, packed: bool = False) -> Iterator[Keyed]:
-    """The edits, each a row to stand on, with what they do to this question and to others."""
-    if edits is None:
-        return
-    from memory_tui.render import edit_text
-
-    if edits.none is not None:
-        for row in folded(f"edit: {edit_text.claim(edits.none)}", width - LABEL, "muted"):
-            yield [(" " * LABEL, ""), *row], None
-    for number, found in enumerate(edits.found):
-        label = f"{'edit':<{LABEL}}" if not number else " " * LABEL
-        for row in folded(one_line(edit_text.remedy(found)), width - LABEL, "strong"):
-            yield [(label, "muted"), *row], f"edit {number}"
-            label = " " * LABEL
-        for clause in () if packed else edit_text.details(found):
-            for row in folded(one_line(clause), width - LABEL - 2, "muted"):
-                yield [(" " * (LABEL + 2), ""), *row], f"edit {number}"
-    if not packed:
-        yield [], None
-
-
 def _flip(found: Flip | ChangeSet, label: str, subject: Subject, width: int, *, packed: bool) -> Iterator[Row]:
     # Whoever found a flip has imported this already.
     from memory_tui.explain.counterfactuals import Flip, side_effects
@@ -392,18 +364,6 @@ def _record_rows(subject: Subject, width: int) -> Iterator[Row]:
                 text = text.replace(" memory/", " ")
             for part, row in enumerate(folded(text, width - 2, "strong" if own else "", 6)):
                 yield [("▸ " if own and not part else "  ", "mark"), *row]
-    if subject.shares is not None:
-        from memory_tui.render.share_text import share_lines
-
-        yield []
-        for line in share_lines(subject.shares):
-            yield from folded(safe(line), width, "" if line.startswith(" ") else "head", 6)
-        best, chunk = subject.answer.best if subject.answer is not None else None, subject.candidate.chunk
-        shown = best.text if best is not None else subject.evidence.texts.get(chunk.rowid, "")
-        if shown and (subject.shares.words or subject.shares.tokens or subject.shares.without):
-            left_out = "; under w/o what the cosine loses without a sentence" if subject.shares.without else ""
-            yield from folded(f"What each word gives, from a fifth of the greatest{left_out}:", width, "head")
-            yield from heat_rows(shown, chunk.start_line, width, subject.shares)
 
 
 def _json_rows(subject: Subject, width: int) -> Iterator[Row]:
@@ -412,10 +372,6 @@ def _json_rows(subject: Subject, width: int) -> Iterator[Row]:
     answer, candidate = subject.answer, subject.candidate
     if answer is not None:
         data = trace_json.why(answer, subject.changes, subject.questions)
-        if subject.edits is not None:
-            from memory_tui.render import edit_text
-
-            data["edits"] = edit_text.data(subject.edits)
     elif candidate is not None:
         data = trace_json.candidate(candidate)
         changes = subject.changes

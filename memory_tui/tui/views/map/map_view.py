@@ -1,4 +1,4 @@
-"""View 5 is the map of the memory. It shows days, meaning and recalls."""
+"""View 5 is the map of the memory. It shows days and recalls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.events import Event, SyncFinished
 from memory_tui.core.formatting import age_words, plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui.draw import Piece, fit, fit_path
@@ -24,20 +23,17 @@ from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import Part, View, sentence_of
 from memory_tui.tui.widgets.calendar import Calendar
 from memory_tui.tui.widgets.memory_map import FORGOTTEN_DAYS, HITS, LAYERS, OFTEN, Layer, MemoryMap, gathered
-from memory_tui.tui.widgets.plane import WAITING, Plane
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileRow
-    from memory_tui.explain.landscape import Landscape
     from memory_tui.tui.state import Facts
 
-NO_VECTORS = f"The plane needs vectors, and no chunk has one. {key_of('go providers')} opens the providers."
 NO_RECALL = f"No recall is recorded yet: ask with {key_of('ask')}, or memory-tui connect HOST has an agent ask."
 NOT_RECORDED = "Recalls are not recorded here: recall.marks is off."
-MOST_LIT, LEAST_TITLE = 50, 8
+LEAST_TITLE = 8
 
 
 class CandidateActions(Part):
@@ -62,7 +58,7 @@ class CandidateActions(Part):
 
 
 class MapView(View):
-    """The calendar, with the notes of a month where there is room, above two lists of candidates; or the plane."""
+    """The calendar, with the notes of a month where there is room, above two lists of candidates."""
 
     PLACE = "map"
     MORE_PLACES = ("candidates",)
@@ -77,16 +73,12 @@ class MapView(View):
         self.month = Rows(id="month")
         self.found: MemoryMap | None = None
         self._layer = "recalled"
-        self._plane_of: tuple[int, str] | None = None
 
     def compose_view(self) -> Iterable[Widget]:
-        """Both pictures, one of them hidden, and the lists."""
+        """Compose the calendar and the lists."""
         with Horizontal(id="days"):
             yield Calendar()
             yield self.month
-        plane = Plane()
-        plane.display = False
-        yield plane
         with self.panes():
             yield self.forgotten
             yield self.often
@@ -112,18 +104,11 @@ class MapView(View):
         if self.found is None or self.found.notes is not facts.rows:
             self.recount()
 
-    def events_came(self, events: Sequence[Event]) -> None:
-        """After an index run the plane is another one."""
-        if any(isinstance(event, SyncFinished) and event.indexed + event.removed for event in events):
-            self._plane_of = None
-
     def recount(self) -> None:
         """Count again."""
         facts = self.home.facts
         if facts is not None and self.home.engine is not None and self.is_current:
             self._gather(facts.rows, facts)
-            if self.query_one(Plane).display:
-                self._show_plane()
 
     @task("map")
     async def _gather(self, rows: Sequence[FileRow], facts: Facts) -> None:
@@ -152,10 +137,7 @@ class MapView(View):
             self.query_one(Calendar).show(self.found, self._layer, self._next_layer)
 
     def do_layer(self) -> None:
-        """The next thing that the calendar counts; from the plane, the calendar as it was left."""
-        if self.query_one(Plane).display:
-            self.do_picture()
-            return
+        """Count the next thing in the calendar."""
         self._layer = self._next_layer
         if self.found is None:
             return
@@ -187,36 +169,6 @@ class MapView(View):
             self.found = replace(self.found, findings=found)
             self._show_layer()
             self.show_message(f"{plural(sum(found.values()), 'finding')}; {key_of('view 4')} opens the inbox.")
-
-    def do_picture(self) -> None:
-        """Calendar, or plane."""
-        calendar, plane = self.query_one(Calendar), self.query_one(Plane)
-        plane.display = calendar.display
-        for shown in (calendar, self.query_one("#days"), self.query_one("#panes")):
-            shown.display = not plane.display
-        (plane if plane.display else calendar).focus()
-        if plane.display:
-            self._show_plane()
-
-    def _show_plane(self) -> None:
-        facts = self.home.facts
-        wanted = (facts.status.chunks if facts is not None else 0, self.home.question)
-        if wanted != self._plane_of:
-            self._plane_of = wanted
-            self._place_chunks(self.home.question)
-
-    @task("plane")
-    async def _place_chunks(self, question: str) -> None:
-        plane = self.query_one(Plane)
-        if plane.found is None:
-            plane.show(None, {}, WAITING)
-        found = await self.home.jobs.attempt(partial(_placed, question=question))
-        if isinstance(found, MemoryTuiError):
-            plane.show(None, {}, sentence_of(found))
-            return
-        lit = await self.home.jobs.attempt(partial(_hits, question=question)) if question else {}
-        hits = {} if isinstance(lit, MemoryTuiError) else lit
-        plane.show(found, hits, NO_VECTORS)
 
     # --- candidates ----------------------------------------------------------------------------------------------
 
@@ -361,19 +313,9 @@ class MapView(View):
     def _none_counted(self) -> None:
         self.show_message(f"No day has any: {LAYERS[self._layer]}. {key_of('show layer')} counts something else.")
 
-    @on(Plane.Opened)
-    def _read_chunk(self, event: Plane.Opened) -> None:
-        path, first, last = event.place
-        self.read_note(path, (first, last))
-
     def back(self) -> bool:
-        """Drop the marks, then from the plane to the calendar."""
-        if self._drop_marks():
-            return True
-        if self.query_one(Plane).display:
-            self.do_picture()
-            return True
-        return super().back()
+        """Drop the marks first."""
+        return self._drop_marks() or super().back()
 
 
 def _named(note: FileRow, room: int) -> list[Piece]:
@@ -389,18 +331,6 @@ def _named(note: FileRow, room: int) -> list[Piece]:
 def _findings(engine: Engine) -> Counter[str]:
     """How many open findings each note has."""
     return Counter(one.place.path for one in engine.inbox.examine())
-
-
-def _placed(engine: Engine, question: str) -> Landscape | None:
-    from memory_tui.engine.chunk_map import chunk_map
-
-    return chunk_map(engine.queries, question)
-
-
-def _hits(engine: Engine, question: str) -> dict[int, int]:
-    """Rowid -> place of what is recalled for `question`."""
-    trace = engine.queries.search(question)
-    return {hit.chunk.rowid: at for at, hit in enumerate(trace.recalled[:MOST_LIT], 1)}
 
 
 def _best_places(engine: Engine, question: str) -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,10 +10,8 @@ from textual.containers import Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
-from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.tui import note_info
-from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_page import MOST, Match, Page, find_in, head_of, line_after, make_page
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import Part, View
@@ -27,7 +24,6 @@ from memory_tui.tui.workers import PostPart, stop, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.explain.shares import Shares
     from memory_tui.search.trace import ChunkRef, Trace
 
 
@@ -77,36 +73,6 @@ class NotePane(Part):
         """The `lines` of a note are read as a hit of what was `asked`."""
         self._hit = asked, path, lines
         self.reader.answers(asked, lines)
-
-    def do_heat(self) -> None:
-        """Show what each word of the hit gives, or no more."""
-        stop(self, "heat")
-        if self.reader.shares is not None:
-            self.reader.shares = None
-        elif self._hit is not None:
-            self._find_heat(*self._hit)
-
-    @task("heat")
-    async def _find_heat(self, asked: Trace, path: str, lines: tuple[int, int]) -> None:
-        from memory_tui.tui.views.search.explaining import find_heat
-
-        gone = Stop()
-
-        def work(engine: Engine) -> tuple[Shares | None, str]:
-            every = itertools.chain(asked.recalled, asked.lost)
-            places = ((one, (one.chunk.path, (one.chunk.start_line, one.chunk.end_line))) for one in every)
-            hit = next((one for one, place in places if place == (path, lines)), None)
-            return find_heat(asked, hit, engine, gone) if hit is not None else (None, "")
-
-        shares, sentence = await self.home.jobs.run(work, gone.set)
-        if sentence:
-            self.view.show_message(sentence)
-        if shares is None or not (shares.words or shares.tokens or shares.without):
-            self.view.show_message(
-                f"What each word gives cannot be told: {key_of('show record')} in the list of hits shows the numbers."
-            )
-        elif self.shows(path) and self.reader.cited == lines:
-            self.reader.shares = shares
 
     # --- showing a note ------------------------------------------------------------------------------------------
 

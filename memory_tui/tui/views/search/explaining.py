@@ -9,26 +9,19 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core.errors import MemoryTuiError, ProviderError
-from memory_tui.core.formatting import plural
+from memory_tui.core.errors import MemoryTuiError
 from memory_tui.tui.judging import OFTEN
 from memory_tui.tui.workers import PostPart
 
 if TYPE_CHECKING:
-    from memory_tui.core.cancel import Stop
     from memory_tui.core.settings import Settings
-    from memory_tui.engine.edit_trials import EditsFound
     from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Flips
     from memory_tui.explain.rephrase import Rephrasings
-    from memory_tui.explain.shares import Shares
-    from memory_tui.explain.why_not import Account, WhyNot
+    from memory_tui.explain.why_not import WhyNot
     from memory_tui.search.evidence import Evidence
-    from memory_tui.search.trace import Candidate, Trace
+    from memory_tui.search.trace import Candidate
     from memory_tui.tune.evaluate import Case
-
-MONTH = 30
-"""Days of past questions that edits are measured on."""
 
 
 class Inquiry(Struct, frozen=True):
@@ -42,8 +35,6 @@ class Inquiry(Struct, frozen=True):
     questions: Rephrasings | None = None
     working: str = ""
     problem: str = ""
-    shares: Shares | None = None
-    edits: EditsFound | None = None
 
 
 def find_flips(
@@ -109,9 +100,7 @@ def inquire(
 
         evidence = later(engine.queries.gather(asked) if isinstance(asked, str) else asked, days)
         answer = engine.queries.why(evidence, *place, settings)
-        found = Inquiry(
-            answer, working="looking for what would change it", shares=_shares(engine, answer.best, answer.trace)
-        )
+        found = Inquiry(answer, working="looking for what would change it")
         post(found)
         row, told = answer.row, time.monotonic()
         if row is not None:
@@ -121,7 +110,7 @@ def inquire(
                 often = time.monotonic() - told < OFTEN
                 post(None if often else found)
                 told = told if often else time.monotonic()
-        return _with_edits(engine, _with_questions(engine, found, days, post), post)
+        return _with_questions(engine, found, days, post)
 
     return run
 
@@ -141,70 +130,3 @@ def _with_questions(engine: Engine, found: Inquiry, days: int, post: PostPart) -
             raise
         # The verdict stands without the words.
         return replace(found, problem=error.message, working="")
-
-
-def _with_edits(engine: Engine, found: Inquiry, post: PostPart) -> Inquiry:
-    """What is known of a line, and the edits of its note that get it recalled; none in what cannot be written."""
-    from memory_tui.engine import edit_trials, past_questions
-
-    if found.answer.recalled or found.answer.place.line is None or engine.plan.read_only:
-        return found
-    post(replace(found, working="trying edits of the note"))
-    try:
-        asked = past_questions.past_questions(engine, time.time(), MONTH)
-        edits = edit_trials.remedies(engine, found.answer, asked, lambda _done, _of: post(None))
-    except MemoryTuiError as error:
-        if error.code == "cancelled":
-            raise
-        return replace(found, problem=error.message)
-    return replace(found, edits=edits)
-
-
-def find_shares(trace: Trace, hit: Candidate) -> Callable[[Engine], Shares | None]:
-    """Returns what bm25 and cosine of a hit are made of; None where its chunk is gone, or the provider fails."""
-
-    def run(engine: Engine) -> Shares | None:
-        account = _account(engine, hit)
-        return None if account is None else _shares(engine, account, trace)
-
-    return run
-
-
-def find_heat(trace: Trace, hit: Candidate, engine: Engine, stop: Stop) -> tuple[Shares | None, str]:
-    """What bm25 and cosine of a hit are made of, and a sentence; a provider elsewhere embeds it without each sentence.
-
-    None where its chunk is gone; where the provider fails, without the cosine, and with the reason.
-    """
-    from memory_tui.explain.shares import shares_of
-
-    account, chain = _account(engine, hit), engine.providers.chain
-    if account is None:
-        return None, ""
-    before = sum(one.texts for one in chain.members())
-    try:
-        found = shares_of(engine.queries.reader, chain.of_space, account, trace, send=True, stop=stop)
-    except ProviderError as error:
-        return shares_of(engine.queries.reader, lambda _: None, account, trace), error.message
-    sent = sum(one.texts for one in chain.members()) - before
-    if not found.without:
-        return found, ""
-    who = f"{trace.provider} embedded {plural(sent, 'text')}" if sent else "nothing was sent again"
-    return found, f"Shades and w/o: what the cosine loses when a sentence is left out, one at a time; {who}."
-
-
-def _account(engine: Engine, hit: Candidate) -> Account | None:
-    from memory_tui.explain.why_not import Account
-
-    with engine.queries.reader() as store:
-        text = store.texts([hit.chunk.rowid]).get(hit.chunk.rowid)
-    return None if text is None else Account(hit.chunk, hit.verdict, hit, True, text)
-
-
-def _shares(engine: Engine, account: Account | None, trace: Trace) -> Shares | None:
-    """What bm25 and cosine of a chunk are made of; None where the provider fails: the verdict stands without."""
-    from memory_tui.explain.shares import shares_of
-
-    try:
-        return shares_of(engine.queries.reader, engine.providers.chain.of_space, account, trace)
-    except ProviderError:
-        return None

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from textual.widget import Widget
 
 from memory_tui.core.errors import ProviderError
-from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.core.settings import Scalar, show
+from memory_tui.core.settings import Scalar
 from memory_tui.search.trace import Trace
-from memory_tui.tui.judging import STEPS, measure_knob
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.tuning import DATE, OPENED, Answer, Dial, Tuning, summary
+from memory_tui.tui.tuning import OPENED, Answer, Tuning, summary
 from memory_tui.tui.views.view import KnobHistory, Part, View
-from memory_tui.tui.widgets.curves import Curve, Curves, Picture
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_rows import Grade, no_grade
-from memory_tui.tui.workers import stop, task
 
 if TYPE_CHECKING:
     from memory_tui.core.cancel import Stop
-    from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
     from memory_tui.qmd.client import QmdAnswer
     from memory_tui.search.evidence import Evidence
@@ -38,26 +33,6 @@ def gathered(engine: Engine, query: str, stop: Stop, *, as_written: bool = False
     with suppress(ProviderError):
         passage_table()
     return engine.queries.gather(query, stop, as_written=as_written)
-
-
-CURVE_ROWS, LED_ROWS = 30, 42
-"""Rows of a screen that has room for the curve of a knob; where first steps stand below, more."""
-CURVE_SECONDS = 0.2
-"""How long keys rest before a knob is measured."""
-
-
-def _others(dial: Dial, tuning: Tuning) -> tuple[tuple[str, object], ...]:
-    """The settings beside the knob's own, and its partner's."""
-    own = {dial.knob.key, dial.knob.pair}
-    return tuple((key, one.value) for key, one in tuning.settings.values.items() if key not in own)
-
-
-def _between(found: Sequence[tuple[float, float]], share: float) -> float:
-    """The height of the curve at `share`."""
-    left = max((one for one in found if one[0] <= share), default=found[0])
-    right = min((one for one in found if one[0] >= share), default=found[-1])
-    part = (share - left[0]) / (right[0] - left[0]) if right[0] > left[0] else 0.0
-    return left[1] + (right[1] - left[1]) * part
 
 
 class ShownAnswer:
@@ -146,13 +121,8 @@ class Knobs(Part):
         super().__init__(view)
         self._shown, self._relist = shown, relist
 
-        self._points: dict[float, float] = {}
-        self._around: object = None
-        """What the points were measured under, but for the knob itself."""
-
     def compose(self) -> Iterable[Widget]:
-        """The curve of the knob in focus over the strip."""
-        yield Curves("knob-curve")
+        """Compose the strip."""
         yield TuneStrip(self)
 
     def tuned(self, *, keep: bool = True) -> None:
@@ -165,70 +135,6 @@ class Knobs(Part):
             self.show()
             self.view.update_hints()
 
-    # --- the curve of the knob in focus ---------------------------------------------------------------------------
-
-    def draw_curve(self) -> None:
-        """Draw nDCG over the saved queries against the knob in focus.
-
-        Turning that knob moves the mark and nothing else, so it is drawn with the key.
-        """
-        tuning, curves = self.home.tuning, self.view.query_one("#knob-curve", Curves)
-        strip, cases, size = self.view.query_one(TuneStrip), self._shown.cases(), self.view.size
-        dial = strip.dial if strip.has_focus else None
-        rows = LED_ROWS if self.home.first_steps is not None else CURVE_ROWS
-        if tuning is None or dial is None or not self._has_curve(dial) or not cases or size.height < rows:
-            stop(self, "curve")
-            curves.display, self._around = False, None
-            return
-        around = (dial.knob.key, len(cases), id(cases[0].evidence), tuning.days, _others(dial, tuning))
-        share = dial.share()
-        if around != self._around:
-            self._around, self._points = around, {}
-        if share not in self._points or len(self._points) <= STEPS:
-            grid = sorted({at / STEPS for at in range(STEPS + 1)} - set(self._points), key=lambda at: abs(at - share))
-            tried = [(at, tuning.set(dial.knob.key, dial.at_share(at)).settings) for at in grid]
-            self._measure_curve(cases, tuning.days, [(share, tuning.settings), *tried], around)
-        self._show_curve(dial, curves, len(cases))
-
-    def _has_curve(self, dial: Dial) -> bool:
-        return dial.slides and not dial.ignored and dial.knob is not DATE
-
-    def _show_curve(self, dial: Dial, curves: Curves, questions: int) -> None:
-        curves.display = True
-        share, found = dial.share(), sorted(self._points.items())
-        said = [f"measuring {dial.knob.label} on {plural(questions, 'saved query')} ..."]
-        picture = None
-        if found:
-            best, value = max(found, key=lambda point: (point[1], -abs(point[0] - share)))
-            gives = f" gives {self._points[share]:.2f}" if share in self._points else ""
-            said = [
-                f"{dial.knob.label} {dial.shown}{gives}; best measured {show(dial.knob, dial.at_share(best))} gives "
-                f"{value:.2f}; {len(found)} values measured"
-            ]
-            low, high = min(self._points.values()), max(self._points.values())
-            picture = Picture(
-                [Curve(found)],
-                max(0.0, low - 0.03),
-                min(1.0, high + 0.03),
-                [(at, show(dial.knob, dial.at_share(at))) for at in (0.0, 0.25, 0.5, 0.75, 1.0)],
-                said,
-                here=(share, _between(found, share), f"now {dial.shown}{gives}"),
-            )
-        title = f"nDCG@10 of {plural(questions, 'saved query')} against {dial.knob.label}"
-        curves.show(picture or Picture((), 0, 1, (), said), title)
-
-    @task("curve")
-    async def _measure_curve(
-        self, cases: tuple[Case, ...], days: int, tried: Sequence[tuple[float, Settings]], around: object
-    ) -> None:
-        await self.home.jobs.rest(CURVE_SECONDS)
-        async for part in self.home.jobs.parts(measure_knob(cases, days, tried)):
-            if part is not None and around == self._around:
-                self._points |= dict(part)
-                strip = self.view.query_one(TuneStrip)
-                if strip.dial is not None:
-                    self._show_curve(strip.dial, self.view.query_one("#knob-curve", Curves), len(cases))
-
     def show(self) -> None:
         """Bring the strip up to date."""
         tuning, answer = self.home.tuning, self._shown.answer
@@ -238,7 +144,6 @@ class Knobs(Part):
         if tuning.compared and answer is not None:
             verdict = summary(answer.trace, answer.baseline)
         self.view.query_one(TuneStrip).show(tuning, verdict)
-        self.draw_curve()
 
     def context(self) -> dict[str, bool]:
         """Whether knobs were turned or written."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from memory_tui.core.sanitize import one_line
 from memory_tui.search.trace import Recalled
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.views.search.explaining import find_flips, find_questions, find_shares
+from memory_tui.tui.views.search.explaining import find_flips, find_questions
 from memory_tui.tui.views.search.knobs import ShownAnswer
 from memory_tui.tui.views.search.line_question import LineQuestion
 from memory_tui.tui.views.search.why_not_view import WhyNotView
@@ -21,10 +21,8 @@ from memory_tui.tui.widgets.why_rows import Subject
 from memory_tui.tui.workers import PostPart, stop, task
 
 if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Flips
     from memory_tui.explain.rephrase import Rephrasings
-    from memory_tui.explain.shares import Shares
     from memory_tui.qmd.answer import QmdHit
     from memory_tui.qmd.client import QmdAnswer
     from memory_tui.search.trace import Trace
@@ -83,7 +81,6 @@ class Explainer(Part):
     def explain(self) -> None:
         """Explain the hit under the cursor; what would change it follows when keys rest."""
         stop(self, "questions")
-        stop(self, "shares")
         answer, engine, tuning = self._shown.answer, self.home.engine, self.home.tuning
         hit = self._hits.hit
         if answer is None or hit is None or engine is None or tuning is None:
@@ -96,7 +93,6 @@ class Explainer(Part):
         else:
             self._pane.show(Subject(answer.evidence, answer.trace, hit, working=LOOKING, grade=self._shown.grade))
             self._find_flips(find_flips(engine, answer.dated, tuning.settings, hit.chunk.rowid, self._shown.cases()))
-            self.split()
         self.view.update_hints()
 
     @task("flips")
@@ -111,20 +107,6 @@ class Explainer(Part):
             pane.show(replace(pane.subject, changes=flips, working=""))
             if pane.has_focus:
                 pane.stand()
-
-    def split(self) -> None:
-        """Split both sides of the hit by word where its full record is shown; a provider may take its time for that."""
-        pane, subject = self._pane, self._pane.subject
-        if pane.depth and subject is not None and subject.candidate is not None and subject.shares is None:
-            self._find_shares(subject.key, find_shares(subject.trace, subject.candidate))
-
-    @task("shares")
-    async def _find_shares(self, key: str, search: Callable[[Engine], Shares | None]) -> None:
-        await self.home.jobs.rest(REST)
-        shares = await self.home.jobs.run(search)
-        pane = self._pane
-        if pane.subject is not None and pane.subject.key == key:
-            pane.show(replace(pane.subject, shares=shares))
 
     def do_why(self) -> None:
         """Go to the arithmetic, and to what would change it; of a chunk that nobody proposed, say why not."""

@@ -49,8 +49,7 @@ NO_LABELS = f"Press {key_of('judge')} to judge a hit. Your judged queries then m
 class Judge(Part):
     """Labels of the question on screen, and metrics of all saved questions under the knobs.
 
-    `explain` explains the hit under the cursor anew, `ask` asks a question in the search view, `drawn` draws what
-    is measured on the saved questions.
+    `explain` explains the hit under the cursor anew, `ask` asks a question in the search view.
     """
 
     def __init__(
@@ -59,10 +58,8 @@ class Judge(Part):
         shown: ShownAnswer,
         explain: Callable[[], None],
         ask: Callable[[str], None],
-        drawn: Callable[[], None],
     ) -> None:
         super().__init__(view)
-        self._drawn = drawn
         self._shown, self._explain, self.ask = shown, explain, ask
         shown.grade = self._grade
         shown.cases = lambda: tuple(self.evaluation.cases.values())
@@ -138,7 +135,6 @@ class Judge(Part):
 
     def _collected(self, found: Mapping[str, Case]) -> None:
         self.evaluation = replace(self.evaluation, cases={**self.evaluation.cases, **found})
-        self._drawn()
         gc.freeze()
         if self.evaluation.notebook is not None:
             self.evaluation = self.evaluation.labelled(self.evaluation.notebook)

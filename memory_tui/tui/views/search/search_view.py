@@ -54,7 +54,7 @@ class SearchView(View):
         self.shown = ShownAnswer()
         self.knobs = Knobs(self, self.shown, lambda keep: self.relist(keep=keep))
         self.explainer = Explainer(self, self.shown)
-        self.judge = Judge(self, self.shown, self.explainer.explain, self.ask_again, self.knobs.draw_curve)
+        self.judge = Judge(self, self.shown, self.explainer.explain, self.ask_again)
         self.reading = Reading(self, self.shown, self._ask)
         actions = HitActions(self, self.shown)
         self.changes = actions.changes
@@ -125,10 +125,6 @@ class SearchView(View):
         return ["", "For instance:", *(f"  {one_line(question)}" for question in asked)] if asked else []
 
     # --- asking --------------------------------------------------------------------------------------------------
-
-    def on_tune_strip_selected(self) -> None:
-        """Another knob is in focus, or none."""
-        self.knobs.draw_curve()
 
     @on(QueryBox.Asked)
     def _asked_for(self, event: QueryBox.Asked) -> None:
@@ -328,10 +324,6 @@ class SearchView(View):
         self.query_one(HitList).focus()
         if box.input.value.strip() and self.home.engine is not None:
             self.home.step_done("asked")
-
-    @on(WhyPane.Deepened)
-    def _split(self) -> None:
-        self.explainer.split()
 
     @on(RowList.Chosen, "#results")
     def _open_reader(self) -> None:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-from textual import on
 from textual.widget import Widget
 
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.tui import note_changes
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.search.explaining import Inquiry, inquire
 from memory_tui.tui.views.search.line_question import LineQuestion
 from memory_tui.tui.views.view import KnobHistory, View
@@ -23,21 +18,8 @@ from memory_tui.tui.widgets.why_rows import Subject
 from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import AppliedChange
-    from memory_tui.engine.edit_trials import EditRemedy
-    from memory_tui.engine.engine import Engine
     from memory_tui.search.evidence import Evidence
-    from memory_tui.tui.note_changes import Planned
     from memory_tui.tune.evaluate import Case
-
-
-def shown_edit(_engine: Engine, remedy: EditRemedy) -> Planned:
-    """The edit of `remedy` with its difference and what it does."""
-    from memory_tui.render import edit_text
-
-    sentences = [f"{clause[0].upper()}{clause[1:]}." for clause in edit_text.details(remedy)]
-    effect = [f"The line would be recalled as hit {remedy.place}.", *sentences]
-    return replace(note_changes.planned(remedy.edit.change), effect=effect)
 
 
 class WhyNotView(View):
@@ -50,9 +32,6 @@ class WhyNotView(View):
     def __init__(self, asked: Evidence | str, path: str, line: int | None, cases: Sequence[Case] = ()) -> None:
         super().__init__()
         self._knobs = KnobHistory(self)
-        self._proposals = Proposals(self)
-        self._made: list[tuple[int, EditRemedy]] = []
-        """The edits that were made here: the number of each in the journal, and what it was for."""
         self._asked, self._path, self._line, self._cases = asked, path, line, cases
         self._found: Inquiry | None = None
         self._other = LineQuestion(self, self._ask_about, lambda: self._found.answer.trace if self._found else None)
@@ -112,41 +91,7 @@ class WhyNotView(View):
             found.changes,
             found.questions,
             found.working,
-            shares=found.shares,
-            edits=found.edits,
         )
-
-    @on(WhyPane.EditChosen)
-    def _chosen_edit(self, event: WhyPane.EditChosen) -> None:
-        """Show an edit and what it does, and make it when it is wanted."""
-        remedy = event.remedy
-
-        def made(done: AppliedChange) -> None:
-            self._made.append((done.entry.id, remedy))
-            self._ask_again(remedy.edit.path, remedy.edit.line)
-
-        self._proposals.preview(partial(shown_edit, remedy=remedy), "Edit", made)
-
-    def do_undo(self) -> None:
-        """Take the last edit back; without one the last step of a knob."""
-        if not self._made:
-            self._knobs.do_undo()
-            return
-        number, remedy = self._made[-1]
-
-        def undone(_done: AppliedChange) -> None:
-            self._made.pop()
-            self._ask_again(*remedy.edit.was)
-
-        self._proposals.step("undo", number, then=undone)
-
-    @task("edited", exclusive=False)
-    async def _ask_again(self, path: str, line: int) -> None:
-        """Ask the question again of the notes as they are now, about the line where it stands now."""
-        await self.home.jobs.write(lambda engine: engine.indexer.catch_up())
-        self._asked = self._asked if isinstance(self._asked, str) else self._asked.query
-        self._path, self._line = path, line
-        self.tuned()
 
     def do_why(self) -> None:
         """Say that this page is the answer to that key."""
@@ -167,9 +112,7 @@ class WhyNotView(View):
     def more_context(self) -> dict[str, bool]:
         """What can be applied and undone."""
         subject = self.query_one(WhyPane).subject
-        edits = subject is not None and subject.edits is not None and bool(subject.edits.found)
-        undo = bool(self._made) or self._knobs.context()["undo"]
-        return {"answer": True, "undo": undo, "flips": edits or bool(subject and subject.flips)}
+        return {"answer": True, "undo": self._knobs.context()["undo"], "flips": bool(subject and subject.flips)}
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The chunk that speaks."""
