@@ -300,10 +300,11 @@ def _coding_agent(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     if hasattr(given, "settings"):
-        from memory_tui.hosts import codex, connection
+        from memory_tui.hosts import codex, wiring
 
         events = codex.EVENTS if given.name == "codex" else claude_code.EVENTS
-        as_text.print_json(connection.hooks(events, given.name, passed_on(given)))
+        entries = wiring.hook_entries(wiring.command(), events, given.name, passed_on(given))
+        as_text.print_json({"hooks": {event: [entry] for event, entry in entries.items()}})
         return 0
     try:
         happened = claude_code.event(sys.stdin.read())

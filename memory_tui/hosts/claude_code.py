@@ -18,7 +18,7 @@ from msgspec import Struct
 from memory_tui.core.errors import QueryError
 from memory_tui.core.files import read_regular
 from memory_tui.hosts.file_changes import FileEdit, HostChange
-from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring, require
+from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring, hook_entries, require
 
 EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
 COMMAND = "memory-tui hook claude-code"
@@ -227,7 +227,7 @@ def _edits(wiring: Wiring) -> tuple[FileEdit, ...]:
     server = HostChange("member", ("mcpServers", SERVER), server_entry(wiring.server()))
     # Both tools only read, so that an agent need not ask each time.
     changes = [HostChange("item", ("permissions", "allow"), f"mcp__{SERVER}__{tool}") for tool in _TOOLS]
-    hooks = wiring.hooks("claude-code", EVENTS)
+    hooks = hook_entries(wiring.program, EVENTS, "claude-code", wiring.arguments)
     changes += [HostChange("item", ("hooks", event), hook) for event, hook in hooks.items()]
     if wiring.scope == "user":
         return (FileEdit(_user_file(), (server,)), FileEdit(home() / "settings.json", tuple(changes)))

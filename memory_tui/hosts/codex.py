@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memory_tui.hosts.file_changes import FileEdit, HostChange, toml_table
-from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring, require
+from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring, hook_entries, require
 
 EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
 """Events of Codex, which are called and described as those of Claude Code."""
@@ -47,7 +47,7 @@ def _edits(wiring: Wiring) -> tuple[FileEdit, ...]:
     require("Codex", "codex", home())
     folder = home() if wiring.scope == "user" else wiring.project / ".codex"
     table = HostChange("table", ("mcp_servers", SERVER), _server(_words(wiring)))
-    hooks = wiring.hooks("codex", EVENTS)
+    hooks = hook_entries(wiring.program, EVENTS, "codex", wiring.arguments)
     return (
         FileEdit(folder / "config.toml", (table,)),
         FileEdit(

@@ -15,9 +15,9 @@ import shlex
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, convert, to_builtins
 
 from memory_tui.config.config_write import digest, read
 from memory_tui.core import atomic
@@ -25,7 +25,7 @@ from memory_tui.core.errors import ConfigError, ConfigUnsaved
 from memory_tui.core.secret_finder import masked, redact
 from memory_tui.hosts import claude_code, codex
 from memory_tui.hosts.file_changes import FileEdit, HostChange, applied, reverted
-from memory_tui.hosts.wiring import SERVER, Host, Scope, ServerStart, Wiring, command, hook_entries
+from memory_tui.hosts.wiring import SERVER, Host, Scope, ServerStart, Wiring, command
 
 Ending = Literal["restored", "removed", "changes taken out", "as before"]
 
@@ -102,36 +102,17 @@ def _read(path: Path) -> HostConnection | None:
     if data is None:
         return None
     try:
-        return _connection(json.loads(data))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return convert(
+            json.loads(data), HostConnection, dec_hook=lambda kind, value: Path(value) if kind is Path else value
+        )
+    except ValueError as error:
         raise ConfigError(
             f"The record {path} of a connection cannot be read: {error}.", "Undo the connection by hand, delete it."
         ) from error
 
 
-def _connection(data: dict[str, Any]) -> HostConnection:
-    start = data["start"]
-    variables = None if start["variables"] is None else tuple(start["variables"])
-    files = tuple(
-        ConnectedFile(
-            Path(file["path"]),
-            file["backup"],
-            file["before"],
-            file["after"],
-            tuple(HostChange(**{**change, "keys": tuple(change["keys"])}) for change in file["changes"]),
-            tuple(file["folders"]),
-        )
-        for file in data["files"]
-    )
-    return HostConnection(
-        data["host"],
-        data["scope"],
-        Path(data["project"]),
-        ServerStart(tuple(start["words"]), variables),
-        data["profile"],
-        data["at"],
-        files,
-    )
+def _typed(kind: type, value: object) -> object:
+    return Path(str(value)) if kind is Path else value
 
 
 # --- connecting ----------------------------------------------------------------------------------------------------
@@ -345,11 +326,6 @@ def wired(connection: HostConnection) -> list[str]:
 
 
 CLIENTS = ("claude-code", "codex", "openclaw")
-
-
-def hooks(events: Sequence[str], host: str, arguments: Sequence[str]) -> dict[str, object]:
-    """What makes a host call the hook `host` at `events`; the files of Claude Code and of Codex have one shape."""
-    return {"hooks": {event: [entry] for event, entry in hook_entries(command(), events, host, arguments).items()}}
 
 
 def entry(client: str, arguments: Sequence[str]) -> str:

@@ -55,10 +55,6 @@ class Wiring(Struct, frozen=True):
         """The command line of the server."""
         return (*self.program, "mcp", *switches, *((LOG,) if self.log else ()), *self.arguments)
 
-    def hooks(self, host: str, events: Sequence[str]) -> dict[str, dict[str, object]]:
-        """For each event the entry that calls the hook `host`."""
-        return hook_entries(self.program, events, host, self.arguments)
-
 
 def hook_entries(
     program: Sequence[str], events: Sequence[str], host: str, arguments: Sequence[str]

@@ -253,15 +253,46 @@ def test_a_file_that_cannot_be_written_leaves_every_file(
     assert connection.every() == connected
 
 
-def test_folders_made_for_files_go_when_one_cannot_be_written(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.usefixtures("unasked")
+@pytest.mark.parametrize("theirs", ["", "# of somebody else\n"])
+def test_what_cannot_be_put_back_has_its_record_still(
+    theirs: str, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (home / ".codex").mkdir()
-    (home / ".codex" / "hooks.json").symlink_to("/proc/of/no/process.json")
-    words = ["connect", "codex", "--yes", "--workspace", str(tmp_path / "notes")]
-    assert main.main(words) == 1
-    assert "/proc/of/no/process.json cannot be written" in capsys.readouterr().err
-    assert [path.name for path in (home / ".codex").iterdir()] == ["hooks.json"]
+    fill(home)
+    config = home / ".codex" / "config.toml"
+
+    def fail(what: str) -> None:
+        if "hooks.json" in what and not what.endswith(".json"):
+            config.write_text(config.read_text() + theirs)
+            fails.extend([] if theirs else ["config.toml"])
+        if any(name in what for name in fails):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    fails = ["hooks.json"]
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "calls", Disk(fail))
+        error = run("connect", "codex", "--yes", code=1)["error"]
+    assert "config.toml cannot be put back" in error["message"]  # type: ignore[index]
+    assert "[mcp_servers.memory]" in config.read_text()
+    run("disconnect", "codex", "--yes")
+    assert config.read_text() == CODEX + theirs
+
+
+@pytest.mark.usefixtures("unasked")
+def test_folders_made_for_files_go_when_one_cannot_be_written(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / ".claude.json").symlink_to("/proc/no-place.json")
+    run("connect", "claude-code", "--yes", code=1)
+    (home / ".claude.json").unlink()
+
+    def fail(what: str) -> None:
+        if "settings.json" in what:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(atomic, "calls", Disk(fail))
+    run("connect", "claude-code", "--yes", code=1)
+    assert list(home.iterdir()) == []
 
 
 @pytest.mark.usefixtures("unasked")
@@ -335,7 +366,11 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(
     assert main.main(["connect", "openclaw", "--yes"]) == 0
     capsys.readouterr()
     assert run("connect", "openclaw", "--status")["hosts"][0]["outdated"] == []  # type: ignore[index]
+    order: list[str] = []
+    monkeypatch.setattr(atomic, "calls", Disk(order.append))
     assert main.main(["disconnect", "openclaw", "--yes"]) == 0
+    renames = " ".join(what for what in order if what.startswith("rename"))
+    assert renames.index("/openclaw.json") < renames.index("index.js"), "no slot without its plug-in"
     assert files(home) == before
     assert not openclaw.installed_folder().exists()
 
@@ -359,7 +394,12 @@ def test_what_cannot_be_meant_is_refused(
             monkeypatch.setenv("PATH", "")
         assert main.main(words) == 2
         assert said in capsys.readouterr().err
-    assert files(home.parent / "home") == {}
+    assert files(home) == {}
+    record = home.parent / "state" / "memory-tui" / "connections" / "codex.json"
+    record.parent.mkdir(parents=True)
+    record.write_text('{"host": "codex"}')
+    assert main.main(["disconnect", "codex"]) == 2
+    assert f"The record {record} of a connection cannot be read" in capsys.readouterr().err
 
 
 def test_nothing_is_written_without_a_yes(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import signal
 from itertools import pairwise
 from pathlib import Path
 
@@ -399,7 +400,9 @@ def test_an_editor_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("VISUAL", "no-such-editor")
     assert "could not be started" in external.edit("a.md", 1)
     monkeypatch.setenv("VISUAL", "false")
+    before = signal.getsignal(signal.SIGINT)
     assert external.edit("a.md", 1) == "The editor false ended with status 1."
+    assert signal.getsignal(signal.SIGINT) is before, "ctrl+c ends the app again"
     monkeypatch.setenv("VISUAL", "true")
     assert external.edit("a.md", 1) == ""
 
