@@ -2,7 +2,7 @@
 
 A configuration that names a remote provider was written for the agent, and a key in the environment for another
 program: following them silently would send every note to that host and cost money. So nothing is sent before a person
-approves it once, for this workspace, provider and host; `--provider NAME` on the command line is an approval, too.
+approves it once, for this workspace, provider and host. `--provider NAME` chooses, and approves nothing.
 """
 
 from __future__ import annotations
@@ -113,6 +113,11 @@ class Choices(Struct, frozen=True):
     def as_written(self) -> Settings:
         """What holds under the profile in force without anything that was only asked for now."""
         return _compose(self.settings.word("profile"), self.config, self.own, {})
+
+    @property
+    def index_command(self) -> str:
+        """The command that makes this index, and asks before a provider gets the notes."""
+        return "memory-tui index" + (f" --provider {self.provider}" if self.provider_origin == NAMED else "")
 
     @property
     def sibling(self) -> Path | None:
@@ -392,12 +397,16 @@ NAMED = "--provider"
 def settings(choices: Choices, approvals: Approvals) -> ProviderSettings:
     """The settings of the providers to make: as the configuration has them where it speaks of the same provider."""
     config = choices.config
-    may_send = _may_send(choices, approvals)
+
+    def may_send(provider: str, host: str) -> bool:
+        return approvals.find(provider, host) is not None
+
     if config.provider not in ("", "auto", choices.provider):
         return ProviderSettings(
             requested=choices.provider,
             env=_lookup(config),
             may_send=may_send,
+            index_command=choices.index_command,
             batches=_batches(choices),
             threads=choices.settings.whole("local.threads"),
             shared=_shared(config),
@@ -421,19 +430,11 @@ def settings(choices: Choices, approvals: Approvals) -> ProviderSettings:
         model_cache=Path(folder).expanduser() if isinstance(folder, str) and folder else None,
         env=_lookup(config),
         may_send=may_send,
+        index_command=choices.index_command,
         batches=_batches(choices),
         threads=choices.settings.whole("local.threads"),
         shared=_shared(config),
     )
-
-
-def _may_send(choices: Choices, approvals: Approvals) -> Callable[[str, str], bool]:
-    named = choices.provider if choices.provider_origin == NAMED else ""
-
-    def may_send(provider: str, host: str) -> bool:
-        return provider == named or approvals.find(provider, host) is not None
-
-    return may_send
 
 
 def _batches(choices: Choices) -> RequestLimits:

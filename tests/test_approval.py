@@ -226,22 +226,12 @@ def test_taking_it_back_in_another_process_stops_this_one(play: Play, workspace:
         assert len(play.asked) == asked
 
 
-def test_naming_it_on_the_command_line_is_a_word_that_is_remembered(
-    play: Play, workspace: Path, tmp_path: Path
-) -> None:
-    with Engine.open(options(tmp_path, "openai")) as engine:
-        engine.indexer.sync()
-    assert sent(play)
-    assert [(made.provider, made.host, made.how) for made in Approvals(workspace).every()] == [
-        ("openai", "embed.example", "--provider")
-    ]
-
-
 def test_a_remote_fallback_needs_a_word_of_its_own(
     play: Play, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MISTRAL_API_KEY", "m-0123456789")
     play.usual = status(401, {"error": {"message": "no"}})
+    Approvals(workspace).approve("openai", "embed.example", "before")
     with Engine.open(options(tmp_path, "openai", fallback="mistral")) as engine:
         engine.indexer.sync()
         assert engine.queries.search("omada").mode == "keywords only"

@@ -80,19 +80,18 @@ def _declare_compare_index(parser: argparse.ArgumentParser) -> None:
 
 
 def _index(given: argparse.Namespace) -> int:
+    from memory_tui.cli import provider
     from memory_tui.render import as_text
 
     with opened(given) as engine:
         engine.plan.require_enabled()
         if hasattr(given, "dry_run"):
-            from memory_tui.cli import provider
-
             return provider.dry_run(engine, as_json=hasattr(given, "json"))
         if hasattr(given, "approve_extension"):
             library, named_by = engine.indexer.opener.approve_extension("index --approve-extension")
             as_text.approved_extension(library, named_by)
-        if hasattr(given, "yes"):
-            as_text.approval(engine.providers.approve(how="index --yes", sync=False), as_json=hasattr(given, "json"))
+        if (approved := provider.approve_for_index(engine, given)) is not None:
+            as_text.approval(engine.providers.may_get(approved.provider, approved.host), as_json=hasattr(given, "json"))
         outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))
         as_text.sync(engine, outcome, as_json=hasattr(given, "json"))
         if outcome.indexed and not outcome.error:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from memory_tui.core.errors import SettingError
+from memory_tui.core.errors import ApprovalMissing, SettingError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 
@@ -80,6 +80,12 @@ def confirmed(question: str, given: argparse.Namespace) -> bool:
         return False
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)  # noqa: T201
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def require_yes(does: str, command: str, given: argparse.Namespace) -> None:
+    """Ask a person whether that may be done which the sentence `does` says. Raises ApprovalMissing unless it may."""
+    if not confirmed(f"{does} Approve?", given):
+        raise ApprovalMissing(f"Nothing was approved. What was asked for: {does}", f"To approve it: {command}.")
 
 
 def options(given: argparse.Namespace) -> Options:

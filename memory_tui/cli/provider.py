@@ -7,18 +7,24 @@ import datetime as dt
 import time
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, opened, waiting
+from memory_tui.cli.common import Command, confirmed, opened, require_yes, waiting
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approval
     from memory_tui.engine.costs import Forecast
     from memory_tui.engine.engine import Engine
+    from memory_tui.engine.provider_setup import Providers
     from memory_tui.providers.chain import Chain
     from memory_tui.providers.chain_member import MemberState
     from memory_tui.providers.serving import ServingProvider
 
 _ALL = "all"
-_MAY = {"qmd": "may be run", "sqlite-vec": "may be run", "ltm": "may be written"}
+_MAY = {
+    "qmd": "may be run",
+    "sqlite-vec": "may be run",
+    "ltm": "may be written",
+    "secrets": "may be sent: nothing leaves this machine there",
+}
 """What was approved, where it is not that a provider gets the notes."""
 
 
@@ -31,7 +37,12 @@ def _declare_provider(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="NAME",
-        help="approve a provider: it gets the notes of this workspace",
+        help="approve a provider, after asking: it gets the notes of this workspace",
+    )
+    parser.add_argument(
+        "--stays-here",
+        metavar="NAME",
+        help="say that nothing leaves this machine from a server at one of its addresses: it gets secrets too",
     )
     parser.add_argument(
         "--revoke", nargs="?", const=_ALL, metavar="NAME", help="withdraw the approval of one provider, or of all"
@@ -41,7 +52,7 @@ def _declare_provider(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show address, size and checksum of each file of the model that local.modelPath names",
     )
-    parser.add_argument("--yes", action="store_true", help="with --fetch: fetch them")
+    parser.add_argument("--yes", action="store_true", help="do what --approve, --stays-here or --fetch shows")
 
 
 def _provider(given: argparse.Namespace) -> int:
@@ -57,9 +68,7 @@ def _provider(given: argparse.Namespace) -> int:
             if hasattr(given, "revoke")
             else ()
         )
-        approved = (
-            embedding.approve(given.approve, "provider --approve", sync=False) if hasattr(given, "approve") else None
-        )
+        approved = _approved(embedding, given)
         with waiting("Asking the provider"):
             tried = embedding.chain.try_out(given.test) if hasattr(given, "test") else None
         approvals, who = embedding.approvals.every(), embedding.who()
@@ -85,6 +94,31 @@ def _provider(given: argparse.Namespace) -> int:
             if tried is not None:
                 as_text.print_lines(_tried(tried))
         return 1 if tried is not None and not tried["ok"] else 0
+
+
+def _approved(providers: Providers, given: argparse.Namespace) -> Approval | None:
+    """What a person agreed to; None where nothing was asked for, or nobody waits. Raises ApprovalMissing."""
+    if hasattr(given, "stays_here"):
+        member, how = providers.here(given.stays_here), "provider --stays-here"
+        does = f"{member.name} at {member.host} gets text that looks like a secret: nothing leaves this machine there."
+        require_yes(does, f"memory-tui {how} {member.name} --yes", given)
+        return providers.says_secrets_stay(member.name, how)
+    if not hasattr(given, "approve") or (waiting := providers.waiting(given.approve)) is None:
+        return None
+    how = "provider --approve"
+    require_yes(providers.may_get(waiting.name, waiting.host), f"memory-tui {how} {waiting.name} --yes", given)
+    return providers.approve(waiting.name, how, sync=False)
+
+
+def approve_for_index(engine: Engine, given: argparse.Namespace) -> Approval | None:
+    """Approve the provider that waits, if a person says yes; None where none waits, or nobody agreed."""
+    waiting = engine.providers.waiting()
+    # On a terminal nobody is asked about a provider that nobody named: words and the built-in table answer.
+    if waiting is None or (engine.plan.provider == "auto" and not hasattr(given, "yes")):
+        return None
+    if not confirmed(f"{engine.providers.may_get(waiting.name, waiting.host)} Approve?", given):
+        return None
+    return engine.providers.approve(waiting.name, "index --yes" if hasattr(given, "yes") else "index", sync=False)
 
 
 def _fetch(chain: Chain, *, agreed: bool, as_json: bool) -> int:
@@ -152,8 +186,8 @@ def _lines(
     waiting = engine.providers.chain.proposal
     if waiting is not None:
         lines.append(
-            f"{waiting.name} needs your approval before it can embed notes: memory-tui index --dry-run shows what "
-            "would be sent."
+            f"{waiting.name} needs your approval before it can embed notes: {engine.plan.index_command} --dry-run "
+            "shows what would be sent."
         )
     return lines
 
@@ -186,16 +220,17 @@ def dry_run(engine: Engine, *, as_json: bool) -> int:
     elif found is None:
         as_text.print_lines(["No provider is configured: nothing is sent, and search uses words alone."])
     else:
-        as_text.print_lines(_forecast(found))
+        as_text.print_lines(_forecast(found, engine.plan.index_command))
     return 0
 
 
-def _forecast(found: Forecast) -> list[str]:
+def _forecast(found: Forecast, command: str) -> list[str]:
     from memory_tui.core.formatting import plural
 
     where = f"{found.provider} {found.model}".rstrip() + (f" at {found.host}" if found.host else "")
+    here = ", an address of this machine" if found.host else ", on this machine: nothing leaves it"
     lines = [
-        f"Provider:  {where}{'' if found.elsewhere else ', on this machine: nothing leaves it'}",
+        f"Provider:  {where}{'' if found.elsewhere else here}",
         f"Notes:     {plural(found.files, 'file')}, {plural(found.chunks, 'chunk')}",
         f"Cached:    {plural(found.cached, 'text')} with a vector already",
         *([f"Waiting:   {plural(found.waiting, 'text')} sent with a batch job"] if found.waiting else []),
@@ -204,10 +239,16 @@ def _forecast(found: Forecast) -> list[str]:
     ]
     if found.elsewhere:
         lines.append(f"Price:     {_price(found)}")
+    if found.host:
+        why = (
+            "you said that nothing leaves this machine there"
+            if found.takes_secrets
+            else "remote.withholdSecrets is off"
+        )
         lines.append(
             f"Withheld:  {plural(found.withheld, 'text')}, for looking like a secret"
             if found.withholding
-            else "Withheld:  none, because remote.withholdSecrets is off"
+            else f"Withheld:  none, because {why}"
         )
     for chunk in found.flagged:
         fate = "withheld" if found.withholding else "WOULD BE SENT"
@@ -217,7 +258,7 @@ def _forecast(found: Forecast) -> list[str]:
         lines.append(
             "Nothing was sent. You approved this provider and host."
             if found.approved
-            else "Nothing was sent. To approve this provider: memory-tui index --yes."
+            else f"Nothing was sent. To approve this provider: {command} --yes."
         )
     return lines
 

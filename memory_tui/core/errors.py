@@ -164,6 +164,12 @@ class ProviderError(MemoryTuiError):
     code = "provider"
 
 
+class ApprovalMissing(MemoryTuiError):
+    """Nobody said yes to what needs a yes, so it was not approved."""
+
+    code = "consent"
+
+
 class ApprovalUnsaved(MemoryTuiError):
     """An approval, or its withdrawal, could not be written down."""
 

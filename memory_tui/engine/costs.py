@@ -52,6 +52,7 @@ class Forecast(Struct, frozen=True):
     host: str
     elsewhere: bool
     approved: bool
+    takes_secrets: bool
     files: int
     chunks: int
     cached: int
@@ -75,13 +76,13 @@ def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview) -> 
     flagged: list[Flagged] = []
     secret: set[str] = set()
     files = chunks = 0
-    withholding = plan.settings.on("remote.withholdSecrets")
+    withholding = not preview.takes_secrets and plan.settings.on("remote.withholdSecrets")
     for note in _cut(plan, seen, preview, unreadable):
         files += 1
         for chunk in note.chunks:
             chunks += not chunk.occurrence
             texts[chunk.hash] = chunk.text
-            if preview.elsewhere and not chunk.occurrence and (kinds := secret_finder.kinds(chunk.text)):
+            if not preview.takes_secrets and not chunk.occurrence and (kinds := secret_finder.kinds(chunk.text)):
                 flagged.append(Flagged(note.path, chunk.start_line, chunk.end_line, kinds))
                 secret.add(chunk.hash)
     cached = store.known_hashes(preview.provider, preview.model, preview.key, list(texts))
@@ -98,6 +99,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview) -> 
         host=preview.host,
         elsewhere=preview.elsewhere,
         approved=preview.approved,
+        takes_secrets=preview.takes_secrets,
         files=files,
         chunks=chunks,
         cached=len(cached),

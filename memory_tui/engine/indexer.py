@@ -89,9 +89,7 @@ class Indexer:
         self._provider = SyncProvider(
             plan,
             chain,
-            approvals,
             lambda: self.request_sync("provider"),
-            self._notice,
         )
         self._listener = emit
         self.opener = IndexOpener(plan, approvals, self._notice)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
-from memory_tui.core.errors import ApprovalUnsaved, ProviderError, SettingError
+from memory_tui.core.errors import ProviderError, SettingError
 from memory_tui.notices import AnsweredOtherwise, Notice, QuestionWithheld
-from memory_tui.plan import NAMED
 from memory_tui.providers.chain import Fallback
 from memory_tui.providers.chain_member import ChainMember
 from memory_tui.providers.failures import LastFailure
-from memory_tui.providers.provider_options import on_this_machine
+from memory_tui.providers.provider_options import SECRETS, on_this_machine
 from memory_tui.providers.serving import ServingProvider, as_recorded, who
 from memory_tui.workspace.roots import scan
 
@@ -50,14 +50,11 @@ class SyncProvider:
         self,
         plan: Plan,
         chain: Chain,
-        approvals: Approvals,
         ask_again: Callable[[], None],
-        notice: Callable[[str], None],
     ) -> None:
         self._plan = plan
         self._chain = chain
-        self._approvals = approvals
-        self._ask_again, self._notice = ask_again, notice
+        self._ask_again = ask_again
         self._resumed = False
         self._restored = 0
         self._hits = 0
@@ -95,19 +92,13 @@ class SyncProvider:
         if self._restored != self._chain.restored:
             self._restored = self._chain.restored
             embedding.clear_rejected(store)
-        provider = self._chain.proven(store.identity())
-        if isinstance(provider, ChainMember) and provider.remote and self._plan.provider_origin == NAMED:
-            self._remember(provider)
-        return provider
+        return self._chain.proven(store.identity())
 
     def has_nothing_to_do(self, store: Store) -> bool:
         """Whether a sync of `store` would ask nobody for vectors and write nothing down about who makes them."""
-        from memory_tui.providers import registry
-
-        plan, identity = self._plan, store.identity()
-        approves = plan.provider_origin == NAMED and (plan.provider == "auto" or registry.sends(plan.provider))
-        prunes = not plan.settings.on("cache.enabled")
-        if approves or prunes or recorded(store) is not None or recorded_failure(store) is not None:
+        identity = store.identity()
+        prunes = not self._plan.settings.on("cache.enabled")
+        if prunes or recorded(store) is not None or recorded_failure(store) is not None:
             return False
         return identity is None or not identity.dims or not store.lacking()
 
@@ -123,7 +114,7 @@ class SyncProvider:
         if not isinstance(provider, ChainMember) or not provider.host:
             here = SLOW if isinstance(provider, ChainMember) and provider.slow else HERE
             return replace(here, sibling=sibling)
-        withheld = provider.remote and self._plan.settings.on("remote.withholdSecrets")
+        withheld = not provider.takes_secrets and self._plan.settings.on("remote.withholdSecrets")
         return replace(SERVER, withheld=withheld, sibling=sibling)
 
     def moved_from(self, provider: Provider | None) -> bool:
@@ -178,13 +169,6 @@ class SyncProvider:
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
-
-    def _remember(self, member: ChainMember) -> None:
-        """`--provider NAME` was a person's word; it holds from now on."""
-        try:
-            self._approvals.approve(member.name, member.host, NAMED)
-        except ApprovalUnsaved as error:
-            self._notice(f"{error.message} {error.next_step}")
 
 
 def recorded(store: Store) -> Fallback | None:
@@ -244,7 +228,7 @@ def embeds_here(space: Identity) -> bool:
 
 def withheld_query(provider: Provider, query: str, settings: Settings) -> Notice | None:
     """Why `query` is not sent to `provider`: it looks like it holds a secret; None when it may be sent."""
-    if not isinstance(provider, ChainMember) or not provider.remote or not settings.on("remote.withholdSecrets"):
+    if not isinstance(provider, ChainMember) or provider.takes_secrets or not settings.on("remote.withholdSecrets"):
         return None
     # Every pattern wants a digit, or quotes after a label; testing for those spares most queries the scanner.
     if not any(sign.isdigit() or sign in "\"'`" for sign in query):
@@ -341,28 +325,59 @@ class Providers:
                 self._plan, store, scan(self._plan.roots), preview, known or store.identity(), self._speed()
             )
 
-    def approve(self, name: str = "", how: str = "in the app", *, sync: bool = True) -> Approval | None:
-        """Remember that notes may go to `name`, by default whoever waits for it; None when nobody does.
+    def waiting(self, name: str = "") -> MemberState | None:
+        """Who may not get the notes before a person approves it: `name`, by default whoever would be used then.
 
-        With `sync` the index is brought up to date then, in the background. Raises SettingError for a provider that
-        waits for nothing, ApprovalUnsaved.
+        Raises SettingError for a name that waits for nothing.
         """
         self.chain.provider()
         members = self.chain.members()
+        if not name:
+            return self.chain.proposal
         waiting = [member for member in members if not member.approved]
-        chosen = next((member for member in waiting if member.name == name), None) if name else self.chain.proposal
-        if name and chosen is None:
+        found = next((member for member in waiting if member.name == name), None)
+        if found is None:
             known = next((member for member in members if member.name == name), None)
-            why = (
-                self.why_approved(known) if known else f"{name} is not configured here, so there is nothing to approve."
-            )
             raise SettingError(
-                why,
+                self.why_approved(known)
+                if known
+                else f"{name} is not configured here, so there is nothing to approve.",
                 f"Waiting for approval: {', '.join(member.name for member in waiting) or 'none'}.",
             )
-        if chosen is None:
-            return None
-        made = self.approvals.approve(chosen.name, chosen.host, how)
+        return found
+
+    def approve(self, name: str = "", how: str = "in the app", *, sync: bool = True) -> Approval | None:
+        """Remember that notes may go to whom `waiting` names; None when nobody waits.
+
+        With `sync` the index is brought up to date then, in the background. Raises SettingError, ApprovalUnsaved.
+        """
+        chosen = self.waiting(name)
+        return None if chosen is None else self._approved(chosen.name, chosen.host, how, sync=sync)
+
+    def may_get(self, name: str, host: str) -> str:
+        """What an approval of the provider `name` at `host` lets it get, as a sentence."""
+        secrets = "is withheld" if self._plan.settings.on("remote.withholdSecrets") else "is sent too"
+        notes = f"the texts of the notes of {os.path.realpath(self._plan.workspace)}"
+        return f"{name} at {host} gets {notes}. Text that looks like a secret {secrets}."
+
+    def says_secrets_stay(self, name: str, how: str) -> Approval:
+        """Remember that nothing leaves this machine from the server of `name`. Raises SettingError, ApprovalUnsaved."""
+        member = self.here(name)
+        return self._approved(SECRETS, member.host, how, sync=False)
+
+    def here(self, name: str) -> MemberState:
+        """The provider called `name`, whose server has an address of this machine. Raises SettingError."""
+        found = next((member for member in self.members() if member.name == name), None)
+        if found is None or not found.host or not on_this_machine(found.host):
+            at = f"asked at {found.host}" if found and found.host else "asked at no address"
+            raise SettingError(
+                f"{name} is {at}, which is not this machine.",
+                "To send everything to every provider: remote.withholdSecrets false.",
+            )
+        return found
+
+    def _approved(self, name: str, host: str, how: str, *, sync: bool) -> Approval:
+        made = self.approvals.approve(name, host, how)
         self.chain.choose_again()
         if sync:
             self._changed()
@@ -377,7 +392,12 @@ class Providers:
         if not member.host:
             return f"{member.name} needs no approval: it runs inside memory-tui, and no note leaves this machine."
         if on_this_machine(member.host):
-            return f"{member.name} needs no approval: {member.host} is this machine, and no note leaves it."
+            kept = (
+                "may get text that looks like a secret"
+                if self.approvals.find(SECRETS, member.host)
+                else f"gets no text that looks like a secret before memory-tui provider --stays-here {member.name}"
+            )
+            return f"{member.name} needs no approval: {member.host} is an address of this machine. It {kept}."
         made = self.approvals.find(member.name, member.host)
         since = f", since {dt.datetime.fromtimestamp(made.at).astimezone():%Y-%m-%d %H:%M}" if made else ""
         return f"{member.name} has your approval to get these notes at {member.host}{since}."

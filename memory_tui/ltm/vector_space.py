@@ -23,7 +23,7 @@ from memory_tui.ltm.location import CONFIG, TableLocation
 from memory_tui.plan import NAMED, Choices
 from memory_tui.providers import registry
 from memory_tui.providers.chain import NONE, Chain
-from memory_tui.providers.provider_options import ProviderSettings, Secret, on_this_machine
+from memory_tui.providers.provider_options import ProviderSettings, Secret, takes_secrets
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals
@@ -72,7 +72,7 @@ class VectorSpace:
         """Unit vectors of `texts`. Raises ProviderError, and EntryRefused for a text that may not be sent."""
         provider = self._provider(recorded)
         host = getattr(provider, "host", "")
-        if host and not on_this_machine(host):
+        if not takes_secrets(host, plans.settings(self._choices, self._approvals)):
             for text in texts:
                 if found := kinds(text):
                     raise EntryRefused(

@@ -13,7 +13,14 @@ from msgspec import Struct
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
 from memory_tui.providers.failures import Cause, LastFailure, ProviderFailure, passed_since, state_of
-from memory_tui.providers.provider_options import Kind, ProviderSettings, may_send, on_this_machine, require_approval
+from memory_tui.providers.provider_options import (
+    Kind,
+    ProviderSettings,
+    may_send,
+    on_this_machine,
+    require_approval,
+    takes_secrets,
+)
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService
@@ -79,7 +86,7 @@ class ProviderPreview(Struct, frozen=True):
     """What can be told of a provider before it is asked anything: which one, where, and the space of its vectors.
 
     `key` is empty for a local model, and `dims` 0 where only an answer tells. `elsewhere` says that text leaves this
-    machine, `approved` that it may.
+    machine, `approved` that it may, `takes_secrets` that this holds for text that looks like a secret.
     """
 
     provider: str
@@ -90,6 +97,7 @@ class ProviderPreview(Struct, frozen=True):
     max_input_bytes: int
     elsewhere: bool
     approved: bool
+    takes_secrets: bool
 
     @property
     def identity(self) -> Identity:
@@ -136,6 +144,11 @@ class ChainMember:
         """Whether text leaves this machine."""
         host = self.host
         return bool(host) and not on_this_machine(host)
+
+    @property
+    def takes_secrets(self) -> bool:
+        """Whether it may get text that looks like a secret."""
+        return takes_secrets(self.host, self.settings)
 
     @property
     def slow(self) -> bool:
@@ -208,7 +221,9 @@ class ChainMember:
     def preview(self) -> ProviderPreview:
         """What can be told before it is asked anything. Raises ProviderError for what it lacks, approval apart."""
         model, key, dims, most = registry.preview(self.name, self.settings)
-        return ProviderPreview(self.name, model, self.host, key, dims, most, self.remote, not self.lacks_approval)
+        return ProviderPreview(
+            self.name, model, self.host, key, dims, most, self.remote, not self.lacks_approval, self.takes_secrets
+        )
 
     def leave(self, failure: LastFailure) -> None:
         """Do not ask it before the time that `failure` names. Raises ProviderError for what it lacks."""

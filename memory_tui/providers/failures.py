@@ -54,7 +54,6 @@ OF_THE_TEXT = frozenset({Cause.TOO_LONG, Cause.TOO_LARGE, Cause.NO_VECTOR})
 ADVICE: Mapping[Cause, str] = {
     Cause.RATE_LIMIT: "Wait; memory-tui tries again by itself, with one request at a time.",
     Cause.QUOTA: "Look at plan and billing of the account, or choose another provider.",
-    Cause.NEEDS_APPROVAL: "See what would be sent: memory-tui index --dry-run. To approve: memory-tui index --yes.",
     Cause.NO_KEY: "Put the key into the environment or into remote.apiKey, or choose another provider.",
     Cause.BAD_KEY: "Check the key, and that it may be used for embeddings.",
     Cause.UNKNOWN_MODEL: "Check model and remote.baseUrl.",
@@ -85,7 +84,7 @@ class ProviderFailure(ProviderError):
     def __init__(self, state: Cause, message: str, next_step: str = "", retry_after: float | None = None) -> None:
         # What comes from a program ends as it likes, and more is said behind it.
         ended = message if message.rstrip().endswith((".", "!", "?", ":")) else f"{message.rstrip()}."
-        super().__init__(ended, next_step or ADVICE[state])
+        super().__init__(ended, next_step or ADVICE.get(state, ""))
         self.state = state
         self.retry_after = retry_after
         self.next_try: float | None = None

@@ -198,6 +198,8 @@ class ProviderSettings(Discreet, frozen=True):
     jobs: BatchOptions = BatchOptions()
     env: Callable[[str], str | None] = os.environ.get
     may_send: Callable[[str, str], bool] = nobody
+    index_command: str = "memory-tui index"
+    """What a person runs to see and to approve what would be sent."""
     on_progress: Callable[[DownloadProgress], None] = no_progress
     clock: RetryClock = RetryClock()
 
@@ -328,7 +330,19 @@ def require_approval(name: str, host: str, settings: ProviderSettings) -> None:
         raise ProviderFailure(
             Cause.NEEDS_APPROVAL,
             f"Your notes would be sent to {host} ({name}), and you have not approved that yet; nothing was sent.",
+            f"See what would be sent: {settings.index_command} --dry-run. To approve: {settings.index_command} --yes.",
         )
+
+
+SECRETS = "secrets"
+"""What a person approves who says that nothing leaves this machine from a server at one of its addresses."""
+
+
+def takes_secrets(host: str, settings: ProviderSettings) -> bool:
+    """Whether text that looks like a secret may be sent to `host`: a server on this machine may pass it on, so only
+    where a person said that it does not.
+    """
+    return not host or (on_this_machine(host) and settings.may_send(SECRETS, host))
 
 
 def without_slash(base: str) -> str:

@@ -18,7 +18,6 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import json_safe, one_line, safe
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Approval
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileVerdict
     from memory_tui.explain.counterfactuals import ChangeSet, Flips
@@ -171,11 +170,10 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
         _warn(f"memory-tui: {one_line(text)}")
 
 
-def approval(made: Approval | None, *, as_json: bool) -> None:
-    """The approval that was given; None when no provider needed one."""
-    if made and not as_json:
-        to, notes = f"{one_line(made.provider)} at {one_line(made.host)}", one_line(made.workspace)
-        _print(f"Approved: {to} gets the notes of {notes}. To withdraw: memory-tui provider --revoke.")
+def approval(does: str, *, as_json: bool) -> None:
+    """What was approved, as a sentence."""
+    if not as_json:
+        _print(f"Approved: {one_line(does)} To withdraw: memory-tui provider --revoke.")
 
 
 def approved_extension(library: str, named_by: str) -> None:

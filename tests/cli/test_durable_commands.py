@@ -154,7 +154,7 @@ HOOK = ["hook", "session-memory", "--transcript", "SESSION", "--session", "abc"]
 FLUSH = ["flush", "--session", "main", "--done"]
 INDEX = ["index", "--index", "INDEX"]
 QRELS = ["eval", "--set", "sync.onSearch=off", "--index", "INDEX", "--labels", "LABELS", "--write-qrels", "QRELS"]
-AGREE = ["provider", "--config", "ASKING", "--approve"]
+AGREE = ["provider", "--config", "ASKING", "--yes", "--approve"]
 COMMANDS = {
     "remember": Command(REMEMBER),
     "promote": Command(["promote", "memory/2026-01-10.md:3", "--move", "--yes"]),

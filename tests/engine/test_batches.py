@@ -17,6 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import plan
+from memory_tui.approval import Approvals
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled
 from memory_tui.core.events import BatchNews, Event
@@ -88,6 +89,7 @@ class World:
                 }
             )
         )
+        Approvals(self.folder / "notes").approve("openai", "embed.example", "test")
         return Engine.open(
             Options(
                 workspace=str(self.folder / "notes"),

@@ -179,6 +179,7 @@ def test_what_nobody_may_or_can_embed_costs_nothing(
         assert engine.providers.estimate().to_embed == 0, "without a key nothing can be sent"
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with Engine.open(replace(options, provider="openai")) as engine:
+        engine.providers.approve(sync=False)
         sent, forecast = engine.providers.estimate(), engine.providers.forecast()
         assert forecast is not None
         assert (sent.to_embed, sent.model) == (sent.chunks, "text-embedding-3-small")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,12 @@ def options(workspace: Path, config: Path, tmp_path: Path) -> Options:
     )
 
 
+@pytest.fixture
+def agreed(options: Options, workspace: Path) -> Options:
+    Approvals(workspace).approve("openai", "embed.example", "test")
+    return options
+
+
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -86,6 +94,11 @@ def run(options: Options, capsys: pytest.CaptureFixture[str]) -> Run:
     return go
 
 
+class Typed(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 def sent(play: Play) -> str:
     return "\n".join(text for request in play.asked for text in request.texts)
 
@@ -93,8 +106,8 @@ def sent(play: Play) -> str:
 # --- what looks like a secret --------------------------------------------------------------------------------------
 
 
-def test_a_secret_is_not_sent_and_stays_findable_by_its_words(play: Play, options: Options) -> None:
-    with Engine.open(replace(options, provider="openai")) as engine:
+def test_a_secret_is_not_sent_and_stays_findable_by_its_words(play: Play, agreed: Options) -> None:
+    with Engine.open(agreed) as engine:
         engine.indexer.sync()
         assert "Omada" in sent(play)
         assert SECRET not in sent(play)
@@ -105,19 +118,19 @@ def test_a_secret_is_not_sent_and_stays_findable_by_its_words(play: Play, option
     assert SECRET not in sent(play)
 
 
-def test_a_text_is_looked_at_for_secrets_once(play: Play, options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_is_looked_at_for_secrets_once(play: Play, agreed: Options, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
     usual = secret_finder.kinds
     monkeypatch.setattr(secret_finder, "kinds", lambda text: seen.append(text) or usual(text))
-    with Engine.open(replace(options, provider="openai")) as engine:
+    with Engine.open(agreed) as engine:
         assert engine.indexer.sync().chunks == 2
         engine.indexer.sync()
     assert len(seen) == len(set(seen)) == 2
 
 
-def test_everything_that_speaks_of_the_chunk_says_why(play: Play, options: Options, run: Run) -> None:
+def test_everything_that_speaks_of_the_chunk_says_why(play: Play, agreed: Options, run: Run) -> None:
     why = "withheld: looks like a secret (GitHub Token)"
-    with Engine.open(replace(options, provider="openai")) as engine:
+    with Engine.open(agreed) as engine:
         engine.indexer.sync()
         (chunk,) = engine.status().withheld
         assert (chunk.path, chunk.start_line, chunk.kind) == ("memory/2026-01-02.md", 1, "GitHub Token")
@@ -132,20 +145,19 @@ def test_everything_that_speaks_of_the_chunk_says_why(play: Play, options: Optio
     assert SECRET not in out
 
 
-def test_it_is_sent_when_that_is_wished_and_not_again_when_it_is_not(play: Play, options: Options) -> None:
-    asked = replace(options, provider="openai")
-    with Engine.open(asked) as engine:
+def test_it_is_sent_when_that_is_wished_and_not_again_when_it_is_not(play: Play, agreed: Options) -> None:
+    with Engine.open(agreed) as engine:
         engine.indexer.sync()
-    with Engine.open(replace(asked, changes=(*asked.changes, ("remote.withholdSecrets", "false")))) as engine:
+    with Engine.open(replace(agreed, changes=(*agreed.changes, ("remote.withholdSecrets", "false")))) as engine:
         engine.indexer.sync()
         assert engine.status().withheld == ()
     assert SECRET in sent(play)
 
 
 def test_a_secret_that_is_taken_out_of_the_note_is_no_longer_counted(
-    play: Play, options: Options, workspace: Path
+    play: Play, agreed: Options, workspace: Path
 ) -> None:
-    with Engine.open(replace(options, provider="openai")) as engine:
+    with Engine.open(agreed) as engine:
         engine.indexer.sync()
         (workspace / "memory" / "2026-01-02.md").write_text("# Accounts\n\nThe walrus forge: elsewhere\n")
         engine.indexer.sync()
@@ -153,24 +165,41 @@ def test_a_secret_that_is_taken_out_of_the_note_is_no_longer_counted(
         assert "elsewhere" in sent(play)
 
 
-def test_nothing_is_withheld_from_this_machine(options: Options, config: Path) -> None:
+def test_a_server_on_this_machine_gets_secrets_only_after_a_person_says_that_they_stay(
+    options: Options, run: Run, config: Path, workspace: Path
+) -> None:
     with Engine.open(replace(options, provider="builtin")) as engine:
         engine.indexer.sync()
-        state = engine.status()
-        assert (state.withheld, state.embedded) == ((), state.chunks)
+        assert (engine.status().withheld, engine.status().embedded) == ((), engine.status().chunks)
+    with serving(Play()) as here:
+        config.write_text(config.read_text().replace("http://embed.example", here.url))
+        assert run("index")[0] == 0
+        assert run("search", f"walrus {SECRET}")[0] == 0
+        assert (SECRET in sent(here), "Omada" in sent(here)) == (False, True)
+        assert "Withheld:  1 text" in run("index", "--dry-run")[1]
+        code, _, err = run("provider", "--stays-here", "openai")
+        assert (code, Approvals(workspace).every()) == (1, ())
+        assert "memory-tui provider --stays-here openai --yes" in err
+        assert run("provider", "--stays-here", "openai", "--yes")[0] == 0
+        assert "you said that nothing leaves this machine" in run("index", "--dry-run")[1]
+        assert run("index")[0] == 0
+        assert SECRET in sent(here)
+        assert run("provider", "--revoke", "secrets")[0] == 0
+        assert "Withheld:  " in run("index", "--dry-run")[1]
+        assert Approvals(workspace).every() == ()
 
 
-def test_a_change_of_provider_gives_every_chunk_a_vector_again(play: Play, options: Options, tmp_path: Path) -> None:
-    with Engine.open(replace(options, provider="openai")) as engine:
+def test_a_change_of_provider_gives_every_chunk_a_vector_again(play: Play, agreed: Options, tmp_path: Path) -> None:
+    with Engine.open(agreed) as engine:
         engine.indexer.sync()
         assert engine.status().embedded == engine.status().chunks - 1
-    with Engine.open(replace(options, provider="builtin")) as engine:
+    with Engine.open(replace(agreed, provider="builtin")) as engine:
         engine.indexer.sync()
         assert (engine.status().withheld, engine.status().embedded) == ((), engine.status().chunks)
 
 
-def test_a_question_that_holds_a_secret_is_not_sent_and_answered_by_its_words(play: Play, options: Options) -> None:
-    with Engine.open(replace(options, provider="openai")) as engine:
+def test_a_question_that_holds_a_secret_is_not_sent_and_answered_by_its_words(play: Play, agreed: Options) -> None:
+    with Engine.open(agreed) as engine:
         engine.indexer.sync()
         before = len(play.asked)
         trace = engine.queries.search(f"walrus {SECRET}")
@@ -181,9 +210,9 @@ def test_a_question_that_holds_a_secret_is_not_sent_and_answered_by_its_words(pl
         assert engine.queries.search("walrus 2026").mode == "hybrid"
 
 
-def test_a_chunk_that_was_withheld_is_not_sent_to_measure_it(play: Play, options: Options, workspace: Path) -> None:
+def test_a_chunk_that_was_withheld_is_not_sent_to_measure_it(play: Play, agreed: Options, workspace: Path) -> None:
     (workspace / "MEMORY.md").unlink()
-    with Engine.open(replace(options, provider="openai")) as engine:
+    with Engine.open(agreed) as engine:
         engine.indexer.sync()
         assert index_check.remeasured(engine.queries, engine.providers.chain) is None
     assert SECRET not in sent(play)
@@ -206,10 +235,41 @@ def test_a_dry_run_tells_what_where_and_at_what_price_and_sends_nothing(play: Pl
     assert json.loads(run("index", "--dry-run", "--json")[1])["approved"] is False
 
 
-def test_naming_the_provider_in_a_dry_run_is_no_word(play: Play, run: Run, workspace: Path) -> None:
-    run("index", "--dry-run", "--provider", "openai")
-    assert play.asked == []
-    assert Approvals(workspace).every() == ()
+@pytest.mark.parametrize(
+    ("words", "code", "step"),
+    [
+        (("index", "--provider", "openai", "--dry-run"), 0, "index --provider openai --yes"),
+        (("index", "--provider", "openai"), 1, "index --provider openai --yes"),
+        (("search", "omada", "--provider", "openai"), 0, "index --provider openai --yes"),
+        (("index",), 1, "index --yes"),
+        (("provider", "--approve"), 1, "provider --approve openai --yes"),
+        (("provider", "--stays-here", "openai"), 2, "is not this machine"),
+    ],
+)
+def test_no_flag_but_yes_approves(
+    play: Play, run: Run, workspace: Path, words: tuple[str, ...], code: int, step: str
+) -> None:
+    for _ in range(2):
+        found, out, err = run(*words)
+        assert (found, play.asked, Approvals(workspace).every()) == (code, [], ())
+        assert step in out + err
+        assert "You approved" not in out
+    if code == 1:
+        out = run(*words, "--yes")[1]
+        assert f"openai at embed.example gets the texts of the notes of {workspace}" in out or words[0] == "provider"
+        assert [made.host for made in Approvals(workspace).every()] == ["embed.example"]
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("\n", 1)])
+def test_on_a_terminal_a_person_is_asked_in_words(
+    play: Play, run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch, answer: str, code: int
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Typed(answer))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    found, _, err = run("index", "--provider", "openai")
+    assert (found, len(Approvals(workspace).every()), bool(play.asked)) == (code, 1 - code, code == 0)
+    assert f"openai at embed.example gets the texts of the notes of {workspace}" in err
+    assert "Text that looks like a secret is withheld. Approve? [y/N]" in err
 
 
 def test_the_dry_run_is_right_about_what_is_sent_then(play: Play, run: Run, workspace: Path) -> None:
@@ -218,7 +278,7 @@ def test_the_dry_run_is_right_about_what_is_sent_then(play: Play, run: Run, work
     before = json.loads(run("index", "--dry-run", "--json")[1])
     code, out, _ = run("index", "--yes")
     assert code == 0
-    assert "Approved: openai at embed.example gets the notes of" in out
+    assert "Approved: openai at embed.example gets the texts of the notes of" in out
     texts = [text for request in play.asked for text in request.texts if text != "memory"]
     assert len(texts) == len(set(texts)) == before["send"]
     assert sum(len(text.encode()) for text in texts) == before["bytes"]
@@ -270,7 +330,7 @@ def test_the_command_shows_agrees_and_takes_back(play: Play, run: Run) -> None:
         ("openai", False, "needs approval")
     ]
     assert "openai needs your approval" in run("provider")[1]
-    assert told(run, "--approve")["approved"]["host"] == "embed.example"
+    assert told(run, "--approve", "--yes")["approved"]["host"] == "embed.example"
     assert told(run)["links"][0]["approved"] is True
     assert "Approved: openai at embed.example may get these notes" in run("provider")[1]
     assert [made["provider"] for made in told(run, "--revoke")["revoked"]] == ["openai"]
@@ -279,12 +339,15 @@ def test_the_command_shows_agrees_and_takes_back(play: Play, run: Run) -> None:
 
 
 def test_who_agrees_for_nothing_is_told_why(run: Run, config: Path) -> None:
-    assert told(run, "--approve")["approved"]
+    assert told(run, "--approve", "--yes")["approved"]
     assert "openai has your approval to get these notes at embed.example, since " in run("provider", "--approve")[1]
     config.write_text(
         '{agents: {defaults: {memorySearch: {provider: "ollama", remote: {baseUrl: "http://127.0.0.1:9"}}}}}'
     )
-    assert "ollama needs no approval: 127.0.0.1:9 is this machine" in run("provider", "--approve")[1]
+    assert (
+        "ollama needs no approval: 127.0.0.1:9 is an address of this machine. It gets no text that"
+        in run("provider", "--approve")[1]
+    )
     config.write_text('{agents: {defaults: {memorySearch: {provider: "voyage"}}}}')
     assert "voyage cannot be approved before it is complete: No API key" in run("provider", "--approve")[1]
 

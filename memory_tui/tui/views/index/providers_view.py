@@ -120,11 +120,12 @@ class ProvidersView(View):
         sent = found.forecast
 
         what = "the texts of all notes"
+        off = sent is not None and not sent.withholding
         if sent is not None:
             what = f"{sent.send:,} texts, about {sent.tokens:,} tokens, {_price(sent)}"
         Confirm(
             f"Send the notes to {name}?",
-            f"{host} would get {what}. Texts that look like secrets are kept back. The "
+            f"{host} would get {what}. Texts that look like secrets are {'sent too' if off else 'kept back'}. The "
             "approval is remembered for this workspace and can be taken back here.",
             "Send",
         ).ask(self.app, lambda _yes: self._approve(lambda engine: engine.providers.approve(name)))
@@ -225,6 +226,7 @@ def _forecast(found: Forecast, width: int) -> list[Line]:
     )
     if found.elsewhere:
         written += text(f"Price: {_price(found)}.", width)
+    if found.host and not found.takes_secrets:
         kept = (
             f"{plural(found.withheld, 'text')} that look like secrets are kept back."
             if found.withholding
