@@ -7,8 +7,7 @@ from calendar import monthrange
 
 Days = tuple[dt.date, dt.date]
 """The first and the last day of a span."""
-_EARLY = frozenset({"early", "beginning", "start", "anfang", "初"})
-_MIDDLE = frozenset({"mid", "middle", "mitte", "中"})
+_UNIT_DAYS = {"h": 0, "d": 1, "w": 7, "e": 7, "m": 30, "q": 91, "y": 365}
 
 
 def day_at(now: float, zone: dt.tzinfo | None) -> dt.date:
@@ -29,14 +28,10 @@ def week(today: dt.date, back: int) -> Days:
 
 
 def weekend(today: dt.date, back: int) -> Days:
-    """Saturday and Sunday of the week `back` weeks before this one."""
-    saturday = week(today, back)[0] + dt.timedelta(days=5)
+    """Saturday and Sunday `back` weekends ago: 0 is the latest that has begun, -1 the next."""
+    begun = today.weekday() >= 5
+    saturday = week(today, back + (back == 0 and not begun) + (back < 0 and not begun))[0] + dt.timedelta(days=5)
     return saturday, saturday + dt.timedelta(days=1)
-
-
-def latest_weekend(today: dt.date) -> Days:
-    """The latest weekend that has begun."""
-    return weekend(today, 0 if today.weekday() >= 5 else 1)
 
 
 def whole_month(year: int, month: int) -> Days:
@@ -44,107 +39,87 @@ def whole_month(year: int, month: int) -> Days:
     return dt.date(year, month, 1), dt.date(year, month, monthrange(year, month)[1])
 
 
-def months_back(today: dt.date, back: int) -> Days:
-    """The month `back` months before this one."""
-    at = today.year * 12 + today.month - 1 - back
-    return whole_month(at // 12, at % 12 + 1)
+def months_back(today: dt.date, back: int, months: int = 1) -> Days:
+    """So many `months`, of which the first is `back` months before this one."""
+    first = today.year * 12 + today.month - 1 - back
+    last = first + months - 1
+    return dt.date(first // 12, first % 12 + 1, 1), whole_month(last // 12, last % 12 + 1)[1]
 
 
-def around_months_back(today: dt.date, back: int) -> Days:
-    """The days around the same day of the month `back` months ago: who counts in months is not exact."""
-    first, last = months_back(today, back)
-    day = first.replace(day=min(today.day, last.day))
-    return day - dt.timedelta(days=7), day + dt.timedelta(days=7)
+def calendar(today: dt.date, unit: str, back: int) -> Days:
+    """The week, weekend, month, quarter or year so many of them before this one."""
+    if unit == "w":
+        return week(today, back)
+    if unit == "e":
+        return weekend(today, back)
+    if unit == "q":
+        return months_back(today, (today.month - 1) % 3 + 3 * back, 3)
+    if unit == "m":
+        return months_back(today, back)
+    if unit == "y":
+        return dt.date(today.year - back, 1, 1), dt.date(today.year - back, 12, 31)
+    raise ValueError(unit)
 
 
-def around(today: dt.date, days: int, slack: int) -> Days:
-    """The day so many days before today, and `slack` days on both sides."""
-    day = today - dt.timedelta(days=days)
+def quarter(today: dt.date, number: int, year: int | None) -> Days:
+    """A quarter, from 1 to 4, of `year`, or the latest that has begun."""
+    return months_back(dt.date(year or today.year - (3 * number - 2 > today.month), 3 * number - 2, 1), 0, 3)
+
+
+def season(today: dt.date, begins: int, year: int | None, back: int | None) -> Days:
+    """The latest season of three months that has begun, or for `back` 1 is over; or that of `year`, where it begins."""
+    own = year or today.year - (begins > today.month) - min(0, back or 0)
+    span = months_back(dt.date(own, begins, 1), 0, 3)
+    return season(today, begins, own - 1, None) if not year and back == 1 and span[1] >= today else span
+
+
+def weekday(today: dt.date, weekday: int, back: int) -> Days:
+    """The latest such day before today; 0 is that of this week, -1 the next, 2 the one before the latest."""
+    if back == 0:
+        return days_ago(today, today.weekday() - weekday)
+    return days_ago(today, (today.weekday() - weekday - (back > 0)) % 7 + (back > 0) + 7 * (back - (back > 0)))
+
+
+def rolling(today: dt.date, count: float, unit: str) -> Days:
+    """So many hours, days, weeks, months or years up to today; from today for a negative number."""
+    days = round(count * _UNIT_DAYS[unit]) if unit != "h" else int(-(-count // 24) if count > 1 else 0)
+    other = today - dt.timedelta(days=days)
+    return min(other, today), max(other, today)
+
+
+def some(today: dt.date, unit: str) -> Days:
+    """The last few days, weeks, months or years."""
+    return rolling(today, 4 * _UNIT_DAYS[unit] + 3, "d")
+
+
+def ago(today: dt.date, count: float, unit: str) -> Days:
+    """So many units ago; the coarser the unit, the wider the span around that day."""
+    if unit == "y" and count % 1:
+        unit, count = "m", count * 12
+    if unit in "hd":
+        return days_ago(today, round(count) if unit == "d" else 0)
+    slack = {"w": 3, "m": 7, "q": 15, "y": 45}[unit]
+    if unit == "m" and not count % 1:
+        first, last = months_back(today, round(count))
+        day = first.replace(day=min(today.day, last.day))
+    else:
+        day = today - dt.timedelta(days=round(count * _UNIT_DAYS[unit]))
     return day - dt.timedelta(days=slack), day + dt.timedelta(days=slack)
 
 
-def latest_month(today: dt.date, month: int) -> Days:
-    """The latest `month` that has begun."""
-    return whole_month(today.year - (month > today.month), month)
+def few(today: dt.date, unit: str) -> Days:
+    """A few hours, days, weeks or months ago."""
+    days = _UNIT_DAYS[unit]
+    return today - dt.timedelta(days=5 * days if days > 1 else 10 * days), today - dt.timedelta(days=2 * days)
 
 
-def latest_weekday(today: dt.date, weekday: int) -> Days:
-    """The latest such day before today."""
-    return days_ago(today, (today.weekday() - weekday - 1) % 7 + 1)
-
-
-def weekday_in(today: dt.date, weekday: int, back: int) -> Days:
-    """That day of the week `back` weeks before this one."""
-    day = week(today, back)[0] + dt.timedelta(days=weekday)
-    return day, day
-
-
-def part_of_month(span: Days, which: str) -> Days:
-    """The beginning, middle or end of a month."""
-    first, last = span
-    if which in _EARLY:
-        return first, first.replace(day=10)
-    if which in _MIDDLE:
-        return first.replace(day=11), first.replace(day=20)
-    return first.replace(day=21), last
-
-
-def whole_year(year: int) -> Days:
-    """All days of a year."""
-    return dt.date(year, 1, 1), dt.date(year, 12, 31)
-
-
-def quarter(year: int, quarter: int) -> Days:
-    """All days of a quarter, from 1 to 4."""
-    return dt.date(year, 3 * quarter - 2, 1), whole_month(year, 3 * quarter)[1]
-
-
-def season(today: dt.date, name: str, year: str | None, *, over: bool = False) -> Days:
-    """The latest such season that has begun, or is `over`, or that of `year`, where a winter begins."""
-    month = {"spring": 3, "frühling": 3, "frühjahr": 3, "summer": 6, "sommer": 6, "autumn": 9, "fall": 9, "herbst": 9}
-    month |= {"春": 3, "夏": 6, "秋": 9}
-    begins = month.get(name.lower(), 12)
-    own = int(year) if year else today.year - (dt.date(today.year, begins, 1) > today)
-    last = own * 12 + begins + 1
-    span = dt.date(own, begins, 1), whole_month(last // 12, last % 12 + 1)[1]
-    return season(today, name, str(own - 1)) if over and not year and span[1] >= today else span
-
-
-def past_days(today: dt.date, days: int) -> Days:
-    """So many days up to today."""
-    return today - dt.timedelta(days=days), today
-
-
-_UNIT_DAYS = {"day": 1, "tag": 1, "week": 7, "woch": 7, "month": 30, "monat": 30, "year": 365, "jahr": 365}
-
-
-def days_of_unit(word: str) -> int:
-    """How many days a unit of time has, by its English or German word."""
-    return next(days for stem, days in _UNIT_DAYS.items() if word.lower().startswith(stem))
-
-
-def units_ago(today: dt.date, count: int, word: str) -> Days:
-    """So many days, weeks, months or years ago; the coarser the unit, the wider the span around that day."""
-    days = days_of_unit(word)
-    if days == 1:
-        return days_ago(today, count)
-    if days == 7:
-        return around(today, 7 * count, 3)
-    if days == 30:
-        return around_months_back(today, count)
-    return around(today, 365 * count, 45)
-
-
-def dated(today: dt.date, year: str | None, month: int, day: int) -> Days:
+def dated(today: dt.date, year: int | None, month: int, day: int) -> Days:
     """A day with its year, or the latest such day that is not in the future."""
     if year:
-        own = int(year) + (2000 if len(year) == 2 else 0)
-        found = dt.date(own, month, day)
-    else:
-        # A leap day may lie up to eight years back.
-        years = (today.year - back for back in range(9))
-        found = next(one for own in years if (one := existing(own, month, day)) and one <= today)
-    return found, found
+        return days_ago(dt.date(year, month, day), 0)
+    # A leap day may lie up to eight years back.
+    years = (today.year - back for back in range(9))
+    return next((day_, day_) for own in years if (day_ := existing(own, month, day)) and day_ <= today)
 
 
 def existing(year: int, month: int, day: int) -> dt.date | None:
@@ -155,54 +130,51 @@ def existing(year: int, month: int, day: int) -> dt.date | None:
         return None
 
 
-def between(first: Days, last: Days) -> Days:
-    """From the first day of one span to the last of another."""
-    begin, end = first[0], last[1]
-    if begin > end:
-        # The years were not named: what begins later in the year began a year earlier.
-        begin = begin.replace(year=begin.year - 1)
-    return begin, end
+def day_of_month(today: dt.date, day: int) -> Days:
+    """The latest such day of a month that is not in the future."""
+    months = (months_back(today, back)[0] for back in range(3))
+    return next((own, own) for first in months if (own := existing(first.year, first.month, day)) and own <= today)
 
 
-def week_of_month(today: dt.date, nth: str, month: int, year: str | None) -> Days:
-    """The first to fourth seven days of a month, or its last seven."""
-    first, last = whole_month(int(year), month) if year else latest_month(today, month)
-    if nth.lower() == "last":
-        return last - dt.timedelta(days=6), last
-    begin = first + dt.timedelta(days=7 * ("first", "second", "third", "fourth").index(nth.lower()))
-    return begin, begin + dt.timedelta(days=6)
+def nth(month: Days, number: int, weekday: int | None, days: int) -> Days:
+    """The first, second or last (0) such weekday of a month, or its first, second or last so many `days`."""
+    first, last = month
+    if weekday is not None:
+        days = 7
+        first += dt.timedelta(days=(weekday - first.weekday()) % 7)
+        last -= dt.timedelta(days=(last.weekday() - weekday) % 7)
+        day = first + dt.timedelta(days=7 * (number - 1)) if number else last
+        return day, day
+    begin = first + dt.timedelta(days=days * (number - 1)) if number else last - dt.timedelta(days=days - 1)
+    return begin, begin + dt.timedelta(days=days - 1)
 
 
-def part_of(span: Days, which: str) -> Days:
-    """The beginning, middle or end of a month, or that third of a longer span."""
+def beside(span: Days, count: int, unit: str, *, after: bool) -> Days:
+    """The day or the days of a unit so many units before or after `span`."""
+    days = _UNIT_DAYS[unit]
+    if after:
+        return span[1] + dt.timedelta(days=days * (count - 1) + 1), span[1] + dt.timedelta(days=days * count)
+    return span[0] - dt.timedelta(days=days * count), span[0] - dt.timedelta(days=days * (count - 1) + 1)
+
+
+def part_of(span: Days, part: int) -> Days:
+    """The beginning (0), middle or end (2) of a span: ten days of a month, a third of another one."""
     first, last = span
-    if last - first < dt.timedelta(days=31):
-        return part_of_month(span, which)
+    if 28 <= (last - first).days + 1 <= 31:
+        return (
+            (first, first.replace(day=10)),
+            (first.replace(day=11), first.replace(day=20)),
+            (first.replace(day=21), last),
+        )[part]
     third = (last - first) // 3
-    if which in _EARLY:
-        return first, first + third
-    return (first + third, last - third) if which in _MIDDLE else (last - third, last)
+    return ((first, first + third), (first + third, last - third), (last - third, last))[part]
 
 
-def few(today: dt.date, word: str) -> Days:
-    """A few days, weeks or months ago."""
-    unit = days_of_unit(word)
-    return today - dt.timedelta(days=5 * unit if unit > 1 else 10), today - dt.timedelta(days=2 * unit)
-
-
-def weekdays_between(today: dt.date, first: int, last: int) -> Days:
-    """From one weekday to another, the latest that are over."""
-    end = latest_weekday(today, last)[1]
-    return end - dt.timedelta(days=(last - first) % 7), end
-
-
-def months_between(today: dt.date, first: int, last: int, year: str | None) -> Days:
-    """From one month to another, of `year` or the latest of which the last has begun."""
-    end = whole_month(int(year), last) if year else latest_month(today, last)
-    return whole_month(end[0].year - (first > last), first)[0], end[1]
-
-
-def last_quarter(today: dt.date) -> Days:
-    """The quarter before this one."""
-    before = (today.month - 1) // 3
-    return quarter(today.year, before) if before else quarter(today.year - 1, 4)
+def half_of(span: Days, half: int) -> Days:
+    """The first or second half: six months of a year, fifteen days of a month."""
+    first, last = span
+    middle = (
+        first.replace(month=7) if first.year + 1 == (last + dt.timedelta(days=1)).year and first.month == 1 else None
+    )
+    middle = middle or first + ((last - first) + dt.timedelta(days=1)) // 2
+    return (first, middle - dt.timedelta(days=1)) if half == 1 else (middle, last)
