@@ -150,7 +150,6 @@ def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> 
     with parent(roots, change.path, make=change.after is not None) as (folder, name):
         if folder is None:
             raise EditRefused(f"The folder of {change.path} is gone.", "Look at the list of files.")
-        note_bytes.refuse_unwritable(folder, name, change.path)
         try:
             return _rounds(folder, name, change, hidden, until)
         except note_bytes.TornWrite as torn:

@@ -106,8 +106,8 @@ class Matcher(Struct, frozen=True):
             return KeywordSide(QueryPlan((), (), "", *named), Postings.none(), {})
         terms = core_tokens.terms(query, count, len(self.corpus))
         asked = *terms.kept, *terms.common
-        # Where nothing is matched, only words that no chunk holds are told.
-        idle = not self.any_word and query.isascii() and all(count(asked))
+        # Where nothing is matched, only words that no chunk holds are told. Those that name a time are no other words.
+        idle = alone or (not self.any_word and query.isascii() and all(count(asked)))
         corrected = () if idle else self._corrected(query, asked, count)
         terms = replace(terms, kept=_searched(terms.kept, corrected))
         # A word that was not counted would weigh as if no chunk held it.

@@ -220,7 +220,9 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     ranking = _Ranking(evidence, side, mode, rules)
     numbers, decided = ranking.numbers, ranking.decided
     stages, of_its_days = numbers.stages, bool(numbers.named.any())
-    level = level_of(stages[0].signals, settings, evidence.unrelated, of_its_days=of_its_days) if stages else None
+    # Where vectors answer without full-text search nobody knows which words a window holds.
+    knows = bool(stages) and (evidence.full_text or evidence.cosine is None)
+    level = level_of(stages[0].signals, settings, evidence.unrelated, of_its_days=of_its_days) if knows else None
     decided.keeps_back = level is not None and level.keeps_back
     evidence.read_texts(numbers.rows[ranking.order[list(decided.recalled)]].tolist())
     recalled = tuple(ranking.candidate(place) for place in decided.recalled)
@@ -252,7 +254,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
             *_never_recalled(evidence, rules.profile),
             *_weights_notice(settings, rules),
             *(_meaning_alone(side, mode, ranking, recalled) or _waiting(evidence, empty)),
-            *_words_alone(evidence, rules.profile, recalled),
+            *_words_alone(evidence, rules, recalled),
             *_no_table(numbers),
             *not_copied(evidence, mode, rules.profile),
         ),
@@ -320,16 +322,18 @@ def _waiting(evidence: Evidence, empty: EmptyReason | None) -> tuple[Notice, ...
     return (WaitingHolds(evidence.elsewhere),) if evidence.elsewhere.held and not by_itself else ()
 
 
-def _words_alone(evidence: Evidence, profile: Profile, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
+def _words_alone(evidence: Evidence, rules: Rules, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
     """That there are vectors, but the model made none of this query, too little to count, or none across languages."""
-    if evidence.language and profile.second_stage:
+    if evidence.language and rules.profile.second_stage:
         return (LanguageUnknown(evidence.language, evidence.known),)
-    return ((WordsUnknown(len(recalled)),) if evidence.pointless else ()) + _not_translated(evidence)
+    return ((WordsUnknown(len(recalled)),) if evidence.pointless else ()) + _not_translated(evidence, rules)
 
 
-def _not_translated(evidence: Evidence) -> tuple[Notice, ...]:
+def _not_translated(evidence: Evidence, rules: Rules) -> tuple[Notice, ...]:
     """That words in another script than the Latin one are in no note, and have no meaning in another language here."""
-    asked = dict.fromkeys(word for word in tokens.WORD.findall(evidence.query) if _LETTERS.search(word))
+    spelled = {one.asked for one in evidence.recommended.plan.corrections} if rules.corrects else ()
+    words = (word for word in tokens.WORD.findall(evidence.query) if word not in spelled)
+    asked = dict.fromkeys(word for word in words if _LETTERS.search(word))
     if evidence.provider != "builtin" or not asked:
         return ()
     sides = (evidence.openclaw, evidence.recommended)

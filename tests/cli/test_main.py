@@ -213,6 +213,24 @@ def test_without_a_log_nothing_tells_what_agents_got(run: Callable) -> None:
     assert (code, "nothing tells which lines agents got" in out, "MEMORY.md" in out) == (0, True, False)
 
 
+@pytest.mark.parametrize(
+    ("query", "off", "said", "denied"),
+    [
+        ("vor drei Tagen", "", 'Read "vor drei Tagen" as', '"drei" was searched'),
+        ("北京", "", 'was searched as "beijing"', "No note holds 北京"),
+        ("garden map", "fts5", "There is no full-text search", "0% of what was asked"),
+    ],
+)
+def test_notices_of_one_answer_agree(
+    run: Callable, workspace: Path, monkeypatch: pytest.MonkeyPatch, query: str, off: str, said: str, denied: str
+) -> None:
+    (workspace / "MEMORY.md").write_text("She drew a map of the garden in Beijing.\n")
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", off)
+    err = run("search", query)[2]
+    assert said in err
+    assert denied not in err
+
+
 def test_settings_change_the_answer(run: Callable) -> None:
     chosen = ("--profile", "openclaw-2026.2", "--set", "query.minScore=1")
     found = run("search", "omada router", *chosen, "--json", "--explain")[1]

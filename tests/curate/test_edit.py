@@ -7,6 +7,7 @@ import random
 import stat
 import sys
 import threading
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +18,7 @@ from memory_tui.curate import journal, lease, note_bytes, note_write
 from memory_tui.curate.changes import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
 from tests.support.curate import agent, curator, hidden, put, workspace
 from tests.support.waiting import LONG
+from tests.support.workspace import unprivileged_folder
 
 LINE = st.one_of(st.binary(max_size=4), st.sampled_from([b"- a", b"\xff\xfe", b"caf\xe9", b"\xe6\x97\xa5"]))
 NOTE = st.tuples(
@@ -436,6 +438,45 @@ def test_read_only_says_why(folder):
     with pytest.raises(ReadOnly, match="mode 444"):
         curator(folder).apply(put("MEMORY.md", one.read("MEMORY.md"), b"x\n"))
     assert b"- one" in (folder / "MEMORY.md").read_bytes()
+    assert one.journal.entries() == ()
+
+
+@pytest.mark.parametrize(
+    ("closed", "mode", "said"), [("MEMORY.md", 0o464, "may not be written by you"), (".", 0o555, "The folder of")]
+)
+def test_what_its_owner_may_not_write_is_refused_before_anything_is_written(closed, mode, said):
+    with unprivileged_folder() as top:
+        folder = workspace(top / "notes")
+        one, before = curator(folder), (folder / "MEMORY.md").read_bytes()
+        (folder / closed).chmod(mode)
+        with pytest.raises(ReadOnly, match=said):
+            one.apply(put("MEMORY.md", before, b"x\n"))
+        assert (folder / "MEMORY.md").read_bytes() == before
+        assert one.journal.entries() == ()
+
+
+def test_a_line_that_another_program_is_writing_is_waited_for(folder, monkeypatch):
+    note, rest, left = folder / LOG, time.sleep, [b"lf\n"]
+    note.write_bytes(b"- early\n- ha")
+
+    def finish(seconds: float) -> None:
+        if left:
+            with note.open("ab") as file:
+                file.write(left.pop())
+        rest(seconds)
+
+    monkeypatch.setattr(note_bytes, "HALF_SECONDS", LONG)
+    monkeypatch.setattr(note_bytes.time, "sleep", finish)
+    curator(folder).apply(put(LOG, note.read_bytes(), b"- early\n- ha\n- mine\n"))
+    assert left == []
+    assert note.read_bytes() == b"- early\n- half\n- mine\n"
+
+
+def test_nothing_comes_behind_half_a_line_of_another_program(folder):
+    note = folder / LOG
+    note.write_bytes(b"- early\n- ha")
+    curator(folder).apply(put(LOG, b"- early\n", b"- early\n- mine\n"))
+    assert note.read_bytes() == b"- early\n- mine\n- ha"
 
 
 def test_nothing_to_change_writes_nothing(folder):
