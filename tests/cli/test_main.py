@@ -64,6 +64,18 @@ def test_search_indexes_first_and_prints_hits_with_citations(run: Callable) -> N
     assert err == ""
 
 
+@pytest.mark.parametrize("set_back", [False, True])
+def test_an_edit_that_keeps_the_size_of_a_note_is_indexed(run: Callable, workspace: Path, set_back: bool) -> None:
+    note = workspace / "memory" / "2026-11-18.md"
+    assert "VLAN 20" in run("search", "printer")[1]
+    before = note.stat()
+    note.write_text(note.read_text().replace("printer", "scanner"))
+    if set_back:
+        os.utime(note, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert note.stat().st_size == before.st_size
+    assert "Moved the scanner" in run("search", "scanner")[1]
+
+
 def test_json_has_the_documented_shape(run: Callable) -> None:
     code, out, _ = run("search", "--json", "--explain", "omada router")
     answer = json.loads(out)
