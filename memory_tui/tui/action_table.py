@@ -391,14 +391,6 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     ),
     Action("revoke", "remove", "trust", "withdraw the approval: the ledger is only read", "Withdraw", WRITABLE),
     Action("open", "do", "repair", "type the note's name to trust it again", "Trust", WRITABLE, palette=False),
-    Action(
-        "commit",
-        "commit",
-        "history",
-        "commit this note to git, where the workspace is in a repository",
-        "Commit",
-        WRITABLE,
-    ),
 )
 
 SEARCH_ACTIONS: tuple[Action, ...] = (

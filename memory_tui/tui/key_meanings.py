@@ -105,7 +105,6 @@ _MEANINGS: dict[str, Meaning] = {
     "mark range": Meaning(("V",), "mark lines from here to where the cursor goes"),
     "cite": Meaning(("y",), "copy the citation"),
     "copy": Meaning(("Y",), "copy as: text with citation, citation, Markdown, JSON, command"),
-    "commit": Meaning(("C",), "commit the note to git"),
     "undo": Meaning(("u",), "undo the last step of this view"),
     "redo": Meaning(("ctrl+r",), "redo it"),
     "save": Meaning(("ctrl+s",), "save what this pane holds: note, query, knobs (shows the difference first)"),

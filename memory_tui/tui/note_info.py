@@ -288,7 +288,6 @@ class Past(Struct, frozen=True):
     undoable: frozenset[int] = frozenset()
     redoable: frozenset[int] = frozenset()
     repository: bool = False
-    uncommitted: bool = False
     trouble: str = ""
 
 
@@ -296,27 +295,25 @@ def past(engine: Engine, path: str | None) -> Past:
     """What is known of `path`, of every note without one."""
     curator = engine.notes.curator
     drafts = [entry for entry in curator.drafts() if path is None or path in entry.paths]
-    commits, repository, uncommitted, trouble = _commits(engine, path)
+    commits, repository, trouble = _commits(engine, path)
     every: list[JournalEntry | Commit] = [*curator.history(path), *drafts, *commits]
     return Past(
         tuple(sorted(every, key=lambda entry: -entry.at)),
         frozenset(entry.id for entry in curator.undoable()),
         frozenset(entry.id for entry in curator.redoable()),
         repository,
-        uncommitted,
         trouble,
     )
 
 
-def _commits(engine: Engine, path: str | None) -> tuple[Sequence[Commit], bool, bool, str]:
+def _commits(engine: Engine, path: str | None) -> tuple[Sequence[Commit], bool, str]:
     git = History(engine.plan.roots.workspace)
     if path is None or git.top() is None:
-        return (), False, False, ""
+        return (), False, ""
     try:
-        commits = git.log(path)
-        return commits, True, not commits or git.uncommitted(path), ""
+        return git.log(path), True, ""
     except EditRefused as error:
-        return (), True, False, error.message
+        return (), True, error.message
 
 
 def difference(engine: Engine, entry: JournalEntry | Commit, path: str | None) -> Sequence[DiffLine]:
@@ -354,12 +351,6 @@ def _parsed(text: str) -> Iterator[DiffLine]:
         elif line[:1] == " ":
             yield DiffLine("same", line[1:], old, new)
             old, new = old + 1, new + 1
-
-
-def commit(engine: Engine, path: str, message: str) -> str:
-    """Commit this note and nothing else; what was done, in words. Raises EditRefused."""
-    made = History(engine.plan.roots.workspace).commit([path], message)
-    return f"Committed {path} as {made.hash[:10]}."
 
 
 class Marking:

@@ -1,4 +1,4 @@
-"""git is asked about notes and told to commit them, and runs nothing that a repository names."""
+"""git is asked about notes, and runs nothing that a repository names."""
 
 from __future__ import annotations
 
@@ -27,36 +27,24 @@ def git(folder, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
+def commit(folder, name: str, message: str) -> str:
+    """Commit the note `name`; returns the hash."""
+    git(folder, "add", "-A", "--", name)
+    git(folder, "commit", "-q", "-m", message, "--", name)
+    return git(folder, "rev-parse", "HEAD").strip()
+
+
 def test_commits_differences_and_old_texts(folder):
     history = History(folder)
     assert history.log("MEMORY.md") == ()
-    first = history.commit(["MEMORY.md"], 'First: "quoted"')
+    first = commit(folder, "MEMORY.md", 'First: "quoted"')
     before = (folder / "MEMORY.md").read_bytes()
     (folder / "MEMORY.md").write_bytes(before + b"caf\xe9\r\n")
-    assert history.uncommitted("MEMORY.md")
-    second = history.commit(["MEMORY.md"], "-m looks like an option")
-    assert [commit.subject for commit in history.log("MEMORY.md")] == ["-m looks like an option", 'First: "quoted"']
-    assert history.text("MEMORY.md", first.hash) == before
-    assert history.text("MEMORY.md", second.hash) == before + b"caf\xe9\r\n"
-    assert "+caf" in history.diff("MEMORY.md", second.hash)
-    assert not history.uncommitted("MEMORY.md")
-    assert git(folder, "status", "--porcelain") == ""
-    assert git(folder, "fsck", "--strict") == ""
-    assert "commit: -m looks like an option" in git(folder, "reflog")
-
-
-def test_only_the_named_notes_are_committed(folder):
-    (folder / "memory/-odd *.md").write_bytes(b"x\n")
-    (folder / "memory/other.md").write_bytes(b"y\n")
-    git(folder, "add", "memory/other.md")
-    history = History(folder)
-    history.commit(["memory/-odd *.md"], "one")
-    assert history.log("memory/other.md") == ()
-    (folder / "memory/-odd *.md").unlink()
-    history.commit(["memory/-odd *.md"], "gone")
-    assert len(history.log("memory/-odd *.md")) == 2
-    with pytest.raises(GitFailed):
-        history.commit(["memory/-odd *.md"], "nothing")
+    second = commit(folder, "MEMORY.md", "--looks like an option")
+    assert [one.subject for one in history.log("MEMORY.md")] == ["--looks like an option", 'First: "quoted"']
+    assert history.text("MEMORY.md", first) == before
+    assert history.text("MEMORY.md", second) == before + b"caf\xe9\r\n"
+    assert "+caf" in history.diff("MEMORY.md", second)
 
 
 HOOKS = [
@@ -162,14 +150,14 @@ def trap(tmp_path):
 def ask_everything(history, commit: str) -> None:
     history.top()
     assert history.log("MEMORY.md")
-    history.uncommitted("MEMORY.md")
     history.text("MEMORY.md", commit)
     history.diff("MEMORY.md", commit)
 
 
 def test_nothing_that_a_repository_names_is_run(folder, trap, monkeypatch):
     program, canary = trap
-    first = History(folder).commit(["MEMORY.md"], "first")
+    (folder / "MEMORY.md").write_text("# Other\n")
+    first = commit(folder, "MEMORY.md", "first")
     (folder / ".gitattributes").write_text("*.md diff=trap merge=trap\nother.* filter=trap\n")
     (folder / "other.md").write_text("stored through a filter\n")
     git(folder, "add", "other.md")
@@ -177,37 +165,18 @@ def test_nothing_that_a_repository_names_is_run(folder, trap, monkeypatch):
     for name in ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_EDITOR", "GIT_SSH_COMMAND", "GIT_ASKPASS"):
         monkeypatch.setenv(name, str(program))
     history = History(folder)
-    ask_everything(history, first.hash)
     (folder / "other.md").write_text("changed, so that its filter is asked for\n")
-    (folder / "MEMORY.md").write_text("# Other\n")
-    assert history.uncommitted("MEMORY.md")
-    second = history.commit(["MEMORY.md"], "second")
-    assert "+# Other" in history.diff("MEMORY.md", second.hash)
-    ask_everything(history, second.hash)
+    assert "+# Other" in history.diff("MEMORY.md", first)
+    ask_everything(history, first)
     assert not canary.exists(), canary.read_text()
     # The trap is one: git itself, asked for the same, runs it.
     subprocess.run(["git", "diff", "HEAD"], cwd=folder, capture_output=True, check=False, timeout=60)
     assert canary.exists()
 
 
-@pytest.mark.parametrize("where", [".gitattributes", "memory/.gitattributes", ".git/info/attributes"])
-@pytest.mark.parametrize("attribute", ["filter=trap", "working-tree-encoding=UTF-16"])
-def test_a_note_that_is_stored_through_a_program_is_not_committed(folder, trap, where, attribute):
-    program, canary = trap
-    (folder / "memory/x.md").write_text("x\n")
-    (folder / where).parent.mkdir(exist_ok=True)
-    (folder / where).write_text(
-        f"[attr]hidden {attribute}\n*.md hidden\n" if where[:7] != "memory/" else f"*.md {attribute}\n"
-    )
-    trapped(folder, program)
-    with pytest.raises(GitFailed, match=r"memory/x\.md is stored through"):
-        History(folder).commit(["memory/x.md"], "x")
-    assert not canary.exists(), canary.read_text()
-
-
 def test_a_missing_object_is_not_fetched(folder, trap):
     program, canary = trap
-    first = History(folder).commit(["MEMORY.md"], "first")
+    first = commit(folder, "MEMORY.md", "first")
     blob = git(folder, "rev-parse", "HEAD:MEMORY.md").strip()
     trapped(folder, program)
     (folder / ".git/objects" / blob[:2] / blob[2:]).unlink()
@@ -215,27 +184,8 @@ def test_a_missing_object_is_not_fetched(folder, trap):
     assert history.log("MEMORY.md")
     for ask in (history.text, history.diff):
         with pytest.raises(GitFailed):
-            ask("MEMORY.md", first.hash)
-    with pytest.raises(GitFailed):
-        history.uncommitted("MEMORY.md")
+            ask("MEMORY.md", first)
     assert not canary.exists(), canary.read_text()
-
-
-@pytest.mark.parametrize("name", ["index", "refs/heads", "objects", "logs"])
-def test_a_commit_is_not_written_through_a_link(folder, tmp_path, name):
-    History(folder).commit(["MEMORY.md"], "first")
-    place, away = folder / ".git" / name, tmp_path / "away"
-    shutil.move(place, away)
-    place.symlink_to(away)
-    (folder / "MEMORY.md").write_text("# Other\n")
-
-    def held():
-        return sorted((str(path), path.read_bytes()) for path in [away, *away.rglob("*")] if path.is_file())
-
-    before = held()
-    with pytest.raises(GitFailed, match="leads out of it"):
-        History(folder).commit(["MEMORY.md"], "second")
-    assert held() == before
 
 
 def test_other_working_trees_shallow_copies_and_packed_branches_are_read(folder, tmp_path):
@@ -249,42 +199,21 @@ def test_other_working_trees_shallow_copies_and_packed_branches_are_read(folder,
     git(folder, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     side = History(tmp_path / "side")
     (tmp_path / "side/MEMORY.md").write_text("four\n")
-    side.commit(["MEMORY.md"], "four")
+    commit(tmp_path / "side", "MEMORY.md", "four")
     assert [commit.subject for commit in side.log("MEMORY.md")] == ["four", "three", "two", "one"]
-    assert git(tmp_path / "side", "status", "--porcelain") == ""
     assert History(folder).log("MEMORY.md")[0].subject == "three"
     git(tmp_path, "clone", "-q", "--depth", "2", folder.as_uri(), "copy")
     assert [commit.subject for commit in History(tmp_path / "copy").log("MEMORY.md")] == ["three", "two"]
     git(folder, "checkout", "-q", "--detach")
     (folder / "MEMORY.md").write_text("five\n")
-    History(folder).commit(["MEMORY.md"], "five")
-    assert git(folder, "log", "-1", "--format=%s") == "five\n"
-    assert git(folder, "rev-parse", "--abbrev-ref", "HEAD") == "HEAD\n"
+    commit(folder, "MEMORY.md", "five")
+    assert History(folder).log("MEMORY.md")[0].subject == "five"
 
 
-def test_a_workspace_below_the_top_and_line_ends(folder):
-    notes = History(folder / "memory")
+def test_a_workspace_below_the_top(folder):
     (folder / "memory/x.md").write_bytes(b"a\nb\n")
-    notes.commit(["x.md"], "x")
-    assert git(folder, "ls-files") == "memory/x.md\n"
-    (folder / "memory/x.md").write_bytes(b"a\r\nb\r\n")
-    assert not notes.uncommitted("x.md")
-    (folder / "memory/x.md").write_bytes(b"a\r\nb\r\nc\r\n")
-    commit = notes.commit(["x.md"], "y")
-    assert notes.text("x.md", commit.hash) == b"a\nb\nc\n"
-
-
-@pytest.mark.parametrize("what", ["MERGE_HEAD", "refs/heads/{}.lock"])
-def test_a_commit_waits_for_what_git_does(folder, what):
-    history = History(folder)
-    history.commit(["MEMORY.md"], "first")
-    branch = git(folder, "symbolic-ref", "--short", "HEAD").strip()
-    (folder / ".git" / what.format(branch)).write_text("")
-    (folder / "MEMORY.md").write_text("# Other\n")
-    with pytest.raises(GitFailed, match=r"in the middle|locked"):
-        history.commit(["MEMORY.md"], "second")
-    assert len(history.log("MEMORY.md")) == 1
-    assert (folder / ".git" / what.format(branch)).exists()
+    named = commit(folder, "memory/x.md", "x")
+    assert History(folder / "memory").text("x.md", named) == b"a\nb\n"
 
 
 def test_without_a_repository_and_outside_of_it(tmp_path):
@@ -292,8 +221,6 @@ def test_without_a_repository_and_outside_of_it(tmp_path):
     history = History(folder)
     assert history.top() is None
     assert history.log("MEMORY.md") == ()
-    with pytest.raises(GitFailed):
-        history.uncommitted("MEMORY.md")
     for path in ("../x.md", "/etc/passwd"):
         with pytest.raises(EditRefused, match="outside"):
             history.diff(path, "0" * 40)

