@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from memory_tui.core import tokens as core_tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.spelling import Correction, Vocabulary, corrections
-from memory_tui.patterns import compiled_later
 from memory_tui.search.corpus import Corpus, Flags, distinct
 from memory_tui.search.dates.question_dates import Time, without
 from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
@@ -273,52 +272,69 @@ def _searched(kept: Sequence[str], corrected: Sequence[Correction]) -> tuple[str
 
 
 _MOST_PARTS = 4
-_ASKS = (
-    r"who|whom|whose|what|when|where|why|how|which|"
-    r"wer|wen|wem|wessen|was|wann|wo|wohin|woher|womit|warum|weshalb|wieso|wie|welche[mnrs]?"
+_AND = (
+    ("and", "who|whom|whose|what|when|where|why|how|which"),
+    ("und|sowie", "wer|wen|wem|wessen|was|wann|wo|wohin|woher|womit|warum|weshalb|wieso|wie|welche[mnrs]?"),
+    (
+        "y|e",
+        "quién(?:es)?|qué|cuál(?:es)?|cuándo|a?dónde|cómo|cuánt[ao]s?|quem|quais|qual|quando|onde|chi|cosa|dove|perché",
+    ),
+    ("et", "qui|quand|où|quoi|pourquoi|combien|quel(?:le)?s?"),
+    ("en", "wie|wat|waar|wanneer|waarom|hoe|welke?"),
+    ("и|а", "кто|кого|кому|что|где|когда|почему|зачем|как|как(?:ой|ая|ое|ие|ую|ом)|сколько|куда|откуда|чей"),
 )
-_CHINESE = r"谁|什么|哪|怎|为何|何时|几|多少|吗"
-# Where case is ignored, each of a range of characters would be looked up when the pattern is compiled.
-_ENDS = compiled_later(
-    rf"(?<=[?？；;])\s*|(?<=[.!。！])\s+|\s*,?\s+(?:and|und|sowie)\s+(?:also\s+|auch\s+)?(?=(?:{_ASKS})\b)"
-    r"|[，,]\s*(?=(?-i:[\u3400-\u9fff]))|(?:以及|还有)(?=(?-i:[\u3400-\u9fff]))",
-    re.IGNORECASE,
+"""The words of a language that join two questions, and those that ask."""
+_ASIAN = (
+    r"谁|誰|什么|什麼|哪|怎|[为為]何|何[时時をがでにかの人]|多少|吗|嗎|いつ|どこ|なぜ|どう|どの|どれ|いくら|いくつ|누구|누가|언제|어디|무엇|뭐|왜|어떻게|얼마|어느"
+    r"|[几幾](?!(?:[天周週年日]|[个個](?:月|星期|小时|小時))之?前)"
 )
-_QUESTION = compiled_later(rf"\b(?:{_ASKS})\b|{_CHINESE}|[?？]", re.IGNORECASE)
+_VERBS = (
+    "did|do|does|is|are|was|were|has|have|had|can|could|should|will|would|shall|may|might|must|hat|habe|haben|hast|habt|ist"
+    "|sind|bin|bist|war|waren|wird|werden|kann|kannst|können|soll|sollen|muss|darf|gibt|est|sont|avons|avez|peut|è|hai"
+    "|heb|heeft|zijn|moet|есть|был|была|было|можно"
+)
+"""Verbs that begin a question."""
+_ENDS = (
+    r"(?<=[?？；;])\s*|(?<=[.!。！])\s+|[，,]\s*(?=(?-i:[\u3400-\u9fff]))|(?:以及|还有)(?=(?-i:[\u3400-\u9fff]))|"
+    + "|".join(rf"\s*,?\s+(?:{words})\s+(?:also\s+|auch\s+)?(?=(?:{asks})\b)" for words, asks in _AND)
+)
+# "was" asks in German alone, and is a verb in English.
+_ASKS = "|".join(asks for _, asks in _AND).replace("|was|", "|")
+_QUESTION = rf"\b(?:{_ASKS})\b|{_ASIAN}|¿|か[?？]|^\W*was\b"
+_VERB = rf"\W*(?:{_VERBS})\b"
 
 
 def parts_of(question: str) -> tuple[str, ...]:
     """What `question` asks one by one, in its order; the whole of it where that is one thing.
 
-    English, German and Chinese are read. A part begins after the end of a sentence, or after "and" before a word that
-    asks; what asks nothing belongs to the part that follows it, or to the last one.
+    A part begins after the end of a sentence, or after "and" before a word that asks. It has a word that asks, or
+    begins with a verb: what follows "Dr." has neither. What asks nothing belongs to the part before, where that has not
+    ended by "?", else to the part that follows, or to the last one.
     """
     if _is_one(question):
         return (question,)
-    found: list[str] = []
-    waiting = ""
-    last = 0
-    for end in (*_ENDS.finditer(question), None):
-        piece = waiting + question[last : end.start() if end else len(question)]
-        if _QUESTION.search(piece):
-            found.append(piece.strip())
-            waiting = ""
-        else:
-            waiting = piece + (question[end.start() : end.end()] if end else "")
-        last = end.end() if end else last
-    if waiting.strip() and found:
-        found[-1] = f"{found[-1]} {waiting.strip()}"
-    return tuple(found) if 1 < len(found) <= _MOST_PARTS else (question,)
+    parts: list[tuple[int, int]] = []
+    start = last = 0
+    for end in (*re.finditer(_ENDS, question, re.IGNORECASE), None):
+        stop, following = end.span() if end else (len(question), len(question))
+        piece, begins = question[last:stop], question[:last].rstrip()[-1:] in ("", *"?？；;")
+        if re.search(_QUESTION, piece, re.IGNORECASE) or (begins and re.match(_VERB, piece, re.IGNORECASE)):
+            parts.append((start, stop))
+            start = following
+        elif parts and start == last and question[parts[-1][1] - 1] in ".!":
+            parts[-1] = parts[-1][0], stop
+            start = following
+        last = following
+    if parts and question[start:].strip():
+        parts[-1] = parts[-1][0], len(question)
+    return tuple(question[a:b].strip() for a, b in parts) if 1 < len(parts) <= _MOST_PARTS else (question,)
 
 
 def _is_one(question: str) -> bool:
     """Whether `question` surely asks one thing, of which the patterns say the same, after 2 ms to compile them."""
     within = question.removesuffix("?")
-    return (
-        within.isascii()
-        and not {"?", ";", ".", "!"} & set(within)
-        and not {"and", "und", "sowie"} & set(within.lower().split())
-    )
+    joins = {word for words, _ in _AND for word in words.split("|")}
+    return within.isascii() and not {"?", ";", ".", "!"} & set(within) and not joins & set(within.lower().split())
 
 
 def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) -> tuple[QuestionPart, ...]:

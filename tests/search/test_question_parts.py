@@ -11,6 +11,21 @@ from memory_tui.plan import Options
 from memory_tui.search import keyword
 from memory_tui.search.keyword import parts_of
 
+ONE = """
+Who was our dentist before Dr. Hallett?
+Where is St. Mary's church?
+Which tools, e.g. Pandas, do we use?
+Was steht in Nr. 5?
+Welche Geräte, z. B. Drucker, haben wir?
+¿Qué dijo el Dr. García?
+Что сказал г. Иванов?
+What did J. R. R. Tolkien write?
+Where is the Yahoo! password?
+Who was born in Rome and was married twice?
+Who is Anna? Router?
+我几天前去了北京，住在哪里？
+""".strip().splitlines()
+
 
 @pytest.mark.parametrize(
     ("question", "parts"),
@@ -25,6 +40,13 @@ from memory_tui.search.keyword import parts_of
         ("我喜欢读书，也喜欢散步，对吗？", ("我喜欢读书，也喜欢散步，对吗？",)),
         ("router and switch", ("router and switch",)),
         ("", ("",)),
+        ("¿Cuándo llegó Ana y dónde se quedó?", ("¿Cuándo llegó Ana", "dónde se quedó?")),
+        ("Quand est-elle arrivée? Où a-t-elle dormi?", ("Quand est-elle arrivée?", "Où a-t-elle dormi?")),
+        ("Кто это написал и где это висит?", ("Кто это написал", "где это висит?")),
+        ("いつ京都へ行った？どこに泊まった？", ("いつ京都へ行った？", "どこに泊まった？")),
+        ("Did I pay the rent? Is the heating on?", ("Did I pay the rent?", "Is the heating on?")),
+        ("When did Dr. Klein call? What for?", ("When did Dr. Klein call?", "What for?")),
+        *((question, (question,)) for question in ONE),
     ],
 )
 def test_a_question_is_cut_where_another_one_begins(question: str, parts: tuple[str, ...]) -> None:
