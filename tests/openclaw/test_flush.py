@@ -268,8 +268,8 @@ def test_all_sessions_are_listed_with_what_their_host_keeps(
     found = {one["session"]: one for one in run(capsys, "flush")}
     assert (found["one"]["flush"], found["one"]["flushedAt"]) == (True, 1.0)
     assert found["two"]["cause"] == "below threshold"
-    reads, read = [], Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: reads.append(path.name) or read(path))
+    reads, read = [], sessions.read_regular
+    monkeypatch.setattr(sessions, "read_regular", lambda path: reads.append(path.name) or read(path))
     assert run(capsys, "flush")
     assert reads.count("sessions.json") == 1, "however many transcripts there are"
     (folder / "sessions.json").write_text("{half")

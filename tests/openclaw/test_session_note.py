@@ -376,7 +376,9 @@ def test_the_settings_register_every_event(workspace: Path, capsys: pytest.Captu
             [call] = group["hooks"]
             words = shlex.split(call["command"])
             assert call["type"] == "command"
-            assert Path(words[0]).is_absolute()
+            program = words[words.index("||") + 1]
+            assert Path(program).is_absolute()
+            assert words[:5] == ["test", "!", "-x", program, "||"]
             assert words[-4:] == ["hook", host, "--workspace", str(workspace)]
 
 
