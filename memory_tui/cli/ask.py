@@ -136,9 +136,8 @@ def _search(given: argparse.Namespace) -> int:
         with opened(given, plan) as engine:
             engine.indexer.catch_up()
             for question in _questions(sys.stdin):
-                as_text.answer_stdin_query(
-                    engine, question, getattr(given, "source", ""), explain=hasattr(given, "explain")
-                )
+                source, characters = getattr(given, "source", ""), getattr(given, "max_characters", 0)
+                as_text.answer_stdin_query(engine, question, source, characters, explain=hasattr(given, "explain"))
         return 0
     query = query_of(given)
     if query is None:

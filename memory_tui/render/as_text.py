@@ -370,11 +370,14 @@ class StdinQuery(NamedTuple):
     problem: str = ""
 
 
-_OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
+_OPTIONS = {name: f"query.{name}" for name in ("maxResults", "minScore", "maxCharacters")}
 
 
-def answer_stdin_query(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> None:
-    """One answer as one line of JSON; a query that cannot be asked answers with `error`."""
+def answer_stdin_query(engine: Engine, asked: StdinQuery, source: str, characters: int, *, explain: bool) -> None:
+    """One answer as one line of JSON; a query that cannot be asked answers with `error`.
+
+    A budget of its own goes before that of `characters`.
+    """
     try:
         if asked.problem:
             raise QueryError(f"The query cannot be read: {asked.problem}.", 'Write {"id": 1, "query": "..."}.')
@@ -388,8 +391,10 @@ def answer_stdin_query(engine: Engine, asked: StdinQuery, source: str, *, explai
 
             answer = {**qmd_text.answer(found, explain=explain), "roots": _lost(engine)}
         else:
-            trace, _ = engine.queries.ranked(asked.query, settings, source=source)
-            answer = _by_builtin(engine, trace, explain)
+            trace, evidence = engine.queries.ranked(asked.query, settings, source=source)
+            if asked.options.get("maxCharacters") is not None:
+                characters = settings.whole("query.maxCharacters")
+            answer = _by_builtin(engine, trace, explain, _cut_out(trace, evidence, characters) if characters else None)
     except MemoryTuiError as error:
         answer = {"error": error.as_dict()}
     _print(dumps({"id": asked.id, **answer}))

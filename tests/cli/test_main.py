@@ -179,6 +179,19 @@ def test_a_question_a_line_gets_an_answer_a_line(run: Callable, monkeypatch: pyt
     assert ["error" in answer for answer in answers] == [False, False, True, True, True, True]
 
 
+def test_a_budget_of_characters_holds_for_questions_a_line(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [{"query": "vlan", "options": {"maxCharacters": most}} for most in (60, 0, None)]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(json.dumps(one) + "\n" for one in asked)))
+    out = run("search", "--stdin", "--max-characters", "900")[1]
+    passages = [[one["text"] for one in json.loads(line).get("passages", ())] for line in out.splitlines()]
+    small, large = (
+        [one["text"] for one in json.loads(run("search", "vlan", "--max-characters", most, "--json")[1])["passages"]]
+        for most in ("60", "900")
+    )
+    assert passages == [small, [], large]
+    assert len(small) < len(large)
+
+
 def test_explain_adds_up_and_names_the_losers(run: Callable) -> None:
     out = run("search", "omada router", "-n", "1", "--explain")[1]
     assert "cosine" in out
