@@ -31,6 +31,7 @@ _UNSAFE = (
 )
 # One variation selector belongs to the character before it; bytes can be hidden in a row of them.
 _SELECTORS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+_EMOJI = "\ufe0f"
 _HIDDEN = rf"(?<={_SELECTORS}){_SELECTORS}"
 _PRINTABLE_AND_UNSAFE = compiled_later(f"[\u034f\u3164\uffa0]|{_HIDDEN}")
 _IN_LINES = compiled_later(f"[{_UNSAFE}]|{_HIDDEN}")
@@ -94,8 +95,11 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def _cells(character: str) -> int:
-    """Terminal cells of one character: 0 for marks drawn on the one before, 2 for wide ones."""
-    if character.isascii():
+    """Terminal cells of one character: 0 for marks drawn on the one before, 2 for wide ones.
+
+    The selector of an emoji makes a narrow character before it wide.
+    """
+    if character.isascii() or character == _EMOJI:
         return 1
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0

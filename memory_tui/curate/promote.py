@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,6 +29,9 @@ _LEAD = 3
 _NAMED = 75.0
 """rapidfuzz's score from which a typed name means a heading."""
 _LOOSE = compiled_later(r"(notes?|misc\w*|other|general|inbox|various|sonstiges|divers)\W*", re.IGNORECASE)
+
+
+_ROW, _RULER = compiled_later(r"\s*\|"), compiled_later(r"\s*\|[-|: \t]*-[-|: \t]*$")
 
 
 class RankedSection(Struct, frozen=True):
@@ -202,13 +206,16 @@ class Spot(Struct, frozen=True):
         return [number for number in range(self.first, self.last + 1) if number not in titles]
 
     def facts(self) -> list[list[str]]:
-        """The lines in runs, without headings and what is blank. Raises EditRefused where nothing else is there."""
+        """The lines in runs, without headings and what is blank; rows of a table come with its head.
+
+        Raises EditRefused where nothing else is there.
+        """
         texts = self.lines().texts()
         runs: list[list[str]] = []
         before = 0
         for number in self.below_headings():
             if number != before + 1 or not runs:
-                runs.append([])
+                runs.append(_table_head(texts, number))
             runs[-1].append(texts[number - 1])
             before = number
         found = [run for run in runs if any(text.strip() for text in run)]
@@ -223,6 +230,14 @@ class Spot(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.path}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
+
+
+def _table_head(texts: Sequence[str], number: int) -> list[str]:
+    """What stands above row `number` (from 1) of the first two lines of its table; nothing where it is of none."""
+    top = number
+    while top and _ROW.match(texts[top - 1]):
+        top -= 1
+    return list(texts[top : min(top + 2, number - 1)]) if top + 1 < number and _RULER.match(texts[top + 1]) else []
 
 
 def promote(
@@ -375,8 +390,12 @@ def _items(texts: Sequence[str], source: str, *, timeless: bool) -> list[str]:
     if not texts:
         raise EditRefused("These lines are blank.", "Choose lines with text.")
     edge = min(len(text) - len(text.lstrip()) for text in texts)
-    out: list[str] = []
-    for number, text in enumerate(text[edge:] for text in texts):
+    rows = list(takewhile(_ROW.match, texts))
+    out = [f"{'  ' if number else '- '}{row.strip()}" for number, row in enumerate(rows)]
+    if rows and source:
+        # In a line of the table it would be a cell.
+        out += ["", f"  {source.strip()}"]
+    for number, text in enumerate((text[edge:] for text in texts[len(rows) :]), bool(rows)):
         item, heading = ITEM.match(text), HEADING.match(text)
         if heading:
             out.append(f"- {heading[2]}{source}")

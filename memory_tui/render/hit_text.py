@@ -73,7 +73,7 @@ LEAD = 24
 """Characters that stay before the first matched word, so that it is read with what it belongs to."""
 
 _FRAME = re.compile(r"[\s|:+-]*")
-_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?|\s*>\s?")
+_ITEM = re.compile(r"\A\s*(?:(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?|>\s?)")
 
 
 class HitText(Struct, frozen=True):

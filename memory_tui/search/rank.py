@@ -118,6 +118,10 @@ def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
     return sorted(found)
 
 
+_WITHIN_WORD = re.compile(r"[^\W\u2e80-\uffff]{2}")
+"""Two characters of one word, where words end with a space."""
+
+
 def window(text: str, weights: Mapping[str, float]) -> Snippet:
     """700 UTF-16 units around the words that say most: the window with the greatest sum of distinct word weights."""
     units = jsstring.utf16_places(text)
@@ -149,6 +153,8 @@ def window(text: str, weights: Mapping[str, float]) -> Snippet:
     # Begin with the line of the first word when it is near, otherwise where the room allows.
     middle = max(0, min(span[0] - room // 2, units[-1] - LENGTH))
     start = line if span[0] - units[line] <= room else bisect_left(units, middle)
+    if start and _WITHIN_WORD.match(text, start - 1):
+        start = next((at + 1 for at in range(start, bisect_left(units, span[0])) if text[at].isspace()), start)
     return Snippet(jsstring.utf16_head(text[start:], LENGTH), text.count("\n", 0, start))
 
 

@@ -110,7 +110,8 @@ def marked(text: str, spans: Iterable[tuple[int, int]], style: str = "") -> list
     pieces: list[Piece] = []
     at = 0
     for start, end in spans:
-        start, end = max(start, at), min(end, len(text))
+        # Apart from what it selects, a selector has no width.
+        start, end = max(start, at), min(end + text.startswith("\ufe0f", end), len(text))
         if start < end:
             pieces += [(text[at:start], style), (text[start:end], "match")]
             at = end

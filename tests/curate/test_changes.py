@@ -193,6 +193,18 @@ def test_a_block_keeps_its_shape_and_each_item_its_source():
     assert b"hall.\n- one (from memory/2026-01-12.md)\n  more\n    - deep\n- two (from memory/2026-01-12.md)\n" in text
 
 
+@pytest.mark.parametrize("first", [3, 4, 5])
+def test_rows_of_a_table_stay_a_table_with_its_head_and_their_source_below(first):
+    rows = b"# x\n\n| Host | Address |\n|:---|---|\n| heron | 10.5 |\n| wren | 10.9 |\n\n- after\n"
+    text = after(promote.promote(spot(rows, first, 5), "MEMORY.md", MEMORY, to="Home network"))
+    table = b"- | Host | Address |\n  |:---|---|\n  | heron | 10.5 |\n"
+    assert b"hall.\n" + table + b"\n  (from memory/2026-01-12.md)\n" in text
+    mixed = after(promote.promote(spot(rows, 6, 8), "MEMORY.md", MEMORY, to="Home network", source=False))
+    assert b"- | Host | Address |\n  |:---|---|\n  | wren | 10.9 |\n- after\n" in mixed
+    plain = after(promote.promote(spot(b"| a | b\nand c\n", 1), "MEMORY.md", MEMORY, to="Home network"))
+    assert b"- | a | b\n" in plain
+
+
 def test_moving_takes_the_lines_away_and_keeps_line_ends():
     change = promote.promote(
         spot(b"# x\r\n- one\r\n- two", 3), "MEMORY.md", MEMORY.replace(b"\n", b"\r\n"), to="Family", move=True

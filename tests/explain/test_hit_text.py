@@ -57,6 +57,9 @@ def test_the_title_is_the_nearest_heading_and_the_text_begins_where_it_answers()
     assert body_of(lines, words, 6, title_of(lines, 7)).startswith("Created under Settings.")
     items = ["- [x] Restore drill", "", "## Biscuit", "- Vet: Southville Vets.", "- Food is in the hall"]
     assert body_of(items, words, 0) == "Restore drill / Biscuit: Vet: Southville Vets. Food is in the hall"
+    assert (
+        body_of(["**Backups.** Do them in 2026. Then > rest"], words, 0) == "**Backups.** Do them in 2026. Then > rest"
+    )
     assert body_of(["It is read", "to the end", "- once"], words, 0) == "It is read to the end / once"
     long = ["word " * 60 + "guest " + "more " * 20]
     assert body_of(long, words, 0).startswith("… ")

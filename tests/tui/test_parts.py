@@ -42,6 +42,12 @@ def test_wrapped_lines_hold_everything_and_fit(text: str, width: int) -> None:
     assert all(cell_len(text[start:end].rstrip(" ")) <= width for start, end in spans)
 
 
+def test_a_matched_word_takes_the_selector_behind_it_along() -> None:
+    pieces = draw.marked("step 1\ufe0f\u20e3 done", [(5, 6)])
+    assert sum(cell_len(text) for text, _ in pieces) == cell_len("step 1\ufe0f\u20e3 done")
+    assert pieces[1] == ("1\ufe0f", "match")
+
+
 def test_text_without_spaces_breaks_between_wide_characters() -> None:
     text = "Wei: " + "外婆的机票是几点的" * 4
     first = next(iter(draw.wrap(text, 20)))
