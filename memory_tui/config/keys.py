@@ -16,6 +16,7 @@ from msgspec import Struct
 from memory_tui.core import profiles
 from memory_tui.core.settings import KNOBS, Knob
 from memory_tui.providers import registry
+from memory_tui.providers.provider_protocol import MOST_DIMS
 
 Kind = Literal[
     "knob",
@@ -111,7 +112,7 @@ SEARCH: tuple[Key, ...] = (
     Key("remote.batch.timeoutMinutes", "whole", 60, "when a batch is given up, and its texts are sent directly", low=1),
     Key("fallback", "text", "none", "who is asked when the provider fails, with a model of its own"),
     Key("model", "text", None, "the provider's model; without it, its usual one"),
-    Key("outputDimensionality", "whole", None, "length of the vectors, where a model has several", low=1),
+    Key("outputDimensionality", "whole", None, "length of the vectors of a model with several", low=1, high=MOST_DIMS),
     Key("inputType", "text", None, "what an embedded text is called (2026.8)"),
     Key("queryInputType", "text", None, "the same, of a query (2026.8)"),
     Key("documentInputType", "text", None, "the same, of a note (2026.8)"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memory_tui.providers.provider_protocol import MOST_DIMS
+
 if TYPE_CHECKING:
     from memory_tui.providers.provider_protocol import Vectors
 
@@ -49,6 +51,8 @@ def unit_vectors(rows: list[object], count: int, dims: int | None) -> Vectors:
     lengths = {len(row) if isinstance(row, list) else 0 for row in rows}
     if len(lengths) != 1 or lengths == {0}:
         raise Malformed("rows that are not vectors of one length")
+    if max(lengths) > MOST_DIMS:
+        raise Malformed(f"vectors of {max(lengths):,} numbers, where an index holds at most {MOST_DIMS:,}")
     if dims is not None and lengths != {dims}:
         raise Malformed(f"vectors of {lengths.pop()} numbers where {dims} were expected")
     try:

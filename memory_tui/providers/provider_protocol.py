@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+MOST_DIMS = 100_000
+"""Numbers of the longest vector that an index holds."""
+
 # In quotes, so that to name a provider loads no numpy.
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from msgspec import Struct, field
 
 from memory_tui.core.errors import IndexBusy
-from memory_tui.providers.provider_protocol import Identity, Vectors
+from memory_tui.providers.provider_protocol import MOST_DIMS, Identity, Vectors
 from memory_tui.search.meaning import rounded
 from memory_tui.search.meaning.rounded import Rounded
 from memory_tui.source.protocol import ChunkSource, making_sense
@@ -40,7 +40,7 @@ _SPARE = 256
 """Rows of room that even a small block has."""
 
 
-_MOST_CHUNKS, _MOST_DIMS = 100_000_000, 100_000
+_MOST_CHUNKS = 100_000_000
 """More than this no index has: a number above is damage."""
 _FEW = 2000
 """Chunks whose vectors are read faster than a store searches them."""
@@ -374,7 +374,7 @@ class Corpus:
             identity = store.identity()
             notes = store.notes()
             files, count = Files.of(notes), sum(notes.chunks)
-            if count > _MOST_CHUNKS or (identity and identity.dims > _MOST_DIMS):
+            if count > _MOST_CHUNKS or (identity and identity.dims > MOST_DIMS):
                 raise ValueError("numbers that cannot be")
             block = Block.empty(identity.dims if identity and vectors else 0, count)
             flags = [np.empty((2, 0), np.bool_)]

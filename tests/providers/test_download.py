@@ -171,9 +171,11 @@ def test_a_url_with_a_checksum(shelf: Shelf, tmp_path: Path) -> None:
 
 
 def test_the_token_goes_to_the_first_host_only(shelf: Shelf, tmp_path: Path) -> None:
-    get(URI, shelf, tmp_path, HF_TOKEN="hf_secret")
-    sent = {where: headers.get("Authorization") for where, headers in shelf.asked}
-    assert sent == {"/some/repo/resolve/main/tiny.gguf": "Bearer hf_secret", "/files/tiny.gguf": None}
+    with serving(Shelf({"tiny.gguf": MODEL}), FileHandler) as other:
+        shelf.leads_to = f"{other.url}/files"
+        get(URI, shelf, tmp_path, HF_TOKEN="hf_secret")
+    assert {headers.get("Authorization") for _, headers in shelf.asked} == {"Bearer hf_secret"}
+    assert {headers.get("Authorization") for _, headers in other.asked} == {None}
 
 
 @pytest.mark.parametrize("leads_to", ["file://", "ftp://127.0.0.1", "http://127.0.0.1/\x1b[31m", "//["])

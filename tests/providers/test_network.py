@@ -22,6 +22,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import plan
+from memory_tui.approval import Approvals
 from memory_tui.core.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
@@ -32,6 +33,7 @@ from memory_tui.providers.http_client import Http
 from memory_tui.providers.provider_options import RequestLimits
 from memory_tui.providers.wires import local
 from memory_tui.search.trace import Trace
+from tests.providers.test_download import MODEL, URI, get
 from tests.providers.test_local import STAND_IN
 from tests.support.embed import Time, provider_for
 from tests.support.provider_server import FileHandler, Handler, Play, Shelf, refusing, serving, status, well
@@ -69,6 +71,7 @@ def notes(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
     (folder / "2026-01-02.md").write_text("The walrus likes cake.\n")
+    Approvals(tmp_path / "notes").approve("openai", "embed.example", "test")
     return folder
 
 
@@ -153,7 +156,13 @@ def test_a_proxy_that_wants_a_login_or_is_not_there_is_named(
 
 @pytest.fixture
 def encrypted(tmp_path: Path) -> Iterator[Play]:
-    """A server with a certificate that nobody trusts, for this machine and for embed.example."""
+    with encrypting(tmp_path, Play(), Handler) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def encrypting(tmp_path: Path, play: Any, handler: type[BaseHTTPRequestHandler]) -> Iterator[Any]:
+    """`play` with a certificate that nobody trusts, for this machine and for embed.example."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
@@ -170,7 +179,7 @@ def encrypted(tmp_path: Path) -> Iterator[Play]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
 
-    class Encrypted(Handler):
+    class Encrypted(handler):  # type: ignore[valid-type, misc]
         def setup(self) -> None:
             self.request = context.wrap_socket(self.request, server_side=True)
             super().setup()
@@ -179,7 +188,7 @@ def encrypted(tmp_path: Path) -> Iterator[Play]:
             super().finish()
             self.request.close()
 
-    with serving(Play(), Encrypted) as running:
+    with serving(play, Encrypted) as running:
         running.url = running.url.replace("http:", "https:")
         yield running
 
@@ -232,6 +241,21 @@ def test_an_encrypted_request_goes_through_a_proxy_to_whom_the_environment_trust
     login = base64.b64encode(b"me:p@ss").decode()
     assert tunnel.asked == [("embed.example:443", f"Basic {login}")], "the connection was kept"
     assert all("Proxy-Authorization" not in asked.headers for asked in encrypted.asked)
+
+
+def test_a_model_that_was_asked_for_with_encryption_is_not_fetched_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.ExitStack() as stack:
+        plain = stack.enter_context(serving(Shelf({"tiny.gguf": MODEL}), FileHandler))
+        leading = Shelf({"tiny.gguf": MODEL}, leads_to=f"{plain.url}/files")
+        hub = stack.enter_context(encrypting(tmp_path, leading, FileHandler))
+        tunnel = stack.enter_context(serving(Tunnel(int(hub.url.rpartition(":")[2])), Tunnelling))
+        monkeypatch.setenv("HTTPS_PROXY", tunnel.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+        with pytest.raises(ProviderFailure):
+            get(URI, hub, tmp_path / "models", HF_ENDPOINT="https://embed.example")
+    assert (bool(leading.asked), plain.asked, list((tmp_path / "models").glob("*.gguf"))) == (True, [], [])
 
 
 @pytest.mark.parametrize(
@@ -312,8 +336,6 @@ def test_what_the_environment_names_wrongly_is_told(
 
 
 # --- a model that is fetched ---------------------------------------------------------------------------------------
-
-MODEL = b"GGUF" + bytes(range(256)) * 4096
 
 
 def test_a_model_that_breaks_off_leaves_words_and_goes_on_where_it_was(

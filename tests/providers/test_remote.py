@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
+import json
 import threading
 import time
 import traceback
@@ -18,6 +20,8 @@ from memory_tui.providers.provider_options import ProviderSettings, RequestLimit
 from memory_tui.providers.wires.openai import OPENAI
 from tests.support.embed import KEY, Time, provider_for, quick
 from tests.support.provider_server import (
+    Asked,
+    Handler,
     Play,
     cut_off,
     drip,
@@ -160,6 +164,13 @@ def test_rows_are_ordered_by_their_index(play: Play) -> None:
     provider.close()
 
 
+def over_the_limit(handler: Handler, asked: Asked) -> None:
+    """A good answer, but for 64 MiB of blanks in front."""
+    good = json.dumps(shaped(asked, [vector(text) for text in asked.texts])).encode()
+    with contextlib.suppress(OSError):
+        handler.raw(200, b" " * (64 << 20) + good, {})
+
+
 NAN = float("nan")
 BAD_ANSWERS = {
     "one row too few": rows(lambda found: found[:-1]),
@@ -172,6 +183,8 @@ BAD_ANSWERS = {
     "null": rows(lambda found: [None, *found[1:]]),
     "words": rows(lambda found: [["a"] * len(row) for row in found]),
     "numbers without end": rows(lambda found: [[10**400, *row[1:]] for row in found]),
+    "more numbers than an index holds": rows(lambda found: [[1.0] * 100_001 for _ in found]),
+    "more than 64 MiB": over_the_limit,
     "no list": tree({"data": "none"}),
     "a list": tree([1, 2]),
     "no embedding": tree({"data": [{"index": 0}, {"index": 1}]}),
