@@ -247,7 +247,7 @@ def _since(p: _Parts, span: Days) -> Days:
 
 
 def _before(_: _Parts, span: Days) -> Days:
-    return dt.date.min, span[0] - dt.timedelta(days=1)
+    return dt.date.min, span[0] - _DAY
 
 
 def _week_of(_: _Parts, span: Days) -> Days:
@@ -285,6 +285,7 @@ _MACROS = {
     "POST": "(?:r|s|v R(?! [wmyqedWMSC]))",
     "#": "[COn]",
 }
+_DAY, _WEEK = dt.timedelta(days=1), dt.timedelta(days=7)
 _MOST_TOKENS = 24
 """More than any expression has."""
 
@@ -324,7 +325,7 @@ def _read(tokens: list[Token], today: dt.date, *, ends: bool = True) -> _Reading
     for read, p in _matches(_RULES, tokens, today):
         if days := _days(read, p):
             any_year = not p.year and (read is _day or (read is _figures and not tokens[p.match.end() - 1].date[0]))
-            readings.append(_Reading(p.match.end(), days, any_year))
+            readings.append(_Reading(p.match.end(), days, any_year, read is _days_of_month))
     for read, p in _matches(_LEADING, tokens, today):
         inner = _read([Token("i"), *tokens[p.match.end() :]], today)
         if inner and (days := inner.days if inner.joined and read is _since else _days(read, p, inner.days)):
@@ -336,14 +337,18 @@ def _read(tokens: list[Token], today: dt.date, *, ends: bool = True) -> _Reading
 def _continued(left: _Reading, tokens: list[Token], today: dt.date, *, ends: bool) -> _Reading:
     """`left` with what follows it: "to" another span, or what changes a span from behind."""
     line = "".join(token.kind for token in tokens)
-    between = _compiled("[tup&] i*" if line[0] == "f" else "[tup] i*").match(line, left.length)
+    between = _compiled("[tup&] i*").match(line, left.length)
     right = _read([Token("i"), *tokens[between.end() :]], today, ends=False) if between else None
     if between and right:
+        if line[between.end() : between.end() + right.length - 1] == "W" and right.days[0] - left.days[0] > _WEEK:
+            # "Monday of last week to Wednesday" is that week's.
+            right = _read([Token("i"), *tokens[between.end() :]], left.days[0] + _WEEK, ends=False) or right
         first: _Reading | None = left
         if left.days[0] > right.days[0]:
             # The years may not be named: what begins after its end began before it.
             first = _read([Token("i"), *tokens[: left.length]], right.days[1])
-        if first and first.days[0] <= right.days[1]:
+        adjacent = line[0] == "f" or "&" not in between[0] or right.days[0] - left.days[1] == _DAY
+        if first and adjacent and first.days[0] <= right.days[1]:
             length = between.end() + right.length - 1
             length += line[length : length + 1] == "N"
             left = _Reading(length, (first.days[0], right.days[1]), joined=True)
