@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import ctypes
 import gc
 import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -397,7 +399,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     codes: list[int] = []
     # What is registered first is called last.
     atexit.register(_end_at_once, codes)
-    _collect_seldom()
+    _share_one_heap()
     codes.append(_run_command(sys.argv[1:]))
     return codes[0]
 
@@ -477,13 +479,12 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     return given
 
 
-def _collect_seldom() -> None:
-    """Have this process look for garbage seldom.
-
-    An import makes thousands of objects that stay: to look through them again and again is a fifth of a short command.
-    """
-    gc.set_threshold(_FIRST_OBJECTS, 10, 10)
-    gc.callbacks.append(_as_usual)
+def _share_one_heap() -> None:
+    """Have all threads use one heap (glibc): what a thread gave back to a heap of its own no other thread gets."""
+    if sys.platform == "linux":
+        with suppress(AttributeError):
+            # M_ARENA_MAX of malloc.h; musl has one heap and no mallopt.
+            ctypes.CDLL(None).mallopt(-8, 1)
 
 
 def _end_at_once(codes: Sequence[int]) -> None:
@@ -499,18 +500,6 @@ def _end_at_once(codes: Sequence[int]) -> None:
         if not stream.closed:
             stream.flush()
     os._exit(codes[0])
-
-
-def _as_usual(_phase: str, _info: dict[str, int]) -> None:
-    """The first look: what was made until now was mostly imported, what comes holds arrays over all chunks."""
-    gc.callbacks.remove(_as_usual)
-    gc.set_threshold(_YOUNG_OBJECTS, 10, 10)
-
-
-_FIRST_OBJECTS = 100_000
-"""Objects that are made before any is looked at: a search that is asked once makes fewer."""
-_YOUNG_OBJECTS = 10_000
-"""Objects that are made then before the youngest are looked through, in about a millisecond."""
 
 
 def _speak_utf8() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
@@ -161,7 +161,6 @@ class Reranking:
         self._own = {row: i for i, row in enumerate(kept.tolist())}
         self._rows = kept
         self._fields: dict[tuple[str, Mode, int], Field] = {}
-        self._words = partial(mmr_words, evidence)
         self._likeness: dict[tuple[str, bool], _Likeness] = {}
         self._known: dict[tuple[object, ...], Standing] = {}
 
@@ -266,8 +265,8 @@ class Reranking:
         """How alike the texts are by the words that `profile` compares."""
         key = profile.snippet, profile.exact_paths
         if key not in self._likeness:
-            words, rows = self._words(profile), self._rows.tolist()
-            self._likeness[key] = _Likeness(len(rows), Similarity(len(rows), lambda i: words(rows[i])))
+            count = len(self._rows)
+            self._likeness[key] = _Likeness(count, Similarity(count, mmr_words(self._small, profile)))
         return self._likeness[key]
 
     @staticmethod

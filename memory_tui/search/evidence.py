@@ -217,6 +217,14 @@ class TextsLater(Mapping[int, str]):
         return len(self._known)
 
 
+def texts_of(texts: Mapping[int, str], refs: Mapping[int, ChunkRef], rows: Sequence[int]) -> list[str]:
+    """The texts of the chunks at `rows` of `refs`, all of them at once."""
+    rowids = [refs[row].rowid for row in rows]
+    if isinstance(texts, TextsLater):
+        texts.read(rowids)
+    return [texts[rowid] for rowid in rowids]
+
+
 class Evidence(Struct, frozen=True, dict=True):
     """One query's findings. `row` means a position in the index as it was at `generation`.
 
@@ -290,13 +298,11 @@ class Evidence(Struct, frozen=True, dict=True):
 
     @cached_property
     def reusable(self) -> dict[object, Any]:
-        """What one ranking worked out and the next can use, because no knob changes it."""
-        return {}
+        """What one ranking worked out and the next can use, because no knob changes it.
 
-    def texts_of(self, rows: Sequence[int]) -> list[str]:
-        """The texts of chunks, all of them at once."""
-        self.read_texts(rows)
-        return [self.texts[self.refs[row].rowid] for row in rows]
+        Nothing in it may refer to this evidence: a circle of megabytes would stay until Python looks for garbage.
+        """
+        return {}
 
     def read_texts(self, rows: Sequence[int]) -> None:
         """Have the texts of `rows` ready, where texts are read later."""
@@ -305,10 +311,11 @@ class Evidence(Struct, frozen=True, dict=True):
 
     def leave(self, since: Reading) -> None:
         """Read by `since` the texts that nobody asked for yet, where they are read later: the store closes."""
+        refs = self.refs
 
         def every(rowids: Sequence[int]) -> Mapping[int, str]:
             # A person who looks at one chunk that lost mostly looks at the others, too.
-            wanted = dict.fromkeys([*rowids, *(ref.rowid for ref in self.refs.values())], "")
+            wanted = dict.fromkeys([*rowids, *(ref.rowid for ref in refs.values())], "")
             return {**wanted, **since([*wanted])}
 
         if isinstance(self.texts, TextsLater):

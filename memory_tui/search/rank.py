@@ -185,10 +185,11 @@ def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
 def mmr_words(evidence: Evidence, profile: Profile) -> Callable[[int], frozenset[str]]:
     """What MMR compares of each row of `evidence`, kept for rankings and explanations of the same evidence."""
     found: dict[int, frozenset[str]] = evidence.reusable.setdefault(("mmr", profile.snippet, profile.exact_paths), {})
+    texts, refs = evidence.texts, evidence.refs
 
     def of(row: int) -> frozenset[str]:
         if row not in found:
-            found[row] = mmr_tokens(profile, evidence.texts.get(evidence.refs[row].rowid, ""))
+            found[row] = mmr_tokens(profile, texts.get(refs[row].rowid, ""))
         return found[row]
 
     return of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 
 import numpy as np
@@ -15,7 +15,17 @@ from memory_tui.core.profiles import Profile, Term
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.search import formulas, rules_2026_9, second_stage
 from memory_tui.search.corpus import Integers, distinct
-from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, KeywordSide, Lexical, Postings, Rows
+from memory_tui.search.evidence import (
+    Age,
+    Evidence,
+    Flags,
+    KeywordSearch,
+    KeywordSide,
+    Lexical,
+    Postings,
+    Rows,
+    texts_of,
+)
 from memory_tui.search.formulas import Floats
 from memory_tui.search.passages.measures import MEASURES
 from memory_tui.search.rules_2026_9 import Hit
@@ -314,7 +324,7 @@ def _stages(
                 evidence.indexed,
                 asked,
                 reference.tolist(),
-                evidence.texts_of,
+                partial(texts_of, evidence.texts, evidence.refs),
                 meaning=0.0 if mode == "keywords only" else evidence.known,
             )
         return found

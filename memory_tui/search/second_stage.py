@@ -21,6 +21,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memory_tui.core import tokens
+from memory_tui.core.blas import one_thread
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers.wires.builtin import StaticTable, static_table
 from memory_tui.search.answer_level import AnswerSignals, is_cjk
@@ -136,9 +137,10 @@ class SecondStage:
         if others := [row for row in new if row not in cut]:
             passages = _memory.of(self._texts(others), self._table)
             cut = cut | dict(zip(others, zip(passages, self._counted(passages).T, strict=True), strict=True))
-        found = MeasuredChunks(
-            asked, [cut[row][0] for row in new], np.stack([cut[row][1] for row in new], 1), self._table
-        )
+        with one_thread():
+            found = MeasuredChunks(
+                asked, [cut[row][0] for row in new], np.stack([cut[row][1] for row in new], 1), self._table
+            )
         self._known.update((row, (found, at)) for at, row in enumerate(new))
 
     @cached_property

@@ -50,7 +50,7 @@ from memory_tui.tui.colours import (
 from memory_tui.tui.draw import LastingStyles
 from memory_tui.tui.global_actions import GlobalActions
 from memory_tui.tui.key_meanings import MEANINGS
-from memory_tui.tui.key_queue import Garbage, KeyQueue
+from memory_tui.tui.key_queue import KeyQueue
 from memory_tui.tui.keymap import bindings, found_by
 from memory_tui.tui.navigation import MODES, NUMBERED, make
 from memory_tui.tui.note_changes import left_over
@@ -139,8 +139,9 @@ class MemoryApp(GlobalActions):
         self.shares, self.typed = {}, {}
         self.pace = Pace()
         self.key_queue = KeyQueue(self, self._strike)
-        self.garbage = Garbage(self.set_timer, lambda: self.jobs.busy)
-        self.inbox_count = InboxCount(self, lambda: self.garbage.untouched)
+        self.last_input = 0.0
+        """When somebody used the app last, in seconds of the monotonic clock."""
+        self.inbox_count = InboxCount(self, lambda: time.monotonic() - self.last_input)
         self.signals: signals.Signals | None = None
         """Who ends the app when a signal comes; None where it runs without a terminal."""
         self.last_words = ""
@@ -229,7 +230,7 @@ class MemoryApp(GlobalActions):
     async def on_event(self, event: events.Event) -> None:
         """Give keys to the panes one by one, everything else at once."""
         if isinstance(event, events.InputEvent | events.Paste):
-            self.garbage.touched()
+            self.last_input = time.monotonic()
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.is_running:
             await self.key_queue.take(event)
         else:
@@ -298,7 +299,6 @@ class MemoryApp(GlobalActions):
     def on_unmount(self) -> None:
         """Close the engine before the worker threads are waited for."""
         self.jobs.close()
-        self.garbage.end()
 
     # --- news ----------------------------------------------------------------------------------------------------
 
@@ -308,7 +308,6 @@ class MemoryApp(GlobalActions):
 
         self.engine = event.engine
         self.tuning = Tuning.start(event.engine.plan.settings)
-        self.garbage.begin()
         for view in self.views:
             view.engine_opened()
         self.jobs.report(partial(left_over, event.engine))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,6 @@ from memory_tui.tui.key_meanings import MEANINGS
 
 if TYPE_CHECKING:
     from textual.app import App
-    from textual.timer import Timer
 
 LOOKS_AGAIN = 0.25
 """Seconds between two looks at whether the pane that holds a key up is still there."""
@@ -27,10 +24,6 @@ PART_SECONDS = 0.2
 """How long a key that may begin an answer of the terminal waits for the rest of it."""
 HELD_SECONDS = 3.0
 """How long keys wait at most for a screen that is not ready for them yet."""
-REST = 30.0
-"""Seconds without a key, a mouse or a job after which everything is looked through."""
-THRESHOLDS = (5_000, 5, 200)
-"""What Python goes by otherwise: the youngest, every fifth time the younger, and all after five million objects."""
 LEAVING = ("escape", "ctrl+c", *MEANINGS["quit"].keys)
 """Keys that act at once."""
 
@@ -234,52 +227,3 @@ class KeyQueue:
         if self._at is None or not self._at.is_running or behind:
             self._go_on()
         self._app.set_timer(LOOKS_AGAIN, self._look)
-
-
-class Garbage:
-    """Looks for garbage while nobody touches the app: to look through everything stops the screen for 50 to 200 ms.
-
-    `busy` says whether work is under way. Only the app's own thread comes here.
-    """
-
-    def __init__(self, wait: Callable[[float, Callable[[], None]], Timer], busy: Callable[[], bool]) -> None:
-        self._wait, self._busy = wait, busy
-        self._before: tuple[int, int, int] | None = None
-        self._touched = 0.0
-        self._waiting = False
-
-    def begin(self) -> None:
-        """Count what is loaded by now as what stays, and have Python itself look through everything seldom."""
-        if self._before is None:
-            self._before = gc.get_threshold()
-            gc.set_threshold(*THRESHOLDS)
-        gc.freeze()
-
-    def end(self) -> None:
-        """Leave Python as it was before `begin`."""
-        if self._before is not None:
-            gc.set_threshold(*self._before)
-        gc.unfreeze()
-
-    @property
-    def untouched(self) -> float:
-        """Seconds since somebody used the app."""
-        return time.monotonic() - self._touched
-
-    def touched(self) -> None:
-        """Somebody uses the app: what that leaves is collected when it rests."""
-        self._touched = time.monotonic()
-        if not self._waiting:
-            self._waiting = True
-            self._wait(REST, self._rested)
-
-    def _rested(self) -> None:
-        left = self._touched + REST - time.monotonic()
-        if left > 0 or self._busy():
-            self._wait(max(left, 1.0), self._rested)
-            return
-        self._waiting = False
-        # What was counted as what stays may be garbage by now.
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()

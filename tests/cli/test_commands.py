@@ -84,20 +84,6 @@ def test_the_help_of_a_command_leaves_the_global_options_to_that_of_all(capsys: 
         assert given[one[0].lstrip("-").replace("-", "_")] in (True, "x", ["x"])
 
 
-def test_garbage_is_looked_for_as_usual_after_the_first_look() -> None:
-    code = (
-        "import gc, json\nfrom memory_tui.cli import main\n"
-        "main._collect_seldom()\nseen = [gc.get_threshold()[0]]\n"
-        "for _ in range(2):\n    gc.collect(0)\n    seen.append(gc.get_threshold()[0])\n"
-        "print(json.dumps([seen, [main._FIRST_OBJECTS, *2 * [main._YOUNG_OBJECTS]], gc.callbacks]))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    found, expected, callbacks = json.loads(done.stdout)
-    assert found == expected
-    assert expected[0] > expected[1]
-    assert callbacks == []
-
-
 def test_a_process_ends_with_the_code_of_its_command_when_all_is_written_and_is_not_taken_apart() -> None:
     code = (
         "import atexit, sys\nfrom memory_tui.cli import main\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from memory_tui.core import tokens
 from memory_tui.engine.engine import Engine
+from memory_tui.explain.counterfactuals import flips
 from memory_tui.plan import Options
 from memory_tui.search import keyword, rank
 from memory_tui.search.evidence import Rows
@@ -114,3 +116,27 @@ def test_the_window_of_a_snippet_weighs_each_word_twice_at_most() -> None:
         rank.window("a-b-" * size, weights)
         reads.append(weights.reads)
     assert reads[2] <= 2.2 * reads[1] <= 4.8 * reads[0]
+
+
+def test_a_question_that_was_explained_is_gone_when_nobody_holds_it(engine: Engine) -> None:
+    settings = engine.plan.settings
+
+    def explain(question: str) -> None:
+        engine.queries.ranked(question, settings)
+        evidence = engine.queries.gather(question)
+        engine.queries.rank(evidence, settings)
+        flips(evidence, settings, int(evidence.nearest[-1]), engine.plan.with_profile)
+
+    explain("deploy of service")
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        explain("rollback of x3")
+        gc.collect()
+        arrays = [found for one in gc.garbage for found in gc.get_referents(one) if isinstance(found, np.ndarray)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert not arrays, "they are in circles, which stay until Python looks for garbage"

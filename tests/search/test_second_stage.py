@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.core import tokens
+from memory_tui.core import blas, tokens
 from memory_tui.core.settings import Settings
 from memory_tui.explain.reranking import Reranking
 from memory_tui.providers.provider_protocol import Vectors
@@ -114,6 +115,27 @@ def test_what_was_measured_keeps_no_vector_of_a_token(monkeypatch: pytest.Monkey
     assert made
     assert not [one for one in made if one() is not None]
     assert stage.best(7).line == 0, "the rest is worked out all the same"
+
+
+def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = blas._openblas()
+    if library is None:
+        pytest.skip("numpy multiplies by another library here")
+    before, inside = library.scipy_openblas_get_num_threads64_(), []
+    measured = measures._meaning
+
+    def meaning(*args: Any) -> Any:
+        inside.append(library.scipy_openblas_get_num_threads64_())
+        return measured(*args)
+
+    monkeypatch.setattr(measures, "_meaning", meaning)
+    stage = SecondStage(["router"], (), {}, 8, "router", range(1), lambda _: ["the router"], meaning=1.0)
+    try:
+        library.scipy_openblas_set_num_threads64_(2)
+        stage.measured([0])
+        assert (inside, library.scipy_openblas_get_num_threads64_()) == ([1], 2)
+    finally:
+        library.scipy_openblas_set_num_threads64_(before)
 
 
 def stage_of(query: str, words: list[str], left_out: list[str], texts: list[str]) -> SecondStage:

@@ -27,6 +27,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.inbox import inbox_count
+from memory_tui.tui.views.search import search_explain
 from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.query import QueryBox
 from memory_tui.tui.widgets.status_bars import TruthBar
@@ -42,6 +43,8 @@ SCREENS = TESTS / "tui" / "screens"
 status_bars.SECONDS = 3600.0
 # A number beside a tab comes when its test asks for it, not when another test takes long.
 inbox_count.MOST_CHUNKS = 0
+# Nobody's cursor moves while a test waits for what would change a verdict.
+search_explain.REST = 0.05
 
 _PARSED: dict[tuple[object, ...], list[RuleSet]] = {}
 _parse_rules = Stylesheet._parse_rules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ def test_it_waits_until_nobody_uses_the_app(app: MemoryApp, monkeypatch: pytest.
     monkeypatch.setattr(inbox_count, "REST", 3600.0)
 
     async def steps(pilot: Pilot[int]) -> None:
-        app.garbage.touched()
+        app.last_input = time.monotonic()
         app.inbox_count._rested()
         await settled(pilot)
         assert "inbox" not in app.badges

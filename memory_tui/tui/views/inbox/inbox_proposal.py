@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -275,12 +274,7 @@ def examination(engine: Engine, *, changed: bool = False) -> Callable[[Callable[
             tell(None)
             return False
 
-        # A hundred thousand lines live until the look ends; to look through them for garbage would stop the screen.
-        gc.disable()
-        try:
-            found = engine.inbox.examine(step, stopped, every=True)
-        finally:
-            gc.enable()
+        found = engine.inbox.examine(step, stopped, every=True)
         return Findings(found, engine.inbox.decisions.hidden(found, engine.now()), time.monotonic() - begun)
 
     return run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -141,10 +140,7 @@ class NoiseView(View):
 
     def arrived(self, value: Noise) -> None:
         """The measured floor."""
-        first, self.noise = self.noise is None, value
-        if first:
-            # The questions stay while minScore is moved; looking through them for garbage would stop the screen.
-            gc.freeze()
+        self.noise = value
 
     def summary(self) -> str:
         """What the right chunks were told by."""

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 LOOKING = "looking for what would change it"
 
-REST = 0.15
-"""Seconds that cursor and knobs rest before it is worked out what would change the verdict."""
+REST = 0.6
+"""Seconds that letters, cursor and knobs rest before it is worked out what would change the verdict."""
 
 
 def of_qmd(hit: QmdHit, answer: QmdAnswer, trace: Trace | None) -> str:

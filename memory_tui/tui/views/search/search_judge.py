@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -40,9 +39,6 @@ if TYPE_CHECKING:
     NotebookChange = Callable[[Notebook], Notebook]
 
 
-SETTLES = 10
-"""Questions after which what was gathered is settled: it stays for as long as it is measured, and looking through it
-for garbage would stop the screen."""
 NO_LABELS = f"Press {key_of('judge')} to judge a hit. Your judged queries then measure each knob you turn."
 
 
@@ -122,8 +118,6 @@ class Judge(Part):
             async for part in self.home.jobs.parts(judging.collect(engine, self.evaluation.missing())):
                 if isinstance(part, JobProgress):
                     self.evaluation = replace(self.evaluation, progress=part.words)
-                    if part.done % SETTLES == 0:
-                        gc.freeze()
                     self.show_measures()
                 else:
                     self._collected(part)
@@ -135,7 +129,6 @@ class Judge(Part):
 
     def _collected(self, found: Mapping[str, Case]) -> None:
         self.evaluation = replace(self.evaluation, cases={**self.evaluation.cases, **found})
-        gc.freeze()
         if self.evaluation.notebook is not None:
             self.evaluation = self.evaluation.labelled(self.evaluation.notebook)
 
