@@ -124,8 +124,7 @@ def task(
                     # A view that is being left has no panes any more, and nobody sees what a task would show there.
                     if alive(node):
                         raise
-                if alive(node):
-                    front.update_hints()
+                front.update_hints()
 
             _started: Worker[None] = node.run_worker(guarded, group=group, exclusive=exclusive)
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from textual.pilot import Pilot
 
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.engine.engine import Engine
-from memory_tui.tui.workers import PostPart, WorkerJobs
-from tests.support.tui import until
+from memory_tui.tui.views.notes.history import Changes, HistoryView
+from memory_tui.tui.workers import PostPart, WorkerJobs, task
+from tests.support.tui import drive, make_app, press, said, sample, until
 
 
 class Broken(MemoryTuiError):
@@ -139,3 +142,41 @@ def test_without_an_index_nothing_is_asked(jobs: WorkerJobs) -> None:
             await jobs.run(lambda _engine: pytest.fail("there is nothing to ask"))
 
     asyncio.run(steps())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_task_of_a_view_that_is_gone_touches_nothing(tmp_path: Path, fails: bool) -> None:
+    app = make_app(sample(tmp_path / "notes"))
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "g", "h")
+        view = app.screen
+        assert isinstance(view, HistoryView)
+        await press(pilot, "escape")
+        shown, before, ended = app.screen, said(app), asyncio.Event()
+
+        class Pane:
+            """A part of the view that is gone."""
+
+            def __init__(self) -> None:
+                self.view = view
+
+            def refused(self, error: MemoryTuiError) -> str:
+                self.view.query_one(Changes).focus()
+                return error.message
+
+            @task("late")
+            async def late(self) -> None:
+                try:
+                    if fails:
+                        raise Broken("It is broken.")
+                    self.view.query_one(Changes).focus()
+                finally:
+                    ended.set()
+
+        Pane().late()
+        await ended.wait()
+        await pilot.pause()
+        assert (app.screen, said(app)) == (shown, before)
+
+    drive(app, steps)
