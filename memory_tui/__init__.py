@@ -8,8 +8,7 @@ order in which a memory travels through it:
 
 Below stand core and config; openclaw and hosts know the programs around it, qmd and ltm other memories beside it.
 `run_options` are what was asked for, `plan` puts them and the configuration together, `approval` keeps what a person
-agreed to, `notices` are what an answer or an index lacks; `manual` holds the pages of help; `patterns` compiles regular
-expressions when they are used.
+agreed to, `notices` are what an answer or an index lacks; `manual` holds the pages of help.
 
 `__all__` is what programs may rely on (`memory-tui help library`). Each name is imported when it is asked for, so that
 `import memory_tui` stays quick.

@@ -18,7 +18,6 @@ from memory_tui import __version__
 from memory_tui.cli.common import Command, moment, options, spoken
 from memory_tui.core import stop_signals
 from memory_tui.core.errors import MemoryTuiError, SettingError
-from memory_tui.patterns import compiled_later
 
 if TYPE_CHECKING:
     from memory_tui.run_options import Options
@@ -388,7 +387,7 @@ def _mistyped(word: str, commands: Iterable[str]) -> None:
     )
 
 
-_NO_ROOM = compiled_later("failed to map segment|cannot allocate memory", re.IGNORECASE)
+_NO_ROOM = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)
 """What the loader of a module says when there is no memory for it."""
 
 
@@ -450,7 +449,7 @@ def _run_command(words: list[str]) -> int:
 
 _TEXTS = ("search", "why", "report", "inject", "remember", "noise")
 """Commands that take a text."""
-_DASHED = compiled_later(r"-[^\W\d_]{2}")
+_DASHED = re.compile(r"-[^\W\d_]{2}")
 
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace:

@@ -14,21 +14,20 @@ from pathlib import Path
 
 from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import ConfigError
-from memory_tui.patterns import compiled_later
 
 MAX_DEPTH = 200
 
-_SPACE = compiled_later(
+_SPACE = re.compile(
     r"(?:[\t\n\v\f\r \xa0\ufeff\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]++"
     r"|//[^\n\r\u2028\u2029]*+|/\*.*?\*/)*+",
     re.DOTALL,
 )
 _STRING = {
-    '"': compiled_later(r'"((?:[^"\\\n\r]++|\\(?:\r\n|.))*+)"', re.DOTALL),
-    "'": compiled_later(r"'((?:[^'\\\n\r]++|\\(?:\r\n|.))*+)'", re.DOTALL),
+    '"': re.compile(r'"((?:[^"\\\n\r]++|\\(?:\r\n|.))*+)"', re.DOTALL),
+    "'": re.compile(r"'((?:[^'\\\n\r]++|\\(?:\r\n|.))*+)'", re.DOTALL),
 }
-_ESCAPE = compiled_later(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(0(?![0-9])|\r\n|[^0-9ux]))", re.DOTALL)
-_BAD_ESCAPE = compiled_later(r"\\(?:[1-9]|0[0-9]|u(?![0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2}))")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(0(?![0-9])|\r\n|[^0-9ux]))", re.DOTALL)
+_BAD_ESCAPE = re.compile(r"\\(?:[1-9]|0[0-9]|u(?![0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2}))")
 _ESCAPED = {
     "b": "\b",
     "f": "\f",
@@ -43,11 +42,11 @@ _ESCAPED = {
     "\u2028": "",
     "\u2029": "",
 }
-_NUMBER = compiled_later(
+_NUMBER = re.compile(
     r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|(Infinity|NaN)"
     r"|((?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?))(?![\w$.])"
 )
-_NAME = compiled_later(r"(?:[^\W\d]|\$|\\u[0-9a-fA-F]{4})(?:[\w$\u200c\u200d]|\\u[0-9a-fA-F]{4})*")
+_NAME = re.compile(r"(?:[^\W\d]|\$|\\u[0-9a-fA-F]{4})(?:[\w$\u200c\u200d]|\\u[0-9a-fA-F]{4})*")
 _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
 
 Scalar = str | int | float | bool | None

@@ -10,11 +10,10 @@ from msgspec import Struct
 
 from memory_tui.config.json5 import Node, blank_end
 from memory_tui.core.settings import Scalar
-from memory_tui.patterns import compiled_later
 
-_SPACES = compiled_later(r"[ \t]*")
-_NAME = compiled_later(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
-_TAIL = compiled_later(r"(?:[ \t]|/\*(?:[^*\n]|\*(?!/))*\*/)*(?://[^\n]*)?", re.DOTALL)
+_SPACES = re.compile(r"[ \t]*")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
+_TAIL = re.compile(r"(?:[ \t]|/\*(?:[^*\n]|\*(?!/))*\*/)*(?://[^\n]*)?", re.DOTALL)
 """What may follow a value on its line: spaces and comments."""
 
 

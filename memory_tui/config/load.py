@@ -37,7 +37,6 @@ from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import ConfigError, SettingError
 from memory_tui.core.files import open_regular
 from memory_tui.core.settings import BY_KEY, Value, check
-from memory_tui.patterns import compiled_later
 from memory_tui.providers import registry
 
 MAX_BYTES = 16 << 20
@@ -208,7 +207,7 @@ class _Joiner(Struct, frozen=True):
         return "" if path.is_file() else "there is no such file"
 
 
-_SIZE = compiled_later(r"(\d+(?:\.\d+)?)\s*(b|kb|mb|gb|tb)?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(b|kb|mb|gb|tb)?", re.IGNORECASE)
 _UNITS = {"b": 0, "kb": 1, "mb": 2, "gb": 3, "tb": 4}
 _LONGEST = 40
 """Longer text is cut in messages."""

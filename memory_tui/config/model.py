@@ -18,7 +18,6 @@ from memory_tui.config.secret_refs import FoundSecret, Secrets
 from memory_tui.core import profiles
 from memory_tui.core.discreet import Discreet
 from memory_tui.core.settings import BY_KEY, Settings, Value
-from memory_tui.patterns import compiled_later
 
 MAIN = "main"
 """The agent of a configuration that lists none."""
@@ -186,7 +185,7 @@ class Config(Discreet, frozen=True):
         return f"Memory search is disabled by the configuration: enabled is false in line {place.line} of {place.file}."
 
 
-_CREDENTIALS = compiled_later(
+_CREDENTIALS = re.compile(
     r"(?<=//)[^/@\s]+@|(?<=[?&])([\w-]*(?:key|token|secret|password|sig)[\w-]*=)[^&#\s]+", re.IGNORECASE
 )
 TAKES_EFFECT = "takes effect"

@@ -12,7 +12,6 @@ from msgspec import Struct
 from memory_tui.config.json5 import Node
 from memory_tui.core.discreet import Discreet
 from memory_tui.core.files import open_regular
-from memory_tui.patterns import compiled_later
 
 LEGACY_NAMES = ("clawdbot", "moldbot", "moltbot")
 """What OpenClaw was called before; folders and files of these names are still read."""
@@ -126,8 +125,8 @@ def default_workspace(*, newer: bool) -> Path:
     return next((folder for folder in candidates if folder.is_dir()), candidates[0])
 
 
-_REFERENCE = compiled_later(r"(\$?)\$\{([A-Z_][A-Z0-9_]*)\}")
-_ASSIGNMENT = compiled_later(
+_REFERENCE = re.compile(r"(\$?)\$\{([A-Z_][A-Z0-9_]*)\}")
+_ASSIGNMENT = re.compile(
     r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*"
     r"(?:'([^'\n]*)'|\"((?:[^\"\\\n]|\\.)*)\"|([^#\n]*))",
     re.MULTILINE,

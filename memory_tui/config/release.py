@@ -7,6 +7,7 @@ a key that it does not know, and every key below is one since 2026.8.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +20,8 @@ from memory_tui.config.keys import RETIRED
 from memory_tui.config.model import Config, Position
 from memory_tui.config.places import state_folder
 from memory_tui.core import profiles
-from memory_tui.patterns import compiled_later
 
-_VERSION = compiled_later(r"(\d{4})\.(\d{1,2})(?:\.(\d{1,3}))?")
+_VERSION = re.compile(r"(\d{4})\.(\d{1,2})(?:\.(\d{1,3}))?")
 _NEWER_LAYOUT = "memory.search"
 SLOT, PLUGIN = "plugins.slots.memory", "memory-tui"
 LANCEDB_PLUGIN = "memory-lancedb"

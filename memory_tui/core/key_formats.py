@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from memory_tui.patterns import compiled_later
-
 
 class KeyFormat(NamedTuple):
     """How the keys of a maker look: a match holds one of `holds`, in lower case; group 1, or all of it, is the key.
@@ -291,8 +289,8 @@ _NAME = (
 _VALUE = r"(?P<value>(?=\w)[^\x0b'\"]*[^\x0b,'\"`])(?P=quote)"
 _QUOTE = r"(?P<quote>[\"'`])"
 QUOTED = (
-    compiled_later(rf"{_NAME}[\]'\"]{{0,2}}(?::|\s*(?:={{1,3}}>?|!==?))\s*{_QUOTE}{_VALUE}", re.IGNORECASE),
-    compiled_later(rf"{_QUOTE}{_VALUE}\s*[!=]{{2,3}}\s*\w*{_NAME}"),
-    compiled_later(rf"{_NAME}\S{{0,50}}?\s*{_QUOTE}{_VALUE};", re.IGNORECASE),
+    re.compile(rf"{_NAME}[\]'\"]{{0,2}}(?::|\s*(?:={{1,3}}>?|!==?))\s*{_QUOTE}{_VALUE}", re.IGNORECASE),
+    re.compile(rf"{_QUOTE}{_VALUE}\s*[!=]{{2,3}}\s*\w*{_NAME}"),
+    re.compile(rf"{_NAME}\S{{0,50}}?\s*{_QUOTE}{_VALUE};", re.IGNORECASE),
 )
 """A quoted `value` that is assigned to, compared with or given after a name like `db_password`, in one line."""

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from memory_tui.core import jsstring
-from memory_tui.patterns import compiled_later
 
 FEWEST_LETTERS = 3
 """Letters of the shortest keyword that is written in ASCII (OpenClaw)."""
@@ -105,14 +104,14 @@ _PARTICLES = (
     "도",
     "만",
 )
-_KANA = compiled_later("[\u3040-\u30ff]")
-_HAN = compiled_later("[\u4e00-\u9fff]")
-_HANGUL = compiled_later("[\uac00-\ud7af\u3131-\u3163]")
-_SYLLABLE = compiled_later("[\uac00-\ud7af]")
-_JAPANESE = compiled_later("[a-z0-9_]+|[\u30a0-\u30ffー]+|[\u4e00-\u9fff]+|[\u3040-\u309f]{2,}")
-_ASCII_STEM = compiled_later(r"[a-z0-9_]+", re.ASCII)
-_DIGITS = compiled_later(r"[0-9]+")
-_LETTERS = compiled_later(r"[A-Za-z]+")
+_KANA = re.compile("[\u3040-\u30ff]")
+_HAN = re.compile("[\u4e00-\u9fff]")
+_HANGUL = re.compile("[\uac00-\ud7af\u3131-\u3163]")
+_SYLLABLE = re.compile("[\uac00-\ud7af]")
+_JAPANESE = re.compile("[a-z0-9_]+|[\u30a0-\u30ffー]+|[\u4e00-\u9fff]+|[\u3040-\u309f]{2,}")
+_ASCII_STEM = re.compile(r"[a-z0-9_]+", re.ASCII)
+_DIGITS = re.compile(r"[0-9]+")
+_LETTERS = re.compile(r"[A-Za-z]+")
 
 
 @functools.cache

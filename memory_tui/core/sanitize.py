@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from memory_tui.patterns import compiled_later
-
 TAB = "    "
 
 _NAMES = {
@@ -33,10 +31,10 @@ _UNSAFE = (
 _SELECTORS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 _EMOJI = "\ufe0f"
 _HIDDEN = rf"(?<={_SELECTORS}){_SELECTORS}"
-_PRINTABLE_AND_UNSAFE = compiled_later(f"[\u034f\u3164\uffa0]|{_HIDDEN}")
-_IN_LINES = compiled_later(f"[{_UNSAFE}]|{_HIDDEN}")
-_EACH_IN_LINES = compiled_later(f"{_FLAG}|\r\n|[{_UNSAFE}]|{_HIDDEN}")
-_EACH = compiled_later(f"{_FLAG}|[{_UNSAFE}\n]|{_HIDDEN}")
+_PRINTABLE_AND_UNSAFE = re.compile(f"[\u034f\u3164\uffa0]|{_HIDDEN}")
+_IN_LINES = re.compile(f"[{_UNSAFE}]|{_HIDDEN}")
+_EACH_IN_LINES = re.compile(f"{_FLAG}|\r\n|[{_UNSAFE}]|{_HIDDEN}")
+_EACH = re.compile(f"{_FLAG}|[{_UNSAFE}\n]|{_HIDDEN}")
 
 
 def safe(text: str, *, keep_newlines: bool = False) -> str:

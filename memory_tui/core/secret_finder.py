@@ -24,7 +24,6 @@ from msgspec import Struct
 
 from memory_tui.core import jsstring
 from memory_tui.core.key_formats import BASIC, FORMATS, PRIVATE, QUOTED, TOKEN, KeyFormat
-from memory_tui.patterns import compiled_later
 
 LABELLED, RANDOM = "labelled password or key", "random-looking text"
 _LONGEST_PIECE = 8000
@@ -37,11 +36,11 @@ MASK = "***"
 
 
 _LONGEST_WORD = 16
-_RUN = compiled_later(rf"[\w+/=.~-]{{{_LONGEST_WORD}}}", re.ASCII)
+_RUN = re.compile(rf"[\w+/=.~-]{{{_LONGEST_WORD}}}", re.ASCII)
 """What every long key holds."""
 _BY_WORD = tuple((word, form) for form in FORMATS for word in form.holds)
 _SHORT_BY_WORD = tuple((word, form) for word, form in _BY_WORD if not form.long)
-_PRIVATE_KEY = compiled_later(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_PRIVATE_KEY = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 
 _WORD_HINTS = (
     *(
@@ -118,26 +117,26 @@ _JOINED = (
     r"(?:[:=：|→]|=>|->|:=|[—–]|(?:\bis\b|\bwas\b|\bist\b|\blautet\b|\best\b|\bes\b|\bé|\bè)"
     r"(?:\s+(?:now|jetzt|nun)\b)?:?|[はが是为為])"
 )
-_LABEL = compiled_later(
+_LABEL = re.compile(
     rf"(?:(?P<word>{_STRONG})|(?P<weak>{_WEAK})|(?P<name>{_NAMES}))[\"'*_`)\]]{{0,4}}"
     rf"(?:{_OF}\s*[\"'*_`)\]]{{0,4}}{_JOINED}|(?P<bare>\s+(?:to\s+|now\s+|as\s+)?))(?P<open>[\s\"'*_`|]{{0,6}})",
     re.IGNORECASE,
 )
 _SHORTEST = {"word": 4, "name": 16}
-_BETWEEN = compiled_later(r"[^A-Za-z\u00c0-\u024f]+")
-_GAP = compiled_later(r"(?:[<{].*|.*\*{3}.*|x{3,}|\.{3,}|pass(?:word)?|pw|pwd|secret|token)", re.IGNORECASE)
-_VALUE = compiled_later(r"[^\s\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
-_QUOTED = {mark: compiled_later(rf"[^{mark}\n]{{3,200}}(?={mark})") for mark in "\"'`"}
-_PIN = compiled_later(r"\d{4,12}")
-_IDENTIFIER = compiled_later(r"[A-Za-z]+(?:[_-](?:[a-z]+|[A-Z]+|v?\d{1,4})){2,}")
-_ADDRESS = compiled_later(r"\b(?:https?|ftp|file|mailto|obsidian|data):\S+|\bsha\d{1,3}-\S+|\bAAAA[A-Z]\S+", re.ASCII)
+_BETWEEN = re.compile(r"[^A-Za-z\u00c0-\u024f]+")
+_GAP = re.compile(r"(?:[<{].*|.*\*{3}.*|x{3,}|\.{3,}|pass(?:word)?|pw|pwd|secret|token)", re.IGNORECASE)
+_VALUE = re.compile(r"[^\s\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
+_QUOTED = {mark: re.compile(rf"[^{mark}\n]{{3,200}}(?={mark})") for mark in "\"'`"}
+_PIN = re.compile(r"\d{4,12}")
+_IDENTIFIER = re.compile(r"[A-Za-z]+(?:[_-](?:[a-z]+|[A-Z]+|v?\d{1,4})){2,}")
+_ADDRESS = re.compile(r"\b(?:https?|ftp|file|mailto|obsidian|data):\S+|\bsha\d{1,3}-\S+|\bAAAA[A-Z]\S+", re.ASCII)
 """Links, images written out, digests of packages and public keys: long and random-looking, and no secret."""
-_LONG = compiled_later(r"[A-Za-z0-9+/_=-]{24,}")
+_LONG = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
 _ENTROPY_BITS = 4.0
 """Bits a character; 24 random characters hardly ever have 4.5."""
 _CHANGES = 0.38
 """Share of neighbours that are of two classes (small, capital, digit). In random text it is 0.62, in words 0.1."""
-_UUID = compiled_later(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _SEQUENCES = (
     string.ascii_uppercase * 2 + string.digits + "+/",
     string.digits + string.ascii_uppercase * 2 + "+/",
@@ -146,8 +145,8 @@ _SEQUENCES = (
     string.ascii_uppercase + "=/",
 )
 """Runs through an alphabet, as in examples."""
-_REST = compiled_later(r"[A-Za-z0-9_+/=.~-]*")
-_NO_VALUE = compiled_later(
+_REST = re.compile(r"[A-Za-z0-9_+/=.~-]*")
+_NO_VALUE = re.compile(
     r"\d{1,4}[-./:]\d{1,2}(?:[-./:]\d{1,4}|$)"  # dates and times
     r"|v?\d+(?:\.\d+)+$"  # versions
     r"|\d+[- ]?(?:char|digit|letter|sign|zeichen|stellig|bit|byte|day|tag|month|monat|min|hour|stunde|week|woche|year"
@@ -159,24 +158,22 @@ _NO_VALUE = compiled_later(
     r"|(?:null|none|nil|true|false|undefined)\b|(?:process\.env|os\.|self\.|config\.|settings\.|env\.|secrets?\.)",
     re.IGNORECASE,
 )
-_TEMPLATE = compiled_later(r"\$?|\{.*\}|<.*>")
-_REFERENCE = compiled_later(
+_TEMPLATE = re.compile(r"\$?|\{.*\}|<.*>")
+_REFERENCE = re.compile(
     r"\$\{.*|\$\(.*|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%[A-Z_]+%|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z_][a-z_.]{2,}[\w.]*[\[(].*[\])]"
 )
 """A value that names where the secret is: `${VAR}`, `$(command)`, `DB_PASSWORD`, `getenv("X")`."""
-_WORDLIKE = compiled_later(r"[A-Z]?[a-z]+(?:[A-Z][a-z]{2,})*[A-Z]{0,3}|[A-Z]+")
+_WORDLIKE = re.compile(r"[A-Z]?[a-z]+(?:[A-Z][a-z]{2,})*[A-Z]{0,3}|[A-Z]+")
 """Letters as names and words have them: password, GitHub, keePassXC."""
-_UNSPOKEN = compiled_later(
+_UNSPOKEN = re.compile(
     r"[bcdfghjklmnpqrstvwxz]{6}|q[^u]|[bcdfghkmpqtvz]x|j[bcdfghklmnpqrstvwxyz]|[bcdfghklmpqtvwxyz]j|v[bcdfghjkmnpqtwxz]"
     r"|w[gjkmpqtvxz]|x[bdgjklmnrswz]|z[bdfgjkmnpqrsvx]|[cfgjkmpqsvwx]z|[bcdfghjklmnpqrstvwxz]q|[bcdfghjkmpqtvx]v|[fhjkpqv]g"
     r"|k[bcdfgmpqt]|h[bcdfghjkpqvxz]|[fgmv]k|^[^aeiouyäöüéèáíóú]{3,}$",
     re.IGNORECASE,
 )
 """Letters that hardly ever stand together in a word, and words without a vowel."""
-_PART = compiled_later(r"[A-Z]?[a-z]+|[A-Z]+")
-_METHODS = compiled_later(
-    r"(?:sha|md|argon|bcrypt|pbkdf|base|utf|aes|oauth|rfc|cve|http|ipv|rsa|ed)-?\d", re.IGNORECASE
-)
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_METHODS = re.compile(r"(?:sha|md|argon|bcrypt|pbkdf|base|utf|aes|oauth|rfc|cve|http|ipv|rsa|ed)-?\d", re.IGNORECASE)
 
 
 class Finding(Struct, frozen=True):
@@ -421,7 +418,7 @@ def _entropy(word: str) -> float:
 
 _SPACE = re.escape(jsstring.WHITESPACE)
 _PATTERNS = tuple(
-    compiled_later(pattern, re.ASCII | re.IGNORECASE)
+    re.compile(pattern, re.ASCII | re.IGNORECASE)
     for pattern in (
         rf"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)\b[{_SPACE}]*[=:][{_SPACE}]*([\"']?)([^{_SPACE}\"'\\]+)\1",
         rf'"(?:apiKey|token|secret|password|passwd|accessToken|refreshToken)"[{_SPACE}]*:[{_SPACE}]*"([^"]+)"',

@@ -17,6 +17,7 @@ Optimal string alignment, a restricted form of Damerau (1964).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
@@ -25,13 +26,12 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memory_tui.core import tokens
-from memory_tui.patterns import compiled_later
 
 FEWEST_LETTERS = 4
 TWO_EDITS_FROM = 8
-_WORD = compiled_later(r"[^\W\d_]+")
-_OTHER_SCRIPT = compiled_later(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]{2,}")
-_LINKED = compiled_later(r"(?<!\w)([^\W_]{2,})(-| )(?=([^\W_]{2,})(?!\w))")
+_WORD = re.compile(r"[^\W\d_]+")
+_OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]{2,}")
+_LINKED = re.compile(r"(?<!\w)([^\W_]{2,})(-| )(?=([^\W_]{2,})(?!\w))")
 GERMAN, ENGLISH = ("der", "und", "die", "nicht"), ("the", "and", "of", "not")
 
 

@@ -16,13 +16,11 @@ from collections.abc import Callable, Iterable, Sequence
 import apsw
 from msgspec import Struct
 
-from memory_tui.patterns import compiled_later
-
 WORD = re.compile(r"\w+")
 """Runs of letters, digits and underscore: the same characters as JavaScript's `[\\p{L}\\p{N}_]+`."""
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-CJK_RUN = compiled_later(f"[{CJK}]+")
+CJK_RUN = re.compile(f"[{CJK}]+")
 STOP_SHARE = 0.1
 """A word of a long list is a stop word only where it stands in more than this share of the chunks."""
 

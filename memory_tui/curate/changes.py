@@ -6,6 +6,7 @@ one, as everywhere in this program.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
@@ -14,7 +15,6 @@ from msgspec.structs import force_setattr
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate.merge import Merge, changed_spans, matching
-from memory_tui.patterns import compiled_later
 from memory_tui.workspace.notes import title_of, utf16_of
 
 
@@ -131,11 +131,11 @@ class Conflict(EditRefused):
 
 
 BOM = "\ufeff"
-_ODD = compiled_later("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]")
+_ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]")
 """What an editor cannot show or takes for the end of a line, and bytes that are not UTF-8."""
-FENCE = compiled_later(r" {0,3}(`{3,}|~{3,})")
-HEADING = compiled_later(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
-ITEM = compiled_later(r"(\s*)([-*+]|\d{1,9}[.)])(\s+)(?=\S)")
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+ITEM = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])(\s+)(?=\S)")
 
 
 class Lines(Struct, frozen=True):
@@ -244,7 +244,7 @@ def shown(data: bytes | None, path: str = "The note") -> str:
 
 
 _BY_EDITOR = "Save it as UTF-8 in the editor that wrote it."
-_ESCAPED = compiled_later("[\udc80-\udcff]+")
+_ESCAPED = re.compile("[\udc80-\udcff]+")
 """Bytes that are not UTF-8."""
 MOST_ACCENTS = 3
 """Letters with accents and quotation marks that meet in a language of Windows-1252; those of other alphabets go on."""

@@ -22,7 +22,6 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from memory_tui.core.errors import EditRefused
-from memory_tui.patterns import compiled_later
 
 _SECONDS = 20.0
 _FORMAT = "%H%x00%at%x00%an%x00%s%x00"
@@ -30,8 +29,8 @@ _MOST = 32 * 1024 * 1024
 _MOST_NAMES = 4 * 1024 * 1024
 """Bytes of the largest file of names (packed references, configuration) that is read."""
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--patch")
-_HASH = compiled_later(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_BRANCH = compiled_later(
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_BRANCH = re.compile(
     r"refs/heads/(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.))[^\0-\x20\x7f~^:?*\[\\.][^\0-\x20\x7f~^:?*\[\\]*"
 )
 

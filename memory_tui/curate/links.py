@@ -25,18 +25,17 @@ from msgspec import Struct
 
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.hosts import claude_memory
-from memory_tui.patterns import compiled_later
 from memory_tui.workspace import notes
 from memory_tui.workspace.roots import Roots, locate, scan
 from memory_tui.workspace.scan import Found
 
-_LINK = compiled_later(
+_LINK = re.compile(
     r"\[\[(?P<wiki>[^\[\]\n|#]+)(?:#(?P<anchor>[^\[\]\n|]*))?(?:\|[^\[\]\n]*)?\]\]"
     r"|\]\(<?(?P<path>[^()\s<>]+?\.md)(?:#(?P<part>[^()\s>]*))?>?(?:\s[^()\n]*)?\)"
     r"|(?<![\w/.\-(\[])(?P<cited>(?:\.{1,2}/)*(?:[\w.\-]+/)*[\w.\-]+\.md)(?P<at>[#:]L?\d+(?:-L?\d+)?)?(?![\w/])"
 )
-_FENCED = compiled_later(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_LINE = compiled_later(r"L?(\d+)")
+_FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_LINE = re.compile(r"L?(\d+)")
 _HINTS = (".md", "[[")
 _TURKISH = frozenset("İı")
 _SHORTEST_NAME = 4
@@ -255,7 +254,7 @@ def _called(roots: Roots, absolute: Mapping[str, str]) -> dict[str, str]:
     return {fact.name: path for path, fact in facts.items()}
 
 
-_DAY = compiled_later(r"\d{4} \d{2} \d{2}")
+_DAY = re.compile(r"\d{4} \d{2} \d{2}")
 """In the name of a day's log, which is not looked for in the words of other notes."""
 
 

@@ -42,7 +42,6 @@ from memory_tui.curate.note_bytes import parent
 from memory_tui.curate.note_write import current
 from memory_tui.curate.promote import Spot
 from memory_tui.hosts import claude_memory, codex
-from memory_tui.patterns import compiled_later
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 
@@ -50,9 +49,9 @@ if TYPE_CHECKING:
     from memory_tui.openclaw.trust import Trust
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_ISO = compiled_later(r"\d{4}-\d{2}-\d{2}")
-_WEEKDAY = compiled_later("|".join(_WEEKDAYS))
-_TIMED = compiled_later(
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
+_WEEKDAY = re.compile("|".join(_WEEKDAYS))
+_TIMED = re.compile(
     r"(?P<mark>[-*+])(?P<gap>\s+)(?P<open>\*\*|\[|\()?\d{1,2}:\d{2}(?P<close>\*\*|\]|\))?"
     r"(?P<sep>:?\s*[-–—]\s+|:\s+|\s+)"
 )

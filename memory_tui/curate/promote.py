@@ -16,7 +16,6 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.tokens import function_words, segmented, stop_words, tokens
 from memory_tui.curate.changes import HEADING, ITEM, Change, FileChange, Lines, Section, sections
 from memory_tui.hosts import claude_memory
-from memory_tui.patterns import compiled_later
 
 CATCH_ALL = "Notes"
 """The heading that is made when nothing fits."""
@@ -28,10 +27,10 @@ _LEAD = 3
 """Words with which an item begins."""
 _NAMED = 75.0
 """rapidfuzz's score from which a typed name means a heading."""
-_LOOSE = compiled_later(r"(notes?|misc\w*|other|general|inbox|various|sonstiges|divers)\W*", re.IGNORECASE)
+_LOOSE = re.compile(r"(notes?|misc\w*|other|general|inbox|various|sonstiges|divers)\W*", re.IGNORECASE)
 
 
-_ROW, _RULER = compiled_later(r"\s*\|"), compiled_later(r"\s*\|[-|: \t]*-[-|: \t]*$")
+_ROW, _RULER = re.compile(r"\s*\|"), re.compile(r"\s*\|[-|: \t]*-[-|: \t]*$")
 
 
 class RankedSection(Struct, frozen=True):
@@ -179,7 +178,7 @@ def _is_title(found: Sequence[Section], at: int) -> bool:
     return at == 0 and (found[0].level == 1 or len(_headings_below(found, 0)) == len(found) - 1)
 
 
-_TIME = compiled_later(r"(?:\*\*|\[|\()?\d{1,2}:\d{2}(?:\*\*|\]|\))?(?::?\s*[-–—]\s+|:\s+|\s+)")
+_TIME = re.compile(r"(?:\*\*|\[|\()?\d{1,2}:\d{2}(?:\*\*|\]|\))?(?::?\s*[-–—]\s+|:\s+|\s+)")
 
 
 class Spot(Struct, frozen=True):

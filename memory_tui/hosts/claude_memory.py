@@ -14,15 +14,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from memory_tui.hosts import claude_code
-from memory_tui.patterns import compiled_later
 from memory_tui.workspace.roots import Roots
 
 INDEX = "MEMORY.md"
 TYPES = ("user", "feedback", "project", "reference")
 MOST_HEAD = 4000
 """How much of a file may be its front matter."""
-_POINTER = compiled_later(r"\]\(<?(?:\./)?([^)>\s#]+\.md)>?\)")
-_MEMBER = compiled_later(r"(?P<indent>[ \t]*)(?P<key>[\w-]+):[ \t]*(?P<value>.*?)[ \t]*\Z")
+_POINTER = re.compile(r"\]\(<?(?:\./)?([^)>\s#]+\.md)>?\)")
+_MEMBER = re.compile(r"(?P<indent>[ \t]*)(?P<key>[\w-]+):[ \t]*(?P<value>.*?)[ \t]*\Z")
 _SLUG_WORDS = 6
 _DESCRIPTION = 140
 

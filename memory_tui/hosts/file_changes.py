@@ -8,6 +8,7 @@ text as it is then, and refuses where one was edited.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,12 +20,11 @@ from msgspec.structs import replace
 from memory_tui.config import json5_edit
 from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.core.errors import ConfigError
-from memory_tui.patterns import compiled_later
 
 Kind = Literal["member", "item", "table", "copy"]
-_BARE = compiled_later(r"[A-Za-z0-9_-]+\Z")
-_HEADER = compiled_later(r"[ \t]*(?P<keys>\[.+\])[ \t]*(?:#.*)?\r?\n?\Z")
-_BLANK = compiled_later(r"\n(\r?\n)\Z")
+_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+_HEADER = re.compile(r"[ \t]*(?P<keys>\[.+\])[ \t]*(?:#.*)?\r?\n?\Z")
+_BLANK = re.compile(r"\n(\r?\n)\Z")
 
 
 class HostChange(Struct, frozen=True):

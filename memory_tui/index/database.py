@@ -6,6 +6,7 @@ A connection belongs to one thread; only `interrupt` may be called from another.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -30,7 +31,6 @@ from memory_tui.core.errors import (
 from memory_tui.index import schema
 from memory_tui.index.abilities import INSTALLED, OFF, Vec0, Vec0Use, fts5, load
 from memory_tui.index.index_file import check, choose_path, create, file_at, kind, quarantine, refused, resolved
-from memory_tui.patterns import compiled_later
 
 if TYPE_CHECKING:
     from memory_tui.notices import Notice
@@ -42,7 +42,7 @@ _MEGABYTE = 1 << 20
 _NO_ROOM = 1 << 17
 """With fewer free bytes SQLite's own small files may not fit."""
 _TRIES, _PAUSE_SECONDS = 250, 0.02
-_SPOILED_SCHEMA = compiled_later(
+_SPOILED_SCHEMA = re.compile(
     r"no such (fts5 )?(table|column)|has no column|already exists|malformed|vtable constructor failed|"
     r"(fts5|unsupported) file format"
 )

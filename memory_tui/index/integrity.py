@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import stat
 import struct
 import time
@@ -34,7 +35,6 @@ from memory_tui.index.database import Rows
 from memory_tui.index.index_file import SIDES
 from memory_tui.index.schema import APPLICATION_ID
 from memory_tui.index.store import Store
-from memory_tui.patterns import compiled_later
 from memory_tui.workspace.media import path_in
 
 _PAGE = 2000
@@ -290,7 +290,7 @@ KEPT = 3
 """So many stay, however old they are."""
 KEPT_DAYS = 30
 """So long each stays, however many there are."""
-_NAME = compiled_later(r"\.damaged-(\d{8}-\d{6})(~\d+)?")
+_NAME = re.compile(r"\.damaged-(\d{8}-\d{6})(~\d+)?")
 _HEADER = 72
 _MAGIC, _MARK = b"SQLite format 3\0", slice(68, 72)
 """Of the header of a database file, https://www.sqlite.org/fileformat.html#the_database_header"""

@@ -18,7 +18,6 @@ from memory_tui.explain import absent_words, wording
 from memory_tui.explain.trace_json import kind
 from memory_tui.mcp import arguments
 from memory_tui.mcp.schemas import UNTRUSTED
-from memory_tui.patterns import compiled_later
 from memory_tui.recalls import recalled_lines
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.workspace import root_state
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from memory_tui.workspace.root_state import RootState
 
 NEAREST_MISSES = 3
-LINKED = compiled_later(r"(?P<path>.+\.md)#L(?P<start>\d{1,9})(?:-L?(?P<end>\d{1,9}))?\Z", re.DOTALL)
+LINKED = re.compile(r"(?P<path>.+\.md)#L(?P<start>\d{1,9})(?:-L?(?P<end>\d{1,9}))?\Z", re.DOTALL)
 """A citation where a path is wanted."""
 _STARTING_SECONDS = 25.0
 """How long the first answer waits for the first index."""
@@ -483,7 +482,7 @@ def _say_what_is_lost(found: SearchAnswer, states: Iterable[RootState]) -> None:
                 found["action"] = "Tell the user that these notes cannot be read now."
 
 
-_QUOTA = compiled_later(r"insufficient_quota|quota|429")
+_QUOTA = re.compile(r"insufficient_quota|quota|429")
 """OpenClaw's own pattern, so that agents read what OpenClaw tells them. It takes a rate limit for a used-up quota."""
 
 

@@ -15,6 +15,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,12 +29,11 @@ from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
 from memory_tui.openclaw import open_foreign
 from memory_tui.openclaw.trust import TABLE
-from memory_tui.patterns import compiled_later
 
-_PROMOTED = compiled_later(r"## Promoted From Short-Term Memory\b.*")
-_SECTION = compiled_later(r"#{1,2}(?:\s|$)")
-_PAIR = compiled_later(r"<!--\s*openclaw:dreaming:(diary|deep|light|rem):(start|end)\s*-->")
-_PROMOTION = compiled_later(r"<!--\s*openclaw-memory-promotion:([^\n]*?)\s*-->")
+_PROMOTED = re.compile(r"## Promoted From Short-Term Memory\b.*")
+_SECTION = re.compile(r"#{1,2}(?:\s|$)")
+_PAIR = re.compile(r"<!--\s*openclaw:dreaming:(diary|deep|light|rem):(start|end)\s*-->")
+_PROMOTION = re.compile(r"<!--\s*openclaw-memory-promotion:([^\n]*?)\s*-->")
 _TITLES = {"diary": "dream diary", "deep": "deep sleep", "light": "light sleep", "rem": "REM sleep"}
 
 
@@ -180,11 +180,9 @@ WEIGHTS: Mapping[str, float] = {
 _HALF_LIFE_DAYS = 14.0
 _LIGHT, _REM, _HITS = 0.06, 0.09, 6
 _MOST_ROWS = 100_000
-_DAILY = compiled_later(
-    r"(?:^|/)memory/(?:[^/]+/)*\d{4}-\d{2}-\d{2}(?:-[^/]+)?\.md$|^\d{4}-\d{2}-\d{2}(?:-[^/]+)?\.md$"
-)
-_CORPUS = compiled_later(r"(?:^|/)memory/\.dreams/session-corpus/\d{4}-\d{2}-\d{2}\.(?:md|txt)$")
-_DREAMT = compiled_later(r"(?:^|/)memory/dreaming/")
+_DAILY = re.compile(r"(?:^|/)memory/(?:[^/]+/)*\d{4}-\d{2}-\d{2}(?:-[^/]+)?\.md$|^\d{4}-\d{2}-\d{2}(?:-[^/]+)?\.md$")
+_CORPUS = re.compile(r"(?:^|/)memory/\.dreams/session-corpus/\d{4}-\d{2}-\d{2}\.(?:md|txt)$")
+_DREAMT = re.compile(r"(?:^|/)memory/dreaming/")
 
 
 class Promotable(Struct, frozen=True):

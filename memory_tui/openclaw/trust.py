@@ -27,7 +27,6 @@ from memory_tui.config import places
 from memory_tui.core.errors import ApprovalUnsaved, EditRefused
 from memory_tui.core.formatting import minute, plural
 from memory_tui.openclaw import open_foreign
-from memory_tui.patterns import compiled_later
 
 if TYPE_CHECKING:
     from memory_tui.plan import Plan
@@ -42,7 +41,7 @@ NEWEST_SCHEMA = 18
 """The newest `user_version` of the state database that is known here (OpenClaw 2026.9.6)."""
 _COLUMNS = {"plugin_id", "namespace", "entry_key", "value_json"}
 _ROOT = ("MEMORY.md", "USER.md")
-_COVERED = compiled_later(r"MEMORY\.md|memory\.md|USER\.md|users/[^/]+/USER\.md|memory/.+\.md", re.DOTALL)
+_COVERED = re.compile(r"MEMORY\.md|memory\.md|USER\.md|users/[^/]+/USER\.md|memory/.+\.md", re.DOTALL)
 _MOST_ROWS = 100_000
 _BUSY_MS = 2000
 _SLACK_SECONDS = 86_400.0

@@ -15,7 +15,6 @@ from msgspec import Struct
 from memory_tui.core import state_db
 from memory_tui.core.errors import ProviderError, StateUnavailable
 from memory_tui.core.formatting import install_extra
-from memory_tui.patterns import compiled_later
 
 if TYPE_CHECKING:
     from memory_tui.providers.provider_protocol import Vectors
@@ -139,7 +138,7 @@ _BY_WORDS = (
     ),
 )
 _WORDS_COUNT = frozenset({400, 404, 422, 500})
-_MARKUP = compiled_later(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
 class Diagnosis(NamedTuple):

@@ -8,6 +8,7 @@ units, and so does this.
 from __future__ import annotations
 
 import functools
+import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -17,7 +18,6 @@ import numpy.typing as npt
 
 from memory_tui.core import jsstring
 from memory_tui.core.tokens import lowered
-from memory_tui.patterns import compiled_later
 from memory_tui.search.formulas import Floats
 from memory_tui.workspace.annotations import INVALID_PROJECT, Annotations
 
@@ -349,12 +349,12 @@ def dropped(said: Mapping[int, Annotations]) -> frozenset[int]:
 
 # --- likeness (7.7) ------------------------------------------------------------------------------------------------
 
-_LATIN = compiled_later(r"[a-z0-9_]+")
+_LATIN = re.compile(r"[a-z0-9_]+")
 _LATIN_OF_ASCII = (
     bytes(code if chr(code).isalnum() or chr(code) == "_" else ord(" ") for code in range(128)).lower().ljust(256)
 )
 """ASCII characters in lower case, those of no Latin word as blanks: cutting by it takes a third of the time."""
-_IDEOGRAPHS = compiled_later("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u1100-\u11ff]+")
+_IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u1100-\u11ff]+")
 
 
 def mmr_tokens(snippet: str) -> frozenset[str]:

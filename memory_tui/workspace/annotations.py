@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from memory_tui.core import jsstring
-from memory_tui.patterns import compiled_later
 
 INVALID_PROJECT = "!invalid-project-annotation"
 """The stored project of a chunk whose project marker cannot be read; OpenClaw never recalls such a chunk."""
@@ -20,12 +19,12 @@ CURATED = ("MEMORY.md", "memory.md", "USER.md")
 MOST_IMPORTANT = 10
 
 _BLANK = r"[^\S\r\n\u2028\u2029]*"
-_MARKER = compiled_later(rf"<!--{_BLANK}(?:trigger|importance|project){_BLANK}:[^\r\n\u2028\u2029]*?-->", re.IGNORECASE)
-_LINE_ENDS = compiled_later(r"(?<![ \t])[ \t]+(?=[\r\n\u2028\u2029]|\Z)")
-_IMPORTANCE = compiled_later(rf"<!--{_BLANK}importance{_BLANK}:(.*?)-->", re.IGNORECASE)
-_TRIGGER = compiled_later(rf"<!--{_BLANK}trigger{_BLANK}:(.*?)-->", re.IGNORECASE)
-_PROJECT = compiled_later(r"<!--\s*project\s*:", re.IGNORECASE)
-_UNFIT = compiled_later(r"[\r\n<>]")
+_MARKER = re.compile(rf"<!--{_BLANK}(?:trigger|importance|project){_BLANK}:[^\r\n\u2028\u2029]*?-->", re.IGNORECASE)
+_LINE_ENDS = re.compile(r"(?<![ \t])[ \t]+(?=[\r\n\u2028\u2029]|\Z)")
+_IMPORTANCE = re.compile(rf"<!--{_BLANK}importance{_BLANK}:(.*?)-->", re.IGNORECASE)
+_TRIGGER = re.compile(rf"<!--{_BLANK}trigger{_BLANK}:(.*?)-->", re.IGNORECASE)
+_PROJECT = re.compile(r"<!--\s*project\s*:", re.IGNORECASE)
+_UNFIT = re.compile(r"[\r\n<>]")
 
 
 class Annotations(NamedTuple):
@@ -152,7 +151,7 @@ def flaws(text: str, path: str) -> list[Flaw]:
     return found
 
 
-_OPENING = compiled_later(r"<!--\s*(trigger|importance|project)\s*:", re.IGNORECASE)
+_OPENING = re.compile(r"<!--\s*(trigger|importance|project)\s*:", re.IGNORECASE)
 _DROPPED = "so OpenClaw never recalls the entry"
 
 

@@ -6,13 +6,13 @@ which 320 are repeated in the next. The sizes are fixed. Annotations are taken o
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from memory_tui.core import jsstring
-from memory_tui.patterns import compiled_later
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations, read_annotations, without_markers
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, sealed
 
@@ -22,7 +22,7 @@ WEIGHT = 1600
 OVERLAP = 320
 BY_ENTRIES = ("MEMORY.md", "USER.md")
 """Notes of which each entry is a chunk of its own, with its own annotations."""
-_HEADING = compiled_later(r"#{1,6}(?:\s|$)")
+_HEADING = re.compile(r"#{1,6}(?:\s|$)")
 
 # (first, last code point, weight); anything else below U+10000 weighs 1, above it 2.
 _RANGES = (

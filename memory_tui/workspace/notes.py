@@ -18,7 +18,6 @@ from typing import Literal
 from msgspec import Struct
 
 from memory_tui.core.errors import Unreadable
-from memory_tui.patterns import compiled_later
 from memory_tui.workspace.scan import MAX_BYTES, Found
 
 _ATTEMPTS = 3
@@ -140,11 +139,11 @@ def is_heading(line: str) -> bool:
     return _HEADING.match(line) is not None
 
 
-_HEADING = compiled_later(r"\s{0,3}#{1,6}\s+(?P<title>.*?)\s*#*\s*$")
-_ONLY_A_DATE = compiled_later(r"\d{4}-\d{2}-\d{2}(\s*\(?\w*\)?)?")
-_DATED = compiled_later(r"(?:^|/)memory/([0-9]{4})-([0-9]{2})-([0-9]{2})\.md\Z")
-_DATED_BELOW = compiled_later(r"(?:^|/)memory/(?:[^/]+/)*([0-9]{4})-([0-9]{2})-([0-9]{2})(?:-[^/]+)?\.md\Z")
-_DAY_FIRST = compiled_later(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[-_. ][^/]*)?\.md\Z")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?P<title>.*?)\s*#*\s*$")
+_ONLY_A_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(\s*\(?\w*\)?)?")
+_DATED = re.compile(r"(?:^|/)memory/([0-9]{4})-([0-9]{2})-([0-9]{2})\.md\Z")
+_DATED_BELOW = re.compile(r"(?:^|/)memory/(?:[^/]+/)*([0-9]{4})-([0-9]{2})-([0-9]{2})(?:-[^/]+)?\.md\Z")
+_DAY_FIRST = re.compile(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[-_. ][^/]*)?\.md\Z")
 
 
 def _day(match: re.Match[str]) -> date | None:

@@ -20,7 +20,6 @@ from msgspec import Struct
 from memory_tui.config.places import ExtraPath
 from memory_tui.core import jsstring
 from memory_tui.core.errors import PathRefused, WorkspaceError
-from memory_tui.patterns import compiled_later
 from memory_tui.workspace import media, notes, transcripts
 from memory_tui.workspace.media import MediaRules
 from memory_tui.workspace.notes import Document
@@ -39,7 +38,7 @@ def entries(base: str, written: Iterable[str | ExtraPath]) -> tuple[ExtraPath, .
     )
 
 
-_NAMED_LINES = compiled_later(r"(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?\Z", re.DOTALL)
+_NAMED_LINES = re.compile(r"(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?\Z", re.DOTALL)
 
 
 def named_lines(typed: str) -> tuple[str, int | None, int | None]:

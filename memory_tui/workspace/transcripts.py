@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from memory_tui.core import jsstring
 from memory_tui.core.errors import PathRefused
-from memory_tui.patterns import compiled_later
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.scan import MAX_BYTES, Found, LeftOut, Rule, Scan, storable
@@ -27,8 +26,8 @@ from memory_tui.workspace.scan import MAX_BYTES, Found, LeftOut, Rule, Scan, sto
 SOURCE = "sessions"
 """Source of transcripts, and the first part of the path under which one is stored."""
 
-_ARCHIVED = compiled_later(r"\.jsonl\.(?:reset|deleted)\.")
-_SPACES = compiled_later(f"[{re.escape(jsstring.WHITESPACE)}]+")
+_ARCHIVED = re.compile(r"\.jsonl\.(?:reset|deleted)\.")
+_SPACES = re.compile(f"[{re.escape(jsstring.WHITESPACE)}]+")
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 

@@ -113,7 +113,7 @@ def test_what_may_not_be_read_is_named(notes: Path) -> None:
     by = ("-c", AS_A_USER) if os.geteuid() == 0 else ("-m", "memory_tui")
     try:
         made = run(notes, "index", "--provider", "none", by=by)
-        assert made.returncode == 0, made.stderr
+        assert made.returncode == 1, made.stderr
         status = run(notes, "status", "--provider", "none", by=by).stdout
         assert "failed: memory/locked.md  memory/locked.md may not be read." in status
         assert "left out: memory/closed  unreadable: This folder cannot be listed: Permission denied." in status

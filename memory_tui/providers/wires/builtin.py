@@ -7,6 +7,7 @@ texts, under which licences.
 
 from __future__ import annotations
 
+import re
 import struct
 import threading
 import time
@@ -19,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
-from memory_tui.patterns import compiled_later
 from memory_tui.providers.provider_protocol import Health, Identity, Vectors, identity_key
 from memory_tui.providers.registry import ProviderRow
 
@@ -40,7 +40,7 @@ LONGEST_WORD = 100
 
 # White space, ASCII punctuation, ideographs and full-width punctuation always end a word, so what lies between them is
 # tokenised alike in every text and can be remembered. The cut at 4,096 characters, far beyond any word, bounds memory.
-_PIECE = compiled_later(
+_PIECE = re.compile(
     r"[^ \t\r\n!-/:-@\[-`{-~\u3001\u3002\u3400-\u4dbf\u4e00-\u9fff\uff01-\uff0f\uff1a-\uff20]{1,4096}|[^ \t\r\n]"
 )
 _LONGEST_PIECE = 4096

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
 from memory_tui.core.jsstring import well_formed
-from memory_tui.patterns import compiled_later
 from memory_tui.providers.provider_protocol import Health, Identity, Vectors, identity_key
 from memory_tui.providers.registry import ProviderRow
 
@@ -17,7 +17,7 @@ DIMS = 256
 MODEL = "hash-256"
 MAX_INPUT_BYTES = 8000
 
-_TOKEN = compiled_later(r"[a-z0-9_]+|[^\x00-\x7f]")
+_TOKEN = re.compile(r"[a-z0-9_]+|[^\x00-\x7f]")
 
 
 @lru_cache(maxsize=65_536)
