@@ -34,7 +34,11 @@ if TYPE_CHECKING:
     from memory_tui.approval import Approvals
 
 DEFAULT_PROVIDER = "auto"
+_SET_UP = "Use memory-tui provider --add, or write it into a file and name that with --config."
 _ASKED_OTHERWISE = {
+    "model": _SET_UP,
+    "remote.baseUrl": _SET_UP,
+    "remote.apiKey": _SET_UP,
     "provider": "Use --provider NAME.",
     "extraPaths": "Use --extra PATH.",
     "workspace": "Use --workspace DIR.",

@@ -82,6 +82,12 @@ def confirmed(question: str, given: argparse.Namespace) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+def typed(question: str, usual: str) -> str:
+    """What a person on a terminal answers; `usual` for an empty line."""
+    print(f"{question} [{usual}]: ", end="", file=sys.stderr, flush=True)  # noqa: T201
+    return sys.stdin.readline().strip() or usual
+
+
 def require_yes(does: str, command: str, given: argparse.Namespace) -> None:
     """Ask a person whether that may be done which the sentence `does` says. Raises ApprovalMissing unless it may."""
     if not confirmed(f"{does} Approve?", given):

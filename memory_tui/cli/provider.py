@@ -7,6 +7,7 @@ import datetime as dt
 import time
 from typing import TYPE_CHECKING, Any
 
+from memory_tui.cli import provider_add
 from memory_tui.cli.common import Command, confirmed, opened, require_yes, waiting
 
 if TYPE_CHECKING:
@@ -52,13 +53,16 @@ def _declare_provider(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show address, size and checksum of each file of the model that local.modelPath names",
     )
-    parser.add_argument("--yes", action="store_true", help="do what --approve, --stays-here or --fetch shows")
+    provider_add.declare(parser)
+    parser.add_argument("--yes", action="store_true", help="do what --add, --approve, --stays-here or --fetch shows")
 
 
 def _provider(given: argparse.Namespace) -> int:
     from memory_tui.explain import trace_json
     from memory_tui.render import as_text
 
+    if hasattr(given, "add"):
+        return provider_add.add(given)
     with opened(given) as engine:
         if hasattr(given, "fetch"):
             return _fetch(engine.providers.chain, agreed=hasattr(given, "yes"), as_json=hasattr(given, "json"))

@@ -93,7 +93,15 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
     if len(config.agents) > 1 and config.sections and config.sections[-1][0] == config.layout:
         notes.append(f"{config.layout} holds for every agent that has no value of its own.")
     notes.append("OpenClaw reads it when its gateway starts or reloads.")
-    return _into(config, placed, written, tuple(left), tuple(notes))
+    return _into(config, placed, _values(written), tuple(left), tuple(notes))
+
+
+def provider_patch(config: Config, wanted: Mapping[str, Scalar]) -> Patch:
+    """The patch that names a provider, by documented keys, in the configuration that is read. Raises ConfigError."""
+    notes = () if config.kind != "openclaw" else ("OpenClaw reads it when its gateway starts or reloads.",)
+    wanted = {key: value for key, value in wanted.items() if config.value(key) != value or key == "remote.apiKey"}
+    before = {key: str(config.value(key) or "") for key in wanted if key != "remote.apiKey"}
+    return _into(_empty(own_path()) if config.kind == "none" else config, wanted, before, (), notes)
 
 
 def _own(config: Config, wanted: Mapping[str, Scalar], written: Settings) -> Patch:
@@ -109,7 +117,11 @@ def _own(config: Config, wanted: Mapping[str, Scalar], written: Settings) -> Pat
         config = _empty(own_path())
     if config.path == own_path():
         notes.append("This file holds for every workspace that is opened without --config.")
-    return _into(config, wanted, written, (), tuple(notes))
+    return _into(config, wanted, _values(written), (), tuple(notes))
+
+
+def _values(settings: Settings) -> dict[str, Scalar]:
+    return {key: value.value for key, value in settings.values.items()}
 
 
 def _empty(path: Path) -> Config:
@@ -122,7 +134,7 @@ def _empty(path: Path) -> Config:
 def _into(
     config: Config,
     wanted: Mapping[str, Scalar],
-    written: Settings,
+    before: Mapping[str, Scalar],
     left: tuple[tuple[str, str], ...],
     notes: tuple[str, ...],
 ) -> Patch:
@@ -137,7 +149,7 @@ def _into(
     for key, value in sorted(wanted.items()):
         below = key.split(".") if config.sections else [*filter(None, prefix.split(".")), *key.split(".")]
         node = section.get(*below)
-        changes.append(KeyChange(key, written.values[key].value, value, f"{prefix}.{key}" if prefix else key))
+        changes.append(KeyChange(key, before.get(key, ""), value, f"{prefix}.{key}" if prefix else key))
         if node is not None:
             sources[node.source.path] = node.source
             splices.setdefault(node.source.path, []).append(json5_edit.replace(node, value))

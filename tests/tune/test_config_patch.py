@@ -89,7 +89,7 @@ def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment() -> None:
         ("{}", '{ "b": { "c": 1 } }'),
         ("{}\n", '{\n  "b": {\n    "c": 1\n  }\n}\n'),
         ("{a: 1}", "{a: 1, b: { c: 1 }}"),
-        ("{a: 1,}", "{a: 1, b: { c: 1 }}"),
+        ("{a: 1,}", "{a: 1, b: { c: 1 },}"),
         ("{\r\n\ta: 1,\r\n}\r\n", "{\r\n\ta: 1,\r\n\tb: {\r\n\t\tc: 1\r\n\t},\r\n}\r\n"),
         ("{\n  // nothing yet\n}\n", '{\n  "b": {\n    "c": 1\n  },\n  // nothing yet\n}\n'),
         ("{\n  a: 1 /* x */ , // y\n}", "{\n  a: 1 /* x */ , // y\n  b: {\n    c: 1\n  },\n}"),
