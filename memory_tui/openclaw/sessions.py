@@ -147,7 +147,7 @@ def near(config: Config) -> tuple[Nearness, ...]:
         decision = flush.decide(rules, session_of(path, facts, flush.threshold(window, rules)), run, window)
         found.append(Nearness(path.stem, path, path.stat().st_mtime, decision, facts.at))
     for kept in agent_sessions.live(config.agent.id):
-        facts = marks.merged(kept.id, _facts(kept.entry))
+        facts = marks.merged(kept.id, _facts(kept.entry, newer=True))
         session = _with_usage(replace(known_of(facts), transcript_bytes=kept.size), kept.usage)
         decision = flush.decide(rules, session, flush.AgentRun(writable=_writable_under(config, kept.key)), window)
         found.append(Nearness(kept.id, agent_database(config.agent.id), kept.at, decision, facts.at))
@@ -167,13 +167,16 @@ def _by_id(of_host: Mapping[str, dict[str, Any]]) -> dict[str, SessionFacts]:
     return {session: _facts(entry) for entry in of_host.values() if (session := _id(entry))}
 
 
-def _facts(entry: Mapping[str, Any]) -> SessionFacts:
-    """What the host keeps of a session; 2026.9 has the flush as a record."""
+def _facts(entry: Mapping[str, Any], *, newer: bool = False) -> SessionFacts:
+    """What the host keeps of a session, with `newer` in the database of 2026.9: that has the flush as a record, and
+    counts tokens only where their count is marked; before, they count unless marked as stale.
+    """
     at, last = entry.get("memoryFlushAt"), entry.get("memoryFlush")
+    fresh = entry.get("totalTokensFresh")
     done = last.get("compactionCount") if isinstance(last, dict) and last.get("kind") == "succeeded" else None
     return SessionFacts(
         tokens=flush.whole(entry.get("totalTokens")),
-        fresh=entry.get("totalTokensFresh") is True,
+        fresh=fresh is True and entry.get("totalTokensVersion") == 1 if newer else fresh is not False,
         compactions=flush.whole(entry.get("compactionCount")) or 0,
         flushed_in=flush.whole(entry.get("memoryFlushCompactionCount") if done is None else done),
         at=at / 1000 if isinstance(at, int | float) else None,

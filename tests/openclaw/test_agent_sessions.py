@@ -248,24 +248,26 @@ def test_sessions_in_the_database_are_as_near_to_their_flush_as_openclaw_says(
 
     (tmp_path / "notes").mkdir()
     assert near() == {}
+    counted = {"totalTokensFresh": True, "totalTokensVersion": 1}
     database.say("full", "Hello.", "Hello.")
-    database.keep("full", "agent:main:main", totalTokens=190_000, totalTokensFresh=True)
+    database.keep("full", "agent:main:main", totalTokens=190_000, **counted)
     database.say("flushed", "Hello.")
     done = {"kind": "succeeded", "compactionCount": 2}
-    database.keep(
-        "flushed", "agent:main:b", totalTokens=190_000, totalTokensFresh=True, memoryFlush=done, compactionCount=2
-    )
+    database.keep("flushed", "agent:main:b", totalTokens=190_000, **counted, memoryFlush=done, compactionCount=2)
     database.say("long", *["x" * 1_500_000] * 2, compress=zstd.compress)
-    database.keep("long", "agent:main:c", totalTokens=10, totalTokensFresh=True)
+    database.keep("long", "agent:main:c", totalTokens=10, **counted)
     database.say("used", "Hello.")
     usage = {"type": "message", "message": {"role": "assistant", "usage": {"input": 500, "output": 20}}}
     row = ("used", 2, AT, zstd.compress(json.dumps(usage).encode()))
     database.connection.execute("INSERT INTO transcript_events VALUES (?, ?, NULL, ?, ?, 99)", row)
     database.keep("used", "agent:main:d")
+    database.say("unmarked", "Hello.")
+    database.keep("unmarked", "agent:main:f", totalTokens=190_000, totalTokensFresh=True)
     database.say("away", "Hello.")
     database.keep("away", "agent:main:e", archived=AT * 1000)
     found = near()
-    assert found.keys() == {"full", "flushed", "long", "used"}
+    assert found.keys() == {"full", "flushed", "long", "used", "unmarked"}
+    assert found["unmarked"] == (False, "tokens unknown", None), "2026.9 counts what is marked alone"
     assert found["full"][0]
     assert found["long"][0], "more than 2 MiB of transcript, however small it is stored"
     assert not found["flushed"][0]

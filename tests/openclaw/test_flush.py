@@ -257,11 +257,11 @@ def test_all_sessions_are_listed_with_what_their_host_keeps(
                 "agent:main:main": {
                     "sessionId": "one",
                     "totalTokens": 199_000,
-                    "totalTokensFresh": True,
                     "compactionCount": 1,
                     "memoryFlushCompactionCount": 0,
                     "memoryFlushAt": 1000,
-                }
+                },
+                "agent:main:stale": {"sessionId": "two", "totalTokens": 199_000, "totalTokensFresh": False},
             }
         )
     )
