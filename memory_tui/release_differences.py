@@ -59,6 +59,35 @@ class ZeroVectors(Notice, frozen=True):
         return f"{chunks} They count 0 here; {title} loses its whole vector side by one of them."
 
 
+class OtherVectors(Notice, frozen=True):
+    """The rules of `profile` rank by vectors of `provider`, which OpenClaw does not have."""
+
+    profile: str
+    provider: str
+    code = "other_vectors"
+
+    @property
+    def clause(self) -> str:
+        """Whose vectors they are, for a line that has little room."""
+        return f"by vectors of {'the built-in table' if self.provider == 'builtin' else self.provider}, not OpenClaw's"
+
+    @property
+    def message(self) -> str:
+        """Whose vectors they are, and what follows for the ranking."""
+        return f"{self.profile} ranks here {self.clause}: {profiles.get(self.profile).title} itself gives other hits."
+
+    @property
+    def next_step(self) -> str:
+        """Ask OpenClaw's own index, or embed as OpenClaw does."""
+        return "memory-tui compare-index --query asks its own index; --provider NAME embeds as it does."
+
+
+def other_vectors(profile: str, provider: str) -> tuple[OtherVectors, ...]:
+    """What is said of a ranking by the rules of `profile` over vectors of `provider`."""
+    is_release = profile.startswith("openclaw-")
+    return (OtherVectors(profile, provider),) if is_release and provider in ("builtin", "onnx") else ()
+
+
 class CutOtherwise(Notice, frozen=True):
     """The chunks are cut by the rules of release `chunking`, not by those of `profile`, which ranks them."""
 

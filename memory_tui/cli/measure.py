@@ -99,6 +99,8 @@ def _text(path: str) -> str:
 
 def _eval(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.explain import noise
+    from memory_tui.explain.trace_json import plain
+    from memory_tui.release_differences import other_vectors
     from memory_tui.render import as_text, evaluation
     from memory_tui.tune import evaluate, judgments
 
@@ -115,6 +117,8 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
     levels = _levels(engine, cases)
     with waiting("Measuring the profiles"):
         table = evaluate.rivals(cases, engine.plan.settings, engine.plan.with_profile)
+    provider = cases[0].evidence.provider if cases else ""
+    vectors = [one for rival in table for one in other_vectors(rival.name, provider)]
     short = evaluate.shortfalls(card.mean, floors)
     if compared is not None and hasattr(given, "baseline"):
         short += evaluate.regressions(compared, given.tolerance)
@@ -126,13 +130,14 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
                 "table": evaluation.rival_data(table),
                 "failed": evaluation.shortfall_data(short),
                 "comparison": evaluation.comparison_data(compared) if compared else None,
-                "notices": as_text.plain_notices(engine),
+                "notices": plain([*dict.fromkeys((*engine.notices(), *vectors))]),
             }
         )
     else:
         as_text.print_lines(evaluation.scorecard_lines(card))
         as_text.print_lines([noise.sentence(levels)] if levels else ())
         as_text.print_lines(evaluation.rival_lines(table))
+        as_text.print_lines(notice.message for notice in vectors)
         as_text.print_lines(evaluation.comparison_lines(compared) if compared else ())
         as_text.print_lines(map(evaluation.shortfall, short))
     return FELL_SHORT if short else 0

@@ -25,7 +25,7 @@ from memory_tui.engine.queries import Queries, with_provider_notice
 from memory_tui.notices import BatchWaits, ConfigProblem, MediaNotRead, Notice, RootLost, without_effect
 from memory_tui.plan import Plan
 from memory_tui.providers.chain import Chain
-from memory_tui.release_differences import TrustUnread
+from memory_tui.release_differences import TrustUnread, other_vectors
 from memory_tui.run_options import Options
 from memory_tui.workspace import root_state
 from memory_tui.workspace.media import hindrance
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from memory_tui.openclaw.dreaming import Promotions
     from memory_tui.openclaw.trust import FileTrust, Ledger, Trust, TrustReport
     from memory_tui.providers.provider_options import DownloadProgress
+    from memory_tui.providers.serving import ServingProvider
     from memory_tui.source.last_text import LastText
 
 __all__ = ["Engine", "open_memory"]
@@ -322,7 +323,7 @@ class Engine:
 
     def notices(self) -> tuple[Notice, ...]:
         """What a person should know about configuration, index and provider before trusting an answer."""
-        return with_provider_notice(self._notices(), self.providers.who())
+        return self._told(self.providers.who())
 
     def status(self, deep: bool = False) -> Status:
         """The whole state, computed now; `deep` embeds one text with the provider."""
@@ -342,7 +343,7 @@ class Engine:
                 roots=indexer.root_watch.states(),
                 watching=(indexer.watcher.on, indexer.watcher.detail),
                 probe=probe,
-                notices=with_provider_notice(self._notices(), supplied.who),
+                notices=self._told(supplied.who),
                 supplied=supplied,
                 paused=indexer.paused,
                 vec0_use=indexer.opener.vec0(),
@@ -353,6 +354,11 @@ class Engine:
             return found
 
         return self.backend.described(replace(self.queries.on_snapshot(read), trust=self.notes.trust()))
+
+    def _told(self, who: ServingProvider) -> tuple[Notice, ...]:
+        """What a person should know, with whose vectors rank."""
+        vectors = other_vectors(self.plan.settings.word("profile"), who.answers)
+        return with_provider_notice((*self._notices(), *vectors), who)
 
     def _notices(self) -> tuple[Notice, ...]:
         """The same as `notices`, but for who answers."""

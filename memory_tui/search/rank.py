@@ -34,6 +34,7 @@ from memory_tui.release_differences import (
     NeverRecalledThere,
     TrustUnread,
     ZeroVectors,
+    other_vectors,
 )
 from memory_tui.search import formulas, gate, rules_2026_9
 from memory_tui.search.answer_level import level_of
@@ -258,6 +259,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         notices=(
             *_as_told(evidence.notices, rules),
             *_other_chunks(evidence, rules.profile),
+            *(other_vectors(rules.profile.name, evidence.provider) if mode != "keywords only" else ()),
             *_never_recalled(evidence, rules.profile),
             *_weights_notice(settings, rules),
             *(_meaning_alone(side, mode, ranking, recalled) or _waiting(evidence, empty)),

@@ -93,6 +93,13 @@ def _zeros(claim: release_differences.ZeroVectors, case: NoticeCase) -> None:
     assert claim.profile == (case.trace.profile if profiles.get(case.trace.profile).exact_paths else "")
 
 
+@checks(release_differences.OtherVectors)
+def _other_vectors(claim: release_differences.OtherVectors, case: NoticeCase) -> None:
+    assert claim.profile == case.trace.profile != profiles.OWN
+    assert claim.provider == case.trace.provider in ("builtin", "onnx")
+    assert case.trace.mode != "keywords only"
+
+
 @checks(release_differences.CutOtherwise)
 def _cut_otherwise(claim: release_differences.CutOtherwise, case: NoticeCase) -> None:
     assert claim.profile == case.trace.profile
@@ -849,6 +856,7 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
         release_differences.FirstSearchThere,
         release_differences.ZeroVectors,
         release_differences.CutOtherwise,
+        release_differences.OtherVectors,
         release_differences.NeverRecalledThere,
         release_differences.TrustUnread,
     },

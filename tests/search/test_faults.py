@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from memory_tui import manual, notices, release_differences
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
+from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from tests.harness.claims import kinds_below
 from tests.support.workspace import put
@@ -108,3 +109,37 @@ def test_the_manual_names_each_of_them() -> None:
     assert section is not None
     for kind in kinds_below(notices.Notice):
         assert not kind.not_copied or f"`{kind.code}`" in section[1]
+
+
+NOT_THEIRS = "vectors of the built-in table, not OpenClaw's"
+
+
+def test_every_ranking_by_a_release_says_that_the_vectors_are_not_its_own(
+    options: Options, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels, index = tmp_path / "labels.jsonl", str(tmp_path / "builtin.sqlite")
+    labels.write_text(
+        json.dumps({"query": "router", "relevant": [{"path": "MEMORY.md", "line": 1, "grade": 2}]}) + "\n"
+    )
+    where = ["--workspace", str(options.workspace), "--index", index, "--provider", "builtin"]
+    for profile, says in (("openclaw-2026.3", True), ("recommended", False)):
+        for command in (
+            ["search", "router"],
+            ["search", "router", "--json"],
+            ["why", "router", "MEMORY.md:1", "--json"],
+            ["status"],
+            ["eval", "--labels", str(labels)],
+        ):
+            assert main.main([*where, "--profile", profile, *command]) == 0, command
+            printed = " ".join("".join(capsys.readouterr()).split())
+            # It compares the profiles whichever is in force.
+            assert (NOT_THEIRS in printed) == (says or command[0] == "eval"), (profile, command)
+        changes = (("profile", profile),)
+        with Engine.open(replace(options, provider="builtin", index=index, changes=changes)) as engine:
+            assert (NOT_THEIRS in json.dumps(memory_search(engine, {"query": "router"}).answer)) == says
+
+
+def test_vectors_that_openclaw_has_too_are_not_remarked_upon(options: Options) -> None:
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        assert release_differences.OtherVectors.code not in codes(engine)

@@ -319,6 +319,18 @@ def test_another_profile_brings_its_own_values(app: MemoryApp) -> None:
     drive(app, steps)
 
 
+def test_a_release_that_ranks_by_the_built_in_table_is_shown_with_whose_vectors_they_are(workspace: Path) -> None:
+    app = make_app(workspace, provider="builtin", changes=(("profile", "openclaw-2026.3"),))
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        assert ", by vectors of the built-in table" in text_of(app)
+        await press(pilot, "c")
+        assert "openclaw-2026.3 ranks here by vectors of the built-in table, not OpenClaw's" in text_of(app)
+
+    drive(app, steps)
+
+
 def test_a_slider_follows_the_mouse(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
