@@ -19,7 +19,7 @@ def _completion(args: argparse.Namespace) -> int:
 
     from memory_tui.cli.main import build_parser
 
-    sys.stdout.write(shtab.complete(build_parser(), args.shell))
+    sys.stdout.write(f"{shtab.complete(build_parser(), args.shell)}\n")
     return 0
 
 
