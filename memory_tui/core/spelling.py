@@ -1,6 +1,6 @@
 """Spelling: a word that no note holds is searched as the word that was meant.
 
-A word of four letters or more is corrected to the nearest word of the index, of equally near ones the most frequent: an
+A word of 4 to 64 letters is corrected to the nearest word of the index, of equally near ones the most frequent: an
 edit away (a letter too much, too few, another one, two in the wrong order), from eight letters on two where the first
 letter is the same. A word that the token table knows as a whole is no error. Compounds keep their hyphen, their space
 or neither in one note and lose it in the next, so that "pihole", "Pi-hole" and "Pi hole" find each other. German notes
@@ -28,10 +28,12 @@ from msgspec import Struct
 from memory_tui.core import tokens
 
 FEWEST_LETTERS = 4
+MOST_LETTERS = 64
+"""Letters of a word that may be misspelled, or be two that were written as one: each place to split it is tried."""
 TWO_EDITS_FROM = 8
 _WORD = re.compile(r"[^\W\d_]+")
 _OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]{2,}")
-_LINKED = re.compile(r"(?<!\w)([^\W_]{2,})(-| )(?=([^\W_]{2,})(?!\w))")
+_LINKED = re.compile(rf"(?<!\w)([^\W_]{{2,{MOST_LETTERS}}})(-| )(?=([^\W_]{{2,{MOST_LETTERS}}})(?!\w))")
 GERMAN, ENGLISH = ("der", "und", "die", "nicht"), ("the", "and", "of", "not")
 
 
@@ -163,7 +165,9 @@ def corrections(
     if found and vocabulary().is_german:
         return ()
     for word in kept:
-        if not _WORD.fullmatch(word) or (word.isascii() and len(word) < FEWEST_LETTERS) or frequency(word):
+        if len(word) > MOST_LETTERS or not _WORD.fullmatch(word):
+            continue
+        if (word.isascii() and len(word) < FEWEST_LETTERS) or frequency(word):
             continue
         words = vocabulary()
         if same := words.in_another_script(word):

@@ -455,5 +455,6 @@ def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
         case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             message, step = f"The index {path} cannot be read or written: {error}.", "Check the file, folder and disk."
         case _:
-            message, step = f"The index {path} failed: {error}.", "Delete it; it is made again from the notes."
+            message = f"SQLite refused a statement on the index {path}: {error}."
+            step = "memory-tui doctor reads the file from end to end, and says whether it is damaged."
     return IndexUnavailable(message, step)

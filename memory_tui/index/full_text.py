@@ -21,6 +21,8 @@ from memory_tui.source.rows import ChunkCounts, Form, Matches, RowIds
 
 _MOST_TOKENS = 10_000
 """How many words are remembered with their tokens."""
+_MOST_LIKE = 12_000
+"""Characters of a pattern: SQLite takes 50,000 bytes, and a character takes up to four."""
 _TABLES = {"plain": "chunks_fts", "stemmed": "chunks_words"}
 
 
@@ -167,8 +169,11 @@ class FullText:
         return dict(self._index.query("SELECT term, doc FROM temp.chunks_fts_row"))
 
     def containing(self, term: str) -> RowIds:
-        """Find the chunks whose text holds `term` anywhere (LIKE, as OpenClaw 2026.4.15 looks for very short terms)."""
-        pattern = "%" + "".join("\\" + c if c in "\\%_" else c for c in term) + "%"
+        """Find the chunks whose text holds the beginning of `term`, as much as LIKE takes, anywhere.
+
+        OpenClaw 2026.4.15 looks so for very short terms.
+        """
+        pattern = "%" + "".join("\\" + c if c in "\\%_" else c for c in term[:_MOST_LIKE]) + "%"
         rows = self._index.query(r"SELECT id FROM chunks WHERE text LIKE ? ESCAPE '\' ORDER BY id", (pattern,))
         return np.fromiter(itertools.chain.from_iterable(rows), np.int64, len(rows))
 

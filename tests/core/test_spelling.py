@@ -144,6 +144,19 @@ def test_what_is_held_or_is_a_word_is_left_alone(ask: Callable[..., Trace], ques
     assert not ask(question).plan.corrections
 
 
+@pytest.mark.parametrize(("letters", "corrected"), [(64, True), (66, False)])
+def test_a_word_is_split_up_to_sixty_four_letters(ask: Callable[..., Trace], letters: int, corrected: bool) -> None:
+    half = letters // 2
+    assert bool(ask("x" * half + "y" * half, f"{'x' * half} {'y' * half}\n").plan.corrections) is corrected
+
+
+@pytest.mark.parametrize("characters", ["喜欢读书", "かきくけ", "가나다라", "กขคง", "Москва"])
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.9"])
+def test_a_question_without_a_break_is_answered(ask: Callable[..., Trace], characters: str, profile: str) -> None:
+    question = (characters * 12_500)[: 50_000 // len(characters[0].encode()) + 1]
+    assert ask(question, profile=profile).query == question
+
+
 def test_it_can_be_switched_off_and_openclaw_never_does_it(ask: Callable[..., Trace]) -> None:
     assert not ask("restick target", spelling_enabled="false").plan.corrections
     trace = ask("restick target", profile="openclaw-2026.3")

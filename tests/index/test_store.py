@@ -30,6 +30,14 @@ def memory(tmp_path):
 # --- the file ------------------------------------------------------------------------------------------------------
 
 
+def test_an_error_of_a_statement_is_no_damage_of_the_file(memory):
+    with pytest.raises(IndexUnavailable, match="too complex") as refused:
+        memory.store.query("SELECT 'a' LIKE ?", ("%" * 60_000,))
+    assert not isinstance(refused.value, IndexDamaged)
+    assert "doctor" in refused.value.next_step
+    assert "elete" not in refused.value.next_step
+
+
 def test_an_index_is_private_to_its_user(tmp_path):
     path = tmp_path / "cache" / "memory.sqlite"
     store = Store.open(path)

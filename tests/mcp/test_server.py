@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -299,6 +300,21 @@ def test_a_line_that_is_no_request_is_answered_and_the_next_one_too(greeted: Wir
 
 
 HALF = "printer \\ud83d"
+
+
+def test_thirty_words_of_fifty_thousand_letters_at_once_take_little_memory(workspace: Path) -> None:
+    wire = Wire([*over(workspace), "--set", "profile=recommended"])
+    wire.greet()
+    wire.search(1)
+    for number in range(30):
+        arguments = {"query": chr(ord("a") + number % 26) * (50_000 - number)}
+        params = {"name": "memory_search", "arguments": arguments}
+        wire.send({"jsonrpc": "2.0", "id": 2 + number, "method": "tools/call", "params": params})
+    assert all("result" in wire.read() for _ in range(30))
+    if sys.platform == "linux":
+        [peak] = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{wire.process.pid}/status").read_text())
+        assert int(peak) < 300_000
+    wire.end()
 
 
 def test_half_a_character_is_replaced_and_the_request_is_answered_under_its_id(greeted: Wire) -> None:
