@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import atexit
 import ctypes
-import gc
 import os
 import re
 import sys
@@ -393,14 +391,10 @@ _NO_ROOM = re.compile("failed to map segment|cannot allocate memory", re.IGNOREC
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    if arguments is not None:
-        return _run_command(list(arguments))
-    codes: list[int] = []
-    # What is registered first is called last.
-    atexit.register(_end_at_once, codes)
-    _share_one_heap()
-    codes.append(_run_command(sys.argv[1:]))
-    return codes[0]
+    if arguments is None:
+        _share_one_heap()
+        arguments = sys.argv[1:]
+    return _run_command(list(arguments))
 
 
 def _run_command(words: list[str]) -> int:
@@ -484,21 +478,6 @@ def _share_one_heap() -> None:
         with suppress(AttributeError):
             # M_ARENA_MAX of malloc.h; musl has one heap and no mallopt.
             ctypes.CDLL(None).mallopt(-8, 1)
-
-
-def _end_at_once(codes: Sequence[int]) -> None:
-    """End this process with the exit code of its command, if that came to an end, and take no module apart before.
-
-    To free every object by itself takes a tenth of a short command. Where it did not come to an end, Python's own end
-    at least looks for no garbage.
-    """
-    if not codes:
-        gc.freeze()
-        return
-    for stream in (sys.stdout, sys.stderr):
-        if not stream.closed:
-            stream.flush()
-    os._exit(codes[0])
 
 
 def _speak_utf8() -> None:

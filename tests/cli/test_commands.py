@@ -82,15 +82,3 @@ def test_the_help_of_a_command_leaves_the_global_options_to_that_of_all(capsys: 
         value = [] if keywords.get("action") == "store_true" else ["x"]
         given = vars(parser.parse_args(["search", "router", *one, *value]))
         assert given[one[0].lstrip("-").replace("-", "_")] in (True, "x", ["x"])
-
-
-def test_a_process_ends_with_the_code_of_its_command_when_all_is_written_and_is_not_taken_apart() -> None:
-    code = (
-        "import atexit, sys\nfrom memory_tui.cli import main\n"
-        "class Last:\n    def __del__(self):\n        print('apart', flush=True)\n"
-        "last = Last()\n"
-        "def command(words):\n    atexit.register(print, 'registered')\n    print('answer')\n    return 3\n"
-        "main._run_command = command\nsys.exit(main.main())\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (3, "answer\nregistered\n", "")
