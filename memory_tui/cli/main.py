@@ -171,7 +171,6 @@ COMMANDS: dict[str, Row] = {
     "why-never": Row(_PAST, "over many questions, which gate stops a line how often; or which lines none reached"),
     "eval": Row(_MEASURE, "measure recall, MRR, nDCG and noise on labelled queries"),
     "tune": Row(_MEASURE, "search the knobs by labelled queries; changes nothing, and may find no evidence"),
-    "noise": Row(_MEASURE, "what unrelated queries score, and which minScore keeps them out"),
     "write-config": Row(_ADMIN, "write what --set and --profile ask for into openclaw.json, or into our own file"),
     "remember": Row(_CURATE, "write a line with the time into today's log"),
     "promote": Row(_CURATE, "copy lines of a log to the right heading of MEMORY.md, with their source"),

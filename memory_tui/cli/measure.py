@@ -1,4 +1,4 @@
-"""Commands that measure recall: eval, tune, noise."""
+"""Commands that measure recall: eval, tune."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, at_least, opened, query_of, spoken, waiting
+from memory_tui.cli.common import Command, at_least, opened, waiting
 from memory_tui.core.errors import LabelError, SettingError
 
 if TYPE_CHECKING:
@@ -49,11 +49,6 @@ def _declare_tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", default="ndcg@10", help="what to raise (default: ndcg@10)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="which half of the queries is held out")
     parser.add_argument("--presets", action="store_true", help="choose from a few whole presets, for few judgments")
-
-
-def _declare_noise(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="?", type=spoken, help="a query whose hits are shown on the same axis")
-    _labels(parser)
 
 
 def _labels(parser: argparse.ArgumentParser) -> None:
@@ -176,27 +171,6 @@ def _levels(engine: Engine, cases: tuple[Case, ...]) -> LevelRates | None:
     return noise.level_rates(asked, engine.plan.settings)
 
 
-def _noise(given: argparse.Namespace, engine: Engine) -> int:
-    from memory_tui.explain import noise
-    from memory_tui.render import as_text, noise_text
-    from memory_tui.tune import evaluate
-
-    found = _notebook(given, engine)
-    with waiting("Asking the labelled queries") as tell:
-        cases = evaluate.collect(engine.queries.gather, found, tell) if found.judged else ()
-    with waiting("Asking unrelated questions") as tell:
-        asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases), tell)
-    engine.queries.unrelated.keep(asked.nonsense, engine.plan.settings)
-    floor = noise.measure(asked, engine.plan.settings)
-    query = query_of(given)
-    hits = [hit.score for hit in engine.queries.search(query).recalled] if query is not None else []
-    if hasattr(given, "json"):
-        as_text.print_json({**noise_text.record(floor), "results": hits, "notices": as_text.plain_notices(engine)})
-    else:
-        as_text.print_lines(noise_text.lines(floor, hits))
-    return 0
-
-
 def _compared(
     given: argparse.Namespace, engine: Engine, card: Scorecard, cases: tuple[Case, ...]
 ) -> ScoreComparison | None:
@@ -257,11 +231,9 @@ def _write_qrels(path: str, found: Notebook) -> None:
 _ASK: dict[str, Callable[[argparse.Namespace, Engine], int]] = {
     "eval": _eval,
     "tune": _tune,
-    "noise": _noise,
 }
 
 COMMANDS: dict[str, Command] = {
     "eval": Command(_run, _declare_eval),
     "tune": Command(_run, _declare_tune),
-    "noise": Command(_run, _declare_noise),
 }

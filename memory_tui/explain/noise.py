@@ -1,26 +1,19 @@
-"""The noise floor: the scores of unrelated queries beside those of the notes."""
+"""Noise: how often unrelated questions are answered as found, and related ones are doubted."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.settings import Settings
-from memory_tui.explain import wording
-from memory_tui.explain.reranking import Reranking
-from memory_tui.explain.verdicts import AboveRight, BelowNoise, Doubt, Inseparable, KeywordHitsShut, RelativeScores
 from memory_tui.explain.why_not import subset
 from memory_tui.search.answer_level import ByKind, Kind, UnrelatedEvidence, is_cjk
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.formulas import Floats
 from memory_tui.search.rank import rank
-from memory_tui.search.score import Rules
-from memory_tui.search.trace import Candidate
 
 UNRELATED = (
     "How deep is the Mariana Trench?",
@@ -163,37 +156,6 @@ def _mostly_cjk(texts: Iterable[str]) -> bool:
     return bool(found) and sum(found) / len(found) > _SHARE_OF_CJK
 
 
-STEP = 0.01
-"""Steps of minScore that are looked at."""
-_APART = 0.5
-"""How much larger a share of what is right than of nonsense has to pass, for minScore to be worth its losses."""
-_LET_THROUGH = 0.05
-_ORIGIN = "noise floor"
-
-
-class Trade(Struct, frozen=True):
-    """At a minScore: the share of nonsense questions with a hit, and of related ones whose right chunk passes.
-
-    What passes is what the profile lets pass: a relaxed floor for keyword hits counts too.
-    """
-
-    min_score: float
-    nonsense: float
-    related: float
-
-    @property
-    def apart(self) -> float:
-        """How far the two are apart: 1 keeps out all nonsense and loses nothing (Youden's J)."""
-        return self.related - self.nonsense
-
-
-class NoSuggestion(Struct, frozen=True):
-    """No minScore is worth its losses: the `best` one is not far enough apart, or scores are `relative`."""
-
-    relative: bool
-    best: Trade
-
-
 class LevelRates(Struct, frozen=True):
     """How often the level of an answer misleads.
 
@@ -207,104 +169,11 @@ class LevelRates(Struct, frozen=True):
     related: int
 
 
-NoiseClaim = Trade | NoSuggestion | LevelRates | Doubt
-"""Everything that is said of minScore and of levels."""
-
-
-def sentence(said: NoiseClaim) -> str:
-    """What is said of minScore, or of levels, in words."""
-    if isinstance(said, Trade):
-        return (
-            f"minScore {_step(said.min_score)}: {said.nonsense:.0%} of unrelated questions recall something, "
-            f"{said.related:.0%} of the right chunks pass"
-        )
-    if isinstance(said, NoSuggestion):
-        relative = "scores are relative to each question's best hit"
-        return f"none: {relative if said.relative else 'every minScore loses too much'}"
-    if isinstance(said, LevelRates):
-        return (
-            f"False recalls: {said.false_recalls:.0%} of {said.unrelated} unrelated questions are answered as found; "
-            f"{said.doubted:.0%} of {said.related} related ones are doubted."
-        )
-    return wording.doubt(said)
-
-
-def _step(value: float) -> str:
-    """A minScore by its hundredths, or as it was given where it lies between them."""
-    return f"{value:.2f}" if float(f"{value:.2f}") == value else wording.number(value)
-
-
-class NoiseFloor(Struct, frozen=True):
-    """Scores of nonsense and of what is right under one set of knobs, and what minScore does about them.
-
-    `nonsense` has the best score of each unrelated question, `related` that of each right chunk (0: not even a
-    candidate), both rising; `cosines` the best cosine of each unrelated question. `suggestion` is the minScore to
-    take, or that none is worth its losses. `labelled` tells whether labels say
-    what is right; else lines out of the notes were asked.
-    """
-
-    nonsense: tuple[float, ...]
-    related: tuple[float, ...]
-    cosines: tuple[float, ...]
-    labelled: bool
-    now: Trade
-    suggestion: Trade | NoSuggestion
-    curve: tuple[Trade, ...]
-    doubts: tuple[Doubt, ...]
-    levels: LevelRates | None = None
-    """How often the level of an answer misleads; None where answers have none."""
-
-    @property
-    def suggested(self) -> Trade | None:
-        """The minScore to take; None where none is worth its losses."""
-        return self.suggestion if isinstance(self.suggestion, Trade) else None
-
-    @property
-    def claims(self) -> tuple[NoiseClaim, ...]:
-        """Everything that is said, in its order."""
-        levels = (self.levels,) if self.levels is not None else ()
-        return (self.now, self.suggestion, *levels, *self.doubts)
-
-    def percentile(self, share: float) -> float:
-        """The score below which the best hits of `share` of the nonsense questions are."""
-        return float(np.quantile(self.nonsense, share)) if self.nonsense else 0.0
-
-
-BUCKETS = 20
-
-
-def bucket(score: float) -> int:
-    """Which of BUCKETS equal parts of the scores from 0 to 1 holds `score`."""
-    return min(BUCKETS - 1, max(0, int(score * BUCKETS + 1e-9)))
-
-
-def measure(probes: Probes, settings: Settings) -> NoiseFloor:
-    """The noise floor under `settings`; milliseconds, for any thread, so that it moves with the knobs."""
-    opened = settings.update({"query.minScore": 0.0, "query.hybrid.mmr.enabled": False}, _ORIGIN)
-    nonsense = np.sort([_best(probe, opened) for probe in probes.nonsense])
-    related = np.sort([_best(probe, opened) for probe in probes.related])
-    cosines = sorted(_cosine(probe) for probe in probes.nonsense)
-
-    steps = [round(i * STEP, 6) for i in range(round(1 / STEP) + 1)]
-    now_at = settings.number("query.minScore")
-    if _selects_otherwise(settings):
-        shares = [_passing(one, settings, [*steps, now_at]) for one in (probes.nonsense, probes.related)]
-    else:
-        shares = [[_share(rising, floor) for floor in (*steps, now_at)] for rising in (nonsense, related)]
-    *curve, now = (Trade(*trade) for trade in zip((*steps, now_at), *shares, strict=True))
-    relative = profiles.get(settings.word("profile")).vector_score == "share"
-    best = _best_trade(curve, labelled=probes.labelled)
-    worth = best if best.apart >= _APART and not relative else NoSuggestion(relative, best)
-    return NoiseFloor(
-        tuple(nonsense.tolist()),
-        tuple(related.tolist()),
-        tuple(cosines),
-        probes.labelled,
-        now,
-        worth,
-        tuple(curve),
-        tuple(_doubts(probes, settings, now, best, nonsense, related)),
-        level_rates(probes, opened),
+def sentence(rates: LevelRates) -> str:
+    """Say how often levels mislead."""
+    return (
+        f"False recalls: {rates.false_recalls:.0%} of {rates.unrelated} unrelated questions are answered as found; "
+        f"{rates.doubted:.0%} of {rates.related} related ones are doubted."
     )
 
 
@@ -337,78 +206,3 @@ def level_rates(probes: Probes, settings: Settings) -> LevelRates | None:
         found.append(sum(level is not None and level.level == "found" for level in levels))
     unrelated, related = len(probes.nonsense), len(probes.related)
     return LevelRates(found[0] / unrelated, unrelated, 1.0 - found[1] / max(1, related) if related else 0.0, related)
-
-
-def _selects_otherwise(settings: Settings) -> bool:
-    """Whether hits below minScore may pass, so that scores alone do not tell who does."""
-    profile = profiles.get(settings.word("profile"))
-    return profile.relaxed_floor or profile.rescues
-
-
-def _passing(asked: Sequence[NoiseQuery], settings: Settings, floors: Sequence[float]) -> list[float]:
-    """At each of `floors` as minScore the share of questions with a hit, of their right chunks where they have any."""
-    tried = [settings.update({"query.minScore": floor, "query.hybrid.mmr.enabled": False}, _ORIGIN) for floor in floors]
-    count = np.zeros(len(floors))
-    for probe in asked:
-        own = [row for row in range(probe.evidence.chunks) if probe.evidence.refs[row].rowid in probe.right]
-        passed = Reranking(probe.evidence, own).passing(tried)
-        count += [bool(rows.intersection(own) if probe.right else rows) for rows in passed]
-    return [float(passed) / max(1, len(asked)) for passed in count]
-
-
-def _share(rising: Floats, floor: float) -> float:
-    """The share of the scores that reach `floor`."""
-    return (len(rising) - int(np.searchsorted(rising, floor))) / len(rising) if len(rising) else 0.0
-
-
-def _best(probe: NoiseQuery, opened: Settings) -> float:
-    """The best score of a right chunk, of any chunk where none is right; 0 without one."""
-    trace = rank(probe.evidence, opened)
-    if not probe.right:
-        return trace.recalled[0].score if trace.recalled else 0.0
-    hits: Iterator[Candidate] = (c for part in (trace.recalled, trace.lost) for c in part)
-    return next((c.score for c in hits if c.chunk.rowid in probe.right), 0.0)
-
-
-def _cosine(probe: NoiseQuery) -> float:
-    evidence = probe.evidence
-    return float(evidence.cosine[evidence.nearest[0]]) if evidence.cosine is not None and len(evidence.nearest) else 0.0
-
-
-def _best_trade(curve: Sequence[Trade], *, labelled: bool) -> Trade:
-    """The minScore that tells best apart; of many that do equally, the middle one.
-
-    Without labels the lowest that keeps out 95 % of nonsense, for questions score less than lines out of the notes;
-    where that loses too much, the one that tells best apart as well.
-    """
-    lowest = next((trade for trade in curve if trade.nonsense <= _LET_THROUGH), None)
-    if not labelled and lowest is not None and lowest.apart >= _APART:
-        return lowest
-    top = max(trade.apart for trade in curve)
-    best = [trade for trade in curve if trade.apart >= top - 1e-9]
-    return best[len(best) // 2]
-
-
-def _doubts(
-    probes: Probes, settings: Settings, now: Trade, best: Trade, nonsense: Floats, related: Floats
-) -> Iterator[Doubt]:
-    profile = profiles.get(settings.word("profile"))
-    rules = Rules.of(settings, "hybrid")
-    shut = rules.text_weight < rules.min_score or (
-        # r/(1+r) comes near to 1 and never reaches it.
-        rules.text_weight == rules.min_score and profile.text_score == "saturated"
-    )
-    # Where there are no vectors, words have the whole score.
-    both = settings.on("query.hybrid.enabled") and any(one.evidence.cosine is not None for one in probes.nonsense)
-    one_sided = rules.text_weight and profile.missing_side == "zero" and both
-    # A release that rescues hits by words alone lets them follow those over minScore.
-    if shut and one_sided and not profile.rescues:
-        yield KeywordHitsShut(rules.text_weight, rules.min_score, profile.relaxed_floor)
-    if profile.vector_score == "share":
-        yield RelativeScores(profile.name)
-    elif len(nonsense) and now.nonsense > 0.5:
-        yield BelowNoise(now.min_score, float(np.median(nonsense)), now.nonsense)
-    if len(related) and now.related < 0.5:
-        yield AboveRight(now.min_score, float(np.median(related)), now.related)
-    if best.apart < _APART and profile.vector_score != "share":
-        yield Inseparable(best.nonsense, best.related)

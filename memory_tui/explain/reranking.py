@@ -221,17 +221,6 @@ class Reranking:
                     found[at] = rows
         return found
 
-    def passing(self, settings: Sequence[Settings]) -> list[frozenset[int]]:
-        """The rows that pass the gate under each of `settings`, whatever the limit."""
-        found: list[frozenset[int]] = [frozenset()] * len(settings)
-        for field, numbered in self._grouped([tuned(one) for one in settings]):
-            passed = _Batch(field, [rules for _, rules in numbered]).passed
-            for (places, _), own in zip(numbered, passed, strict=True):
-                rows = frozenset(self._rows[field.parts.rows[np.flatnonzero(own)]].tolist())
-                for at in places:
-                    found[at] = rows
-        return found
-
     def _grouped(self, tried: Sequence[Values]) -> list[tuple[Field, list[tuple[list[int], Rules]]]]:
         """What is tried by what it proposes; values that differ in nothing that counts stand together."""
         groups: dict[tuple[str, Mode, int], dict[tuple[object, ...], tuple[list[int], Rules]]] = defaultdict(dict)

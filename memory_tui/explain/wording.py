@@ -30,16 +30,11 @@ from memory_tui.explain.claims import (
     of_empty,
 )
 from memory_tui.explain.verdicts import (
-    AboveRight,
-    BelowNoise,
     ChangedSinceIndexed,
-    Doubt,
     Excluded,
     Fate,
     FileGate,
     InNoChunk,
-    Inseparable,
-    KeywordHitsShut,
     LostInTheirIndex,
     ModelMismatch,
     NoSuchFile,
@@ -51,7 +46,6 @@ from memory_tui.explain.verdicts import (
     OutsideTextPool,
     OutsideVectorPool,
     PoolGate,
-    RelativeScores,
     TextGate,
     UnreadableFile,
     UnreadableProject,
@@ -445,39 +439,6 @@ def no_rephrasing(claim: NoRephrasing) -> str:
     tried = [f"adding one of these words of the chunk ({', '.join(claim.words)})"] if claim.words else []
     tried += [f'the question "{claim.shorter}"'] if claim.shorter else []
     return f"The chunk is not recalled by {' or '.join(tried)}."
-
-
-def doubt(found: Doubt) -> str:
-    """Why minScore cannot do what it is for, as a sentence."""
-    match found:
-        case KeywordHitsShut():
-            then = "only when nothing else passes" if found.relaxed else "never"
-            return (
-                f"A hit by words alone scores {found.most:.2f} at best, below minScore {found.min_score:g}: it is "
-                f"recalled {then}."
-            )
-        case BelowNoise():
-            return (
-                f"minScore {found.min_score:g} lets {found.share:.0%} of unrelated questions through; the median "
-                f"of their best hits is {found.median:.3f}."
-            )
-        case AboveRight():
-            return (
-                f"minScore {found.min_score:g} shuts out right chunks: only {found.share:.0%} of them pass; the "
-                f"median of their scores is {found.median:.3f}."
-            )
-        case RelativeScores():
-            return (
-                f"Under {found.profile} a score is a share of the best hit of its own question, so scores of two "
-                "questions do not compare: go by the level of an answer."
-            )
-        case Inseparable():
-            return (
-                f"No minScore separates noise from right chunks: the best one still lets {found.nonsense:.0%} of "
-                f"unrelated questions through and keeps {found.related:.0%} of the right chunks."
-            )
-        case _ as never:
-            assert_never(never)
 
 
 def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:

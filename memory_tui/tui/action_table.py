@@ -424,7 +424,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("base", "baseline", "search", "set the current knobs as the baseline to compare with", "Base", ANSWER),
     Action("scroll_down", "scroll down", "results", "scroll the arithmetic without leaving the list", palette=False),
     Action("scroll_up", "scroll up", "results", "scroll the arithmetic back", palette=False),
-    *opening("search", "compare", "show qmd", "show noise", "show better"),
+    *opening("search", "compare", "show qmd", "show better"),
     *opening("tune"),
     Action(
         "next_stage",
@@ -471,9 +471,6 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("line", "why line", "compare_qmd", "why either lacks another line: its place, or words", "Why not", ENGINE),
     Action("saved", "go queries", "compare_qmd", "both over every saved query, or one query again", "Saved", ENGINE),
     Action("undo", "undo", "report", "undo the last step", "Undo", ("undo",)),
-    Action("less", "less", "noise", "a lower minScore", "Less"),
-    Action("more", "more", "noise", "a higher minScore", "More"),
-    Action("apply", "do", "noise", "set the suggested minScore", "Apply"),
     Action("write", "do", "write", "write this difference, with a backup", "Write"),
     Action("undo", "undo", "write", "undo the last write of this view", "Undo", ("written",), palette=False),
     Action("apply", "do", "knob_search", "apply the settings found, as one step", "Apply"),

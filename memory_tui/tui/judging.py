@@ -14,8 +14,6 @@ from memory_tui.tui.workers import PostPart
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
-    from memory_tui.explain.noise import NoiseFloor, Probes
-    from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tune.config_patch import Patch
@@ -244,37 +242,6 @@ def measure(cases: tuple[Case, ...], tuning: Tuning) -> Callable[[PostPart], Sco
         after = card(tuning.settings, tuning.days)
         before = card(tuning.baseline.settings, tuning.baseline.days) if tuning.compared else after
         return compare(before, after)
-
-    return run
-
-
-class Noise(Struct, frozen=True):
-    """The noise floor under some knobs, and the questions it was measured with, which serve for other knobs too."""
-
-    floor: NoiseFloor
-    probes: Probes
-
-
-def measure_noise(
-    engine: Engine, settings: Settings, cases: Sequence[Case], known: Probes | None
-) -> Callable[[PostPart], Noise]:
-    """Asks unrelated questions (unless `known`), tells how far it is, and measures what they score."""
-
-    def run(post: PostPart) -> Noise:
-        from memory_tui.explain import noise
-        from memory_tui.tune import evaluate
-
-        def ask(query: str) -> Evidence:
-            post(None)
-            return engine.queries.gather(query)
-
-        def progress(done: int, total: int) -> None:
-            post(JobProgress("asking unrelated questions", done, total))
-
-        asked = known or noise.ask_all(ask, evaluate.probes(cases), progress)
-        if known is None:
-            engine.queries.unrelated.keep(asked.nonsense, settings)
-        return Noise(noise.measure(asked, settings), asked)
 
     return run
 

@@ -136,14 +136,6 @@ OVERLAYS: Sequence[OverlayView] = (
         renew=("ask both again", "Again"),
     ),
     OverlayView(
-        "noise",
-        "Noise floor",
-        "search.lab:NoiseView",
-        "report",
-        "the noise floor: what unrelated questions score, and what minScore does",
-        (Opener("search", "show noise"),),
-    ),
-    OverlayView(
         "knob_search",
         "Better knobs",
         "search.lab:KnobSearchView",

@@ -306,7 +306,6 @@ async def working(workspace: Path, index: Path, count: int) -> None:
         await measure(f"walking down {count} hits with their flips", *"j" * count)
         await measure(f"first turn: {count} questions are asked", "t", "j", "l")
         await measure(f"{count} turns, measured on {count} questions", *"lh" * (count // 2))
-        await measure("noise floor", "escape", *"zn")
         await measure("searching the knobs", "escape", *"zs")
         ticker.stop()
 

@@ -133,7 +133,7 @@ def test_a_setting_that_the_release_fixed_is_not_ignored_in_silence(
         code, _, err = run(*FIXED, *asked)
         assert err.count(NO_SETTING) == 1, asked
         assert "query.hybrid.vectorWeight" in err
-    for asked in (("search", "router"), ("why", "router", place), measured, ("noise",), ("status",)):
+    for asked in (("search", "router"), ("why", "router", place), measured, ("status",)):
         code, out, _ = run(*FIXED, *asked, "--json")
         said = [one for one in json.loads(out)["notices"] if NO_SETTING in one["message"]]
         assert [one["code"] for one in said] == ["setting"], asked

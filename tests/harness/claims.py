@@ -201,7 +201,7 @@ def checks(*kinds: type) -> Callable[[Checker], Checker]:
 
 def kinds() -> set[type]:
     """Every kind of claim that an explanation can make."""
-    unions = (verdicts.Fate, verdicts.Doubt, trace.EmptyReason, claims.WordClaim, claims.LineClaim)
+    unions = (verdicts.Fate, trace.EmptyReason, claims.WordClaim, claims.LineClaim)
     return {kind for union in unions for kind in get_args(union)} | {Flip, ChangeSet, SavedEffect, NotAlone, Rephrased}
 
 
@@ -697,65 +697,7 @@ def _no_rephrasing(claim: claims.NoRephrasing, case: Case) -> None:
 class Measured(Case):
     """The noise floor of a workspace under one set of knobs."""
 
-    floor: noise.NoiseFloor | None = None
     asked: noise.Probes | None = None
-
-
-def passing(case: Case, asked: tuple[noise.NoiseQuery, ...], lowest: float) -> float:
-    """The share of questions with a hit, or with their right chunk over the gate, by real rankings."""
-    settings = case.settings.set("query.minScore", lowest, "harness")
-    count = 0
-    for probe in asked:
-        found = rank(probe.evidence, settings)
-        stopped = trace.BelowMinScore | trace.LoweredByDecay
-        every = (*found.recalled, *found.lost)
-        passed = {c.chunk.rowid for c in every if not isinstance(c.verdict, stopped)}
-        count += bool(passed & probe.right) if probe.right else bool(found.recalled)
-    return count / max(1, len(asked))
-
-
-@checks(verdicts.KeywordHitsShut)
-def _shut(claim: verdicts.KeywordHitsShut, case: Measured) -> None:
-    assert claim.min_score >= claim.most
-    profile = profiles.get(case.settings.word("profile"))
-    assert profile.relaxed_floor == claim.relaxed
-    assert not profile.rescues
-    assert case.asked is not None
-    for probe in (*case.asked.nonsense, *case.asked.related):
-        found = rank(probe.evidence, case.settings)
-        strict = [hit for hit in found.recalled if not isinstance(hit.verdict, Recalled) or not hit.verdict.relaxed]
-        assert all(hit.vector.points > 0 for hit in strict), "a hit by words alone"
-
-
-@checks(verdicts.BelowNoise)
-def _below_noise(claim: verdicts.BelowNoise, case: Measured) -> None:
-    assert case.asked is not None
-    assert abs(passing(case, case.asked.nonsense, claim.min_score) - claim.share) < 1e-9
-    assert claim.share > 0.5
-
-
-@checks(verdicts.AboveRight)
-def _above_right(claim: verdicts.AboveRight, case: Measured) -> None:
-    assert case.asked is not None
-    assert abs(passing(case, case.asked.related, claim.min_score) - claim.share) < 1e-9
-    assert claim.share < 0.5
-
-
-@checks(verdicts.RelativeScores)
-def _relative(claim: verdicts.RelativeScores, case: Measured) -> None:
-    assert case.floor is not None
-    assert case.floor.suggested is None
-    assert profiles.get(claim.profile).vector_score == "share"
-
-
-@checks(verdicts.Inseparable)
-def _inseparable(claim: verdicts.Inseparable, case: Measured) -> None:
-    assert case.asked is not None
-    assert case.floor is not None
-    assert (claim.nonsense, claim.related) in {(one.nonsense, one.related) for one in case.floor.curve}
-    for lowest in np.linspace(0, 1, 11).tolist():
-        apart = passing(case, case.asked.related, lowest) - passing(case, case.asked.nonsense, lowest)
-        assert apart < 0.5, lowest
 
 
 # --- the run -------------------------------------------------------------------------------------------------------
@@ -831,19 +773,6 @@ def run(world: World, report: Report, *, lines: int, with_flips: int, every: int
                 place = replace(case, path=ref.path, line=ref.start_line)
                 answer = engine.queries.why(evidence, ref.path, ref.start_line, settings)
                 check_line(place, answer, report, with_flips=number < looked_for)
-
-
-def run_noise(world: World, report: Report) -> None:
-    """Everything that is said of minScore."""
-    asked = noise.ask_all(world.engine.queries.gather)
-    for lowest in (0.05, 0.35, 0.9):
-        settings = world.engine.plan.settings.update({"query.minScore": lowest, MMR: False}, "harness")
-        floor = noise.measure(asked, settings)
-        evidence = asked.nonsense[0].evidence
-        case = Measured(world, evidence, settings, rank(evidence, settings), floor=floor, asked=asked)
-        for doubt in floor.doubts:
-            wording.doubt(doubt)
-            report.check(doubt, case)
 
 
 def run_files(world: World, report: Report) -> None:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -16,7 +16,6 @@ from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.settings import Settings
 from memory_tui.explain import noise, why_not
-from memory_tui.explain.verdicts import Doubt
 from memory_tui.providers.wires.builtin import static_table
 from memory_tui.search import second_stage
 from memory_tui.search.answer_level import AnswerLevel
@@ -27,9 +26,10 @@ from memory_tui.tune import evaluate, knob_search
 from memory_tui.tune.evaluate import QueryChange, Rival, Shortfall
 from memory_tui.tune.judgments import Label, Query
 from memory_tui.tune.knob_search import Better, NoEvidence
-from tests.harness.claims import Case, Measured, World, checks, open_world, passing
+from tests.harness.claims import Case, Measured, World, checks, open_world
 
-KINDS = ({*get_args(noise.NoiseClaim)} - {*get_args(Doubt)}) | {
+KINDS = {
+    noise.LevelRates,
     AnswerLevel,
     Better,
     evaluate.Measured,
@@ -159,26 +159,6 @@ def pool(case: Case) -> list[int]:
     """The rows of all candidates."""
     known = {one.chunk.rowid for one in (*case.trace.recalled, *case.trace.lost)}
     return [row for row in range(case.evidence.chunks) if case.evidence.refs[row].rowid in known]
-
-
-# --- minScore ------------------------------------------------------------------------------------------------------
-
-
-@checks(noise.Trade)
-def _trade(claim: noise.Trade, case: Measured) -> None:
-    assert case.asked is not None
-    assert abs(claim.nonsense - passing(case, case.asked.nonsense, claim.min_score)) < 1e-9
-    assert abs(claim.related - passing(case, case.asked.related, claim.min_score)) < 1e-9
-
-
-@checks(noise.NoSuggestion)
-def _no_suggestion(claim: noise.NoSuggestion, case: Measured) -> None:
-    from memory_tui.core import profiles
-
-    assert case.floor is not None
-    assert claim.relative == (profiles.get(case.trace.profile).vector_score == "share")
-    _trade(claim.best, case)
-    assert claim.relative or claim.best.related - claim.best.nonsense < 0.5
 
 
 @checks(noise.LevelRates)
@@ -379,10 +359,9 @@ def levels(world: World) -> Iterator[tuple[AnswerLevel, Case]]:
 def floors(world: World) -> Iterator[tuple[object, Measured]]:
     asked = noise.ask_all(world.engine.queries.gather)
     settings = world.engine.plan.settings
-    floor, evidence = noise.measure(asked, settings), asked.nonsense[0].evidence
-    case = Measured(world, evidence, settings, rank(evidence, settings), floor=floor, asked=asked)
-    for claim in floor.claims:
-        yield claim, case
+    rates, evidence = noise.level_rates(asked, settings), asked.nonsense[0].evidence
+    if rates is not None:
+        yield rates, Measured(world, evidence, settings, rank(evidence, settings), asked=asked)
 
 
 def tuned(world: World, book: Notebook) -> Iterator[tuple[object, TuneCase]]:

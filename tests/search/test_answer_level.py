@@ -215,10 +215,10 @@ def test_levels_go_by_what_was_measured_here_once_it_was(engine: Engine) -> None
     assert found.unrelated == noise.unrelated_evidence(probes.nonsense, settings)["words"]
     assert found.unrelated.questions == len(UNRELATED)
     assert found.level == "found"
-    floor = noise.measure(probes, settings)
-    assert floor.levels is not None
-    assert floor.levels.false_recalls <= 0.1
-    assert floor.levels.doubted == 0.0, "lines of the notes are held by the notes"
+    rates = noise.level_rates(probes, settings)
+    assert rates is not None
+    assert rates.false_recalls <= 0.1
+    assert rates.doubted == 0.0, "lines of the notes are held by the notes"
 
 
 def test_another_process_reads_what_was_measured(engine: Engine, tmp_path: Path) -> None:

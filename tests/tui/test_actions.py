@@ -47,7 +47,7 @@ from memory_tui.tui.views.notes.trust_view import RepairView, TrustView
 from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.search.compare_profiles import SideBySideView
 from memory_tui.tui.views.search.knobs import Knobs
-from memory_tui.tui.views.search.lab import KnobSearchView, NoiseView, Report
+from memory_tui.tui.views.search.lab import KnobSearchView, Report
 from memory_tui.tui.views.search.past_views import UnreachedView
 from memory_tui.tui.views.search.qmd_view import CompareQmdView
 from memory_tui.tui.views.search.saved_queries import SavedQueriesView
@@ -100,8 +100,7 @@ NODES = {
     "saved_queries": SavedQueriesView,
     "side_by_side": SideBySideView,
     "compare_qmd": CompareQmdView,
-    "report": NoiseView,
-    "noise": NoiseView,
+    "report": KnobSearchView,
     "inbox": InboxView,
     "proposal": InboxView,
     "knob_search": KnobSearchView,

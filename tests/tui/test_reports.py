@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -11,17 +10,15 @@ from textual.pilot import Pilot
 from memory_tui.config import config_write
 from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import noise
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.search.lab import KnobSearchView, NoiseView
+from memory_tui.tui.views.search.lab import KnobSearchView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tune import evaluate, judgments, knob_search
 from memory_tui.tune.judgments import Label, Notebook, Query
 from tests.support.tui import (
     LARGE,
-    LONG,
     NOW,
     SMALL,
     ask,
@@ -31,7 +28,6 @@ from tests.support.tui import (
     said,
     sample,
     settled,
-    strike,
     text_of,
     until,
 )
@@ -54,93 +50,6 @@ def trace_of(app: MemoryApp) -> Trace:
     view = next(view for view in app.views if isinstance(view, SearchView))
     assert view.trace is not None
     return view.trace
-
-
-# --- noise floor ---------------------------------------------------------------------------------------------------
-
-
-def test_the_noise_floor_is_measured_and_drawn(workspace: Path) -> None:
-    app = make_app(workspace, changes=[("profile", "openclaw-2026.3")])
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await ask(pilot, QUESTION)
-        await press(pilot, "z", "n")
-        view = app.screen
-        assert isinstance(view, NoiseView)
-        assert view.noise is not None
-        engine = engine_of(app)
-        expected = noise.measure(noise.ask_all(engine.queries.gather), engine.plan.settings)
-        assert view.noise.floor == expected
-        assert "A hit by words alone scores 0.30 at best, below minScore 0.35" in " ".join(text_of(app).split())
-        assert "── minScore 0.35" in text_of(app)
-
-    drive(app, steps)
-
-
-def test_min_score_moves_on_the_axis_without_another_question(workspace: Path) -> None:
-    app = make_app(workspace, changes=[("profile", "openclaw-2026.3")])
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await ask(pilot, QUESTION)
-        await press(pilot, "z", "n")
-        engine, asked = engine_of(app), []
-        real = engine.queries.gather
-        engine.queries.gather = lambda *a, **k: asked.append(a) or real(*a, **k)  # type: ignore[method-assign]
-        await press(pilot, "h", "h")
-        assert "── minScore 0.33" in text_of(app)
-        assert trace_of(app).floor == pytest.approx(0.33)
-        await press(pilot, "u", "u")
-        assert "── minScore 0.35" in text_of(app)
-        assert asked == []
-
-    drive(app, steps)
-
-
-def test_the_suggested_min_score_is_set_with_one_key(workspace: Path) -> None:
-    app = make_app(workspace, provider="builtin", changes=[("profile", "openclaw-2026.3")])
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await ask(pilot, QUESTION)
-        await press(pilot, "z", "n")
-        view = app.screen
-        assert isinstance(view, NoiseView)
-        assert view.noise is not None
-        suggested = view.noise.floor.suggested
-        await press(pilot, "enter")
-        assert app.tuning is not None
-        if suggested is None:
-            assert "no minScore to suggest" in said(app)
-        else:
-            assert app.tuning.settings.number("query.minScore") == pytest.approx(suggested.min_score)
-
-    drive(app, steps)
-
-
-def test_escape_stops_the_asking(workspace: Path) -> None:
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await ask(pilot, QUESTION)
-        engine, asked, release = engine_of(app), [], threading.Event()
-        real = engine.queries.gather
-
-        def slow(query: str, *rest: object) -> object:
-            asked.append(query)
-            if len(asked) == 4:
-                assert release.wait(LONG)
-            return real(query, *rest)  # type: ignore[arg-type]
-
-        engine.queries.gather = slow  # type: ignore[method-assign, assignment]
-        await strike(pilot, "z", "n")
-        await until(lambda: len(asked) == 4)
-        await until(lambda: "asking unrelated questions 2 of" in text_of(app))
-        await strike(pilot, "escape")
-        await until(lambda: isinstance(app.screen, SearchView))
-        release.set()
-        await settled(pilot)
-        assert len(asked) == 4
-
-    drive(app, steps)
 
 
 @pytest.mark.parametrize("days", [30, -14])

@@ -83,11 +83,6 @@ async def _base(pilot: Pilot[int]) -> None:
     await press(pilot, *"tjhh", "b")
 
 
-async def _noise(pilot: Pilot[int]) -> None:
-    await _hits(pilot)
-    await press(pilot, "z", "n")
-
-
 async def _sweep(pilot: Pilot[int]) -> None:
     await _hits(pilot)
     await press(pilot, "z", "s")
@@ -111,7 +106,6 @@ VIEWS: dict[str, tuple[Steps, list[tuple[str, str]]]] = {
     "sides": (_sides, []),
     "not_proposed": (_not_proposed, OPENCLAW),
     "baseline": (_base, []),
-    "noise": (_noise, OPENCLAW),
     "sweep": (_sweep, []),
     "in_a_month": (_in_a_month, FADES),
 }

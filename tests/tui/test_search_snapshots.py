@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from tests.support.tui import LARGE, SMALL, Steps, ask, fixed_times, make_app, press, sample, settled
+from tests.support.tui import LARGE, Steps, ask, fixed_times, make_app, press, sample, settled
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 OPENCLAW = [("profile", "openclaw-2026.3")]
@@ -24,17 +24,11 @@ async def _sides(pilot: Pilot[int]) -> None:
     await press(pilot, "c")
 
 
-async def _noise(pilot: Pilot[int]) -> None:
-    await ask(pilot, QUESTION)
-    await press(pilot, "z", "n")
-
-
 @pytest.mark.parametrize(
     ("name", "size", "steps"),
     [
         ("flips", LARGE, _flips),
         ("sides", LARGE, _sides),
-        ("noise", SMALL, _noise),
     ],
 )
 def test_picture(

@@ -119,8 +119,8 @@ def test_a_prefix_waits_for_its_second_letter(app: MemoryApp) -> None:
         await press(pilot, "g", "4")
         assert said(app) == "g4 does nothing here. ? shows the keys of this pane."
         assert app.current_mode == "browse"
-        await press(pilot, "z", "n")
-        assert said(app).startswith("zn works in Search (2): ")
+        await press(pilot, "z", "s")
+        assert said(app).startswith("zs works in Search (2): ")
 
     drive(app, steps)
 
@@ -255,10 +255,7 @@ def test_the_palette_finds_by_words(app: MemoryApp) -> None:
     titles = {
         "quit": "Quit at once",
         "theme": "Choose a theme",
-        "noise unrelated": "noise floor: what unrelated questions score",
         "asked log": "The log of what agents asked",
-        "export": "write this answer to an HTML or Markdown file",
-        "report text": "Report with the text that the agent reads",
         "minscore": "Turn minScore",
     }
 

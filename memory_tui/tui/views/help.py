@@ -112,8 +112,6 @@ WORDS_OF = {
     "promoted. Once you approve it, edits made here move the hash along, so that the file stays the agent's.",
     "repair": "The whole note as it would go into the agent's prompt again. Read it, press enter and type its name; "
     f"{key_of('undo')} undoes it.",
-    "noise": "These questions have nothing to do with your notes. If they score as high as "
-    "right chunks, minScore cannot keep noise out. Passing: the share of each that a minScore there lets through.",
     "write": "The values that would be written and where, then the difference line by line. Comments stay, a backup is "
     "kept, and a file that somebody changed meanwhile is left alone.",
     "knob_search": "One half of your judged queries is searched for better knobs; the other half tests them. A gain "
