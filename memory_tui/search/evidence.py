@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from memory_tui.notices import Notice, TimeFromToday
 from memory_tui.search.answer_level import ByKind
-from memory_tui.search.dates.day_spans import day_at
-from memory_tui.search.dates.question_dates import time_in
+from memory_tui.search.day_spans import day_at
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats, among_greatest
 from memory_tui.search.meaning.cosines import Cosines
+from memory_tui.search.question_dates import time_in
 from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.trace import ChunkRef, Elsewhere, NearestBy, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations

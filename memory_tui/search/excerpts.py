@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.passages.measures import Window
+from memory_tui.search.passage_measures import Window
 from memory_tui.search.rank import window
 from memory_tui.search.score import kept_stage
 from memory_tui.search.second_stage import CANDIDATES

@@ -20,10 +20,10 @@ from memory_tui.core import tokens as core_tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.spelling import Correction, Vocabulary, corrections
 from memory_tui.search.corpus import Corpus, Flags, distinct
-from memory_tui.search.dates.question_dates import Time, without
 from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats, fts5_idf, lucene_idf
 from memory_tui.search.postings import PostingLists
+from memory_tui.search.question_dates import Time, without
 from memory_tui.search.trace import QueryPlan, QuestionPart
 from memory_tui.source.protocol import WordIndex
 from memory_tui.source.rows import Form, Matches

@@ -38,14 +38,14 @@ from memory_tui.search.corpus import (
     distinct,
     vectors_of,
 )
-from memory_tui.search.dates.day_spans import day_at
-from memory_tui.search.dates.question_dates import Time, time_in
+from memory_tui.search.day_spans import day_at
 from memory_tui.search.evidence import Age, Evidence, Lexical, Rows, TextsLater
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.meaning.cosines import Cosines, ReadOnce, of_nearest
 from memory_tui.search.postings import PostingLists
+from memory_tui.search.question_dates import Time, time_in
 from memory_tui.search.score import Rules
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, ChunkRef, NearestBy, Unsearchable
 from memory_tui.source.protocol import ChunkSource

@@ -27,7 +27,7 @@ from memory_tui.search.evidence import (
     texts_of,
 )
 from memory_tui.search.formulas import Floats
-from memory_tui.search.passages.measures import MEASURES
+from memory_tui.search.passage_measures import MEASURES
 from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.second_stage import SecondScores, SecondStage
 from memory_tui.search.trace import ChunkRef, MeasurePart, Mode, SecondPart

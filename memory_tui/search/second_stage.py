@@ -26,8 +26,7 @@ from memory_tui.core.errors import ProviderError
 from memory_tui.providers.wires.builtin import StaticTable, static_table
 from memory_tui.search.answer_level import AnswerSignals, is_cjk
 from memory_tui.search.formulas import Floats, lucene_idf
-from memory_tui.search.passages.cut import PassageMemory, Passages, gram_counts, grams_of, is_german, pairs_beside
-from memory_tui.search.passages.measures import (
+from memory_tui.search.passage_measures import (
     MEASURES,
     Best,
     MeasuredChunks,
@@ -37,6 +36,7 @@ from memory_tui.search.passages.measures import (
     weights,
     windows_of,
 )
+from memory_tui.search.passages import PassageMemory, Passages, gram_counts, grams_of, is_german, pairs_beside
 from memory_tui.search.trace import ChunkRef
 
 CANDIDATES = 30

@@ -19,7 +19,7 @@ from memory_tui.explain import noise, why_not
 from memory_tui.providers.wires.builtin import static_table
 from memory_tui.search import second_stage
 from memory_tui.search.answer_level import AnswerLevel
-from memory_tui.search.passages.cut import IRREGULAR, stems_of
+from memory_tui.search.passages import IRREGULAR, stems_of
 from memory_tui.search.rank import rank
 from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.tune import evaluate, knob_search

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.search.dates.question_dates import Time, time_in, without
+from memory_tui.search.question_dates import Time, time_in, without
 from tests.support.tui import NOW, sample
 
 TODAY = dt.date(2026, 3, 20)

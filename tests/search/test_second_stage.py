@@ -18,11 +18,10 @@ from memory_tui.core.settings import Settings
 from memory_tui.explain.reranking import Reranking
 from memory_tui.providers.provider_protocol import Vectors
 from memory_tui.providers.wires.builtin import StaticTable
-from memory_tui.search import second_stage
+from memory_tui.search import passage_measures, passages, second_stage
 from memory_tui.search.answer_level import AnswerSignals
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.passages import cut, measures
-from memory_tui.search.passages.measures import MEASURES
+from memory_tui.search.passage_measures import MEASURES
 from memory_tui.search.rank import rank
 from memory_tui.search.second_stage import SecondStage
 from memory_tui.search.trace import Candidate, ChunkRef, QuestionPart, Trace
@@ -122,13 +121,13 @@ def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monk
     if library is None:
         pytest.skip("numpy multiplies by another library here")
     before, inside = library.scipy_openblas_get_num_threads64_(), []
-    measured = measures._meaning
+    measured = passage_measures._meaning
 
     def meaning(*args: Any) -> Any:
         inside.append(library.scipy_openblas_get_num_threads64_())
         return measured(*args)
 
-    monkeypatch.setattr(measures, "_meaning", meaning)
+    monkeypatch.setattr(passage_measures, "_meaning", meaning)
     stage = SecondStage(["router"], (), {}, 8, "router", range(1), lambda _: ["the router"], meaning=1.0)
     try:
         library.scipy_openblas_set_num_threads64_(2)
@@ -329,7 +328,7 @@ def test_the_best_passages_of_many_chunks_are_those_of_each(chunks: list[list[tu
         scores = [(word / top if top else 0.0) + cosine for word, cosine in own]
         expected.append(first + scores.index(max(scores)))
     top = np.maximum.reduceat(words, bounds[:-1])
-    assert measures.best_of_each(words, meaning, bounds, top).tolist() == expected
+    assert passage_measures.best_of_each(words, meaning, bounds, top).tolist() == expected
 
 
 def test_a_neighbour_of_a_better_chunk_loses_once_and_never_below_nothing() -> None:
@@ -370,8 +369,8 @@ def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch: pytes
 
 def test_a_remembered_text_is_cut_once() -> None:
     """As many as their bytes allow; a long text takes the room of several short ones."""
-    (first,) = cut.cut(["one"], None)
-    memory = cut.PassageMemory(3 * first.size)
+    (first,) = passages.cut(["one"], None)
+    memory = passages.PassageMemory(3 * first.size)
     first = memory.of(["one"], None)[0]
     assert memory.of(["one"], None)[0] is first
     memory.of(["two", "six"], None)
@@ -397,7 +396,7 @@ def test_letters_count_more_in_german_notes() -> None:
 @pytest.mark.parametrize("remembered", [20, 600_000])
 def test_a_text_is_cut_alike_whatever_was_cut_before(remembered: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A memory that is full again and again, words too long to be remembered, white space of each kind."""
-    monkeypatch.setattr(cut.tokens, "REMEMBERED_CHARACTERS", remembered)
+    monkeypatch.setattr(passages.tokens, "REMEMBERED_CHARACTERS", remembered)
     long, table = "路由器喜欢读书" * 20, second_stage.passage_table()
     texts = [
         "the router\tdeploys\r\n\n  Mutter größe",
@@ -406,15 +405,15 @@ def test_a_text_is_cut_alike_whatever_was_cut_before(remembered: int, monkeypatc
         f"a\n{'x' * 90}",
         "router vlan",
     ]
-    memory = cut._Words(table)
-    monkeypatch.setattr(cut, "_words", lambda _: memory)
+    memory = passages._Words(table)
+    monkeypatch.setattr(passages, "_words", lambda _: memory)
     for own in ([0], [1, 0], [2, 4, 1], [3], [0, 1, 2, 3, 4]):
-        for at, one in zip(own, cut.cut([texts[at] for at in own], table), strict=True):
+        for at, one in zip(own, passages.cut([texts[at] for at in own], table), strict=True):
             lines = texts[at].split("\n")
             for place, line in enumerate(one.lines.tolist()):
                 stems = np.split(one.stems, np.cumsum(one.stem_counts))[place]
                 ids = np.split(one.ids, np.cumsum(one.id_counts))[place]
                 segmented = tokens.segmented(lines[line])
-                assert stems.tolist() == cut.stem_keys(cut.stems_in(segmented)).tolist()
+                assert stems.tolist() == passages.stem_keys(passages.stems_in(segmented)).tolist()
                 assert ids.tolist() == list(table.line_ids(lines[line]))
             assert one.lines.tolist() == [i for i, line in enumerate(lines) if line.strip()] or [0]

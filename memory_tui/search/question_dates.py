@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from memory_tui.search.dates import day_spans as spans
-from memory_tui.search.dates.day_spans import Days
-from memory_tui.search.dates.kinds import Token, lines_of
+from memory_tui.search import day_spans as spans
+from memory_tui.search.day_spans import Days
+from memory_tui.search.time_words import Token, lines_of
 
 
 class Time(Struct, frozen=True):

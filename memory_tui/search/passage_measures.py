@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from memory_tui.core import tokens
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
-from memory_tui.search.passages.cut import Passages, TokenTable, stem_keys, stems_of, sums
+from memory_tui.search.passages import Passages, TokenTable, stem_keys, stems_of, sums
 
 Rows = npt.NDArray[np.int64]
 
