@@ -71,6 +71,7 @@ def test_answers_are_those_on_record(
         capsys.readouterr()
         status = main.main([*options, "--json", *words])
         out, err = capsys.readouterr()
+        assert out, (words, status, err)
         return {**json.loads(out), "EXIT": status, "STDERR": err.splitlines()}
 
     def printed(*words: str) -> list[str]:
