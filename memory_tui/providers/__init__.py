@@ -9,7 +9,6 @@
 - failures: Why a provider gave no vectors: a closed set of states, each with its remedy. -> ProviderFailure
 - http_client: The HTTP client posts JSON to a provider; a failure never shows a secret. -> Http
 - http_provider: A provider over HTTP. -> Remote
-- network: The network: requests over kept connections, each with a time limit, all ended by one stop. -> Network
 - provider_protocol: The protocol of a provider. -> Provider
 - provider_options: The options of a provider. -> ProviderSettings
 - registry: The table of providers: one line for each file of `wires`, by its name. -> TABLE

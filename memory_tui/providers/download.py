@@ -19,7 +19,7 @@ from memory_tui import __version__
 from memory_tui.core import atomic
 from memory_tui.core.cancel import Stop
 from memory_tui.providers.failures import RETRIED, Cause, ProviderFailure, diagnose
-from memory_tui.providers.network import FAULTS, Address, HttpAnswer, Network, SentHeaders
+from memory_tui.providers.http_client import FAULTS, HttpAnswer, Network, SentHeaders, address_of
 from memory_tui.providers.provider_options import DownloadProgress, ProviderSettings, host_of
 
 _HUB = "https://huggingface.co"
@@ -198,7 +198,7 @@ def fetch(source: ModelSource, settings: ProviderSettings, stop: Stop, *, anew: 
 
 
 def _asked(network: Network, url: str, headers: Mapping[str, str]) -> AbstractContextManager[HttpAnswer]:
-    return network.answer("GET", Address(url), SentHeaders(_AGENT, headers), seconds=_SILENCE_SECONDS, in_all=False)
+    return network.answer("GET", address_of(url), SentHeaders(_AGENT, headers), seconds=_SILENCE_SECONDS, in_all=False)
 
 
 class _Fetch:

@@ -90,7 +90,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """Time that stands still, calls that wait for nothing, and answers that are given up after a moment."""
     usual, found = plan.settings, Time()
-    quick = replace(RequestLimits(), query_seconds=0.3, batch_seconds=0.3)
+    quick = replace(RequestLimits(), query_seconds=1.0, batch_seconds=1.0)
     monkeypatch.setattr(
         plan,
         "settings",
