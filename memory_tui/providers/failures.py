@@ -10,6 +10,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from memory_tui.core import state_db
@@ -238,7 +239,7 @@ def passed_since(provider: str, model: str, host: str, at: float) -> bool:
     return isinstance(passed, float) and passed > at
 
 
-class LastFailure(Struct, frozen=True):
+class LastFailure(Struct, frozen=True, rename="camel"):
     """That the last index run got no vectors from `provider` at `host`: its own sentence, what to do, and when.
 
     `at` (the beginning of the outage), `latest` and `next_try` are in epoch seconds; `state` is a value of `Cause`.
@@ -259,31 +260,15 @@ class LastFailure(Struct, frozen=True):
         """Whether a test passed since."""
         return passed_since(self.provider, self.model, self.host, self.latest)
 
-    def as_dict(self) -> dict[str, str | float | None]:
+    def as_dict(self) -> dict[str, Any]:
         """JSON-ready fields, for the index's notes about itself."""
-        return {
-            "provider": self.provider,
-            "model": self.model,
-            "host": self.host,
-            "state": self.state,
-            "message": self.message,
-            "nextStep": self.next_step,
-            "at": self.at,
-            "nextTry": self.next_try,
-            "latest": self.latest,
-        }
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> LastFailure:
-        """What `as_dict` gave. Raises KeyError."""
-        return cls(
-            fields["provider"],
-            fields["model"],
-            fields["host"],
-            fields["state"],
-            fields["message"],
-            fields["nextStep"],
-            fields["at"],
-            fields["nextTry"],
-            fields["latest"],
-        )
+        """What `as_dict` gave. Raises ValueError."""
+        try:
+            return msgspec.convert(fields, cls)
+        except msgspec.ValidationError as error:
+            raise ValueError(str(error)) from error
