@@ -19,7 +19,7 @@ from typing import BinaryIO
 from urllib.parse import unquote
 
 import certifi
-import httpx2
+import httpx
 import msgspec
 
 from memory_tui import __version__
@@ -28,7 +28,7 @@ from memory_tui.core.discreet import Discreet
 from memory_tui.providers.failures import Cause, ProviderFailure, diagnose
 from memory_tui.providers.provider_options import Redactor, host_of, on_this_machine
 
-FAULTS = (httpx2.RequestError, httpx2.InvalidURL)
+FAULTS = (httpx.RequestError, httpx.InvalidURL)
 """What can go wrong on the way to an answer."""
 _MOST_BYTES = 64 << 20
 """A longer answer is none that a request can have."""
@@ -47,11 +47,11 @@ _CERTIFICATE = (
 )
 
 
-def address_of(text: str) -> httpx2.URL:
+def address_of(text: str) -> httpx.URL:
     """`text` as an address, whose repr hides a password. Raises UnsupportedProtocol, InvalidURL for what is none."""
     if not text.startswith(("http://", "https://")) or not host_of(text):
-        raise httpx2.UnsupportedProtocol("the address does not begin with http:// or https:// and a host")
-    return httpx2.URL(text)
+        raise httpx.UnsupportedProtocol("the address does not begin with http:// or https:// and a host")
+    return httpx.URL(text)
 
 
 class SentHeaders:
@@ -96,9 +96,9 @@ class _Exchange(threading.Thread):
 
     def __init__(
         self,
-        client: httpx2.Client,
+        client: httpx.Client,
         method: str,
-        url: httpx2.URL,
+        url: httpx.URL,
         headers: SentHeaders,
         content: bytes | None,
         seconds: float,
@@ -106,13 +106,13 @@ class _Exchange(threading.Thread):
         super().__init__(name="embed-request", daemon=True)
         self._client = client
         self._left = threading.Event()
-        self._items: queue.Queue[httpx2.Response | bytes | Exception | None] = queue.Queue(_AHEAD)
+        self._items: queue.Queue[httpx.Response | bytes | Exception | None] = queue.Queue(_AHEAD)
         self._request = client.build_request(
             method,
             url,
             headers=headers.lines(),
             content=content,
-            timeout=httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS), pool=None),
+            timeout=httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS), pool=None),
             extensions={"trace": self._look_before},
         )
 
@@ -131,13 +131,13 @@ class _Exchange(threading.Thread):
             with suppress(_LeftError):
                 self._hand(error.with_traceback(None))
 
-    def take(self, seconds: float) -> httpx2.Response | bytes | Exception | None:
+    def take(self, seconds: float) -> httpx.Response | bytes | Exception | None:
         """What is handed over next. Raises ReadTimeout after `seconds`."""
         try:
             return self._items.get(timeout=max(0.0, seconds))
         except queue.Empty:
             pass
-        raise httpx2.ReadTimeout("the time is over")
+        raise httpx.ReadTimeout("the time is over")
 
     def leave(self) -> None:
         """Send nothing more and take no more; wake who waits."""
@@ -145,7 +145,7 @@ class _Exchange(threading.Thread):
         with suppress(queue.Full):
             self._items.put_nowait(None)
 
-    def _hand(self, item: httpx2.Response | bytes | Exception | None) -> None:
+    def _hand(self, item: httpx.Response | bytes | Exception | None) -> None:
         while True:
             self._look()
             with suppress(queue.Full):
@@ -170,14 +170,14 @@ class Network:
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
-        self._clients: dict[tuple[str, bool], httpx2.Client] = {}
+        self._clients: dict[tuple[str, bool], httpx.Client] = {}
         self._making = threading.Lock()
 
     @contextmanager
     def answer(
         self,
         method: str,
-        url: httpx2.URL,
+        url: httpx.URL,
         headers: SentHeaders,
         content: bytes | None = None,
         *,
@@ -192,7 +192,7 @@ class Network:
         ends = time.monotonic() + seconds
         exchange = _Exchange(self._client(url), method, url, headers, content, seconds)
 
-        def following() -> Iterator[httpx2.Response | bytes]:
+        def following() -> Iterator[httpx.Response | bytes]:
             while True:
                 item = exchange.take(ends - time.monotonic() if in_all else seconds)
                 self._stop.check()
@@ -207,7 +207,7 @@ class Network:
             try:
                 items = following()
                 response = next(items)
-                assert isinstance(response, httpx2.Response)
+                assert isinstance(response, httpx.Response)
                 told = {
                     name.decode("latin-1").lower(): value.decode("utf-8", "replace")
                     for name, value in response.headers.raw
@@ -221,7 +221,7 @@ class Network:
         for client in tuple(self._clients.values()):
             client.close()
 
-    def _client(self, url: httpx2.URL) -> httpx2.Client:
+    def _client(self, url: httpx.URL) -> httpx.Client:
         """The client for addresses like `url`: of this machine, where no proxy stands between, or of others."""
         key = (url.scheme, not on_this_machine(url.netloc.decode("ascii")))
         with self._making:
@@ -230,15 +230,15 @@ class Network:
             return self._clients[key]
 
 
-def _new_client(url: httpx2.URL, *, environment: bool) -> httpx2.Client:
+def _new_client(url: httpx.URL, *, environment: bool) -> httpx.Client:
     """A client that keeps no cookies. Raises ProviderFailure."""
     try:
-        return httpx2.Client(
+        return httpx.Client(
             # Nothing is to be checked where neither server nor proxy is asked with encryption.
             verify=certificates(environment) if environment or url.scheme == "https" else False,
             trust_env=environment,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=5.0),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=5.0),
         )
     except OSError as error:
         failure = ProviderFailure(
@@ -246,7 +246,7 @@ def _new_client(url: httpx2.URL, *, environment: bool) -> httpx2.Client:
             f"The certificates that {url.host} is checked with cannot be read: {error.strerror or error}",
             "Check SSL_CERT_FILE and SSL_CERT_DIR.",
         )
-    except (ValueError, ImportError, httpx2.InvalidURL) as error:
+    except (ValueError, ImportError, httpx.InvalidURL) as error:
         # Another error than the first quotes what may be a password.
         why = "SOCKS needs the package socksio" if isinstance(error, ImportError) else "it is no address of a proxy"
         failure = ProviderFailure(
@@ -354,7 +354,7 @@ class Http:
     def _exchange(
         self,
         method: str,
-        address: httpx2.URL,
+        address: httpx.URL,
         headers: SentHeaders,
         content: bytes | None,
         seconds: float,
@@ -375,7 +375,7 @@ class Http:
                 for part in answer.parts:
                     into.write(part)
                 return answer, ""
-        except httpx2.TimeoutException as error:
+        except httpx.TimeoutException as error:
             why = f"did not answer in {seconds:.3g} s." if into is None else f"sent nothing for {seconds:g} s."
             failure = ProviderFailure(Cause.TIMEOUT, f"{self.label} ({self.host}) {why}")
             if into is None and time.monotonic() < ends:
@@ -385,7 +385,7 @@ class Http:
         self._stop.check()
         raise failure
 
-    def _address(self, path: str) -> httpx2.URL:
+    def _address(self, path: str) -> httpx.URL:
         """Where `path` is. Raises ProviderFailure."""
         try:
             return address_of(path if path.startswith(("http://", "https://")) else self._base + path)
@@ -395,13 +395,13 @@ class Http:
 
     def _fault(self, error: Exception) -> ProviderFailure:
         why = self._redact(str(error)) or type(error).__name__
-        if isinstance(error, httpx2.DecodingError):
+        if isinstance(error, httpx.DecodingError):
             return ProviderFailure(Cause.MALFORMED, f"{self.label} answered with something that cannot be read: {why}")
-        if isinstance(error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError | httpx2.InvalidURL):
+        if isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError | httpx.InvalidURL):
             return ProviderFailure(Cause.REFUSED, f"{self.label} cannot be asked: {why}")
         step = _CERTIFICATE if "CERTIFICATE_VERIFY_FAILED" in why else ""
         failure = ProviderFailure(Cause.NETWORK, f"{self.label} ({self.host}) cannot be reached: {why}", step)
-        failure.broke_off = isinstance(error, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError)
+        failure.broke_off = isinstance(error, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
         return failure
 
     def _told(self, answer: HttpAnswer, text: str) -> object:

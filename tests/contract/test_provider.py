@@ -84,7 +84,7 @@ def test_rows_load_nothing_heavy() -> None:
         "import sys\n"
         "from memory_tui.providers import registry\n"
         "assert len(registry.rows()) == len(registry.NAMES)\n"
-        "heavy = {'numpy', 'httpx2', 'tenacity', 'asyncio', 'tokenizers', 'apsw', 'pydantic', 'textual'}\n"
+        "heavy = {'numpy', 'httpx', 'tenacity', 'asyncio', 'tokenizers', 'apsw', 'pydantic', 'textual'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)

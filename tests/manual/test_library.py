@@ -51,7 +51,7 @@ def test_importing_the_package_or_an_error_loads_nothing_heavy() -> None:
     code = (
         "import sys, memory_tui; own = {m for m in sys.modules if m.startswith('memory_tui.')}; "
         "from memory_tui import IndexBusy; "
-        "print(sorted(own), sorted({'numpy', 'apsw', 'textual', 'httpx2', 'pydantic'} & set(sys.modules)))"
+        "print(sorted(own), sorted({'numpy', 'apsw', 'textual', 'httpx', 'pydantic'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[] []"

@@ -192,7 +192,7 @@ import asyncio, json, sys
 from memory_tui.cli import main as cli
 from memory_tui.mcp import host, server
 from memory_tui.mcp.dispatch import Connection
-HEAVY = {"numpy", "apsw", "pydantic", "httpx2", "anyio", "mcp", "mcp_types", "textual", "tokenizers",
+HEAVY = {"numpy", "apsw", "pydantic", "httpx", "anyio", "mcp", "mcp_types", "textual", "tokenizers",
          "memory_tui.engine.engine", "memory_tui.search.rank", "memory_tui.explain.wording", "memory_tui.mcp.tools"}
 sent = []
 async def talk():

@@ -375,7 +375,7 @@ def test_choosing_loads_no_client_and_no_numbers() -> None:
         "from memory_tui.providers.provider_options import ProviderSettings\n"
         "chain = Chain(ProviderSettings(env={}.get), print)\n"
         "members = chain.members()\n"
-        "heavy = {'numpy', 'httpx2', 'tenacity', 'asyncio', 'llama_cpp', 'textual', 'rich'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'httpx', 'tenacity', 'asyncio', 'llama_cpp', 'textual', 'rich'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
         "assert members[-1].name == 'builtin'\n"
     )

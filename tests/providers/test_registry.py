@@ -58,7 +58,7 @@ def test_no_provider_has_no_vectors_and_says_so() -> None:
 def test_importing_the_registry_loads_nothing_heavy() -> None:
     code = (
         "import sys, memory_tui.providers.registry as registry\n"
-        "heavy = {'numpy', 'httpx2', 'tenacity', 'asyncio', 'tokenizers', 'textual', 'rich'}\n"
+        "heavy = {'numpy', 'httpx', 'tenacity', 'asyncio', 'tokenizers', 'textual', 'rich'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
         "provider = registry.create('builtin')\n"
         "assert not {'tokenizers', 'textual', 'rich'} & set(sys.modules)\n"
