@@ -17,7 +17,7 @@ from memory_tui.config import keys
 from memory_tui.core.errors import Cancelled, ProviderError
 from memory_tui.providers import registry
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.provider_options import BatchOptions, ProviderSettings
+from memory_tui.providers.provider_options import BatchOptions, ProviderSettings, on_this_machine
 from memory_tui.providers.provider_protocol import Provider
 from memory_tui.providers.wires import local, onnx
 from tests.providers.test_local import STAND_IN
@@ -54,6 +54,8 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def settings(name: str, play: Play, model: Path, **more: Any) -> ProviderSettings:
     path = model / "model.gguf" if name == "local" else model
+    if registry.sends(name) and not registry.row(name).model:
+        more.setdefault("model", "m1")
     return settings_for(play if registry.sends(name) else None, name, model_path=str(path), **more)
 
 
@@ -67,15 +69,19 @@ def name(request: pytest.FixtureRequest) -> str:
 
 def test_a_row_stands_in_the_file_of_its_name(name: str) -> None:
     module, _, attribute = registry.TABLE[name].source.partition(":")
-    assert (WIRES / f"{name}.py").is_file()
-    assert (module.rpartition(".")[2], attribute, registry.row(name).name) == (name, name.upper(), name)
+    file = module.rpartition(".")[2]
+    assert (WIRES / f"{file}.py").is_file()
+    assert file in (name, "compatible")
+    assert (attribute, registry.row(name).name) == (name.removeprefix("openai-").upper().replace("-", "_"), name)
     assert registry.row(name).label
 
 
 def test_a_row_sends_text_or_makes_a_provider(name: str) -> None:
     row = registry.row(name)
     assert (row.wire is None) != (row.make is None)
-    assert bool(row.base_url) == bool(row.host) == bool(row.account) == bool(row.variables) == (row.wire is not None)
+    assert bool(row.base_url) == bool(row.host) == bool(row.variables)
+    assert bool(row.account) == (row.wire is not None)
+    assert bool(row.base_url) == (row.wire is not None and name != "openai-compatible")
     assert row.wire is not None or row.batch is None
 
 
@@ -121,14 +127,15 @@ def test_known_lengths_are_those_of_the_providers_own_host(name: str) -> None:
 def test_each_variable_is_a_key_and_without_one_the_first_is_named(name: str) -> None:
     row = registry.row(name)
     assert row.wire is not None
+    given = {"model": row.model or "m1", "base_url": row.base_url or "https://house.example/v1"}
     for variable in row.variables:
-        wire = row.wire(ProviderSettings(env={variable: KEY}.get))
+        wire = row.wire(ProviderSettings(env={variable: KEY}.get, **given))
         assert [next(iter(one.values())).removeprefix("Bearer ") for one in wire.auth] == [KEY]
-    if row.host.startswith("127."):
-        assert row.wire(ProviderSettings(env={}.get)).auth == ()
+    if not row.host or on_this_machine(row.host):
+        assert row.wire(ProviderSettings(env={}.get, **given)).auth == ()
     else:
         with pytest.raises(ProviderFailure, match="No API key") as caught:
-            row.wire(ProviderSettings(env={}.get))
+            row.wire(ProviderSettings(env={}.get, **given))
         assert f"Set {row.variables[0]} or remote.apiKey for {row.label}" in caught.value.next_step
 
 
@@ -142,8 +149,10 @@ def test_the_manual_lists_every_row() -> None:
     def line(name: str) -> str:
         row = registry.row(name)
         key = " or ".join(f"`{variable}`" for variable in row.variables) or "-"
-        usual = f"`{row.model.rpartition('/')[2]}`" if row.model else "-"
-        return f"| `{name}` | {row.host or '-'} | {key} | {usual} | {'yes' if row.batch else '-'} |"
+        model = row.model if row.wire else row.model.rpartition("/")[2]
+        usual = f"`{model}`" if model else "-"
+        host = row.host or ("`remote.baseUrl`" if row.wire else "-")
+        return f"| `{name}` | {host} | {key} | {usual} | {'yes' if row.batch else '-'} |"
 
     page = manual.text("providers")
     table = "\n".join(map(line, registry.NAMES))
