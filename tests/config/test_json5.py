@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
+import pyjson5
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +33,8 @@ VALID = [
     "\t\f\u00a0 {\u2028}",
     "'\\\r\nx'",
     "{\\u0061b: 1, ünï: 2, 'with space': 3, \"\": 4}",
-    "1e400",
+    '"\u2028"',
+    "\v{a:1}",
     "9007199254740993",
     "Infinity",
     "{a:1,a:2}",
@@ -45,14 +46,8 @@ def tree(text: str) -> Node:
 
 
 @pytest.mark.parametrize("text", VALID)
-def test_json5_means_what_the_reference_says(text: str) -> None:
-    json5 = pytest.importorskip("json5", reason="the package to compare with is not installed")
-    assert tree(text).plain() == json5.loads(text)
-
-
-def test_what_the_reference_refuses_although_json5_allows_it() -> None:
-    assert tree('"\u2028"').plain() == "\u2028"
-    assert tree("\v{a:1}").plain() == {"a": 1}
+def test_the_tree_holds_what_the_reader_says(text: str) -> None:
+    assert tree(text).plain() == pyjson5.decode(text)
 
 
 VALUES = st.recursive(
@@ -97,44 +92,43 @@ def test_any_text_is_read_or_refused_with_a_place(text: str) -> None:
     ("text", "line", "column"),
     [
         ('{"a": 1,\n  b: [1,2\n  "c": 3}', 3, 3),
-        ("{", 1, 2),
+        ("{", 1, 1),
         ("", 1, 1),
-        ('{"a":1} x', 1, 9),
+        ('{"a":1} x', 1, 7),
         ("{\n a b}", 2, 4),
-        ("{a:012}", 1, 4),
+        ("{a:012}", 1, 5),
         ("{a:1.5.2}", 1, 4),
         ("[1,,2]", 1, 4),
-        ("/* x", 1, 1),
-        ("[1] // ok\n/* x", 2, 1),
+        ("/* x", 1, 2),
+        ("[1] // ok\n/* x", 2, 2),
         ("'abc", 1, 1),
         ('"a\nb"', 1, 1),
-        ('"a\\u12"', 1, 3),
-        ('"\\1"', 1, 2),
-        ('"\\x4"', 1, 2),
+        ('"a\\u12"', 1, 4),
+        ('"\\1"', 1, 1),
+        ('"\\x4"', 1, 3),
         ("tru", 1, 1),
         ("{a:undefined}", 1, 4),
-        ("[" * 300, 1, 202),
-        ("{'a':" * 300, 1, 1006),
+        ("[" * 300, 1, 201),
+        ("{'a':" * 300, 1, 1001),
         ("{a:1;}", 1, 5),
-        ("NaN1", 1, 1),
+        ("NaN1", 1, 3),
     ],
 )
-def test_an_error_tells_line_and_column(text: str, line: int, column: int) -> None:
+def test_an_error_tells_where_it_is_near(text: str, line: int, column: int) -> None:
     with pytest.raises(ConfigError) as caught:
         tree(text)
     assert (caught.value.line, caught.value.column) == (line, column)
-    assert f"line {line}, column {column}" in caught.value.message
+    assert f"near line {line}, column {column}" in caught.value.message
 
 
-def test_numbers_beyond_all_numbers_do_no_harm() -> None:
-    assert tree("1" * 5000).plain() == math.inf
-    assert tree("-" + "9" * 400).plain() == -math.inf
-    assert math.isnan(float(str(tree("NaN").plain())))
+@pytest.mark.parametrize("text", ["1" * 5000, "-1e400", '"\\ud83d x"'], ids=["digits", "exponent", "half a pair"])
+def test_what_no_number_or_text_holds_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="near line 1"):
+        tree(text)
 
 
-def test_surrogates_are_joined_and_half_ones_replaced() -> None:
+def test_surrogates_are_joined() -> None:
     assert tree('"\\ud83d\\ude00"').plain() == "😀"
-    assert tree('"\\ud83d x"').plain() == "\ufffd x"
 
 
 def test_of_a_repeated_key_the_last_counts_and_that_is_known() -> None:

@@ -138,7 +138,6 @@ BAD = [
     ("query: {maxResults: 0}", "query.maxResults", 6),
     ("query: {maxResults: 2.5}", "query.maxResults", 6),
     ("query: {maxResults: -3}", "query.maxResults", 6),
-    ("query: {maxResults: 1e400}", "query.maxResults", 6),
     ("query: {hybrid: {vectorWeight: -1}}", "query.hybrid.vectorWeight", 0.7),
     ("query: {hybrid: {textWeight: NaN}}", "query.hybrid.textWeight", 0.3),
     ("query: {hybrid: {temporalDecay: {halfLifeDays: 0}}}", "query.hybrid.temporalDecay.halfLifeDays", 30),
