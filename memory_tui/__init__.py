@@ -7,7 +7,7 @@ order in which a memory travels through it:
     engine -> render | doctor | demo -> tui | mcp -> cli
 
 Below stand core and config; openclaw and hosts know the programs around it, qmd and ltm other memories beside it.
-`run_options` are what was asked for, `plan` puts them and the configuration together, `approval` keeps what a person
+`plan` puts what was asked for and the configuration together, `approval` keeps what a person
 agreed to, `notices` are what an answer or an index lacks; `manual` holds the pages of help.
 
 `__all__` is what programs may rely on (`memory-tui help library`). Each name is imported when it is asked for, so that
@@ -46,7 +46,7 @@ _EXPORTS = {
         "SyncProgress",
     ),
     "core.settings": ("Settings",),
-    "run_options": ("Options",),
+    "plan": ("Options",),
     "core.cancel": ("Stop",),
     "search.trace": ("Trace",),
     "engine.engine": (

@@ -30,7 +30,7 @@ from memory_tui.engine.engine import (
     Engine,
     open_memory,
 )
-from memory_tui.run_options import Options
+from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
 
 __version__: str

@@ -1,8 +1,9 @@
-"""Commands for set-up: `write-config` writes settings, `doctor` checks everything."""
+"""Commands for set-up: write-config, doctor, completion."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
@@ -13,6 +14,22 @@ from memory_tui.core.errors import ConfigError
 if TYPE_CHECKING:
     from memory_tui.doctor.check import Result
     from memory_tui.tune.config_patch import Patch
+
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def _declare_completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, help="the shell whose script is printed")
+
+
+def _completion(args: argparse.Namespace) -> int:
+    import shtab
+
+    from memory_tui.cli.main import build_parser
+
+    sys.stdout.write(f"{shtab.complete(build_parser(), args.shell)}\n")
+    return 0
 
 
 def _declare_write_config(parser: argparse.ArgumentParser) -> None:
@@ -156,4 +173,5 @@ def _counts(results: list[Result]) -> dict[str, int]:
 COMMANDS: dict[str, Command] = {
     "write-config": Command(_write_config, _declare_write_config),
     "doctor": Command(_doctor, _declare_doctor),
+    "completion": Command(_completion, _declare_completion),
 }

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
-    from memory_tui.plan import Plan
-    from memory_tui.run_options import Options
+    from memory_tui.plan import Options, Plan
 
 _NOTIFYING = ("search", "status", "index")
 """Commands whose answer holds every notice of the engine."""
@@ -96,7 +95,7 @@ def require_yes(does: str, command: str, given: argparse.Namespace) -> None:
 
 def options(given: argparse.Namespace) -> Options:
     """The options of the engine that `given` asks for. Raises SettingError."""
-    from memory_tui.run_options import Options
+    from memory_tui.plan import Options
 
     changes = []
     for item in getattr(given, "set", ()):

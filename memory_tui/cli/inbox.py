@@ -140,7 +140,7 @@ def _reopen(given: argparse.Namespace, engine: Engine) -> int:
 
 def _do(given: argparse.Namespace, engine: Engine, chosen: list[Suggestion]) -> int:
     from memory_tui.curate import diff
-    from memory_tui.inbox import examine
+    from memory_tui.inbox import checks
     from memory_tui.render import as_text
 
     if not chosen:
@@ -163,9 +163,9 @@ def _do(given: argparse.Namespace, engine: Engine, chosen: list[Suggestion]) -> 
     else:
         curator = engine.notes.curator
         if action == "edit":
-            change = examine.rewritten(one, given.text, curator)
+            change = checks.rewritten(one, given.text, curator)
         else:
-            change = examine.changes(chosen, action, curator)
+            change = checks.changes(chosen, action, curator)
         if not hasattr(given, "json"):
             as_text.print_lines([change.title, *change.notes, *map(str, diff.masked_lines(change))])
         if not confirmed("Change these notes?", given):

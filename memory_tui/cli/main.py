@@ -18,7 +18,7 @@ from memory_tui.core import stop_signals
 from memory_tui.core.errors import MemoryTuiError, SettingError
 
 if TYPE_CHECKING:
-    from memory_tui.run_options import Options
+    from memory_tui.plan import Options
 
 
 def _declare_open(parser: argparse.ArgumentParser) -> None:
@@ -150,7 +150,7 @@ _ASK, _MEASURE = "memory_tui.cli.ask:COMMANDS", "memory_tui.cli.measure:COMMANDS
 _AGENT, _HOOK = "memory_tui.cli.agent:COMMANDS", "memory_tui.cli.hooks:COMMANDS"
 _CURATE, _ADMIN = "memory_tui.cli.curate:COMMANDS", "memory_tui.cli.admin:COMMANDS"
 _PROVIDER, _HERE = "memory_tui.cli.provider:COMMANDS", "memory_tui.cli.main:OWN"
-_SHELL, _PAST = "memory_tui.cli.completion:COMMANDS", "memory_tui.cli.past:COMMANDS"
+_PAST = "memory_tui.cli.past:COMMANDS"
 _CONNECT, _QMD = "memory_tui.cli.connect:COMMANDS", "memory_tui.cli.qmd:COMMANDS"
 _LTM = "memory_tui.cli.ltm:COMMANDS"
 _SERVE = "memory_tui.cli.serve:COMMANDS"
@@ -199,7 +199,7 @@ COMMANDS: dict[str, Row] = {
     "compare-qmd": Row(_QMD, "the answers of QMD beside those of the built-in index, and why they differ"),
     "ltm": Row(_LTM, "long-term memories in LanceDB: list, search, store, edit, forget, undo, export, import"),
     "provider": Row(_PROVIDER, "embedding providers: status, data sent, test"),
-    "completion": Row(_SHELL, "print the completion script of bash, zsh or fish"),
+    "completion": Row(_ADMIN, "print the completion script of bash, zsh or fish"),
     "help": Row(_HERE, "list the pages of the manual, or print one"),
 }
 """Every command in the order of --help; only the one that is asked for is imported."""

@@ -228,8 +228,7 @@ def _compare(given: argparse.Namespace) -> int:
 
 def _both(engine: Engine, questions: list[tuple[str, dict[str, set[int]]]], *, as_json: bool) -> int:
     """Ask both every question, and print the answers, then the measures of several or labelled questions."""
-    from memory_tui.engine.compare_qmd import compare
-    from memory_tui.qmd.side_by_side import Tally
+    from memory_tui.engine.compare_qmd import Tally, compare
     from memory_tui.render import as_text, qmd_text
 
     if not questions:

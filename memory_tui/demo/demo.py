@@ -180,12 +180,12 @@ def keep_recalls(workspace: Path, today: dt.date) -> None:
 def _forget(folder: Path) -> None:
     """Remove what the state folder keeps of the demo below `folder`: nobody would find it again."""
     from memory_tui.curate.journal import journal_folder
-    from memory_tui.recalls import line_log, recall_log, recalled_lines
+    from memory_tui.recalls import recall_log, recalled_lines
 
     workspace = folder / WORKSPACE
     for place in (recalled_lines.marks_path(workspace), recall_log.recall_log_path(workspace)):
         with suppress(OSError, IndexUnavailable):
-            line_log.clear(place)
+            recall_log.clear_log(place)
             # Of a workspace that is gone nobody locks the record any more.
             atomic.remove_file(locks.lock_path(place))
     shutil.rmtree(journal_folder(workspace), ignore_errors=True)

@@ -33,13 +33,13 @@ def checks_of(engine: Engine) -> tuple[Check, ...]:
     """The checks that say something about `engine`: those of QMD and of the memories only where they were chosen."""
     found = CHECKS
     if engine.backend.is_qmd:
-        from memory_tui.doctor import checks_qmd
+        from memory_tui.doctor.checks_backends import QMD_CHECKS
 
-        found += checks_qmd.CHECKS
+        found += QMD_CHECKS
     if engine.plan.recalls_entries:
-        from memory_tui.doctor import checks_ltm
+        from memory_tui.doctor.checks_backends import LTM_CHECKS
 
-        found += checks_ltm.CHECKS
+        found += LTM_CHECKS
     return found
 
 

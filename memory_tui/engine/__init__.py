@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memory_tui.core.cancel import Stop
     from memory_tui.engine.engine import Engine
-    from memory_tui.run_options import Options
+    from memory_tui.plan import Options
 
 __all__ = ["Engine", "Options", "Stop"]
 
@@ -19,7 +19,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
 
         return Engine
     if name == "Options":
-        from memory_tui.run_options import Options
+        from memory_tui.plan import Options
 
         return Options
     if name == "Stop":

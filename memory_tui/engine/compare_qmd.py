@@ -1,20 +1,20 @@
-"""The built-in index answers beside QMD, with the reason for each hit that one of them lacks."""
+"""The built-in index answers beside QMD, matched by shared lines, with the reason for each hit that one lacks."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.sanitize import one_line
-from memory_tui.qmd import index, options, reasons, side_by_side
+from memory_tui.qmd import index, options, reasons
+from memory_tui.qmd.answer import QmdHit
 from memory_tui.qmd.folder import QmdFailure
-from memory_tui.qmd.side_by_side import Measures, OwnHit, SharedRow, Tally
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -23,6 +23,108 @@ if TYPE_CHECKING:
     from memory_tui.qmd.index import QmdFile
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Trace
+
+
+CUT = 6
+"""Hits that recall is counted over, as many as an agent gets."""
+
+
+class OwnHit(Struct, frozen=True):
+    """A hit of the built-in index, number `rank`; lines are 1-based and inclusive."""
+
+    rank: int
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+    snippet: str
+
+
+class SharedRow(Struct, frozen=True):
+    """Lines that one answer or both hold: each hit, None with the reason where an answer lacks it."""
+
+    builtin: OwnHit | None
+    qmd: QmdHit | None
+    why_not_builtin: str = ""
+    why_not_qmd: str = ""
+
+    @property
+    def hit(self) -> OwnHit | QmdHit:
+        """Either of the two."""
+        found = self.builtin or self.qmd
+        assert found is not None
+        return found
+
+
+def matched(ours: Sequence[OwnHit], theirs: Sequence[QmdHit]) -> list[SharedRow]:
+    """Every hit of both, those with shared lines in one row; by the better rank."""
+    left = list(theirs)
+    rows = []
+    for hit in ours:
+        twin = next((other for other in left if _overlap(hit, other)), None)
+        if twin is not None:
+            left.remove(twin)
+        rows.append(SharedRow(hit, twin))
+    rows += [SharedRow(None, other) for other in left]
+    return sorted(rows, key=lambda row: (min(one.rank for one in (row.builtin, row.qmd) if one), row.builtin is None))
+
+
+def _overlap(one: OwnHit, other: QmdHit) -> bool:
+    return one.path == other.path and one.start_line <= other.end_line and other.start_line <= one.end_line
+
+
+class Measures(Struct, frozen=True):
+    """How one backend did over labelled questions: means of hit@1, recall@6 and reciprocal rank, and empty answers."""
+
+    questions: int = 0
+    hit_at_1: float = 0.0
+    recall_at_6: float = 0.0
+    mrr: float = 0.0
+    empty: int = 0
+
+
+def first_right(hits: Sequence[OwnHit | QmdHit], right: Mapping[str, set[int]]) -> int:
+    """The rank (1-based) of the first hit that holds a line of `right`, by path; 0 for none.
+
+    A path whose lines are unknown (none) is right as a whole.
+    """
+    return next((rank for rank, hit in enumerate(hits, 1) if _held(hit, right)), 0)
+
+
+def _held(hit: OwnHit | QmdHit, right: Mapping[str, set[int]]) -> set[tuple[str, int]]:
+    """The right lines that a hit holds; line 0 stands for a whole note."""
+    lines = right.get(hit.path)
+    if lines is None:
+        return set()
+    return {(hit.path, line) for line in lines or {0} if not line or hit.start_line <= line <= hit.end_line}
+
+
+class Tally(Struct):
+    """Sums over questions; `add` counts one answer."""
+
+    labelled: int = 0
+    asked: int = 0
+    empty: int = 0
+    sums: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+
+    def add(self, hits: Sequence[OwnHit | QmdHit], right: Mapping[str, set[int]]) -> None:
+        """Count an answer; `right` are the lines that answer the question by path, empty where it has no labels."""
+        self.asked += 1
+        self.empty += not hits
+        if not right:
+            return
+        self.labelled += 1
+        wanted = sum(len(lines or {0}) for lines in right.values())
+        seen = {at for hit in hits[:CUT] for at in _held(hit, right)}
+        first = first_right(hits, right)
+        for at, value in enumerate((first == 1, len(seen) / wanted, 1 / first if first else 0.0)):
+            self.sums[at] += value
+
+    def measures(self) -> Measures:
+        """The means over what was labelled."""
+        count = self.labelled or 1
+        hit, recall, rank = (total / count for total in self.sums)
+        return Measures(self.asked, hit, recall, rank, self.empty)
 
 
 class QmdComparison(Struct, frozen=True):
@@ -50,9 +152,9 @@ def compare(engine: Engine, query: str, stop: Stop | None = None, *, explained: 
         engine.backend.settle(stop or Stop())
         theirs = engine.backend.client.ask(query, engine.plan.settings.whole("query.maxResults"), stop=stop)
     except QmdFailure as failure:
-        rows = tuple(side_by_side.matched(ours, ()))
+        rows = tuple(matched(ours, ()))
         return QmdComparison(query, ours, None, rows, failure.message, failure.next_step)
-    rows = tuple(side_by_side.matched(ours, theirs.hits))
+    rows = tuple(matched(ours, theirs.hits))
     if explained:
         rows = tuple(_explained(engine, evidence, theirs, row, stop) for row in rows)
     return QmdComparison(query, ours, theirs, rows)
@@ -151,7 +253,7 @@ def compare_saved(engine: Engine, stop: Stop, progress: Callable[[int, int], Non
             right.setdefault(label.path, set()).add(label.line)
         ours.add(found.builtin, right)
         theirs.add(found.qmd_hits, right)
-        firsts = [side_by_side.first_right(hits, right) for hits in (found.builtin, found.qmd_hits)]
+        firsts = [first_right(hits, right) for hits in (found.builtin, found.qmd_hits)]
         counts = len(found.builtin), len(found.qmd_hits)
         rows.append(SavedRow(query.text, bool(right), firsts[0], firsts[1], *counts))
     return SavedComparison(tuple(rows), len(queries), ours.measures(), theirs.measures(), failure, next_step)

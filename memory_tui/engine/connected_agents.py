@@ -19,10 +19,9 @@ from memory_tui.hosts import connection, openclaw, wiring
 from memory_tui.hosts.connection import HostConnection
 from memory_tui.hosts.wiring import HOSTS, LOG, Host, Scope, Wiring, host
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.plan import Plan
+from memory_tui.plan import Options, Plan
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import RecallEntry
-from memory_tui.run_options import Options
 
 _NAMED = 3
 """Settings that are named where two rankings differ; the rest is counted."""

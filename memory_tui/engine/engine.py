@@ -23,10 +23,9 @@ from memory_tui.engine.indexer import Indexer
 from memory_tui.engine.provider_setup import Providers
 from memory_tui.engine.queries import Queries, with_provider_notice
 from memory_tui.notices import BatchWaits, ConfigProblem, MediaNotRead, Notice, RootLost, without_effect
-from memory_tui.plan import Plan
+from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain
 from memory_tui.release_differences import TrustUnread, other_vectors
-from memory_tui.run_options import Options
 from memory_tui.workspace import root_state
 from memory_tui.workspace.media import hindrance
 from memory_tui.workspace.notes import Document, NoteLines, note_lines
@@ -43,8 +42,8 @@ if TYPE_CHECKING:
     from memory_tui.curate.restore import Version
     from memory_tui.engine.status import FileRow, FileVerdict, Status
     from memory_tui.engine.unrelated_memory import DelayedWork
+    from memory_tui.inbox.checks import CheckProgress
     from memory_tui.inbox.entries import Decisions, Suggestion
-    from memory_tui.inbox.examine import CheckProgress
     from memory_tui.index.store import Store
     from memory_tui.ltm.memories import Memories
     from memory_tui.openclaw.dreaming import Promotions
@@ -204,7 +203,7 @@ class Inbox:
         `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
         """
         from memory_tui.engine import inbox_inputs
-        from memory_tui.inbox.examine import examine
+        from memory_tui.inbox.checks import examine
 
         found = examine(
             inbox_inputs.view(

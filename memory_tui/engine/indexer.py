@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from memory_tui.approval import Approvals
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.index.freshness import Freshness
-    from memory_tui.index.index_notices import IndexNotUsed
+    from memory_tui.index.index_file import IndexNotUsed
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
     from memory_tui.index.sync_run import Lost
@@ -327,7 +327,7 @@ class Indexer:
     def _not_used(self, error: IndexUnavailable) -> IndexNotUsed:
         """That the index is not used because of `error`."""
         # Imported where something is wrong: a command that asks once pays for each class that it makes.
-        from memory_tui.index.index_notices import IndexNotUsed
+        from memory_tui.index.index_file import IndexNotUsed
 
         return IndexNotUsed.of(str(self.opener.path), error)
 

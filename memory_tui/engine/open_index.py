@@ -213,7 +213,7 @@ class IndexOpener:
     def _suspicion(self) -> str:
         """Why the file should be checked before it is trusted; empty for a new one and one that others use."""
         from memory_tui.index import integrity
-        from memory_tui.index.index_notices import IndexGone
+        from memory_tui.index.index_file import IndexGone
 
         path = self.path
         there = path.exists() and path.stat().st_size > 0

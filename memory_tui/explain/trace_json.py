@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from memory_tui.core.formatting import camel
-from memory_tui.explain import change_wording, wording
+from memory_tui.explain import wording
 from memory_tui.explain.claims import LineClaim, WordClaim, left_out, of_empty
 from memory_tui.explain.verdicts import Fate, ModelMismatch, NoVector, OutsideVectorPool
 from memory_tui.notices import Notice
@@ -203,7 +203,7 @@ def change_set(value: ChangeSet) -> dict[str, Any]:
         "changes": dict(value.changes),
         "place": value.place,
         "presses": value.presses,
-        "sentence": change_wording.change_set_sentence(value),
+        "sentence": wording.change_set_sentence(value),
         **_effects(value.comes_in, value.drops_out, value.saved),
     }
 

@@ -16,7 +16,7 @@ from memory_tui.core.errors import ConfigError
 from memory_tui.core.files import read_regular
 from memory_tui.hosts.file_changes import FileEdit, HostChange
 from memory_tui.hosts.wiring import Host, ServerStart, Wiring
-from memory_tui.run_options import Options
+from memory_tui.plan import Options
 
 PLUGIN = "memory-tui"
 """The plugin's id, which the slot names."""

@@ -19,7 +19,7 @@ from memory_tui.core.errors import ConfigError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.hosts.file_changes import FileEdit
-    from memory_tui.run_options import Options
+    from memory_tui.plan import Options
 
 Scope = Literal["user", "project"]
 SERVER = "memory"
@@ -144,7 +144,7 @@ def _option(name: str, value: str) -> list[str]:
 
 def options_of(words: Sequence[str]) -> Options:
     """The options that a server with the command line `words` takes; words that choose no memory are passed over."""
-    from memory_tui.run_options import Options
+    from memory_tui.plan import Options
 
     given: dict[str, list[str]] = {name: [] for name in _NAMES}
     changes: list[tuple[str, str]] = []

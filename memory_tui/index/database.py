@@ -309,7 +309,7 @@ def _seed(index: Path, where: Path, notices: list[Notice]) -> None:
         finally:
             target.close()
     except (_Unusable, apsw.Error, IndexUnavailable) as error:
-        from memory_tui.index.index_notices import NotCopied
+        from memory_tui.index.index_file import NotCopied
 
         notices.append(NotCopied(str(index), str(where), str(error)))
 

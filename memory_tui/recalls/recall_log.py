@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,12 +19,78 @@ from typing import Any, Literal, get_args
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
-from memory_tui.core import jsstring
+from memory_tui.config.places import private_name
+from memory_tui.core import atomic, jsstring, locks
+from memory_tui.core.errors import IndexUnavailable
 from memory_tui.core.formatting import plural
 from memory_tui.core.secret_finder import MASK, masked, redact
 from memory_tui.core.settings import Scalar
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
-from memory_tui.recalls import line_log
+
+_TRIES, _PAUSE_SECONDS = 2500, 0.002
+
+
+def log_path(workspace: Path, kind: str) -> Path:
+    """Where the file of a workspace is, in the folder `kind`; two names of one workspace share it."""
+    import platformdirs
+
+    folder = platformdirs.user_state_path("memory-tui", appauthor=False) / kind
+    return folder / f"{private_name(workspace)}.jsonl"
+
+
+def append_line(path: Path, line: bytes, most_bytes: int) -> None:
+    """Write `line`, which ends with a line feed, behind the others; then no more than `most_bytes` are kept.
+
+    Raises OSError, and IndexUnavailable when another process holds the file for five seconds.
+    """
+    atomic.make_folder(path.parent)
+    with _held(path):
+        # Who waits for an answer does not wait for the disk as well: the power may take the last lines of a log.
+        atomic.append_line(path, line, flush=False)
+        if path.stat().st_size > most_bytes:
+            _drop_older_half(path)
+
+
+def log_lines(path: Path) -> list[bytes]:
+    """The lines that are not blank; none where there is no file. Raises IndexUnavailable when it cannot be read."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise IndexUnavailable(f"{path} cannot be read: {error.strerror}.", "Check the file and its folder.") from None
+    return [line for line in data.split(b"\n") if line.strip()]
+
+
+def clear_log(path: Path) -> bool:
+    """Delete the file; False when there was none. Raises IndexUnavailable."""
+    if not path.exists():
+        return False
+    with _held(path):
+        try:
+            atomic.remove_file(path)
+        except OSError as error:
+            raise IndexUnavailable(
+                f"{path} cannot be deleted: {error.strerror}.", "Check the file and its folder."
+            ) from None
+    return True
+
+
+def _held(path: Path) -> locks.WriterLock:
+    """The lock of the file; a line takes less than a millisecond. Raises IndexUnavailable after five seconds."""
+    for _ in range(_TRIES):
+        held = locks.WriterLock.acquire(path)
+        if held is not None:
+            return held
+        time.sleep(_PAUSE_SECONDS)
+    raise IndexUnavailable(f"Another process keeps {path} locked.", "See which memory-tui still runs.")
+
+
+def _drop_older_half(path: Path) -> None:
+    """Replace the file by its newer half; a reader sees the one or the other."""
+    data = path.read_bytes()
+    atomic.replace_file(path, data[len(data) - len(data) // 2 :].partition(b"\n")[2])
+
 
 MOST_BYTES = 2 << 20
 MOST_QUERY = 10_000
@@ -189,7 +256,7 @@ class Log(Struct, frozen=True):
 
 def recall_log_path(workspace: Path) -> Path:
     """Where the log of a workspace is; two names of one folder share it."""
-    return line_log.log_path(workspace, "recalls")
+    return log_path(workspace, "recalls")
 
 
 def append_recall(path: Path, entry: RecallEntry, most_bytes: int = MOST_BYTES) -> RecallEntry:
@@ -199,13 +266,13 @@ def append_recall(path: Path, entry: RecallEntry, most_bytes: int = MOST_BYTES) 
     """
     kept = replace(entry, id=secrets.token_hex(4), query=_shortened(entry.query), outcome=_shortened(entry.outcome))
     line = json.dumps(as_item(kept), ensure_ascii=True).encode() + b"\n"
-    line_log.append_line(path, line, most_bytes)
+    append_line(path, line, most_bytes)
     return kept
 
 
 def read(path: Path) -> Log:
     """The log at `path`; empty where there is none. Raises IndexUnavailable when it cannot be read."""
-    found = [_entry(line) for line in line_log.lines(path)]
+    found = [_entry(line) for line in log_lines(path)]
     entries = tuple(entry for entry in found if entry is not None)
     return Log(entries, len(found) - len(entries))
 

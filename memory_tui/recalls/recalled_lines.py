@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from memory_tui.core import jsstring
 from memory_tui.core.formatting import plural
-from memory_tui.recalls import line_log
+from memory_tui.recalls import recall_log
 
 if TYPE_CHECKING:
     from memory_tui.recalls.recall_log import Log, RecallEntry, Reply
@@ -55,7 +55,7 @@ class Marks(Struct, frozen=True):
 
 def marks_path(workspace: Path) -> Path:
     """Where the record of a workspace is; two names of one folder share it."""
-    return line_log.log_path(workspace, "marks")
+    return recall_log.log_path(workspace, "marks")
 
 
 def clear(workspace: Path) -> tuple[bool, bool]:
@@ -63,7 +63,7 @@ def clear(workspace: Path) -> tuple[bool, bool]:
     from memory_tui.recalls.recall_log import recall_log_path
 
     # The log last: whoever is told that something failed still has it.
-    return line_log.clear(marks_path(workspace)), line_log.clear(recall_log_path(workspace))
+    return recall_log.clear_log(marks_path(workspace)), recall_log.clear_log(recall_log_path(workspace))
 
 
 def append(path: Path, spans: Iterable[Span], at: float, most_bytes: int = MOST_BYTES) -> None:
@@ -74,7 +74,7 @@ def append(path: Path, spans: Iterable[Span], at: float, most_bytes: int = MOST_
     }
     if notes:
         line = json.dumps({"at": at, "notes": notes}, separators=(",", ":")).encode() + b"\n"
-        line_log.append_line(path, line, most_bytes)
+        recall_log.append_line(path, line, most_bytes)
 
 
 def read(path: Path) -> Marks:
@@ -96,7 +96,7 @@ def answers(path: Path) -> tuple[list[tuple[float, dict[str, list[range]]]], int
     Raises IndexUnavailable when the record cannot be read.
     """
     found, unread = [], 0
-    for line in line_log.lines(path):
+    for line in recall_log.log_lines(path):
         try:
             found.append(_parsed(line))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

@@ -60,7 +60,7 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings |
 
 
 def _changes(value: Flips) -> Iterator[str]:
-    from memory_tui.explain import change_wording, wording
+    from memory_tui.explain import wording
     from memory_tui.explain.counterfactuals import Flip
 
     if value.none is not None:
@@ -68,8 +68,8 @@ def _changes(value: Flips) -> Iterator[str]:
     changes: tuple[Flip | ChangeSet, ...] = (*value.found, *value.sets)
     for found in changes:
         also = [_few(sign, refs) for sign, refs in (("+", found.comes_in), ("-", found.drops_out)) if refs]
-        also += filter(None, (change_wording.accepted(found), change_wording.saved(found.saved)))
-        words = wording.flip(found) if isinstance(found, Flip) else change_wording.change_set(found)
+        also += filter(None, (wording.accepted(found), wording.saved(found.saved)))
+        words = wording.flip(found) if isinstance(found, Flip) else wording.change_set(found)
         yield f"With {'   '.join([words, *also])}"
     if value.no_pair is not None:
         yield wording.no_pair(value.no_pair)

@@ -13,9 +13,8 @@ from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain.trace_json import tagged
 
 if TYPE_CHECKING:
-    from memory_tui.engine.compare_qmd import QmdComparison, QmdIndexComparison
+    from memory_tui.engine.compare_qmd import Measures, QmdComparison, QmdIndexComparison, SharedRow
     from memory_tui.qmd.client import QmdAnswer
-    from memory_tui.qmd.side_by_side import Measures, SharedRow
 
 NOT_COMPARABLE = "QMD's own score, not comparable"
 

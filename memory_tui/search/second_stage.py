@@ -13,15 +13,18 @@ Passages follow Callan (1994), bm25 Robertson and Zaragoza (2009) with Lucene's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+import ctypes
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property
+from importlib import import_module
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
 from memory_tui.core import tokens
-from memory_tui.core.blas import one_thread
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers.wires.builtin import StaticTable, static_table
 from memory_tui.search.answer_level import AnswerSignals, is_cjk
@@ -38,6 +41,32 @@ from memory_tui.search.passage_measures import (
 )
 from memory_tui.search.passages import PassageMemory, Passages, gram_counts, grams_of, is_german, pairs_beside
 from memory_tui.search.trace import ChunkRef
+
+_lock = threading.Lock()
+
+
+@cache
+def _openblas() -> ctypes.CDLL | None:
+    """The OpenBLAS that numpy brings; None where it multiplies by another library."""
+    found = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
+    return found if hasattr(found, "scipy_openblas_set_num_threads64_") else None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Multiply by one thread while inside: where a program imported numpy first, OPENBLAS_NUM_THREADS came too late."""
+    library = _openblas()
+    if library is None:
+        yield
+        return
+    with _lock:
+        threads = library.scipy_openblas_get_num_threads64_()
+        library.scipy_openblas_set_num_threads64_(1)
+        try:
+            yield
+        finally:
+            library.scipy_openblas_set_num_threads64_(threads)
+
 
 CANDIDATES = 30
 """How many of the first candidates are looked into; more give no better answers."""
@@ -137,7 +166,7 @@ class SecondStage:
         if others := [row for row in new if row not in cut]:
             passages = _memory.of(self._texts(others), self._table)
             cut = cut | dict(zip(others, zip(passages, self._counted(passages).T, strict=True), strict=True))
-        with one_thread():
+        with one_blas_thread():
             found = MeasuredChunks(
                 asked, [cut[row][0] for row in new], np.stack([cut[row][1] for row in new], 1), self._table
             )

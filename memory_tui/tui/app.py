@@ -63,7 +63,7 @@ from memory_tui.tui.workers import OpenEngine, WorkerJobs, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.run_options import Options
+    from memory_tui.plan import Options
     from memory_tui.search.trace import Trace
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.widgets.reader import Reader

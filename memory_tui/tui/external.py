@@ -24,7 +24,7 @@ from memory_tui.tui.workers import task
 if TYPE_CHECKING:
     from memory_tui.curate.curator import AppliedChange, ExternalEdit
     from memory_tui.engine.engine import Engine
-    from memory_tui.run_options import Options
+    from memory_tui.plan import Options
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.views.view import View
 

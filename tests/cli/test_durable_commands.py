@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import pytest
 
-from memory_tui.recalls import line_log, recall_log, recalled_lines
+from memory_tui.recalls import recall_log, recalled_lines
 from tests.support.curate import hidden
 from tests.support.paths import ROOT
 
@@ -138,7 +138,7 @@ def with_recalls(stage: Path) -> None:
         recall_log.append_recall(
             recall_log.recall_log_path(stage / "notes"), recall_log.RecallEntry("memory_search", "vlan", 1.0)
         )
-        line_log.append_line(recalled_lines.marks_path(stage / "notes"), b"{}\n", 1000)
+        recall_log.append_line(recalled_lines.marks_path(stage / "notes"), b"{}\n", 1000)
 
 
 def with_labels(stage: Path) -> None:

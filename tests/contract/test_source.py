@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from memory_tui.core import profiles
 from memory_tui.core.errors import Cancelled, IndexDamaged, QueryError
-from memory_tui.explain import located_line, trace_json, why_not
+from memory_tui.explain import trace_json, why_not
 from memory_tui.explain import verdicts as verdict_types
 from memory_tui.providers.wires.scripted import Scripted, hash_vector
 from memory_tui.search import postings as postings_in_memory
@@ -595,7 +595,7 @@ def test_a_chunk_outside_the_pool_is_explained_alike_without_vectors_in_memory(k
                 if row.rowid == corpus.rowids[far]
             )
             known = store.standings(evidence.vector, [ref.rowid]) if evidence.vector is not None else {}
-            place = located_line.ExplainedLine(ref.path, None, (ref,), store.texts([ref.rowid]), standings=known)
+            place = why_not.ExplainedLine(ref.path, None, (ref,), store.texts([ref.rowid]), standings=known)
             verdicts.append(why_not.why(evidence, chosen, place).fate)
         whole, light = verdicts
         assert isinstance(whole, verdict_types.OutsideVectorPool)

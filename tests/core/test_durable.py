@@ -24,7 +24,7 @@ from memory_tui.curate import journal, recover
 from memory_tui.curate.changes import Change, FileChange, Unfinished
 from memory_tui.curate.curator import Curator
 from memory_tui.openclaw import session_note
-from memory_tui.recalls import line_log
+from memory_tui.recalls import recall_log
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Query
 from memory_tui.workspace.roots import Roots
@@ -356,14 +356,14 @@ WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
     ),
     "a configuration taken back": (_write_config, _undo_config, lambda at: config_write.read(_config(at))),
     "a line of a log": (
-        lambda at: line_log.append_line(at / "log" / "one.jsonl", b"{1}\n", 1000),
-        lambda at: line_log.append_line(at / "log" / "one.jsonl", b"{2}\n", 1000),
-        lambda at: line_log.lines(at / "log" / "one.jsonl"),
+        lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{1}\n", 1000),
+        lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{2}\n", 1000),
+        lambda at: recall_log.log_lines(at / "log" / "one.jsonl"),
     ),
     "a log deleted": (
-        lambda at: line_log.append_line(at / "log" / "one.jsonl", b"{1}\n", 1000),
-        lambda at: line_log.clear(at / "log" / "one.jsonl"),
-        lambda at: line_log.lines(at / "log" / "one.jsonl"),
+        lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{1}\n", 1000),
+        lambda at: recall_log.clear_log(at / "log" / "one.jsonl"),
+        lambda at: recall_log.log_lines(at / "log" / "one.jsonl"),
     ),
     "what is typed": (
         lambda at: _typing(at).keep(1, "first", b"old"),

@@ -13,7 +13,7 @@ from memory_tui.cli import main
 from memory_tui.core.errors import EditRefused
 from memory_tui.curate import restore
 from memory_tui.engine.engine import Engine
-from memory_tui.inbox import examine
+from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.plan import Options
 from memory_tui.source.last_text import LastText, is_daily, last_text, lost_lines, shrank
@@ -55,7 +55,7 @@ def test_an_overwritten_note_gets_its_lines_back_beside_the_new_ones(notes: Path
         (one,) = lost(engine)
         assert (one.place.path, one.actions[0]) == (DAY, "restore")
         assert "lost 3 lines to another program" in one.reason
-        made = engine.notes.curator.apply(examine.change(one, "restore", engine.notes.curator))
+        made = engine.notes.curator.apply(checks.change(one, "restore", engine.notes.curator))
         assert lost_lines(TEXT, (notes / DAY).read_text()) == lost_lines(OTHER, (notes / DAY).read_text()) == []
         assert lost(engine) == []
         engine.notes.curator.undo(made.entry.id)
@@ -69,7 +69,7 @@ def test_a_vanished_note_comes_back_to_the_letter(notes: Path) -> None:
         engine.indexer.sync()
         (one,) = lost(engine)
         assert "is not there any more" in one.reason
-        engine.notes.curator.apply(examine.change(one, "restore", engine.notes.curator))
+        engine.notes.curator.apply(checks.change(one, "restore", engine.notes.curator))
         assert (notes / DAY).read_text() == TEXT
 
 
@@ -134,7 +134,7 @@ def test_annotations_that_the_index_lacks_do_not_count_as_lost(notes: Path) -> N
         assert lost(engine) == []
         (notes / DAY).write_text("# 2026-03-18\n")
         engine.indexer.sync()
-        change = examine.change(lost(engine)[0], "restore", engine.notes.curator)
+        change = checks.change(lost(engine)[0], "restore", engine.notes.curator)
         assert "annotations, may be missing" in change.notes[0]
 
 

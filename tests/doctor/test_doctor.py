@@ -14,7 +14,7 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.doctor import checks_ltm, checks_machine, checks_qmd, runner
+from memory_tui.doctor import checks_backends, checks_machine, runner
 from memory_tui.doctor.check import Check, CheckOutcome
 from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
@@ -66,7 +66,7 @@ def found(engine: Engine, key: str) -> CheckOutcome:
 
 
 def test_the_manual_counts_the_checks_and_each_has_a_name_of_its_own() -> None:
-    every = [*runner.CHECKS, *checks_qmd.CHECKS, *checks_ltm.CHECKS]
+    every = [*runner.CHECKS, *checks_backends.CHECKS, *checks_backends.LTM_CHECKS]
     assert len({check.key for check in every}) == len(every)
     assert (
         f"| {len(runner.CHECKS)} checks of machine, notes"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, Scalar, Settings
-from memory_tui.explain import change_wording, trace_json, wording
+from memory_tui.explain import trace_json, wording
 from memory_tui.explain.counterfactuals import ChangeSet, SavedEffect, beyond, flips, grid, turned
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
@@ -59,9 +59,9 @@ def test_two_changes_together_recall_what_neither_does_alone() -> None:
 def test_the_words_of_a_set_say_how_far_it_goes() -> None:
     found, settings = last_of_eight()
     best = flips(found, settings, 8, with_profile).sets[0]
-    assert change_wording.change_set(best) == "results 9 + minScore .21: would be recalled (9th)"
-    assert change_wording.accepted(best) == "any results from 9 to 50, minScore from 0 to .21"
-    assert change_wording.change_set_sentence(best) == (
+    assert wording.change_set(best) == "results 9 + minScore .21: would be recalled (9th)"
+    assert wording.accepted(best) == "any results from 9 to 50, minScore from 0 to .21"
+    assert wording.change_set_sentence(best) == (
         "Recalled as the 9th with results 9 and minScore .21 together; it also brings in 2 others."
     )
     data = trace_json.change_set(best)
@@ -90,7 +90,7 @@ def test_saved_questions_tell_the_less_harmful_set_first_of_equal_steps() -> Non
 
     answer = flips(found, settings, 8, with_profile, saved)
     assert answer.sets[0].saved == SavedEffect(2, ("one",), ("two",))
-    assert change_wording.saved(answer.sets[0].saved) == "2 saved questions: 1 mended, 1 broken"
+    assert wording.saved(answer.sets[0].saved) == "2 saved questions: 1 mended, 1 broken"
     assert answer.sets[0].harm == (1, 2)
 
 

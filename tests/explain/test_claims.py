@@ -24,7 +24,7 @@ from memory_tui import notices
 from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.demo import demo
-from memory_tui.explain import change_wording, claims, trace_json, verdicts, why_never, wording
+from memory_tui.explain import claims, trace_json, verdicts, why_never, wording
 from memory_tui.explain.counterfactuals import ChangeSet, Flip, NotAlone, SavedEffect, flips
 from memory_tui.explain.rephrase import Rephrased
 from memory_tui.inbox import findings
@@ -55,7 +55,7 @@ from tests.harness.claims import (
 )
 
 TODAY = dt.date(2026, 11, 20)
-WORDINGS = (wording, change_wording, past_text)
+WORDINGS = (wording, wording, past_text)
 PARTS = {claims.SearchedRange, notices.Notice, rerun.Rerun}
 """Dataclasses that are part of a claim and none themselves."""
 FORMS = {

@@ -17,13 +17,12 @@ from memory_tui.curate.journal import Journal
 from memory_tui.engine import inbox_inputs
 from memory_tui.engine.engine import Engine
 from memory_tui.inbox import findings
-from memory_tui.inbox.checks import InboxInputs
+from memory_tui.inbox.checks import InboxInputs, examine
 from memory_tui.inbox.entries import Suggestion, plain
-from memory_tui.inbox.examine import examine
 from memory_tui.inbox.findings import InboxClaim
 from memory_tui.plan import Options
 from memory_tui.providers.wires.builtin import static_table
-from memory_tui.recalls import line_log, recall_log
+from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 from memory_tui.workspace.annotations import read_annotations
 from tests.harness.claims import NOW, STILL, checks, kinds_below
@@ -250,7 +249,7 @@ def _never(claim: findings.NeverDelivered, case: InboxCase) -> None:
     day = day_of(path)
     assert day is not None
     assert (TODAY - day).days == claim.age
-    logged = [json.loads(line) for line in line_log.lines(recall_log.recall_log_path(case.folder))]
+    logged = [json.loads(line) for line in recall_log.log_lines(recall_log.recall_log_path(case.folder))]
     assert len(logged) >= 20
     for entry in logged:
         assert path not in (entry["query"], *(hit["path"] for hit in entry["hits"]))

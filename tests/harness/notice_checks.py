@@ -30,7 +30,7 @@ from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.freshness_check import NotesVanished, RebuildWaits
 from memory_tui.engine.open_index import EXTENSION, named_extension
-from memory_tui.index import abilities, index_file, index_notices
+from memory_tui.index import abilities, index_file
 from memory_tui.notices import Notice
 from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Options, choose
@@ -353,8 +353,8 @@ def _refused(claim: notices.VectorsRefused, case: NoticeCase) -> None:
     assert set(claim.reasons) == {one.reason for one in refused}
 
 
-@checks(index_notices.OnSharedFiles)
-def _on_shared(claim: index_notices.OnSharedFiles, case: NoticeCase) -> None:
+@checks(index_file.OnSharedFiles)
+def _on_shared(claim: index_file.OnSharedFiles, case: NoticeCase) -> None:
     """The last mount of the longest folder above it, read by hand."""
     mounts = [line.split() for line in files._MOUNTS.read_text().splitlines()]
     above = [one for one in mounts if Path(claim.path).is_relative_to(one[4])]
@@ -367,8 +367,8 @@ def one_after(fields: list[str], sign: str) -> int:
     return fields.index(sign) + 1
 
 
-@checks(index_notices.KeptElsewhere)
-def _kept_elsewhere(claim: index_notices.KeptElsewhere, case: NoticeCase) -> None:
+@checks(index_file.KeptElsewhere)
+def _kept_elsewhere(claim: index_file.KeptElsewhere, case: NoticeCase) -> None:
     with pytest.raises(OSError) as error:  # noqa: PT011, PT012 - whatever the system says, wherever
         Path(claim.path).parent.mkdir(exist_ok=True)
         Path(claim.path).touch()
@@ -378,8 +378,8 @@ def _kept_elsewhere(claim: index_notices.KeptElsewhere, case: NoticeCase) -> Non
     assert raw(claim.place, "SELECT count(*) FROM chunks") == len(NOTES)
 
 
-@checks(index_notices.NotCopied)
-def _not_copied(claim: index_notices.NotCopied, case: NoticeCase) -> None:
+@checks(index_file.NotCopied)
+def _not_copied(claim: index_file.NotCopied, case: NoticeCase) -> None:
     """What cannot be copied cannot be read; what takes its place was made of the notes."""
     with pytest.raises(sqlite3.DatabaseError) as error:
         raw(claim.path, "SELECT count(*) FROM chunks")
@@ -387,16 +387,16 @@ def _not_copied(claim: index_notices.NotCopied, case: NoticeCase) -> None:
     assert raw(claim.place, "SELECT count(*) FROM chunks") == len(NOTES)
 
 
-@checks(index_notices.IndexGone)
-def _gone(claim: index_notices.IndexGone, case: NoticeCase) -> None:
+@checks(index_file.IndexGone)
+def _gone(claim: index_file.IndexGone, case: NoticeCase) -> None:
     assert case.world.engine.plan.index == Path(claim.path)
     uuid = "SELECT value FROM meta WHERE key = 'uuid'"
     assert raw(f"{claim.path}.was", "SELECT count(*) FROM chunks") > 0, "there was one"
     assert raw(f"{claim.path}.was", uuid) != raw(claim.path, uuid)
 
 
-@checks(index_notices.MovedAside)
-def _moved_aside(claim: index_notices.MovedAside, case: NoticeCase) -> None:
+@checks(index_file.MovedAside)
+def _moved_aside(claim: index_file.MovedAside, case: NoticeCase) -> None:
     with pytest.raises(sqlite3.DatabaseError):
         raw(claim.kept, "PRAGMA quick_check(1)")
     assert Path(claim.kept).parent == Path(claim.path).parent
@@ -405,8 +405,8 @@ def _moved_aside(claim: index_notices.MovedAside, case: NoticeCase) -> None:
     assert "damaged" in claim.why or "not a database" in claim.why
 
 
-@checks(index_notices.IndexNotUsed)
-def _not_used(claim: index_notices.IndexNotUsed, case: NoticeCase) -> None:
+@checks(index_file.IndexNotUsed)
+def _not_used(claim: index_file.IndexNotUsed, case: NoticeCase) -> None:
     """Somebody else holds the lock of its writer, or it cannot be read."""
     index = Path(claim.path)
     assert index.is_file()
@@ -768,7 +768,7 @@ def of_opening(place: Path, patch: pytest.MonkeyPatch) -> Made:
         off.setattr(index_file, "_with_room", refuses)
         with opened(place, provider="none") as engine:
             engine.indexer.sync()
-            yield from (one for one in told(place, engine) if isinstance(one[0], index_notices.NotCopied))
+            yield from (one for one in told(place, engine) if isinstance(one[0], index_file.NotCopied))
     (place / "file").write_text("in the way")
     with patch.context() as off:
         off.setattr("tempfile.tempdir", str(place / "temporary"))
@@ -874,13 +874,13 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
     },
     of_providers: {notices.PassagesByWords, notices.MeaningOff, notices.OtherModel, notices.AnsweredOtherwise},
     of_remote: {notices.BatchWaits, notices.QuestionWithheld},
-    of_index: {notices.VectorsRefused, NotesVanished, RebuildWaits, index_notices.IndexGone, notices.RootLost},
+    of_index: {notices.VectorsRefused, NotesVanished, RebuildWaits, index_file.IndexGone, notices.RootLost},
     of_opening: {
-        index_notices.OnSharedFiles,
-        index_notices.KeptElsewhere,
-        index_notices.NotCopied,
-        index_notices.MovedAside,
-        index_notices.IndexNotUsed,
+        index_file.OnSharedFiles,
+        index_file.KeptElsewhere,
+        index_file.NotCopied,
+        index_file.MovedAside,
+        index_file.IndexNotUsed,
     },
     of_sessions: {
         agent_sessions.MessagesNotRead,

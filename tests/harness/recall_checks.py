@@ -18,7 +18,7 @@ from memory_tui.core.settings import TUNE_KEYS, Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options
-from memory_tui.recalls import line_log, recall_log, rerun
+from memory_tui.recalls import recall_log, rerun
 from memory_tui.recalls.rerun import Rerun
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Trace
@@ -272,7 +272,7 @@ def made(place: Path) -> Iterator[tuple[rerun.RecallClaim, RecallCase]]:
 
 def _replayed(folder: Path, options: Options) -> Iterator[tuple[rerun.RecallClaim, RecallCase]]:
     place = recall_log.recall_log_path(folder)
-    entries, lines = recall_log.read(place).entries, line_log.lines(place)
+    entries, lines = recall_log.read(place).entries, recall_log.log_lines(place)
     with Engine.open(options) as engine:
         engine.indexer.sync()
         for entry, line in zip(entries, lines, strict=True):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from memory_tui.engine.engine import Engine
+from memory_tui.inbox.checks import changes, rewritten
 from memory_tui.inbox.contradictions import pairs
 from memory_tui.inbox.entries import DatedNote, NoteItem, note_items
-from memory_tui.inbox.examine import changes, rewritten
 from memory_tui.plan import Options
 from memory_tui.workspace.notes import shown_day
 

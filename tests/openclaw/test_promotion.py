@@ -14,8 +14,8 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.core.errors import EditRefused
 from memory_tui.engine.engine import Engine
+from memory_tui.inbox.checks import change, changes, rewritten
 from memory_tui.inbox.entries import Suggestion
-from memory_tui.inbox.examine import change, changes, rewritten
 from memory_tui.openclaw.dreaming import MOST, Promotions, promotions
 from memory_tui.plan import Options
 from tests.support.ledger import HostLedger

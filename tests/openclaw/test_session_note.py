@@ -23,7 +23,7 @@ from memory_tui.curate.curator import Curator
 from memory_tui.hosts import claude_code
 from memory_tui.openclaw import prompt, session_note
 from memory_tui.openclaw.session_note import EndedSession, Message
-from memory_tui.run_options import Options
+from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots
 
 pytest_plugins = ["tests.support.config"]

@@ -22,7 +22,7 @@ from memory_tui.explain import wording
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options
-from memory_tui.recalls import line_log, recall_log, recalled_lines, rerun
+from memory_tui.recalls import recall_log, recalled_lines, rerun
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 from tests.harness.claims import CHECKERS
 from tests.harness.recall_checks import RecallCase
@@ -636,7 +636,7 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path: P
         found = rerun.replay(entry, engine.plan.settings, engine.queries.gather)
         assert isinstance(found.remade, rerun.Rebuilt)
         assert found.same
-        (raw,) = line_log.lines(place)
+        (raw,) = recall_log.log_lines(place)
         case = RecallCase(engine, found, json.loads(raw))
         for claim in found.claims:
             CHECKERS[type(claim)](claim, case)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.core import blas, tokens
+from memory_tui.core import tokens
 from memory_tui.core.settings import Settings
 from memory_tui.explain.reranking import Reranking
 from memory_tui.providers.provider_protocol import Vectors
@@ -117,7 +117,7 @@ def test_what_was_measured_keeps_no_vector_of_a_token(monkeypatch: pytest.Monkey
 
 
 def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    library = blas._openblas()
+    library = second_stage._openblas()
     if library is None:
         pytest.skip("numpy multiplies by another library here")
     before, inside = library.scipy_openblas_get_num_threads64_(), []

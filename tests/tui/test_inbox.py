@@ -413,7 +413,7 @@ def test_files_that_change_are_looked_at_again(app: MemoryApp, workspace: Path) 
 
 
 def test_leaving_the_view_stops_looking_and_esc_does_too(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    from memory_tui.inbox import checks, examine
+    from memory_tui.inbox import checks
 
     entered, go_on, ended = threading.Event(), threading.Event(), []
     dates = checks.BY_KIND["bad date"]
@@ -428,7 +428,7 @@ def test_leaving_the_view_stops_looking_and_esc_does_too(app: MemoryApp, monkeyp
         ended.append("second")
         return iter(())
 
-    monkeypatch.setattr(examine, "CHECKS", (replace(dates, find=slow), replace(dates, find=second)))
+    monkeypatch.setattr(checks, "CHECKS", (replace(dates, find=slow), replace(dates, find=second)))
 
     async def steps(pilot: Pilot[int]) -> None:
         for leave in ("1", "escape"):
@@ -475,7 +475,7 @@ def test_undoing_a_change_stands_on_what_it_brought_back(app: MemoryApp, workspa
 
 def test_a_look_after_a_change_waits_until_the_index_followed(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is found by the index would be missing until the next look, and the number with it."""
-    from memory_tui.inbox import checks, examine
+    from memory_tui.inbox import checks
 
     dates, go_on, asked = checks.BY_KIND["bad date"], threading.Event(), threading.Event()
     looks: list[bool] = []
@@ -485,7 +485,7 @@ def test_a_look_after_a_change_waits_until_the_index_followed(app: MemoryApp, mo
         looks.append(app.engine.indexer.writer.wait_idle(0))
         yield from dates.find(run, check)
 
-    monkeypatch.setattr(examine, "CHECKS", (*CHECKS, replace(dates, find=recorded)))
+    monkeypatch.setattr(checks, "CHECKS", (*CHECKS, replace(dates, find=recorded)))
 
     async def steps(pilot: Pilot[int]) -> None:
         await to(pilot, "junk")

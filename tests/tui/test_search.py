@@ -15,7 +15,7 @@ from memory_tui.cli import main
 from memory_tui.cli.main import build_parser
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.why import explain
-from memory_tui.run_options import Options
+from memory_tui.plan import Options
 from memory_tui.search.trace import QueryPlan, Recalled
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.tuning import ORIGIN

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, show
-from memory_tui.explain import change_wording
+from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Flips, flips
 from memory_tui.explain.stages import gaps, parts, stages
 from memory_tui.explain.why import in_a_line
@@ -324,7 +324,7 @@ def test_enter_previews_then_applies_the_least_harmful_change_and_another_takes_
         nearest = subject.flips[0]
         await press(pilot, "w", "enter")
         assert trace_of(app) == before, "it is said first what the change does"
-        assert said(app) == f"{change_wording.preview(nearest)} Press enter again to set it."
+        assert said(app) == f"{wording.preview(nearest)} Press enter again to set it."
         await press(pilot, "enter")
         assert trace_of(app).settings.values[nearest.key].value == nearest.value
         places = [candidate.chunk for candidate in trace_of(app).recalled]

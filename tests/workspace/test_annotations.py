@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.inbox.checks import InboxInputs
+from memory_tui.inbox.checks import InboxInputs, examine
 from memory_tui.inbox.entries import DatedNote
-from memory_tui.inbox.examine import examine
 from memory_tui.workspace.annotations import INVALID_PROJECT, flaws, read_annotations
 
 

@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from memory_tui.core.sanitize import safe
-from memory_tui.explain import change_wording, wording
+from memory_tui.explain import wording
 from memory_tui.search.trace import Recalled
 from memory_tui.tui.draw import Piece, fit_path, wrap
 from memory_tui.tui.home import home_of
@@ -149,12 +149,12 @@ class WhyPane(RowList):
             elif home.tuning is not None:
                 self._arm(None)
                 home.turn(home.tuning.to(found.settings))
-                home.show_message(f"Set: {change_wording.turned(found)}. {key_of('undo')} undoes it.")
+                home.show_message(f"Set: {wording.turned(found)}. {key_of('undo')} undoes it.")
 
     def _arm(self, found: Flip | ChangeSet | None) -> None:
         """Say what `found` changes, as long as enter sets it; None for no change."""
         self._previewed = found
-        said = f"{change_wording.preview(found)} Press enter again to set it." if found is not None else ""
+        said = f"{wording.preview(found)} Press enter again to set it." if found is not None else ""
         for hints in self.screen.query(KeyHints):
             hints.show_message("")
             hints.stand(said)

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from rich.cells import cell_len
 
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.explain import change_wording, wording
+from memory_tui.explain import wording
 from memory_tui.explain.matched_words import MatchedWords
 from memory_tui.explain.score_lines import ScoreLine
 from memory_tui.explain.stages import stages
@@ -307,7 +307,7 @@ def _flip(found: Flip | ChangeSet, label: str, subject: Subject, width: int, *, 
         ),
     ]
     if not isinstance(found, Flip):
-        turn = change_wording.change_set(found)
+        turn = wording.change_set(found)
     else:
         turn = wording.flip(found) if found.place else wording.turn(found.key, found.value)
     short = "  ".join(words for words, refs in effects if refs)
@@ -318,7 +318,7 @@ def _flip(found: Flip | ChangeSet, label: str, subject: Subject, width: int, *, 
         for row in folded(short, width - LABEL - 2, "muted") if short and not beside else ():
             yield [(" " * (LABEL + 2), ""), *row]
         return
-    for words in filter(None, (change_wording.accepted(found), change_wording.saved(found.saved))):
+    for words in filter(None, (wording.accepted(found), wording.saved(found.saved))):
         for start, end in wrap(words, width - LABEL - 2):
             yield [(" " * (LABEL + 2), ""), (words[start:end], "muted")]
     for words, refs in effects:

@@ -282,9 +282,9 @@ def examination(engine: Engine, *, changed: bool = False) -> Callable[[Callable[
 
 def proposed(engine: Engine, chosen: Sequence[Suggestion], action: Action) -> Planned:
     """What `action` would change, secrets masked. Raises EditRefused where the notes are not what was looked at."""
-    from memory_tui.inbox import examine
+    from memory_tui.inbox import checks
 
-    return masked(examine.changes(chosen, action, engine.notes.curator), _warning(chosen[0]))
+    return masked(checks.changes(chosen, action, engine.notes.curator), _warning(chosen[0]))
 
 
 def entry_of(engine: Engine, one: Suggestion) -> str:
@@ -294,9 +294,9 @@ def entry_of(engine: Engine, one: Suggestion) -> str:
 
 def rewritten(engine: Engine, one: Suggestion, words: str) -> Planned:
     """What putting `words` in the place of the last line would change. Raises EditRefused."""
-    from memory_tui.inbox import examine
+    from memory_tui.inbox import checks
 
-    return masked(examine.rewritten(one, words, engine.notes.curator))
+    return masked(checks.rewritten(one, words, engine.notes.curator))
 
 
 def _warning(one: Suggestion) -> tuple[str, ...]:

@@ -25,9 +25,8 @@ from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
-    from memory_tui.engine.compare_qmd import QmdComparison, SavedComparison, SavedRow
+    from memory_tui.engine.compare_qmd import QmdComparison, SavedComparison, SavedRow, SharedRow
     from memory_tui.engine.engine import Engine
-    from memory_tui.qmd.side_by_side import SharedRow
     from memory_tui.tui.views.search.search_view import SearchView
 
 _RANKS = 15
