@@ -38,8 +38,8 @@ NUMBERED: Sequence[NumberedView] = (
     NumberedView("search", 2, "Search", "search.search_view:SearchView"),
     NumberedView("index", 3, "Index", "index.index_view:IndexView"),
     NumberedView("inbox", 4, "Inbox", "inbox.inbox_view:InboxView"),
-    NumberedView("map", 5, "Map", "map.map_view:MapView"),
-    NumberedView("agents", 6, "Agents", "agents.agents_view:AgentsView"),
+    NumberedView("map", 5, "Map", "map_view:MapView"),
+    NumberedView("agents", 6, "Agents", "agents_view:AgentsView"),
 )
 """In the order of their numbers."""
 
@@ -156,7 +156,7 @@ OVERLAYS: Sequence[OverlayView] = (
     OverlayView(
         "doctor",
         "Doctor",
-        "index.doctor_view:DoctorView",
+        "index.listings:DoctorView",
         "index",
         "examine machine, notes, index, provider and settings",
         (Opener("everywhere", "go doctor"), Opener("index", "go doctor", "Doctor")),
@@ -174,7 +174,7 @@ OVERLAYS: Sequence[OverlayView] = (
     OverlayView(
         "storage",
         "The index file",
-        "index.storage_view:StorageView",
+        "index.listings:StorageView",
         "index",
         "tables, files and writers of the index, and what a rebuild costs",
         (Opener("everywhere", "go tables"), Opener("index", "go tables", "Tables")),
@@ -183,7 +183,7 @@ OVERLAYS: Sequence[OverlayView] = (
     OverlayView(
         "sessions",
         "Sessions",
-        "index.sessions_view:SessionsView",
+        "index.listings:SessionsView",
         "index",
         "how close each session is to its memory flush",
         (Opener("everywhere", "go flush"), Opener("index", "go flush", "Flush")),

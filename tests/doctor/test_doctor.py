@@ -66,7 +66,7 @@ def found(engine: Engine, key: str) -> CheckOutcome:
 
 
 def test_the_manual_counts_the_checks_and_each_has_a_name_of_its_own() -> None:
-    every = [*runner.CHECKS, *checks_backends.CHECKS, *checks_backends.LTM_CHECKS]
+    every = [*runner.CHECKS, *checks_backends.QMD_CHECKS, *checks_backends.LTM_CHECKS]
     assert len({check.key for check in every}) == len(every)
     assert (
         f"| {len(runner.CHECKS)} checks of machine, notes"

@@ -22,22 +22,18 @@ from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.key_meanings import MEANINGS, PREFIXES, letters_markdown
 from memory_tui.tui.keymap import PLACES, found_by, key_table_markdown
 from memory_tui.tui.navigation import NUMBERED, OVERLAYS, overlay
-from memory_tui.tui.views.agents.agents_view import AgentsView
-from memory_tui.tui.views.agents.connection_view import ConnectionView
+from memory_tui.tui.views.agents_view import AgentsView, ConnectionView
 from memory_tui.tui.views.help import INDENT, written
 from memory_tui.tui.views.inbox.dreaming_view import DreamingView
 from memory_tui.tui.views.inbox.inbox_actions import InboxActions
 from memory_tui.tui.views.inbox.inbox_view import InboxView
-from memory_tui.tui.views.index.doctor_view import DoctorView
 from memory_tui.tui.views.index.index_view import IndexView
-from memory_tui.tui.views.index.listing import Listing
+from memory_tui.tui.views.index.listings import DoctorView, Listing, SessionsView, StorageView
 from memory_tui.tui.views.index.memories_view import MemoriesView
 from memory_tui.tui.views.index.openclaw_index import CompareView
 from memory_tui.tui.views.index.providers_view import ProvidersView
 from memory_tui.tui.views.index.recalls_view import RecallsView
-from memory_tui.tui.views.index.sessions_view import SessionsView
-from memory_tui.tui.views.index.storage_view import StorageView
-from memory_tui.tui.views.map.map_view import CandidateActions, MapView
+from memory_tui.tui.views.map_view import CandidateActions, MapView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.notes.history import HistoryView

@@ -17,8 +17,7 @@ from memory_tui.hosts.wiring import ServerStart, options_of
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.agents.agents_view import AgentsView
-from memory_tui.tui.views.agents.connection_view import ConnectionView
+from memory_tui.tui.views.agents_view import AgentsView, ConnectionView
 from tests.support import hosts
 from tests.support.tui import drive, lines_of, make_app, press, said, sample, settled, text_of, until
 

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from memory_tui.recalls import recalled_lines
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Preview
-from memory_tui.tui.views.map.map_view import MapView
+from memory_tui.tui.views.map_view import MapView
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.results import HitList

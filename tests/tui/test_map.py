@@ -12,7 +12,7 @@ from memory_tui.explain.wording import ordinal
 from memory_tui.recalls.recalled_lines import Activity
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Preview
-from memory_tui.tui.views.map.map_view import MapView
+from memory_tui.tui.views.map_view import MapView
 from memory_tui.tui.widgets.calendar import Calendar
 from memory_tui.tui.widgets.memory_map import LAYERS, MemoryMap
 from memory_tui.tui.widgets.reader import Reader

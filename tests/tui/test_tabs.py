@@ -13,7 +13,7 @@ from memory_tui.tui.navigation import NUMBERED
 from memory_tui.tui.views.dialogs import Confirm
 from memory_tui.tui.views.help import Help
 from memory_tui.tui.views.inbox.inbox_view import InboxView
-from memory_tui.tui.views.index.doctor_view import DoctorView
+from memory_tui.tui.views.index.listings import DoctorView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.search.why_not_view import WhyNotView

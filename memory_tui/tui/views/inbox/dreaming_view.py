@@ -11,7 +11,7 @@ from textual import on
 from memory_tui.core.formatting import number, plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.core.secret_finder import masked
-from memory_tui.tui.views.index.listing import Listing
+from memory_tui.tui.views.index.listings import Listing
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
 

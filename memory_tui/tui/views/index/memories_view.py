@@ -18,7 +18,7 @@ from memory_tui.render import ltm_text
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.views.index.listing import Listing
+from memory_tui.tui.views.index.listings import Listing
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
 from memory_tui.tui.workers import task

@@ -13,7 +13,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.views.index.listing import Listing
+from memory_tui.tui.views.index.listings import Listing
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
 from memory_tui.tui.workers import task

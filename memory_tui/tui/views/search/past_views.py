@@ -9,7 +9,7 @@ from textual import on
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.views.index.listing import Listing
+from memory_tui.tui.views.index.listings import Listing
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
 from memory_tui.tui.workers import task

@@ -1,1 +1,0 @@
-"""View 6: the agent programs, with the difference that connects one."""

@@ -1,1 +1,0 @@
-"""View 5: the map of the memory."""
