@@ -8,10 +8,8 @@ import inspect
 import json
 import pkgutil
 import sqlite3
-import types
-import typing
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +22,10 @@ from memory_tui import notices
 from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.demo import demo
-from memory_tui.explain import claims, trace_json, verdicts, why_never, wording
-from memory_tui.explain.counterfactuals import ChangeSet, Flip, NotAlone, SavedEffect, flips
-from memory_tui.explain.rephrase import Rephrased
+from memory_tui.explain import claims, trace_json, verdicts
+from memory_tui.explain.counterfactuals import flips
 from memory_tui.inbox import findings
 from memory_tui.recalls import rerun
-from memory_tui.render import past_text
 from memory_tui.search import trace
 from memory_tui.search.rank import rank
 from memory_tui.tune.judgments import Label, Query
@@ -55,36 +51,8 @@ from tests.harness.claims import (
 )
 
 TODAY = dt.date(2026, 11, 20)
-WORDINGS = (wording, wording, past_text)
 PARTS = {claims.SearchedRange, notices.Notice, rerun.Rerun}
 """Dataclasses that are part of a claim and none themselves."""
-FORMS = {
-    "ordinal",
-    "margin",
-    "age",
-    "number",
-    "against",
-    "turn",
-    "effects",
-    "mode",
-    "no_flip",
-    "no_suggestion",
-    "never",
-    "never_data",
-    "left_out",
-    "replay",
-    "replay_data",
-    "unreached_data",
-    "heat",
-    "cosine_heat",
-    "data",
-    "lines",
-    "bm25_heat",
-}
-"""Functions of the wording that put a number, a knob or a mode into words, which claims nothing of an index, or that
-list what others say."""
-
-
 EVERY = kinds() | past.KINDS | notice_checks.KINDS | inbox_checks.KINDS | recall_checks.KINDS
 EVERY |= measure_checks.KINDS | qmd_checks.KINDS
 """Every kind of claim that anything says."""
@@ -175,31 +143,6 @@ def test_nothing_untrue_is_said_of_memories_with_a_fault(
 
 def test_some_memory_gives_rise_to_each_kind_of_notice() -> None:
     assert set().union(*notice_checks.SCENES.values()) == notice_checks.KINDS
-
-
-def test_every_sentence_is_a_function_of_a_claim() -> None:
-    """A function that words anything takes a claim first; what else there is puts a value into words."""
-    known = kinds() | past.KINDS | {type(None), why_never.UnreachedLines}
-    own = {kind.__name__: kind for kind in (Sequence, Flip, ChangeSet, NotAlone, Rephrased, SavedEffect)}
-    functions = [(module, *one) for module in WORDINGS for one in inspect.getmembers(module, inspect.isfunction)]
-    for module, name, function in functions:
-        if name.startswith("_") or name in FORMS or function.__module__ != module.__name__:
-            continue
-        spaces = {**vars(module), **own}
-        first = next(iter(inspect.signature(function).parameters.values())).annotation
-        if first == "WhyNot":
-            continue
-        found = eval(first, spaces)
-        assert set(leaves(found)) <= known, (name, first)
-
-
-def leaves(annotation: object) -> Iterator[type]:
-    """The classes that an annotation is made of."""
-    if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is not None:
-        for one in typing.get_args(annotation):
-            yield from leaves(one)
-    elif isinstance(annotation, type):
-        yield annotation
 
 
 @pytest.fixture

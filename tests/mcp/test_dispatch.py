@@ -210,18 +210,6 @@ print(json.dumps([len(sent), sorted(HEAVY & set(sys.modules))]))
     assert json.loads(ran.stdout) == [3, []]
 
 
-def test_the_sdk_is_no_part_of_the_program() -> None:
-    root = Path(dispatch.__file__).parents[1]
-    imports = ("import mcp", "from mcp", "import anyio", "from anyio")
-    found = [
-        path.name
-        for path in root.rglob("*.py")
-        for line in path.read_text("utf-8").splitlines()
-        if line.strip().startswith(imports)
-    ]
-    assert found == []
-
-
 # --- lines ---------------------------------------------------------------------------------------------------------
 
 VALUES = st.recursive(

@@ -9,10 +9,8 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,10 +21,8 @@ from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.provider_protocol import identity_key
 from memory_tui.providers.wires import builtin
 from memory_tui.providers.wires.builtin import TABLE, Builtin, static_table
-from tests.support.paths import SHARED
 from tests.tools import train_table
 
-REFERENCE = SHARED / "static-embedding" / "minilm-static-256-int8.npz"
 BUILTIN = Builtin()
 
 
@@ -48,28 +44,6 @@ class PlainTable:
         return total / (np.linalg.norm(total) or 1)
 
 
-class Rows(NamedTuple):
-    """Rows of a table by their token."""
-
-    vocabulary: list[str]
-    rows: npt.NDArray[np.float32]
-
-
-@pytest.fixture(scope="module")
-def shipped() -> Rows:
-    with np.load(TABLE) as data:
-        return Rows(_tokens(data["vocabulary"]), data["q"] * data["scale"][:, None])
-
-
-@pytest.fixture(scope="module")
-def distilled() -> Rows:
-    """A table that the distilled one, with which the training began, agrees with to .997 in each row."""
-    if not REFERENCE.is_file():
-        pytest.skip("the reference table is not beside this checkout")
-    with np.load(REFERENCE) as data:
-        return Rows(_tokens(data["vocab"]), data["q"] * data["sc"][:, None])
-
-
 def _tokens(vocabulary) -> list[str]:
     return vocabulary.tobytes().decode().split("\n")
 
@@ -84,20 +58,6 @@ PLAIN = _plain_shipped()
 
 def test_the_table_is_the_one_that_the_script_makes() -> None:
     assert hashlib.sha256(TABLE.read_bytes()).hexdigest() == train_table.MADE
-
-
-def test_training_moves_words_and_leaves_punctuation_and_what_it_did_not_meet(shipped: Rows, distilled: Rows) -> None:
-    assert shipped.vocabulary == [*distilled.vocabulary, builtin.UNKNOWN]
-    assert not shipped.rows[-1].any()
-    after, before = shipped.rows[:-1], distilled.rows
-    lengths, were = np.linalg.norm(after, axis=1), np.linalg.norm(before, axis=1)
-    cosines = (after * before).sum(1) / lengths / were
-    punctuation = np.array([not any(map(str.isalnum, token)) for token in distilled.vocabulary])
-    assert cosines[punctuation].min() > 0.997
-    assert np.abs(lengths / were - 1)[punctuation].max() < 0.01
-    assert (cosines > 0.997).mean() > 0.4
-    assert (cosines < 0.99).mean() > 0.3
-    assert (lengths / were).max() < np.exp(train_table.LONGEST_ROW) * 1.01
 
 
 PIECES = st.sampled_from(

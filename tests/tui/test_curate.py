@@ -35,7 +35,6 @@ from tests.support.tui import (
     matches_screen,
     press,
     said,
-    sample,
     settled,
     text_of,
     until,
@@ -43,16 +42,6 @@ from tests.support.tui import (
 
 LOG = "memory/2026-03-20.md"
 LINE = "Backup at 03:15 went through"
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    return sample(tmp_path / "notes")
-
-
-@pytest.fixture
-def app(workspace: Path) -> MemoryApp:
-    return make_app(workspace)
 
 
 def files(workspace: Path) -> dict[str, bytes]:

@@ -82,11 +82,6 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture
-def app(workspace: Path) -> MemoryApp:
-    return make_app(workspace)
-
-
 def files(workspace: Path) -> dict[str, bytes]:
     return {str(path.relative_to(workspace)): path.read_bytes() for path in workspace.rglob("*.md")}
 

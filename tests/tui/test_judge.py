@@ -34,7 +34,6 @@ from tests.support.tui import (
     make_app,
     press,
     said,
-    sample,
     settled,
     strike,
     text_of,
@@ -43,16 +42,6 @@ from tests.support.tui import (
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 OPENCLAW = [("profile", "openclaw-2026.3")]
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    return sample(tmp_path / "notes")
-
-
-@pytest.fixture
-def app(workspace: Path) -> MemoryApp:
-    return make_app(workspace)
 
 
 def search_of(app: MemoryApp) -> SearchView:

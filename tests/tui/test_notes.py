@@ -16,12 +16,7 @@ from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.note_side import AboutPane
 from memory_tui.tui.widgets.reader import Reader
-from tests.support.tui import LARGE, SMALL, ask, drive, enter, make_app, press, said, sample, settled, text_of, until
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    return sample(tmp_path / "notes")
+from tests.support.tui import LARGE, SMALL, ask, drive, enter, make_app, press, said, settled, text_of, until
 
 
 def reader_of(app: MemoryApp) -> Reader:

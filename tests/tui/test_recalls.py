@@ -20,12 +20,7 @@ from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.search.past_views import UnreachedView
 from memory_tui.tui.views.search.search_view import SearchView
-from tests.support.tui import LARGE, NOW, ask, drive, make_app, press, said, sample, settled, text_of, until
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    return sample(tmp_path / "notes")
+from tests.support.tui import LARGE, NOW, ask, drive, make_app, press, said, settled, text_of, until
 
 
 def asked_by_an_agent(workspace: Path, *, in_vain: bool = False) -> None:

@@ -36,11 +36,6 @@ QUESTION = "what about the router and the omada vlan"
 FADES = [("profile", "openclaw-2026.3"), ("query.hybrid.temporalDecay.enabled", "true"), ("query.minScore", "0.25")]
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    return sample(tmp_path / "notes")
-
-
 def engine_of(app: MemoryApp) -> Engine:
     assert app.engine is not None
     return app.engine

@@ -39,7 +39,6 @@ from tests.support.tui import (
     make_app,
     press,
     said,
-    sample,
     settled,
     text_of,
     until,
@@ -47,16 +46,6 @@ from tests.support.tui import (
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 OPENCLAW = [("profile", "openclaw-2026.3")]
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    return sample(tmp_path / "notes")
-
-
-@pytest.fixture
-def app(workspace: Path) -> MemoryApp:
-    return make_app(workspace)
 
 
 def view_of(app: MemoryApp) -> SearchView:

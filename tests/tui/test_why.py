@@ -46,7 +46,6 @@ from tests.support.tui import (
     make_app,
     press,
     said,
-    sample,
     settled,
     strike,
     text_of,
@@ -55,16 +54,6 @@ from tests.support.tui import (
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 OPENCLAW = [("profile", "openclaw-2026.3")]
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    return sample(tmp_path / "notes")
-
-
-@pytest.fixture
-def app(workspace: Path) -> MemoryApp:
-    return make_app(workspace)
 
 
 def test_the_notes_ask_which_line_is_missing(app: MemoryApp) -> None:
