@@ -111,12 +111,17 @@ def test_what_is_not_ours_in_the_place_of_a_lock_stays(tmp_path, role, what):
             path.mkdir()
         case "loop":
             path.symlink_to(path)
-    before = path.lstat(), theirs.read_bytes()
+
+    def state() -> tuple[object, ...]:
+        now = path.lstat()
+        return now.st_ino, now.st_mode, now.st_mtime_ns, theirs.read_bytes()
+
+    before = state()
     assert holder(tmp_path / "index", role) is None
     with pytest.raises(IndexUnavailable, match=r"cannot be written: (it is a link, a pipe|another program's)") as error:
         WriterLock.acquire(tmp_path / "index", role)
     assert error.value.next_step
-    assert (path.lstat(), theirs.read_bytes()) == before
+    assert state() == before
     assert not (tmp_path / "nowhere").exists()
 
 
