@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.cli.common import Command, opened, options, planned, positive, query_of, spoken, waiting
+from memory_tui.core.cancel import Stopped
 from memory_tui.core.errors import QueryError, SettingError
-from memory_tui.core.stop_signals import Stopped
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine

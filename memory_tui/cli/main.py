@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from memory_tui import __version__
 from memory_tui.cli.common import Command, moment, options, spoken
-from memory_tui.core import stop_signals
+from memory_tui.core.cancel import Stopped, exit_status, report_signal, signals_raised
 from memory_tui.core.errors import MemoryTuiError, SettingError
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def _demo(given: argparse.Namespace) -> int:
 
     from msgspec.structs import replace
 
+    from memory_tui import demo
     from memory_tui.core import atomic
-    from memory_tui.demo import demo
 
     if hasattr(given, "workspace") or hasattr(given, "config"):
         raise SettingError("The demo has its own workspace and configuration.", "Leave --workspace and --config out.")
@@ -399,19 +399,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run_command(words: list[str]) -> int:
     _speak_utf8()
     try:
-        with stop_signals.raised():
+        with signals_raised():
             given = _parsed(words)
             code = COMMANDS[given.command].load(given.command).run(given)
             # A reader that is gone is met here, where the interpreter does not complain of it.
             if not sys.stdout.closed:
                 sys.stdout.flush()
             return code
-    except stop_signals.Stopped as stopped:
+    except Stopped as stopped:
         if sys.stderr.isatty():
             # The line of progress, or what the terminal shows for ctrl+c, ends here.
             sys.stderr.write("\n")
-        stop_signals.report(stopped.number, stopped.more)
-        return stop_signals.exit_status(stopped.number)
+        report_signal(stopped.number, stopped.more)
+        return exit_status(stopped.number)
     except MemoryTuiError as error:
         return _fail(error, as_json="--json" in words)
     except BrokenPipeError:

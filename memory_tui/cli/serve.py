@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from memory_tui import plan
 from memory_tui.cli.common import Command, options, spoken
 from memory_tui.cli.main import GLOBAL
-from memory_tui.core import stop_signals
+from memory_tui.core.cancel import exit_status, report_signal
 from memory_tui.core.errors import MemoryTuiError, SettingError
 from memory_tui.core.formatting import install_extra
 
@@ -71,8 +71,8 @@ def _serve(given: argparse.Namespace) -> int:
         # Who connects from now on waits until the server answers.
         _say(given, server.address)
         number = asyncio.run(server.until_stopped())
-    stop_signals.report(number)
-    return stop_signals.exit_status(number)
+    report_signal(number)
+    return exit_status(number)
 
 
 def _say(given: argparse.Namespace, address: str) -> None:

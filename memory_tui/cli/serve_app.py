@@ -19,7 +19,7 @@ from aiohttp import web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from memory_tui.core import stop_signals
+from memory_tui.core.cancel import ENDING_SIGNALS
 
 PATIENCE = 2.0
 """Seconds in which the app of a closed tab ends by itself, before it is killed."""
@@ -124,7 +124,7 @@ class AppServer(Server):
         """Serve until a signal comes; returns its number. No process is left."""
         loop = asyncio.get_running_loop()
         stopped: asyncio.Queue[int] = asyncio.Queue()
-        for number in stop_signals.ENDING:
+        for number in ENDING_SIGNALS:
             loop.add_signal_handler(number, stopped.put_nowait, number)
         runner = web.AppRunner(await self._make_app(), access_log=None, shutdown_timeout=2 * PATIENCE)
         await runner.setup()

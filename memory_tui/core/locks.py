@@ -22,7 +22,7 @@ from msgspec import Struct, to_builtins
 from memory_tui.core import atomic, files
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
-from memory_tui.core.side_files import open_beside, read_beside
+from memory_tui.core.files import open_beside, read_beside
 
 if TYPE_CHECKING:
     from memory_tui.core.events import Event

@@ -18,7 +18,7 @@ from memory_tui.curate.changes import Change, FileChange, bare, end_of
 from memory_tui.curate.git import History
 from memory_tui.curate.journal import LOST, Journal, JournalEntry, text_name
 from memory_tui.curate.merge import changed_spans
-from memory_tui.source.last_text import LastText, lost_lines, shrank
+from memory_tui.source.note_state import LastText, lost_lines, shrank
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Curator

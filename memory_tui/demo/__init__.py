@@ -1,1 +1,433 @@
-"""The sample workspace that ships in the package."""
+"""The sample workspace: ten months of one household's notes, ending today.
+
+The templates name days by their age (`memory/day-049.md`) and hold dates as `{date}`, `{date-7}`, `{long+3}`;
+a dated note counts from its own day, every other text from today. So the copy is always about the last ten months,
+and line numbers never change.
+
+Beside it lies what other programs left, so that the inbox holds every kind: OpenClaw's ledger does not trust one note
+any more, and a session reads less of MEMORY.md than it holds; Claude Code keeps three facts, and its index points to
+two; agents asked for weeks; a note lost a line; an editor saved another as Windows-1252.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import apsw
+from msgspec import Struct
+
+from memory_tui.core import atomic, locks
+from memory_tui.core.errors import IndexUnavailable, MemoryTuiError, WorkspaceError
+
+SUGGESTED: tuple[str, ...] = (
+    "How is the VLAN on the Omada router set up?",
+    "Who was our dentist before Dr. Hallett?",
+    "Why did we drop Pi-hole?",
+    "What was the cause of ERR_GATEWAY_502 the first time?",
+    "麻婆豆腐要放什么酱？",
+)
+"""Labelled queries for somebody who sees the sample for the first time.
+
+No note holds all the words of any of them, so keyword search that joins words with AND stays empty, while each is
+answered by notes that hold some.
+"""
+
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_TEMPLATE_DAY = re.compile(r"day-(\d{3})")
+_PLACEHOLDER = re.compile(r"\{(date|weekday|long|month|zh)([+-]\d+)?\}")
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if 10 < number < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+# Names are spelled out here because strftime follows the locale, and the copy must not depend on the machine.
+_FORMS: Mapping[str, Callable[[dt.date], str]] = {
+    "date": dt.date.isoformat,
+    "weekday": lambda day: _WEEKDAYS[day.weekday()],
+    "long": lambda day: f"{_MONTHS[day.month - 1]} {_ordinal(day.day)}",
+    "month": lambda day: _MONTHS[day.month - 1],
+    "zh": lambda day: f"{day.month}月{day.day}日",
+}
+
+
+class SampleAnswer(Struct, frozen=True):
+    """A line that answers a sample query: `grade` 2 answers it, 1 helps; `answer` is a fragment of the line."""
+
+    path: str
+    line: int
+    grade: int
+    answer: str
+
+
+class LabelledQuery(Struct, frozen=True):
+    """A question with its relevant lines (none: the notes do not know); `note` says what makes it hard."""
+
+    id: str
+    query: str
+    category: str
+    relevant: tuple[SampleAnswer, ...]
+    note: str
+
+
+def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
+    """Write the sample workspace as it stands on `today` into `target`, and return `target`.
+
+    With `more` it has the notes for somebody who looks around, too: what the inbox finds, a conflict, a German note.
+
+    The same day gives the same bytes and mtimes in every time zone and locale. A note's mtime is 18:00 UTC of its
+    day, an undated file's that of the last day it speaks of; today's may therefore lie some hours ahead.
+    Raises WorkspaceError when `target` is a file, is not empty, or cannot be written.
+    """
+    try:
+        atomic.make_folder(target, 0o777)
+        if any(target.iterdir()):
+            raise WorkspaceError(
+                f"{target} is not empty; the sample workspace is only copied into an empty folder.",
+                "Name a folder that does not exist yet.",
+            )
+        texts: dict[str, str] = {}
+        for folder in ("workspace", "more") if more else ("workspace",):
+            for template, text in _templates(files(__name__) / folder):
+                # What more there is of a note goes on where the note ends, so that no line of it moves.
+                texts[template] = texts.get(template, "") + text
+        for template, text in texts.items():
+            _write(target, template, text, today)
+    except FileExistsError:
+        raise WorkspaceError(
+            f"{target} is a file, so the sample workspace cannot be copied into it.",
+            "Name a folder that does not exist yet.",
+        ) from None
+    except OSError as error:
+        raise WorkspaceError(
+            f"The sample workspace cannot be written to {target}: {error.strerror or error}.",
+            "Name a folder you may write to.",
+        ) from error
+    return target
+
+
+def labelled_queries(today: dt.date) -> list[LabelledQuery]:
+    """The questions that come with the sample as it stands on `today`, each with the lines that answer it."""
+    text = _fill((files(__name__) / "queries.jsonl").read_text(encoding="utf-8"), today)
+    return [_query(json.loads(line)) for line in text.splitlines()]
+
+
+def keep_queries(workspace: Path, config: Path, today: dt.date) -> None:
+    """Save the labelled queries as those of the sample in `workspace`, whose own configuration is `config`."""
+    from memory_tui.tune import judgments
+
+    queries = tuple(
+        judgments.Query(
+            one.query,
+            tuple(judgments.Label(label.path, label.line, label.grade, label.answer) for label in one.relevant),
+            one.id,
+            unanswerable=not one.relevant,
+        )
+        for one in labelled_queries(today)
+    )
+    judgments.save(judgments.notebook_path(workspace, config), judgments.Notebook(queries))
+
+
+def keep_recalls(workspace: Path, today: dt.date) -> None:
+    """Record recalls of the last eight weeks of the sample in `workspace`, as somebody would have left them.
+
+    Two logs are recalled often, others of their age and most old ones never. Where the state folder cannot be written,
+    the map begins empty, as it does for anybody then.
+    """
+    from memory_tui.recalls import recalled_lines
+
+    answers: dict[int, list[recalled_lines.Span]] = {}
+    for line in (files(__name__) / "recalls.jsonl").read_text(encoding="utf-8").splitlines():
+        recalled = json.loads(line)
+        span = (named(recalled["path"], today), recalled["first"], recalled["last"])
+        for age in recalled["ages"]:
+            answers.setdefault(age, []).append(span)
+    place = recalled_lines.marks_path(workspace)
+    with suppress(OSError, IndexUnavailable):
+        for age, spans in sorted(answers.items(), reverse=True):
+            noon = dt.datetime.combine(today - dt.timedelta(days=age), dt.time(12))
+            recalled_lines.append(place, spans, noon.timestamp())
+
+
+def _forget(folder: Path) -> None:
+    """Remove what the state folder keeps of the demo below `folder`: nobody would find it again."""
+    from memory_tui.curate.journal import journal_folder
+    from memory_tui.recalls import recall_log, recalled_lines
+
+    workspace = folder / WORKSPACE
+    for place in (recalled_lines.marks_path(workspace), recall_log.recall_log_path(workspace)):
+        with suppress(OSError, IndexUnavailable):
+            recall_log.clear_log(place)
+            # Of a workspace that is gone nobody locks the record any more.
+            atomic.remove_file(locks.lock_path(place))
+    shutil.rmtree(journal_folder(workspace), ignore_errors=True)
+
+
+def named(template: str, today: dt.date) -> str:
+    """The path that a note of the sample has on `today`."""
+    found = _TEMPLATE_DAY.search(template)
+    day = today - dt.timedelta(days=int(found[1])) if found else today
+    return _TEMPLATE_DAY.sub(day.isoformat(), template)
+
+
+def _query(fields: dict[str, Any]) -> LabelledQuery:
+    return LabelledQuery(**fields | {"relevant": tuple(SampleAnswer(**label) for label in fields["relevant"])})
+
+
+def _templates(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Relative posix path and text of each template below `folder`, in the order of their names."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _templates(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".md"):
+            yield f"{prefix}{entry.name}", entry.read_text(encoding="utf-8")
+
+
+def _write(target: Path, template: str, text: str, today: dt.date) -> None:
+    named = _TEMPLATE_DAY.search(template)
+    own_day = today - dt.timedelta(days=int(named[1])) if named else today
+    edited = own_day if named else today - dt.timedelta(days=_youngest_mention(text))
+    note = target / _TEMPLATE_DAY.sub(own_day.isoformat(), template)
+    atomic.make_folder(note.parent, 0o777)
+    atomic.create_file(note, _fill(text, own_day).encode("utf-8"), None)
+    evening = int(dt.datetime.combine(edited, dt.time(18), dt.UTC).timestamp())
+    os.utime(note, (evening, evening))
+
+
+def _fill(text: str, day: dt.date) -> str:
+    """`text` with its placeholders counted from `day`; other braces stay."""
+    return _PLACEHOLDER.sub(lambda hole: _FORMS[hole[1]](day + dt.timedelta(days=int(hole[2] or 0))), text)
+
+
+def _youngest_mention(text: str) -> int:
+    """Age in days of the latest past day that an undated template speaks of; a month where it speaks of none."""
+    offsets = [int(hole[2] or 0) for hole in _PLACEHOLDER.finditer(text)]
+    return min((-offset for offset in offsets if offset <= 0), default=30)
+
+
+PREFIX, WORKSPACE = "memory-tui-demo-", "workspace"
+MARK = "demo"
+"""The lock of this name in the folder says whose it is: process id and start, held until that process is gone."""
+
+
+@contextmanager
+def own() -> Iterator[Path]:
+    """A new folder for a demo, after those of dead ones are swept away; it is removed at the end."""
+    sweep(Path(tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
+        held = locks.WriterLock.acquire(Path(name) / MARK)
+        try:
+            yield Path(name)
+        finally:
+            _forget(Path(name))
+            if held is not None:
+                held.release()
+
+
+def sweep(parent: Path) -> list[Path]:
+    """Remove the demo folders in `parent` whose process is gone, and return them; everything else stays.
+
+    A folder counts as a demo's when it is this user's, is no link, and holds the lock of a process that is recorded
+    there, runs no more, and holds it no more. What cannot be looked at or removed stays too.
+    """
+    removed = []
+    with suppress(OSError):
+        for folder in sorted(parent.glob(f"{PREFIX}*")):
+            with suppress(OSError, IndexUnavailable):
+                if _is_dead(folder) and _remove(folder):
+                    removed.append(folder)
+    return removed
+
+
+def _is_dead(folder: Path) -> bool:
+    """Whether `folder` is that of a demo whose process is gone."""
+    mark = folder / f"{MARK}.lock"
+    if not (_is_own(folder, stat.S_ISDIR) and _is_own(mark, stat.S_ISREG)):
+        return False
+    who = locks.holder(folder / MARK)
+    return who is not None and not locks.is_alive(who)
+
+
+def _is_own(path: Path, kind: Callable[[int], bool]) -> bool:
+    """Whether `path` itself, not what it leads to, is of `kind` (a test of `stat`) and belongs to this user."""
+    found = path.lstat()
+    mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+    return mine and kind(found.st_mode)
+
+
+def _remove(folder: Path) -> bool:
+    """Remove `folder`, unless its lock is still held, as by a process of another container."""
+    mark = folder / f"{MARK}.lock"
+    said = mark.read_bytes()
+    held = locks.WriterLock.acquire(folder / MARK)
+    if held is None:
+        return False
+    try:
+        for entry in folder.iterdir():
+            if entry == mark:
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                atomic.remove_file(entry)
+        _forget(folder)
+    except OSError:
+        held.release()
+        # What is left is swept the next time, because it still says whose it was.
+        atomic.replace_file(mark, said)
+        raise
+    held.release()
+    shutil.rmtree(folder)
+    return True
+
+
+DISTRUSTED = "memory/errands.md"
+LOSING = "memory/day-003.md"
+FOREIGN = "memory/bakery.md"
+_BAKERY = """# Bäckerei Süß
+
+- Samstags zwei Körnerbrötchen und ein Roggenbrot für Käthe; die Bäckerei schließt um 13 Uhr.
+"""
+LOST = "- Wei's train gets in at 18:40 on Friday; Theo wants to wait on the platform.\n"
+"""The last line of that note until another program wrote it anew."""
+_READ_CHARS = 4_000
+"""How much of MEMORY.md a session reads, which is less than it holds."""
+_STATE = "openclaw"
+_FACTS = "claude-memory"
+
+
+def surround(folder: Path, workspace: Path, today: dt.date) -> Path:
+    """Write what stands around the sample in `workspace` into `folder`; returns the folder of Claude Code's facts.
+
+    Where the state folder cannot be written, there are no questions of agents, and no lost line. Raises OSError.
+    """
+    facts = folder / _FACTS
+    atomic.make_folder(facts, 0o777)
+    templates = files(__name__) / "claude"
+    for entry in sorted(templates.iterdir(), key=lambda entry: entry.name):
+        atomic.create_file(facts / entry.name, entry.read_bytes())
+    atomic.make_folder(workspace / ".claude", 0o777)
+    settings = json.dumps({"autoMemoryDirectory": str(facts)}).encode()
+    atomic.create_file(workspace / ".claude" / "settings.json", settings)
+    _distrust(state_folder(folder), workspace, today)
+    theirs = {"agents": {"defaults": {"workspace": str(workspace), "bootstrapMaxChars": _READ_CHARS}}}
+    atomic.create_file(state_folder(folder) / "openclaw.json", json.dumps(theirs, indent=2).encode())
+    atomic.create_file(workspace / FOREIGN, _BAKERY.encode("cp1252"))
+    saved = int(_noon(today - dt.timedelta(days=40)))
+    os.utime(workspace / FOREIGN, (saved, saved))
+    with suppress(OSError, MemoryTuiError):
+        _ask(workspace, today)
+        _lose(workspace, today)
+    return facts
+
+
+def state_folder(folder: Path) -> Path:
+    """Where OpenClaw keeps its state for the sample below `folder`."""
+    return folder / _STATE
+
+
+def _noon(day: dt.date) -> float:
+    return dt.datetime.combine(day, dt.time(12)).timestamp()
+
+
+def _distrust(state: Path, workspace: Path, today: dt.date) -> None:
+    """OpenClaw's ledger, in which one note is the agent's no more."""
+    from memory_tui.openclaw import trust
+
+    database = state / "state" / "openclaw.sqlite"
+    atomic.make_folder(database.parent)
+    key = trust.workspace_key(workspace)
+    with closing(apsw.Connection(str(database))) as connection:
+        connection.execute(
+            f"CREATE TABLE {trust.TABLE} (plugin_id TEXT NOT NULL, namespace TEXT NOT NULL, entry_key TEXT NOT NULL, "
+            "value_json TEXT NOT NULL, created_at INTEGER NOT NULL, expires_at INTEGER, "
+            "PRIMARY KEY (plugin_id, namespace, entry_key)) STRICT"
+        )
+        connection.pragma("user_version", trust.NEWEST_SCHEMA)
+        digest = hashlib.sha256(os.fsencode(DISTRUSTED)).hexdigest()
+        value = {
+            "version": 1,
+            "workspaceKey": key,
+            "relativePath": DISTRUSTED,
+            "fileHash": trust.text_hash((workspace / DISTRUSTED).read_bytes()),
+            "originClass": "untrusted",
+            "observedAt": int(_noon(today - dt.timedelta(days=2)) * 1000),
+        }
+        connection.execute(
+            f"INSERT INTO {trust.TABLE} VALUES (?, ?, ?, ?, 1, NULL)",
+            (trust.PLUGIN, trust.NAMESPACE, f"{key}:{digest}", json.dumps(value, separators=(",", ":"))),
+        )
+
+
+def _ask(workspace: Path, today: dt.date) -> None:
+    """The log of what agents asked, as a server with the usual knobs wrote it: how well it answered, and with what.
+
+    Its index of then is named by no id, because the demo makes its own; `tests/tools/demo_log.py` made the answers.
+    """
+    from memory_tui.core import profiles
+    from memory_tui.core.settings import TUNE_KEYS
+    from memory_tui.openclaw.prompt import SEARCH
+    from memory_tui.recalls import recall_log
+
+    place = recall_log.recall_log_path(workspace)
+    values = profiles.compose(profiles.OWN, {}, {}).values
+    knobs = {key: values[key].value for key in TUNE_KEYS}
+    asked = (files(__name__) / "asked.jsonl").read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(asked, 1):
+        fields = json.loads(line)
+        at = _noon(today - dt.timedelta(days=fields.pop("age"))) + number * 60
+        hits = tuple(_hit(hit, today) for hit in fields.pop("hits"))
+        entry = recall_log.RecallEntry(
+            SEARCH, at=at, now=at, agent="main", settings=knobs, generation=_GENERATION, hits=hits, **fields
+        )
+        recall_log.append_recall(place, entry)
+
+
+_GENERATION = 1
+"""The state of the index that answered the agents: the first one, since which notes were indexed."""
+
+
+def _hit(fields: Mapping[str, Any], today: dt.date) -> Any:  # noqa: ANN401 - the class is imported on use
+    from memory_tui.recalls.recall_log import LoggedHit
+
+    return LoggedHit(**{**fields, "path": named(fields["path"], today)})
+
+
+def _lose(workspace: Path, today: dt.date) -> None:
+    """A note that lacks a line, as the journal keeps it when the index saw the line before."""
+    from memory_tui.curate.journal import Journal, journal_folder
+    from memory_tui.curate.restore import keep_lost
+    from memory_tui.source.note_state import LastText
+
+    path = named(LOSING, today)
+    now = (workspace / path).read_bytes()
+    at = _noon(today - dt.timedelta(days=1))
+    keep_lost(Journal(journal_folder(workspace)), LastText(path, now.decode() + LOST, at, exact=True), now)

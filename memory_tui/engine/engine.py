@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from memory_tui.openclaw.trust import FileTrust, Ledger, Trust, TrustReport
     from memory_tui.providers.provider_options import DownloadProgress
     from memory_tui.providers.serving import ServingProvider
-    from memory_tui.source.last_text import LastText
+    from memory_tui.source.note_state import LastText
 
 __all__ = ["Engine", "open_memory"]
 

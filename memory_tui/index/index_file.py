@@ -15,7 +15,7 @@ from typing import Literal
 
 from memory_tui.core import atomic, files
 from memory_tui.core.errors import IndexRefused, IndexUnavailable, MemoryTuiError
-from memory_tui.core.side_files import read_beside
+from memory_tui.core.files import read_beside
 from memory_tui.index.schema import APPLICATION_ID
 from memory_tui.notices import Notice
 

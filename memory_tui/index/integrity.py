@@ -27,8 +27,8 @@ import xxhash
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import IndexUnavailable
+from memory_tui.core.files import read_beside
 from memory_tui.core.jsstring import sha256_hex
-from memory_tui.core.side_files import read_beside
 from memory_tui.index import abilities
 from memory_tui.index.abilities import INSTALLED, Vec0Use, switched_off
 from memory_tui.index.database import Rows

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, field
 
 from memory_tui import __version__
-from memory_tui.core import jsstring, stop_signals
-from memory_tui.core.cancel import Stop
+from memory_tui.core import jsstring
+from memory_tui.core.cancel import Stop, exit_status, report_signal, signals_heard
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
 from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import dispatch
@@ -381,11 +381,11 @@ def serve(host: ServedMemory) -> None:
         """Leave at once: the thread that reads the input cannot be called back from it."""
         del frame
         host.close()
-        stop_signals.report(number)
-        os._exit(stop_signals.exit_status(number))
+        report_signal(number)
+        os._exit(exit_status(number))
 
     pipes = Pipes()
-    with stop_signals.heard(stop):
+    with signals_heard(stop):
         try:
             asyncio.run(_serve(host, pipes))
         finally:

@@ -23,7 +23,7 @@ import xxhash
 from msgspec.structs import astuple
 
 from memory_tui.core import atomic
-from memory_tui.core.side_files import read_beside
+from memory_tui.core.files import read_beside
 from memory_tui.providers.provider_protocol import Identity, Vectors
 from memory_tui.search.corpus import Block, ChunkIds, Corpus, Files, VectorsOfFile
 from memory_tui.search.meaning import rounded

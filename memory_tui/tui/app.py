@@ -23,7 +23,7 @@ from textual.screen import Screen
 from textual.signal import Signal
 from textual.theme import Theme
 
-from memory_tui.core import stop_signals
+from memory_tui.core.cancel import exit_status, report_signal
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import (
     Event,
@@ -494,8 +494,8 @@ def run(
     with signals.heard(app) as heard, signals.screen_alone():
         code = app.run()
     if heard.number:
-        stop_signals.report(heard.number, app.last_words)
-        return stop_signals.exit_status(heard.number)
+        report_signal(heard.number, app.last_words)
+        return exit_status(heard.number)
     if app.error is not None:
         raise app.error
     return app.return_code or 0 if code is None else code

@@ -92,7 +92,7 @@ OVERLAYS: Sequence[OverlayView] = (
     OverlayView(
         "dreaming",
         "Dreaming",
-        "inbox.dreaming_view:DreamingView",
+        "index.listings:DreamingView",
         "notes",
         "what OpenClaw 2026.9 promotes next into MEMORY.md, and which gate holds the rest",
         (Opener("everywhere", "show dreaming"),),

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.source.last_text import is_daily
+from memory_tui.source.note_state import is_daily
 from memory_tui.tui.key_meanings import key_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from memory_tui.core import stop_signals
+from memory_tui.core.cancel import call_after, exit_status, report_signal, signals_heard
 
 if TYPE_CHECKING:
     import asyncio
@@ -89,9 +89,9 @@ class Signals:
         if self.number:
             self._at_once()
         self.number = number
-        stop_signals.after(PATIENCE, self._give_up)
+        call_after(PATIENCE, self._give_up)
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._app.leave, stop_signals.exit_status(number))
+            self._loop.call_soon_threadsafe(self._app.leave, exit_status(number))
 
     def _give_up(self) -> None:
         self._app.close_engine()
@@ -103,8 +103,8 @@ class Signals:
         with suppress(OSError):
             os.write(sys.__stderr__.fileno(), RESET.encode("ascii"))  # type: ignore[union-attr]
         _restore(self._modes)
-        stop_signals.report(self.number)
-        os._exit(stop_signals.exit_status(self.number))
+        report_signal(self.number)
+        os._exit(exit_status(self.number))
 
 
 CLOSED = getattr(signal, "SIGHUP", signal.SIGTERM)
@@ -197,5 +197,5 @@ def heard(app: SignalledApp) -> Iterator[Signals]:
     """While the app runs, signals end it properly."""
     signals = Signals(app)
     app.signals = signals
-    with stop_signals.heard(signals.hear):
+    with signals_heard(signals.hear):
         yield signals

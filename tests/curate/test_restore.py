@@ -16,7 +16,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.plan import Options
-from memory_tui.source.last_text import LastText, is_daily, last_text, lost_lines, shrank
+from memory_tui.source.note_state import LastText, is_daily, last_text, lost_lines, shrank
 
 DAY = "memory/2026-03-18.md"
 TEXT = (

@@ -15,12 +15,12 @@ from pathlib import Path
 import apsw
 import pytest
 
+from memory_tui import demo
 from memory_tui.core import profiles
 from memory_tui.core.errors import WorkspaceError
 from memory_tui.core.settings import TUNE_KEYS
 from memory_tui.core.tokens import WORD, and_query
-from memory_tui.demo import demo
-from memory_tui.demo.demo import SUGGESTED, WORKSPACE, keep_queries, keep_recalls, labelled_queries, materialize, own
+from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, keep_recalls, labelled_queries, materialize, own
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import WHOLE, flips
 from memory_tui.inbox.checks import BY_KIND
@@ -279,7 +279,7 @@ def test_a_folder_without_permission_is_said(tmp_path):
 
 def test_importing_it_loads_no_screen_and_no_numpy():
     code = (
-        "import sys, memory_tui.demo.demo as demo, datetime; demo.labelled_queries(datetime.date.today());"
+        "import sys, memory_tui.demo as demo, datetime; demo.labelled_queries(datetime.date.today());"
         "print([m for m in ('textual', 'rich', 'numpy') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

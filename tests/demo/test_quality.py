@@ -111,7 +111,7 @@ def test_old_evidence_is_recalled_like_new(judge: ModuleType, memorybank: Path, 
 
 
 def test_the_labelled_questions_of_the_demo(tmp_path: Path) -> None:
-    from memory_tui.demo import demo
+    from memory_tui import demo
 
     today = dt.date(2026, 11, 20)
     workspace = demo.materialize(tmp_path / "demo", today)

@@ -18,10 +18,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import memory_tui
-from memory_tui import notices
+from memory_tui import demo, notices
 from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.demo import demo
 from memory_tui.explain import claims, trace_json, verdicts
 from memory_tui.explain.counterfactuals import flips
 from memory_tui.inbox import findings

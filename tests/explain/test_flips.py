@@ -13,9 +13,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from memory_tui import demo
 from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Settings
-from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import counterfactuals as flipping
 from memory_tui.explain.counterfactuals import WHOLE, Flip, Flips, flips, outwards, turned

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.demo import demo
+from memory_tui import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.noise import UNRELATED_CHINESE, Probes, ask_all, known_items
 from memory_tui.plan import Options

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memory_tui.demo import demo
+from memory_tui import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.explain.rephrase import TRIES, WANTED, Rephrasings, of_answer, salient

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from memory_tui import demo
 from memory_tui.core import tokens as core_tokens
 from memory_tui.core.settings import Settings
-from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json, verdicts, why_not, wording
 from memory_tui.explain.why_not import LISTED, Inquest

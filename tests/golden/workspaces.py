@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from memory_tui.demo import demo
+from memory_tui import demo
 from tests.support.workspace import put
 
 TODAY = dt.date(2026, 3, 20)

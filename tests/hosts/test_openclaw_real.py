@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from memory_tui.demo import demo
+from memory_tui import demo
 from tests.support import scripted_model
 from tests.support.paths import ROOT
 from tests.support.real_openclaw import FEW_PLUGINS, NEWEST, OLDEST, WITH_TRIGGERS, Gateway, OpenClaw

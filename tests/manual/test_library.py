@@ -14,7 +14,7 @@ import pytest
 import memory_tui
 from memory_tui import manual
 from memory_tui.core import errors, events
-from memory_tui.demo.demo import materialize
+from memory_tui.demo import materialize
 
 PAGE = manual.text("library")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

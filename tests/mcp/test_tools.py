@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memory_tui import demo
 from memory_tui.core.errors import MemoryTuiError, ProviderError, QueryError
-from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp import arguments, resources, server
 from memory_tui.mcp.schemas import PATH, UNTRUSTED, recorded

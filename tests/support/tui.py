@@ -22,7 +22,7 @@ from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from memory_tui.demo import demo
+from memory_tui import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp

@@ -24,11 +24,10 @@ from memory_tui.tui.keymap import PLACES, found_by, key_table_markdown
 from memory_tui.tui.navigation import NUMBERED, OVERLAYS, overlay
 from memory_tui.tui.views.agents_view import AgentsView, ConnectionView
 from memory_tui.tui.views.help import INDENT, written
-from memory_tui.tui.views.inbox.dreaming_view import DreamingView
 from memory_tui.tui.views.inbox.inbox_actions import InboxActions
 from memory_tui.tui.views.inbox.inbox_view import InboxView
 from memory_tui.tui.views.index.index_view import IndexView
-from memory_tui.tui.views.index.listings import DoctorView, Listing, SessionsView, StorageView
+from memory_tui.tui.views.index.listings import DoctorView, DreamingView, Listing, SessionsView, StorageView
 from memory_tui.tui.views.index.memories_view import MemoriesView
 from memory_tui.tui.views.index.openclaw_index import CompareView
 from memory_tui.tui.views.index.providers_view import ProvidersView

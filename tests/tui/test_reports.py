@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from memory_tui import demo
 from memory_tui.config import config_write
-from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from memory_tui import demo
 from memory_tui.cli import main
-from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.rank import rank

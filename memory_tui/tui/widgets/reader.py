@@ -95,7 +95,7 @@ class Reader(RowList):
         """Row and character where the sentence nearest to the query begins, and those where it ends."""
         if self._answered is None or page.path.startswith("sessions/"):
             return None
-        from memory_tui.tui.widgets.quote import nearest
+        from memory_tui.tui.widgets.why_rows import nearest
 
         query, (first, last) = self._answered
         text = "\n".join(page.lines[first - 1 : last])

@@ -9,21 +9,59 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from rich.cells import cell_len
 
+from memory_tui.core.errors import ProviderError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
-from memory_tui.explain.matched_words import MatchedWords
+from memory_tui.explain.matched_words import MatchedWords, Span, nearest_sentence
 from memory_tui.explain.score_lines import ScoreLine
 from memory_tui.explain.stages import stages
 from memory_tui.explain.why import explain, file_line, in_a_line, terms_line
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
-from memory_tui.tui.draw import Piece, fit_path, wrap
-from memory_tui.tui.widgets.quote import quote_rows
+from memory_tui.tui.draw import Piece, fit_path, marked, wrap
 
 if TYPE_CHECKING:
     from memory_tui.explain.counterfactuals import ChangeSet, Flip, Flips
     from memory_tui.explain.rephrase import Rephrasings
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.search.evidence import Evidence
+
+
+MOST = 40
+"""Lines that are quoted."""
+AROUND = 12
+"""Lines that are quoted before a line that was asked about."""
+SIDES = {"asked": ("▌ ", "mark"), "nearest": ("┃ ", "vector"), "": ("│ ", "rule")}
+"""The sign before a line: it was asked about, its sentence is the nearest to the query by meaning, or neither."""
+
+
+def quote_rows(
+    text: str, first: int, width: int, words: MatchedWords, query: str, asked: int | None = None
+) -> Iterator[list[Piece]]:
+    """`text`, whose lines begin with number `first` in the note, in rows of `width` cells, around line `asked`."""
+    shown = safe(text, keep_newlines=True)
+    lines = shown.split("\n")
+    near = nearest(query, shown)
+    start = 0 if asked is None else max(0, asked - first - AROUND)
+    at = sum(len(line) + 1 for line in lines[:start])
+    for number, line in enumerate(lines[start : start + MOST], first + start):
+        spans = words.spans(line)
+        for begin, end in wrap(line, width - 2):
+            is_near = near is not None and at + begin < near[1] and at + end > near[0]
+            side = SIDES["asked" if number == asked else "nearest" if is_near else ""]
+            own = [(max(begin, a) - begin, min(end, b) - begin) for a, b in spans if a < end and b > begin]
+            yield [side, *marked(line[begin:end], own, "strong" if number == asked else "")]
+        at += len(line) + 1
+    if near is not None and asked is None:
+        yield [("┃ the sentence nearest to the query, by meaning", "muted")]
+
+
+def nearest(query: str, text: str) -> Span | None:
+    """The sentence of `text` that is nearest to `query`; None where the table of the built-in model cannot be read."""
+    try:
+        return nearest_sentence(query, text)
+    except ProviderError:
+        return None
+
 
 Grade = Callable[[ChunkRef], int | None]
 
