@@ -23,7 +23,7 @@ from memory_tui.tune.config_patch import patch
 
 CHILD = """
 import sys
-from memory_tui.demo import demo as folders
+from memory_tui import demo as folders
 with folders.own() as folder:
     (folder / "workspace").mkdir()
     (folder / "workspace" / "MEMORY.md").write_text("a note")

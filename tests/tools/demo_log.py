@@ -54,7 +54,7 @@ def answers(folder: Path) -> Iterator[tuple[dict[str, Any], RecallEntry]]:
         with Engine.open(options) as engine:
             engine.indexer.sync()
             question = AgentQuestion(SEARCH, {"query": fields["query"]}, fields["client"], log=True)
-            entry = answered(engine, question, Stop()).entry
+            entry = answered(engine, question, Stop())[1]
         assert entry is not None
         yield fields, entry
 

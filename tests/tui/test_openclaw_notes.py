@@ -121,33 +121,6 @@ def test_a_note_without_dreams_says_that_nothing_is_folded(workspace: Path, app:
     drive(app, steps, SMALL)
 
 
-def test_triggers_and_project_are_typed(workspace: Path, app: MemoryApp) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "g", "a", "enter")
-        await enter(pilot, ", omada")
-        await press(pilot, "enter", "#")
-        await enter(pilot, "GitHub.com/Me")
-        await press(pilot, "enter", "ctrl+s", "enter")
-        line = (workspace / "MEMORY.md").read_text().split("\n")[3]
-        assert line.endswith("<!-- trigger: router, wlan, omada --> <!-- project: github.com/Me -->")
-        await press(pilot, "enter", "escape")
-        assert "No annotation" not in text_of(app)
-        await press(pilot, "z", "e")
-        assert "USER.md has no entries" in text_of(app)
-
-    drive(app, steps, LARGE)
-
-
-def test_a_profile_that_reads_no_annotations_says_so(workspace: Path) -> None:
-    app = make_app(workspace, provider="none", changes=(("profile", "openclaw-2026.3"),))
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "g", "a", "l")
-        assert "openclaw-2026.3 reads no annotations" in text_of(app)
-
-    drive(app, steps, LARGE)
-
-
 @SIZES
 def test_promotions_are_decided_together_and_undone_as_one(
     size: tuple[int, int], workspace: Path, app: MemoryApp

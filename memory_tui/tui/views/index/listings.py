@@ -1,4 +1,4 @@
-"""A listing is what a worker thread gathered, as rows. The doctor, the sessions, the storage and dreams are one each."""
+"""A listing is what a worker thread gathered, as rows. Doctor, sessions, storage and dreams are one each."""
 
 from __future__ import annotations
 
