@@ -13,7 +13,7 @@ from memory_tui.cli import main
 
 OF_COMMANDS = {
     *("admin", "agent", "ask", "connect", "curate", "hooks", "inbox", "ltm", "measure", "past"),
-    *("completion", "provider", "qmd", "serve"),
+    *("provider", "qmd", "serve"),
 }
 
 
