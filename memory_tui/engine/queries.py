@@ -19,8 +19,6 @@ from memory_tui.workspace.roots import shown
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
-    from memory_tui.curate.changes import Change
-    from memory_tui.curate.what_if import Effect
     from memory_tui.engine.indexer import Indexer
     from memory_tui.engine.unrelated_memory import UnrelatedRecords
     from memory_tui.explain.absent_words import UnindexedTexts
@@ -365,34 +363,6 @@ class Queries:
             by_words = evidence.cosine is None
             evidence = self._gathered_at(evidence.now, evidence.query, Stop(), evidence.source, by_words=by_words)
         raise IndexBusy("The index is rebuilt again and again.", "Ask again when the rebuild has finished.")
-
-    def preview(self, change: Change, query: str, settings: Settings | None = None) -> Effect:
-        """What a change would do to the answer of `query`, before it is made; raises like `previews`."""
-        return self.previews(change, [query], settings)[0]
-
-    def previews(self, change: Change, queries: Sequence[str], settings: Settings | None = None) -> list[Effect]:
-        """What a change would do to the answers of `queries`, before it is made; new texts are sent to nobody.
-
-        Raises IndexUnavailable, ProviderError, QueryError.
-        """
-        from memory_tui.curate.what_if import preview
-        from memory_tui.index.rebuild import trial
-
-        with self.reader() as store, store.snapshot(), trial(store) as copy:
-            identity = store.identity()
-            provider = self._chain.of_space(identity) if identity is not None else None
-            return preview(
-                copy,
-                change,
-                queries,
-                settings or self._plan.settings,
-                self._now(),
-                asking=provider,
-                # A text that is not saved is sent to nobody.
-                writing=provider if identity is not None and embeds_here(identity) else None,
-                projects=self._plan.projects,
-                zone=self._plan.config.time_zone,
-            )
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
         """The chunks of a note as they are indexed, in order."""

@@ -9,13 +9,9 @@ one, whenever the power fails, and connections and files stay what they were.
 from __future__ import annotations
 
 import errno
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
-from msgspec import Struct
 
 from memory_tui.core import atomic
 from memory_tui.core.cancel import Stop
@@ -25,9 +21,6 @@ from memory_tui.index.database import Rows, explained
 from memory_tui.index.index_file import SIDES, is_private, kind, rebuild_of
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
-from memory_tui.providers.provider_protocol import Provider
-from memory_tui.source.rows import NewNotes
-from memory_tui.workspace import notes as workspace_notes
 
 
 def cache_page(store: Store, after: int, count: int) -> Rows:
@@ -171,64 +164,3 @@ def _copy(source: Path, store: Store, stop: Stop) -> bool:
     except apsw.Error as error:
         raise explained(error, store.path) from None
     return True
-
-
-MOST_BYTES = 256 * 1024 * 1024
-"""A larger index is not copied into memory."""
-_TRIAL_PAGES = 512
-"""Pages copied at a time, so that other threads get their turn."""
-
-
-@contextmanager
-def trial(store: Store) -> Iterator[TrialCopy]:
-    """A copy of `store` in memory. Raises IndexUnavailable for an index that is empty, or too large to copy."""
-    size = int(store.value("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") or 0)
-    if size > MOST_BYTES:
-        raise IndexUnavailable(
-            f"The index has {size >> 20} MB, too much to try a change on a copy of it.",
-            "Save the change and search; undo takes it back.",
-        )
-    connection = apsw.Connection(":memory:")
-    try:
-        try:
-            with connection.backup("main", store.connection, "main") as backup:
-                while not backup.done:
-                    backup.step(_TRIAL_PAGES)
-        except apsw.Error as error:
-            raise explained(error, store.path) from None
-        copy = Store(connection, store.path, False, abilities.OFF)
-        recipe = copy.recipe()
-        if recipe is None:
-            raise IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
-        yield TrialCopy(copy, recipe)
-    finally:
-        connection.close()
-
-
-class TrialCopy(Struct, frozen=True):
-    """A copy of an index that can be changed (`source.protocol.Trial`)."""
-
-    source: Store
-    recipe: Recipe
-
-    def put(self, notes: NewNotes, provider: Provider | None) -> int:
-        """Index `notes` in the copy and return how many texts lack a vector. Raises Unreadable, ProviderError."""
-        from memory_tui.index.note_rows import cut
-
-        started, store, identity = time.time(), self.source, self.recipe.identity
-        known = store.known()
-        new = [
-            cut(workspace_notes.of_bytes(path, data, int(started * 1e9)), "memory", self.recipe, started)
-            for path, data in notes.items()
-            if data is not None
-        ]
-        texts = {chunk.hash: chunk.text for file in new for chunk in file.chunks}
-        ids = store.cached(identity, list(texts)) if identity.dims else {}
-        missing = [digest for digest in texts if digest not in ids]
-        if missing and provider is not None and provider.identity == identity:
-            vectors = provider.embed([texts[digest] for digest in missing], "document")
-            ids = {**ids, **index_write.add_embeddings(store, identity, missing, vectors)}
-            missing = []
-        index_write.replace_files(store, new, identity.model, ids)
-        index_write.remove_files(store, [known[path] for path, data in notes.items() if data is None and path in known])
-        return len(missing) if identity.dims else 0

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Literal, Protocol
 
 from memory_tui.core.errors import IndexDamaged
-from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
+from memory_tui.providers.provider_protocol import Identity, Vectors
 from memory_tui.source.rows import (
     ChunkCounts,
     ChunkPage,
@@ -17,7 +17,6 @@ from memory_tui.source.rows import (
     Form,
     IndexedNote,
     Matches,
-    NewNotes,
     NoteColumns,
     Rejected,
     RowIds,
@@ -207,23 +206,6 @@ class ChunkSource(Protocol):
 
     def withheld(self) -> list[Withheld]:
         """List the chunks without a vector that are not sent to any provider, by path and line."""
-        ...
-
-
-class Trial(Protocol):
-    """A copy of a store that can be changed; nobody else sees it."""
-
-    @property
-    def source(self) -> ChunkSource:
-        """What a search reads of the copy as it is now."""
-        ...
-
-    def put(self, notes: NewNotes, provider: Provider | None) -> int:
-        """Index `notes` in the copy and return how many texts lack a vector.
-
-        Vectors come from those that were made before, and from `provider` when there is one. Raises Unreadable,
-        ProviderError.
-        """
         ...
 
 

@@ -108,7 +108,6 @@ _MEANINGS: dict[str, Meaning] = {
     "undo": Meaning(("u",), "undo the last step of this view"),
     "redo": Meaning(("ctrl+r",), "redo it"),
     "save": Meaning(("ctrl+s",), "save what this pane holds: note, query, knobs (shows the difference first)"),
-    "watch": Meaning(("ctrl+t",), "watch a query while writing"),
     "find text": Meaning(("ctrl+f",), "find text while writing, then the next place"),
     # Decisions.
     "later": Meaning(("s",), "ask again in 1, 7 or 30 days"),
@@ -153,7 +152,7 @@ ALWAYS: Mapping[str, str] = MappingProxyType(
     {"do": "enter", "back": "escape", "next pane": "tab", "previous pane": "shift+tab"}
 )
 """Meaning -> the key that it keeps, because boxes and dialogs have it too."""
-WHILE_TYPING = ("quit", "save", "watch", "find text", "up", "down")
+WHILE_TYPING = ("quit", "save", "find text", "up", "down")
 """Meanings that are wanted where letters are text: one of their keys is no letter."""
 _NAMED = (
     "space|enter|escape|tab|backspace|delete|insert|home|end|pageup|pagedown|up|down|left|right"

@@ -38,7 +38,6 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "about": "About the note",
         "editor": "Editor",
         "finding": "Find in the editor",
-        "watched": "Watched query",
         "repair": "Repair",
         **_titles(_group("notes")),
         "results": "Hits",
@@ -74,7 +73,7 @@ def find(name: str, where: Iterable[str]) -> Action:
     return same[0]
 
 
-TYPING = frozenset({"query", "filter", "find", "editor", "finding", "watched"})
+TYPING = frozenset({"query", "filter", "find", "editor", "finding"})
 """Places where letters are text."""
 
 

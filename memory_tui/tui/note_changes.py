@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from memory_tui.curate.journal import JournalEntry, Typing, Unsaved
     from memory_tui.curate.planner import Planner
     from memory_tui.curate.promote import Spot
-    from memory_tui.curate.what_if import Effect
     from memory_tui.engine.engine import Engine
 
 
@@ -277,11 +276,6 @@ def outside(engine: Engine, path: str, before: bytes | None, text: str) -> Outsi
     same = SequenceMatcher(None, old, text.split("\n"), autojunk=False).get_matching_blocks()
     rows = frozenset(here + row - start for start, here, size in same for row in changed if start <= row < start + size)
     return OutsideChange(f"another program wrote {lines}", rows)
-
-
-def impact(engine: Engine, path: str, before: bytes | None, text: str, query: str) -> Effect:
-    """What saving `text` would do to the answer of `query`."""
-    return engine.queries.preview(engine.notes.curator.plan.edit(path, before, text), query)
 
 
 def saved(engine: Engine, path: str, before: bytes | None, text: str, draft: int = 0) -> AppliedChange:

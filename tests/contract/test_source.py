@@ -302,19 +302,6 @@ def test_what_is_interrupted_raises_and_then_answers_again(made: Made, store: Ch
     assert store.words.match(["rose", "garden"], "stemmed", "any").rowids.tolist() == expected
 
 
-def test_a_trial_changes_nothing_but_itself(made: Made, store: ChunkSource) -> None:
-    write(made, a="the garden", b="a rose")
-    before = (store.generation(), pages(store))
-    with made.trial(store) as trial:
-        assert pages(trial.source) == before[1]
-        assert trial.put({"memory/a.md": b"another rose", "memory/b.md": None, "memory/none.md": None}, None) == 1
-        assert list(trial.source.known()) == ["memory/a.md"]
-        assert trial.source.words.frequency(["rose", "garden"], "plain") == [1, 0]
-        assert trial.put({"memory/c.md": b"the garden", "memory/d.md": b"tulip"}, Scripted()) == 0
-        assert [row[5] for row in pages(trial.source)] == [False, True, True]
-    assert (store.generation(), pages(store)) == before
-
-
 def test_another_store_has_another_name(kind: str, tmp_path: Path) -> None:
     names = set()
     for folder in (tmp_path / "a", tmp_path / "b"):

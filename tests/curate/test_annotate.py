@@ -14,8 +14,6 @@ from memory_tui.core.errors import EditRefused
 from memory_tui.curate.annotate import annotate, entries
 from memory_tui.curate.curator import Curator
 from memory_tui.curate.planner import Planner
-from memory_tui.engine.engine import Engine
-from memory_tui.plan import Options
 from memory_tui.workspace.annotations import Annotations, annotations_of
 from memory_tui.workspace.chunking_2026_9 import chunk_note
 from memory_tui.workspace.roots import Roots
@@ -135,17 +133,3 @@ def test_the_command_lists_and_annotates(
     assert (notes / "MEMORY.md").read_text() == NOTE
     assert main.main(["annotate", "MEMORY.md:4", *where]) != 0
     assert main.main(["annotate", "MEMORY.md:1", "--importance", "3", *where]) != 0
-
-
-def test_the_preview_shows_which_hits_move(tmp_path: Path) -> None:
-    (tmp_path / "MEMORY.md").write_text("- the router one\n- the router two\n")
-    changes = (("sync.watch", "false"), ("profile", "openclaw-2026.9"))
-    options = Options(workspace=str(tmp_path), index=str(tmp_path / "i.sqlite"), provider="none", changes=changes)
-    with Engine.open(options) as engine:
-        engine.indexer.sync()
-        data = engine.notes.curator.read("MEMORY.md")
-        change = annotate(engine.notes.curator.plan, "MEMORY.md", data, {1: Annotations(10)})
-        first, other = engine.queries.previews(change, ["router", "nothing at all"])
-        assert [hit.chunk.start_line for hit in first.after.recalled] == [1, 2]
-        assert [(move.place_before, move.place_after) for move in first.moves] == [(2, 1), (1, 2)]
-        assert other.moves == ()

@@ -22,9 +22,8 @@ from memory_tui.core import tokens
 from memory_tui.core.errors import Cancelled, IndexDamaged, QueryError
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.index.index_write import NewChunk, NewFile
-from memory_tui.index.note_rows import cut
 from memory_tui.index.schema import Recipe
-from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
+from memory_tui.providers.provider_protocol import Identity, Vectors
 from memory_tui.source.rows import (
     ChunkCounts,
     ChunkPage,
@@ -39,7 +38,6 @@ from memory_tui.source.rows import (
     RowIds,
     Withheld,
 )
-from memory_tui.workspace import notes as workspace_notes
 from memory_tui.workspace.annotations import NOTHING_SAID
 
 TIE = 1e-6
@@ -490,29 +488,3 @@ class MemoryWords:
 def _counts(found: Mapping[int, int]) -> ChunkCounts:
     rowids = sorted(found)
     return ChunkCounts(np.array(rowids, np.int64), np.array([found[rowid] for rowid in rowids], np.int32))
-
-
-class MemoryTrial:
-    """A copy of a `MemoryStore` that can be changed (`source.protocol.Trial`)."""
-
-    def __init__(self, store: MemoryStore) -> None:
-        index = MemoryIndex(store.state.recipe)
-        index.state = store.state
-        self.source = MemoryStore(index)
-
-    def put(self, notes: Mapping[str, bytes | None], provider: Provider | None) -> int:
-        index, recipe, now = self.source.index, self.source.state.recipe, time.time()
-        new = [
-            cut(workspace_notes.of_bytes(path, data, int(now * 1e9)), "memory", recipe, now)
-            for path, data in notes.items()
-            if data is not None
-        ]
-        texts = {chunk.hash: chunk.text for file in new for chunk in file.chunks}
-        missing = [digest for digest in texts if digest not in index.state.vectors]
-        made: dict[str, Vectors] = {}
-        if missing and provider is not None and provider.identity == recipe.identity:
-            vectors = provider.embed([texts[digest] for digest in missing], "document")
-            made, missing = dict(zip(missing, vectors, strict=True)), []
-        index.add(new, made)
-        index.remove([path for path, data in notes.items() if data is None and path in index.state.notes])
-        return len(missing) if recipe.identity.dims else 0

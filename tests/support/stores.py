@@ -11,16 +11,16 @@ import numpy as np
 from msgspec.structs import replace
 
 from memory_tui.core.jsstring import sha256_hex
-from memory_tui.index import embedding, index_write, rebuild
+from memory_tui.index import embedding, index_write
 from memory_tui.index.index_write import NewFile
 from memory_tui.index.note_rows import cut
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.providers.provider_protocol import Vectors
 from memory_tui.providers.wires.scripted import Scripted, hash_vector
-from memory_tui.source.protocol import ChunkSource, Trial
+from memory_tui.source.protocol import ChunkSource
 from memory_tui.workspace import notes
-from tests.support.memory_store import MemoryIndex, MemoryStore, MemoryTrial
+from tests.support.memory_store import MemoryIndex, MemoryStore
 
 RECIPE = Recipe(Scripted().identity, ("memory", "sessions"), "", 40, 8, 8000)
 SECOND = 1_000_000_000
@@ -65,9 +65,6 @@ class Made(Protocol):
 
     def reader(self) -> AbstractContextManager[ChunkSource]:
         """What reads it, for one thread."""
-
-    def trial(self, source: ChunkSource) -> AbstractContextManager[Trial]:
-        """A copy of what a reader sees, to be changed."""
 
     def close(self) -> None:
         """Let go of it."""
@@ -129,10 +126,6 @@ class SqliteMade:
     def reader(self) -> AbstractContextManager[ChunkSource]:
         return closing(Store.open(self.path, read_only=True))
 
-    def trial(self, source: ChunkSource) -> AbstractContextManager[Trial]:
-        assert isinstance(source, Store)
-        return rebuild.trial(source)
-
     def close(self) -> None:
         self.store.close()
 
@@ -166,10 +159,6 @@ class MemoryMade:
 
     def reader(self) -> AbstractContextManager[ChunkSource]:
         return nullcontext(MemoryStore(self.index))
-
-    def trial(self, source: ChunkSource) -> AbstractContextManager[Trial]:
-        assert isinstance(source, MemoryStore)
-        return nullcontext(MemoryTrial(source))
 
     def close(self) -> None:
         pass

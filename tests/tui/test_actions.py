@@ -58,7 +58,7 @@ from memory_tui.tui.widgets.edit_area import EditArea
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.index_lists import Attention, EventLog
 from memory_tui.tui.widgets.note_side import AboutPane
-from memory_tui.tui.widgets.query import FilterInput, FindInput, FindText, QueryInput, QuestionInput
+from memory_tui.tui.widgets.query import FilterInput, FindInput, FindText, QueryInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.rowlist import RowList
@@ -78,7 +78,6 @@ NODES = {
     "find": FindInput,
     "editor": EditArea,
     "finding": FindText,
-    "watched": QuestionInput,
     "history": HistoryView,
     "dreaming": DreamingView,
     "trust": TrustView,

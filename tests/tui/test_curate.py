@@ -16,7 +16,7 @@ from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.note_changes import left_over
 from memory_tui.tui.views.dialogs import Confirm, Preview
 from memory_tui.tui.views.notes.browse import BrowseView
-from memory_tui.tui.views.notes.edit import EditView, Moves
+from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.notes.history import Changes, HistoryView
 from memory_tui.tui.views.notes.resolve import Resolve
 from memory_tui.tui.widgets.edit_area import EditArea
@@ -751,24 +751,6 @@ def test_a_change_of_an_earlier_session_is_shown_before_it_is_taken_back(app: Me
         await press(pilot, "n")
         assert files(workspace) == after
         await press(pilot, "u", "y")
-        assert files(workspace) == before
-
-    drive(app, steps)
-
-
-def test_what_saving_would_do_to_an_answer_is_seen_while_writing(app: MemoryApp, workspace: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        before = files(workspace)
-        await to_editor(pilot, LOG, LINE)
-        await press(pilot, "ctrl+t")
-        await enter(pilot, "zeppelin moored at the quay")
-        assert "No change yet." in text_of(app)
-        await press(pilot, "enter")
-        await enter(pilot, "zeppelin moored at the quay ")
-        moves = app.screen.query_one(Moves)
-        assert f" {LOG.removeprefix('memory/')}" in text_of(app) or LOG in text_of(app)
-        assert moves.count() > 1
-        assert "new" in text_of(app).splitlines()[-10]
         assert files(workspace) == before
 
     drive(app, steps)

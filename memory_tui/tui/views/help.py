@@ -91,8 +91,7 @@ WORDS_OF = {
     "editor": f"{key_of('save')} saves the note. What others wrote to other lines "
     "meanwhile is kept; where they changed the same "
     f"lines, you see both and choose. Lines that another program changed are underlined. {key_of('find text')} finds "
-    f"text; ctrl+z takes back what was typed, ctrl+y types it again. {key_of('watch')} watches a query: what "
-    "saving does to its hits.",
+    f"text; ctrl+z takes back what was typed, ctrl+y types it again.",
     "history": "Every change made with memory-tui, newest first, with its effect; "
     f"{key_of('undo')} undoes it. Texts that could "
     "not be written are kept here too. Commits of git stand between, where there are any.",

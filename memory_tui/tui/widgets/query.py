@@ -81,13 +81,6 @@ class FindText(Box):
         self.display = False
 
 
-class QuestionInput(Box):
-    """The question whose answer is watched while a note is edited."""
-
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("watched"))
-    PLACES: ClassVar[tuple[str, ...]] = ("watched",)
-
-
 class QueryInput(Box):
     """The question; up brings back earlier ones, enter and down lead to the hits."""
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
-from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
@@ -18,127 +16,27 @@ from textual.widgets import Input, Static, TextArea
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event, SyncFinished
-from memory_tui.core.formatting import number
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
-from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_changes import Draft
 from memory_tui.tui.views.dialogs import Confirm
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.edit_area import EditArea
-from memory_tui.tui.widgets.query import FindText, QuestionInput
-from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.widgets.query import FindText
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import AppliedChange
     from memory_tui.curate.journal import Typing
-    from memory_tui.curate.what_if import Effect, Move
     from memory_tui.engine.engine import Engine
-
-
-def mark(move: Move) -> tuple[str, str]:
-    """What becomes of a hit, and its style: new, out, =, or places up or down."""
-    if move.before is None:
-        return "new", "good"
-    if move.after is None:
-        return "out", "bad"
-    if move.place_before == move.place_after:
-        return "=", "muted"
-    return f"{move.place_before - move.place_after:+d}", "warn"
-
-
-def summary(effect: Effect) -> str:
-    """The effect in a few words."""
-    marks = [mark(move)[0] for move in effect.moves]
-    counts = [
-        (marks.count("new"), "new"),
-        (marks.count("out"), "out"),
-        (sum(word[0] in "+-" for word in marks), "moved"),
-        (marks.count("="), "as before"),
-    ]
-    said = ", ".join(f"{count} {word}" for count, word in counts if count) or "no hits before or after"
-    return said + (f"; {effect.without_vector} new by words alone" if effect.without_vector else "")
-
-
-class Moves(RowList):
-    """The hits after saving, and those that are gone."""
-
-    PLACES: ClassVar[tuple[str, ...]] = ("list",)
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(id="moves")
-        self._moves: tuple[Move, ...] = ()
-        self._said = sentence
-
-    def show(self, moves: tuple[Move, ...], said: str = "") -> None:
-        """List `moves`, or say something where there are none."""
-        self._moves, self._said = moves, said
-        self.rows_changed()
-
-    def count(self) -> int:
-        """Hits, or one sentence."""
-        return len(self._moves) or 1
-
-    def key_of(self, _row: int, /) -> Hashable:
-        """Looked at, not chosen."""
-        return None
-
-    def draw(self, row: int, _line: int, width: int, /) -> Iterable[Piece]:
-        """Place, change, score before and after, and where it stands."""
-        if not self._moves:
-            return [(fit(f" {self._said}", width), "muted")]
-        move = self._moves[row]
-        word, style = mark(move)
-        hit = move.after or move.before
-        if hit is None:
-            return []
-        scores = [number(each.score) if each else "  -  " for each in (move.before, move.after)]
-        where = f"{one_line(hit.chunk.path)}:{hit.chunk.start_line}-{hit.chunk.end_line}"
-        return [
-            (f" {move.place_after or '-':>2} ", "strong"),
-            (f"{word:>4} ", style),
-            (f" {scores[0]} → {scores[1]}  ", ""),
-            (fit_path(where, width - 26), "muted"),
-        ]
-
-
-NO_QUESTION = f"No query to watch. Press {key_of('watch')} to see how your edit changes its hits."
-
-
-class Impact(Vertical):
-    """The question and what becomes of its answer."""
-
-    def __init__(self, asked: str) -> None:
-        super().__init__(id="impact")
-        self.question = QuestionInput(placeholder=f"type a query to follow its hits ({key_of('watch')})", id="watched")
-        self.question.value = asked
-
-    def compose(self) -> ComposeResult:
-        """Question above hits."""
-        with Horizontal(id="asked"):
-            yield Static(" after saving, asked ", markup=False)
-            yield self.question
-            yield Static("", id="verdict", markup=False)
-        yield Moves("" if self.question.value else NO_QUESTION)
-
-    def show(self, effect: Effect) -> None:
-        """Show what saving would do."""
-        self.query_one(Moves).show(effect.moves)
-        self.query_one("#verdict", Static).update(Content(f"{summary(effect)} "))
-
-    def show_sentence(self, sentence: str) -> None:
-        """Say why there is nothing to show."""
-        self.query_one(Moves).show((), one_line(sentence))
-        self.query_one("#verdict", Static).update("")
 
 
 MOST = 1_000_000
 """Bytes of the largest note that is edited here; larger ones are for the user's own editor."""
 
 REST = 0.6
-"""Seconds without a key press after which what was typed is kept, and its effect on the question looked at."""
+"""Seconds without a key press after which what was typed is kept."""
 
 KEEP = 3.0
 """Seconds after which it is kept although the keys do not rest."""
@@ -167,12 +65,11 @@ class EditView(View):
         """The draft of the journal that holds the text of this editor, 0 for none."""
 
     def compose_view(self) -> Iterable[Widget]:
-        """The text, and what saving it would do."""
+        """Compose the text, and how much of it a prompt takes."""
         # What they show at first is given here: a view that is left at once has no children any more when it mounts.
         yield FindText()
         yield self._area
         yield Static("", id="standing", markup=False)
-        yield Impact(self.home.question)
 
     def on_mount(self) -> None:
         """Read the note."""
@@ -248,10 +145,9 @@ class EditView(View):
         self._area.mark_outside(found.rows)
         self._area.border_subtitle = Content(f"{found.words}; ctrl+s keeps both" if found.words else "")
 
-    @on(Input.Changed, "#watched")
     @on(TextArea.Changed)
     def _rest(self) -> None:
-        """Look at the effect when the typing rests."""
+        """Keep what was typed when the typing rests."""
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(REST, self._rested)
@@ -299,16 +195,6 @@ class EditView(View):
             self._look_outside()
         if self._draft is not None:
             self._measure(self._draft.restored(self._area.text))
-        impact = self.query_one(Impact)
-        question = impact.question.value.strip()
-        if self._draft is None or not question:
-            impact.show_sentence(NO_QUESTION)
-            return
-        if not self.unsaved:
-            impact.show_sentence("No change yet.")
-            return
-        text = self._draft.restored(self._area.text)
-        self._preview(text, question)
 
     @task("prompt")
     async def _measure(self, text: str) -> None:
@@ -320,25 +206,10 @@ class EditView(View):
         standing.display = bool(said)
         standing.update(Content.assemble(*lines).rstrip())
 
-    @task("impact")
-    async def _preview(self, text: str, question: str) -> None:
-        impact = self.query_one(Impact)
-        effect = await self.home.jobs.attempt(
-            partial(note_changes.impact, path=self._path, before=self._before, text=text, query=question)
-        )
-        if isinstance(effect, MemoryTuiError):
-            impact.show_sentence(sentence_of(effect))
-        else:
-            impact.show(effect)
-
     @property
     def resting(self) -> bool:
         """Whether nothing waits for the typing to rest."""
         return self._timer is None
-
-    def do_watch_question(self) -> None:
-        """Go to the question, or back to the text."""
-        self.query_one(QuestionInput).focus()
 
     def do_find_text(self) -> None:
         """Open the find box, with the word that is selected."""
@@ -365,10 +236,6 @@ class EditView(View):
     def do_previous_match(self) -> None:
         """The place before."""
         self.show_message(self._area.to_match(-1))
-
-    def do_to_writing(self) -> None:
-        """Back to the text."""
-        self._area.focus()
 
     def do_save(self) -> None:
         """Write the note."""
