@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -132,25 +131,8 @@ def _outcome(done: AppliedChange | None, path: str, name: str) -> str:
 
 
 _DAY = 86_400.0
-_PROGRAMS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("WAYLAND_DISPLAY", ("wl-copy",)),
-    ("DISPLAY", ("xclip", "-selection", "clipboard")),
-    ("DISPLAY", ("xsel", "--clipboard", "--input")),
-    ("", ("pbcopy",)),
-)
-
 MOST_REPEATED = 400
 """Characters of what was copied that a message shows."""
-MOST_SECONDS = 1.0
-"""A clipboard program that takes longer is not waited for."""
-
-
-def program() -> tuple[str, ...] | None:
-    """The clipboard program of this desktop, if one is installed."""
-    for variable, words in _PROGRAMS:
-        if (not variable or os.environ.get(variable)) and shutil.which(words[0]):
-            return words
-    return None
 
 
 def on_screen(engine: Engine, tuning: Tuning | None) -> tuple[Options, Mapping[str, object]]:
@@ -213,23 +195,3 @@ def repeated(text: str) -> str:
 
 def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value}"
-
-
-def copy(text: str) -> str:
-    """Hand `text` to the clipboard program; returns its name, or nothing. Waits MOST_SECONDS at most."""
-    words = program()
-    if words is None:
-        return ""
-    try:
-        subprocess.run(
-            words,
-            input=text.encode("utf-8", "replace"),
-            timeout=MOST_SECONDS,
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.SubprocessError):
-        # The terminal was asked as well, so there is nothing to add but that this way failed.
-        return ""
-    return words[0]

@@ -553,13 +553,7 @@ class GlobalActions(App[int]):
 
         shown = safe(text, keep_newlines=True)
         self.copy_to_clipboard(shown)
-
-        def job() -> str:
-            program = external.copy(shown)
-            way = f"the terminal and {program}" if program else "the terminal"
-            return f"Sent {what} to the clipboard, through {way}{external.repeated(shown)}"
-
-        self.jobs.report(job)
+        self.show_message(f"Sent {what} to the clipboard of the terminal{external.repeated(shown)}")
 
 
 def _method(view: View, name: str) -> Callable[[], None] | None:

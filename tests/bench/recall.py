@@ -1,6 +1,6 @@
 """Recall of profiles on labelled sets: `python tests/bench/recall.py SET… [--profile P] [--step N] [--set KEY=VALUE]`.
 
-A set is a folder with `workspaces/` and `queries.jsonl`; `simulated.py` makes two. Measured are recall in the first six
+A set is a folder with `workspaces/` and `queries.jsonl`. Measured are recall in the first six
 and novelty nDCG in the first ten, of the profile or, with `--plain`, of bm25 alone. With `--foreign SET…` each
 workspace is also asked questions of those sets, which it does not answer: how many answers are doubted (not "found"),
 and how many are "nothing". `--provider P --config FILE` measures another provider than the built-in table.

@@ -320,7 +320,6 @@ def test_text_over_the_models_limit_is_not_cut(minilm: ModelProcessProvider) -> 
 def test_flash_attention_is_used_where_there_is_code_for_it(
     monkeypatch: pytest.MonkeyPatch, refused: tuple[bool, ...], asked: list[bool]
 ) -> None:
-    """What it saves is measured by `tests/bench/providers.py`."""
     wishes: list[bool] = []
 
     class Llama:

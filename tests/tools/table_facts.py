@@ -1,7 +1,4 @@
-"""Facts and log lines made from seeds, each with a question in other words, which the built-in table is trained with.
-
-None is of what `tests/bench/simulated.py` makes: that one judges.
-"""
+"""Facts and log lines made from seeds, each with a question in other words: the built-in table is trained with them."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import signal
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -25,7 +24,6 @@ from memory_tui.tui.tuning import Dial, Tuning, describe, dials, slider, stepped
 from memory_tui.tui.widgets.status_bars import BarStatement, fitted
 from memory_tui.tui.widgets.tune_strip import explained
 from memory_tui.workspace.notes import Document
-from tests.support.waiting import LONG
 
 TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs", "Mn", "Me", "Cf"]), max_size=300)
 
@@ -411,19 +409,3 @@ def test_an_editor_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch
     assert signal.getsignal(signal.SIGINT) is before, "ctrl+c ends the app again"
     monkeypatch.setenv("VISUAL", "true")
     assert external.edit("a.md", 1) == ""
-
-
-def test_a_clipboard_program_is_used_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(external, "MOST_SECONDS", LONG)
-    program, kept = tmp_path / "wl-copy", tmp_path / "kept"
-    program.write_text(f"#!/bin/sh\ncat > {kept}\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    monkeypatch.delenv("DISPLAY", raising=False)
-    assert external.copy("text") == ""
-    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
-    assert external.copy("mémoire") == "wl-copy"
-    assert kept.read_text("utf-8") == "mémoire"
-    program.write_text("#!/bin/sh\nexit 1\n")
-    assert external.copy("text") == ""
