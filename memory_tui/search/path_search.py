@@ -160,7 +160,8 @@ class PathIndex:
 
     def _matching(self, words: Sequence[str]) -> dict[int, float]:
         """bm25 of every file that holds all `words`, added up as FTS5 does."""
-        every = [self._frequencies(word) for word in words]
+        known = {word: self._frequencies(word) for word in dict.fromkeys(words)}
+        every = [known[word] for word in words]
         files = set(every[0]).intersection(*every[1:])
         count = len(self._live)
         weights = [fts5_idf(len(own), count) for own in every]
