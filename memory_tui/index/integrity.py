@@ -17,13 +17,13 @@ import re
 import stat
 import struct
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 import numpy as np
-import xxhash
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import IndexUnavailable
@@ -123,7 +123,7 @@ _PIECE = 1 << 16
 
 
 class ShutdownMarker(NamedTuple):
-    """Size in bytes, modification time in nanoseconds and checksum (XXH3; None for none) of an index file."""
+    """Size in bytes, modification time in nanoseconds and checksum (CRC-32; None for none) of an index file."""
 
     size: int
     time: int
@@ -223,17 +223,13 @@ def _write(index: Path, marker: ShutdownMarker) -> None:
         return
     if not found or _parsed(found) is not None:
         with contextlib.suppress(OSError):
-            atomic.replace_file(path, json.dumps([marker.size, marker.time, None, marker.checksum]).encode())
+            atomic.replace_file(path, json.dumps(marker).encode())
 
 
 def _parsed(data: bytes) -> ShutdownMarker | None:
-    """The marker that `_write` wrote; one of an older version has no checksum that could be compared.
-
-    Such a one stood in the third place.
-    """
+    """The marker that `_write` wrote; None for anything else."""
     try:
-        value = json.loads(data)
-        size, time, _, checksum = [*value, None, None][:4]
+        size, time, checksum = [*json.loads(data), None][:3]
     except (ValueError, TypeError):
         return None
     if isinstance(size, int) and isinstance(time, int) and isinstance(checksum, int | None):
@@ -274,16 +270,16 @@ def _checksum(index: Path) -> int | None:
             return None
         connection = apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)
         try:
-            at, checksum = 0, xxhash.xxh3_64()
+            at, checksum = 0, 0
             while left:
                 piece = connection.read("main", 0, at, min(_PIECE, left))[1]
-                checksum.update(piece)
+                checksum = zlib.crc32(piece, checksum)
                 at, left = at + len(piece), left - len(piece)
         finally:
             connection.close()
     except (OSError, apsw.Error):
         return None
-    return checksum.intdigest()
+    return checksum
 
 
 KEPT = 3
