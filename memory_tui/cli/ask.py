@@ -94,9 +94,6 @@ def _index(given: argparse.Namespace) -> int:
             as_text.approval(engine.providers.may_get(approved.provider, approved.host), as_json=hasattr(given, "json"))
         outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))
         as_text.sync(engine, outcome, as_json=hasattr(given, "json"))
-        if outcome.indexed and not outcome.error:
-            # Told before, because only the next processes gain by it.
-            engine.queries.write_corpus_file()
         return 1 if outcome.error or outcome.failed else 0
 
 

@@ -272,7 +272,6 @@ class Engine:
             from memory_tui.core.events import LevelsMeasured
 
             self.indexer.check()
-            self.queries.write_postings_file(cancel)
             if self.queries.measure_unrelated(cancel):
                 self._emit(LevelsMeasured(time.time()))
 

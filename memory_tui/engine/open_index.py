@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexBusy, IndexDamaged, SettingError
+from memory_tui.core.side_files import read_beside
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals
@@ -105,7 +107,6 @@ class IndexOpener:
         Raises IndexUnavailable.
         """
         from memory_tui.index import integrity
-        from memory_tui.search import corpus_file, postings_file
 
         if damage:
             self._move_aside(damage)
@@ -114,8 +115,6 @@ class IndexOpener:
         store = self._store(lambda: sealed or self.expected())
         if suspicion:
             store = self._checked(store, suspicion)
-        for path_of in (corpus_file.path_of, postings_file.path_of):
-            corpus_file.remove_newer(path_of(store.path), store)
         self._sweep()
         self.opened = True
         return store
@@ -238,6 +237,12 @@ class IndexOpener:
         if self.opened:
             return
         atomic.sweep(self.path.parent, f".{self.path.name}.")
+        for kind in ("corpus", "postings"):
+            # Release 0.2.0 wrote them; a file of another program has another beginning.
+            path = self.path.with_name(f"{self.path.name}.{kind}")
+            with suppress(OSError):
+                if read_beside(path, 16, whole=False).startswith(b'{"format": '):
+                    atomic.remove_file(path)
         for text in integrity.sweep(self.path, time.time()):
             self._emit(text)
         if not index_file.is_temporary(self.path):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, IndexBusy, IndexDamaged, IndexOutdated, IndexUnavailable, QueryError
+from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexOutdated, IndexUnavailable, QueryError
 from memory_tui.engine.provider_setup import embeds_here, provider_notice, who_answers, withheld_query
 from memory_tui.notices import Notice
 from memory_tui.search.trace import ChunkRef, Trace
@@ -186,26 +186,14 @@ class Queries:
     ) -> tuple[Trace, Evidence]:
         """The ranking of `query` under `settings` and what it is made of, for who asks under no others.
 
-        Of the texts that other settings rank, those that are gone when somebody looks at them are empty: `gather` reads
-        them all. Raises like it.
+        Raises like `gather`.
         """
 
         def once() -> tuple[Trace, Evidence]:
-            with self._gathering(
-                query, self._now(), cancel or Stop(), source, by_words=by_words, ranked_by=settings
-            ) as found:
-                trace = self.rank(found, settings)
-                found.leave(partial(self._texts_since, found.uuid))
-                return trace, found
+            found = self._gather(query, self._now(), cancel or Stop(), source, by_words=by_words, settings=settings)
+            return self.rank(found, settings), found
 
         return self._undamaged(once)
-
-    def _texts_since(self, uuid: str, rowids: Sequence[int]) -> Mapping[int, str]:
-        """The texts of chunks of the index `uuid` that are still there."""
-        # A closed engine stops whoever reads.
-        with suppress(IndexUnavailable, Cancelled), self.reader() as store, store.snapshot():
-            return store.texts(rowids) if store.uuid() == uuid else {}
-        return {}
 
     def rank(self, evidence: Evidence, settings: Settings) -> Trace:
         """`evidence` under `settings`: pure and quick, for any thread."""
@@ -237,8 +225,7 @@ class Queries:
         self, now: float, query: str, cancel: Stop, source: str, *, by_words: bool, as_written: bool = False
     ) -> Evidence:
         def once() -> Evidence:
-            with self._gathering(query, now, cancel, source, by_words=by_words, as_written=as_written) as found:
-                return found
+            return self._gather(query, now, cancel, source, by_words=by_words, as_written=as_written)
 
         return self._undamaged(once)
 
@@ -252,8 +239,7 @@ class Queries:
             self._indexer.replace_damaged(error, self._indexer.opener.file)
             return run()
 
-    @contextmanager
-    def _gathering(
+    def _gather(
         self,
         query: str,
         now: float,
@@ -262,15 +248,14 @@ class Queries:
         *,
         by_words: bool,
         as_written: bool = False,
-        ranked_by: Settings | None = None,
-    ) -> Iterator[Evidence]:
-        """The answer of one reader, in one state as long as it is open; where it is `ranked_by` some settings alone,
-        texts are read when asked for, and nothing is matched that these do not rank.
+        settings: Settings | None = None,
+    ) -> Evidence:
+        """The evidence of one reader, in one state; where `settings` alone rank it, what they do not rank is left out.
 
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
         """
         from memory_tui.explain.absent_words import words_elsewhere
-        from memory_tui.search.retrieve import gather, reading_later
+        from memory_tui.search.retrieve import gather, ranked_by
 
         with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices, origins = self._notices(), self._origins()
@@ -288,13 +273,13 @@ class Queries:
                     origins=origins,
                 )
                 self._indexer.made_for_query = False
-                if ranked_by is not None:
-                    context = reading_later(context, ranked_by)
+                if settings is not None:
+                    context = ranked_by(context, settings)
                 found = gather(query, context, now, source, asked)
                 # After the question, because it may be the one that the provider failed at.
                 who = who_answers(store, self._chain, self._plan.settings)
                 elsewhere = words_elsewhere(found, store, self._waiting)
-                yield replace(
+                return replace(
                     found,
                     who=who,
                     elsewhere=elsewhere,
@@ -331,7 +316,7 @@ class Queries:
             known.dates,
             None,
             projects=self._plan.projects,
-            lists=known.lists,
+            vocabularies=known.vocabularies,
             reads_time=not as_written and settings.on("questionTime.enabled"),
             spells=not as_written and settings.on("spelling.enabled"),
             in_parts=not as_written,
@@ -404,32 +389,6 @@ class Queries:
             return None
         return paths if len(paths) == last.total else None
 
-    def write_corpus_file(self) -> None:
-        """Write chunks and postings into the files that other processes map, unless there are some that serve.
-
-        Raises IndexUnavailable, Cancelled.
-        """
-        from memory_tui.search.index_in_memory import IndexInMemory
-
-        with self.reader_or_none() as store:
-            if store is not None:
-                known = IndexInMemory.load(store, self._indexer.opener.path, once=False)
-                if not known.corpus.mapped:
-                    known.save(self._indexer.opener.path)
-        self.write_postings_file(Stop())
-
-    def write_postings_file(self, cancel: Stop) -> None:
-        """Write the postings into the file that processes map, unless there is one that serves; it takes a while.
-
-        Raises IndexUnavailable, Cancelled.
-        """
-        from memory_tui.search.index_in_memory import IndexInMemory
-
-        with self.reader_or_none() as store:
-            if store is not None:
-                with cancel.around(store.interrupt):
-                    IndexInMemory.save_postings(store, self._indexer.opener.path, cancel)
-
     @contextmanager
     def state(self, store: Store) -> Iterator[IndexInMemory]:
         """One state of the index for everything that is read inside, with its chunks in memory."""
@@ -438,16 +397,12 @@ class Queries:
             with self._lock:
                 held.enter_context(store.snapshot())
                 known = self._known
-                index = self._indexer.opener.path
                 current = known.refresh(store) if known else self._loaded(store)
                 self._known = current
-                if known is None and self._indexer.batches.resident and not current.corpus.mapped:
-                    # Not now, because the file is large.
-                    self._indexer.writer.submit(lambda _: current.save(index))
             yield current
 
     def _loaded(self, store: Store) -> IndexInMemory:
         from memory_tui.search.index_in_memory import IndexInMemory
 
         light = self._plan.settings.on("store.vector.always")
-        return IndexInMemory.load(store, self._indexer.opener.path, once=self._plan.once, light=light)
+        return IndexInMemory.load(store, once=self._plan.once, light=light)

@@ -17,7 +17,7 @@ from msgspec import Struct
 from memory_tui.core.profiles import Profile
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.explain import why_not
-from memory_tui.search.evidence import Evidence, Flags, Rows, TextsLater
+from memory_tui.search.evidence import Evidence, Flags, Rows
 from memory_tui.search.formulas import Floats, mmr
 from memory_tui.search.gate import pass_gate, without_repeats
 from memory_tui.search.rank import mmr_words
@@ -192,15 +192,6 @@ class Reranking:
                     found[at] = self._known[key]
         return [standing for standing in found if standing is not None]
 
-    @property
-    def texts(self) -> Mapping[int, str]:
-        """The texts of chunks by rowid."""
-        return self._small.texts
-
-    def rowid(self, row: int) -> int:
-        """The rowid of what stands at `row` of the rows that are ranked."""
-        return self._small.refs[row].rowid
-
     def stages(self, settings: Sequence[Settings]) -> list[SecondStage]:
         """The second stages that rank under `settings`."""
         fields = (field for field, _ in self._grouped([tuned(one) for one in settings]))
@@ -273,12 +264,8 @@ class Reranking:
 
 
 def prepare(rankings: Sequence[Reranking], settings: Sequence[Settings]) -> None:
-    """Read and cut together what the second stages of many questions look into first under `settings`."""
-    stages = [(ranking, stage) for ranking in rankings for stage in ranking.stages(settings)]
-    for texts in {id(texts): texts for ranking, _ in stages if isinstance(texts := ranking.texts, TextsLater)}.values():
-        own = [(ranking, stage.reference) for ranking, stage in stages if ranking.texts is texts]
-        texts.read([ranking.rowid(row) for ranking, rows in own for row in rows])
-    cut_references([stage for _, stage in stages])
+    """Cut together what the second stages of many questions look into first under `settings`."""
+    cut_references([stage for ranking in rankings for stage in ranking.stages(settings)])
 
 
 _MOST_STANDINGS = 50_000

@@ -211,7 +211,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
         refs=_Placed(evidence.refs, rows),
         file_of=evidence.file_of[rows],
         lines=(evidence.lines[0][rows], evidence.lines[1][rows]),
-        cosine=None if evidence.cosine is None else evidence.cosine.only(rows),
+        cosine=None if evidence.cosine is None else evidence.cosine[rows],
         nearest=place[evidence.nearest],
         openclaw=narrowed(evidence.openclaw),
         recommended=narrowed(evidence.recommended),
@@ -422,7 +422,7 @@ class Inquest:
                 return NoVector(kept_back, text_gate)
             return NoVector("its text has not been embedded, or the search left its source out", text_gate)
         standing = self._standings.get(evidence.refs[row].rowid)
-        known = standing.of if standing else int(np.count_nonzero(~np.isnan(evidence.cosine.every())))
+        known = standing.of if standing else int(np.count_nonzero(~np.isnan(evidence.cosine)))
         pool = min(self.trace.candidate_limit, len(evidence.nearest))
         edge = float(evidence.cosine[evidence.nearest[pool - 1]])
         return OutsideVectorPool(place, known, pool, float(evidence.cosine[row]), edge, text_gate)
@@ -446,7 +446,7 @@ class Inquest:
             return int(there[0]) + 1
         if standing := self._standings.get(self.evidence.refs[row].rowid):
             return max(standing.rank, len(nearest) + 1)
-        own, every = cosine[row], cosine.every()
+        own, every = cosine[row], cosine
         before = np.count_nonzero(every > own) + np.count_nonzero(every[:row] == own)
         # Only the nearest were compared exactly, so a hair's breadth must not put an outsider among them.
         return max(int(before), len(nearest)) + 1
@@ -532,13 +532,12 @@ def _completed(evidence: Evidence, place: ExplainedLine) -> Evidence:
     """Add the cosines of the chunks at `place` that `evidence` lacks."""
     if not place.standings or evidence.cosine is None:
         return evidence
-    lacking: dict[int, float] = {}
+    cosine = evidence.cosine.copy()
     for rowid, standing in place.standings.items():
         row = row_of(evidence, rowid)
-        if row is not None and np.isnan(evidence.cosine[row]):
-            lacking[row] = standing.cosine
-    rows = np.array(sorted(lacking), np.int64)
-    return replace(evidence, cosine=evidence.cosine.put(rows, np.array([lacking[row] for row in sorted(lacking)])))
+        if row is not None and np.isnan(cosine[row]):
+            cosine[row] = standing.cosine
+    return replace(evidence, cosine=cosine)
 
 
 def against_their_index(answer: WhyNot, lacks: Callable[[str], str | None]) -> WhyNot:

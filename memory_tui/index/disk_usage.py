@@ -30,7 +30,7 @@ _VIRTUAL = frozenset({"chunks_fts", "chunks_words", "chunks_vec"})
 
 
 class FileSize(Struct, frozen=True):
-    """A file that belongs to an index: `what` is index, log, beside, corpus, postings, lock or aside.
+    """A file that belongs to an index: `what` is index, log, beside, lock or aside.
 
     Of another release's index of the same notes it is always "other release's".
     """
@@ -94,8 +94,4 @@ def _belongs(table: str, place: str) -> bool:
 def _kind(name: str) -> str:
     if ".damaged-" in name:
         return "aside"
-    for kind in ("corpus", "postings"):
-        # One that is being written has a number behind its name.
-        if name.endswith(f".{kind}") or (name.endswith(".part") and f".{kind}." in name):
-            return kind
     return "log" if name.endswith(("-wal", "-shm")) else "lock"

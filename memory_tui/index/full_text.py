@@ -5,19 +5,17 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import apsw
 import numpy as np
-import numpy.typing as npt
 
 from memory_tui.core.errors import IndexDamaged, QueryError
 from memory_tui.core.tokens import and_query, or_query, tokens
 from memory_tui.index import abilities
 from memory_tui.index.database import Database, explained
-from memory_tui.source.protocol import making_sense
-from memory_tui.source.rows import ChunkCounts, Form, Matches, RowIds
+from memory_tui.source.rows import Form, Matches, RowIds
 
 _MOST_TOKENS = 10_000
 """How many words are remembered with their tokens."""
@@ -32,7 +30,6 @@ class FullText:
     def __init__(self, index: Database, generation: Callable[[], int]) -> None:
         self._index = index
         self._generation = generation
-        self._counts = False
         self._frequencies: tuple[int, dict[tuple[Form, str], int]] = (-1, {})
 
     def cut(self) -> Literal["unicode61", "trigram", ""]:
@@ -64,65 +61,14 @@ class FullText:
         both = np.fromiter(itertools.chain.from_iterable(pairs), np.float64, 2 * len(pairs)).reshape(-1, 2)
         return Matches(both[:, 0].astype(np.int64), both[:, 1].copy())
 
-    def occurrences(self, word: str, form: Form, join: Literal["all", "any"], after: int = 0) -> ChunkCounts:
-        """Count how often `word` stands in each chunk with a rowid above `after` that holds it.
-
-        Raises QueryError, Cancelled.
-        """
-        table = _TABLES[form]
-        token = None if after or not self._is_cut_into_words(form) else self.token(word, form, join)
-        if token is not None:
-            self._look_at_tokens(table, "instance")
-            # One row with everything: making a row of each chunk costs three times what finding it does.
-            rows = self._matching(f"SELECT group_concat(doc) FROM temp.{table}_instance WHERE term = ?", token)
-            return _grouped(rows[0][0] or "")
-        if not self._counts:
-            self._index.connection.register_fts5_function("occurrences", _occurrences)
-            self._counts = True
-        return _counts(
-            self._matching(
-                f"SELECT rowid, occurrences({table}) FROM {table} WHERE {table} MATCH ? AND rowid > ?",
-                or_query([word]) if join == "any" else and_query([word]),
-                after,
-            )
-        )
-
-    def postings(self, form: Form) -> Iterator[tuple[str, ChunkCounts]]:
-        """Read every token of a form that is cut into words, and how often it stands in each chunk that holds it."""
-        table = _TABLES[form]
-        self._look_at_tokens(table, "instance")
-        try:
-            # They stand in this order already, so nothing is sorted, and one token at a time is in memory.
-            rows = self._index.connection.execute(
-                f"SELECT term, group_concat(doc) FROM temp.{table}_instance GROUP BY term"
-            )
-            for token, docs in rows:
-                yield token, _grouped(docs)
-        except apsw.Error as error:
-            raise explained(error, self._index.path) from None
-
-    def _look_at_tokens(self, table: str, kind: Literal["instance", "row"]) -> None:
+    def _look_at_tokens(self, table: str) -> None:
         """Make the table of the tokens of a full-text table; again each time, because a snapshot's end takes it."""
         self._index.query(
-            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_{kind} USING fts5vocab(main, '{table}', '{kind}')"
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_row USING fts5vocab(main, '{table}', 'row')"
         )
-
-    def token(self, word: str, form: Form, join: Literal["all", "any"]) -> str | None:
-        """Name the one token that `word` is matched by; None where it is several, none, or the beginning of one.
-
-        To be asked of a form that is cut into words.
-        """
-        return _token(word, form, join)
 
     def _is_cut_into_words(self, form: Form) -> bool:
         return form == "stemmed" or self.cut() == "unicode61"
-
-    def lengths(self, form: Form, after: int = 0) -> ChunkCounts:
-        """Count the tokens of each chunk with a rowid above `after`."""
-        rows = self._index.query(f"SELECT id, sz FROM {_TABLES[form]}_docsize WHERE id > ? ORDER BY id", (after,))
-        with making_sense(self._index.damaged):
-            rowids, sizes = zip(*rows, strict=True) if rows else ((), ())
-            return ChunkCounts(np.array(rowids, np.int64), _varints(b"".join(sizes), len(rows)))
 
     def size(self, form: Form) -> int:
         """Count the chunks of that form."""
@@ -150,9 +96,9 @@ class FullText:
         fresh = [word for word in words if (form, word) not in known]
         into_words = bool(fresh) and self._is_cut_into_words(form)
         if fresh:
-            self._look_at_tokens(table, "row")
+            self._look_at_tokens(table)
         for word in fresh:
-            token = self.token(word, form, "any") if into_words else None
+            token = _token(word, form) if into_words else None
             if token is not None:
                 # Half the time of counting matches.
                 known[form, word] = self._index.value(f"SELECT doc FROM temp.{table}_row WHERE term = ?", (token,)) or 0
@@ -165,7 +111,7 @@ class FullText:
         """Read every token of the form `plain`, and how many chunks hold it; nothing where those are no words."""
         if self.cut() != "unicode61":
             return {}
-        self._look_at_tokens("chunks_fts", "row")
+        self._look_at_tokens("chunks_fts")
         return dict(self._index.query("SELECT term, doc FROM temp.chunks_fts_row"))
 
     def containing(self, term: str) -> RowIds:
@@ -198,42 +144,9 @@ class FullText:
 
 
 @functools.lru_cache(maxsize=_MOST_TOKENS)
-def _token(word: str, form: Form, join: Literal["all", "any"]) -> str | None:
-    if join == "any" and or_query([word]).endswith("*"):
+def _token(word: str, form: Form) -> str | None:
+    """The one token that `word` is matched by; None where it is several, none, or the beginning of one."""
+    if or_query([word]).endswith("*"):
         return None
     found = tokens(word, stemmed=form == "stemmed")
     return found[0] if len(found) == 1 and "\0" not in word else None
-
-
-def _occurrences(found: apsw.FTS5ExtensionApi, *_: object) -> int:
-    """The places at which the one word of a query stands in a row."""
-    return found.inst_count
-
-
-def _grouped(docs: str) -> ChunkCounts:
-    """Count each rowid of `docs`, which rise, apart by commas."""
-    every = np.fromstring(docs, np.int64, sep=",")
-    first = np.flatnonzero(np.diff(every, prepend=-1))
-    return ChunkCounts(every[first], np.diff(first, append=len(every)).astype(np.int32))
-
-
-def _counts(pairs: Sequence[tuple[Any, ...]]) -> ChunkCounts:
-    both = np.fromiter(itertools.chain.from_iterable(pairs), np.int64, 2 * len(pairs)).reshape(-1, 2)
-    return ChunkCounts(both[:, 0].copy(), both[:, 1].astype(np.int32))
-
-
-def _varints(data: bytes, count: int) -> npt.NDArray[np.int32]:
-    """Read `count` numbers of SQLite's format: seven bits a byte, the greatest first, the last byte below 128.
-
-    Raises ValueError for another number of them.
-    """
-    found = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(found < 128)
-    if len(ends) != count or (len(found) and found[-1] >= 128):
-        raise ValueError("lengths that are none")
-    starts = np.concatenate([np.zeros(1, np.int64), ends + 1])[:count]
-    values = np.zeros(count, np.int64)
-    for at in range(int((ends - starts).max(initial=-1)) + 1):
-        inside = starts + at <= ends
-        values[inside] = (values[inside] << 7) | (found[starts[inside] + at] & 127)
-    return values.astype(np.int32)

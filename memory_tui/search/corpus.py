@@ -6,25 +6,20 @@ the next. They share one growing block of rows, and only rows that no corpus loo
 
 from __future__ import annotations
 
-import itertools
-import mmap
-import os
+import ctypes
 import sys
 import threading
-import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from io import FileIO
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
-from memory_tui.core.errors import IndexBusy
 from memory_tui.providers.provider_protocol import MOST_DIMS, Identity, Vectors
-from memory_tui.search.meaning import rounded
-from memory_tui.search.meaning.rounded import Rounded
 from memory_tui.source.protocol import ChunkSource, making_sense
 from memory_tui.source.rows import ChunkPage, Delta, IndexedNote, NoteColumns, RowIds
 
@@ -52,73 +47,6 @@ _SPARSE = 4
 """Rowids for each chunk, above which such a table would be mostly empty."""
 
 
-def is_cut_short(array: npt.NDArray[Any]) -> bool:
-    """Whether another program cut off the end of the file that `array` is mapped from: to read there ends the process.
-
-    Asked before each question; who cuts it during one still ends the process.
-    """
-    under = _mapping(array)
-    return under is not None and under.size() < len(under)
-
-
-def _mapping(array: npt.NDArray[Any]) -> mmap.mmap | None:
-    """What `array` is mapped by; None where it is in memory of its own."""
-    under: object = array
-    while isinstance(under, np.ndarray):
-        under = under.base
-    return under if isinstance(under, mmap.mmap) else None
-
-
-class ChunkIds:
-    """Chunk ids by slot: those that were `saved`, as an array of bytes, and more."""
-
-    def __init__(self, saved: npt.NDArray[np.bytes_] | None = None) -> None:
-        self._saved = np.empty(0, "|S1") if saved is None else saved
-        self._more: list[str] = []
-
-    def __getitem__(self, slot: int) -> str:
-        at = slot - len(self._saved)
-        return self._more[at] if at >= 0 else bytes(self._saved[slot]).decode()
-
-    def extend(self, ids: Iterable[str]) -> None:
-        """Add the ids of the next slots."""
-        self._more.extend(ids)
-
-
-_FEW_OF_ALL = 16
-"""One vector of so many is read from the file, more where it is mapped."""
-_AT_ONCE = 4
-"""Rows that BLAS multiplies at once; it takes two or one of the last rows where no more are left."""
-
-
-class VectorsOfFile:
-    """The first vectors of a block, as they stand in the file behind `descriptor` from byte `at` on.
-
-    Few are read from there rather than where the file is mapped: the system maps 64 KB around each that is touched, so
-    that after some questions all of them were resident.
-    """
-
-    def __init__(self, descriptor: int, at: int, count: int, dims: int) -> None:
-        self._descriptor, self._at, self.count, self._dims = descriptor, at, count, dims
-        weakref.finalize(self, os.close, descriptor)
-
-    @classmethod
-    def of(cls, file: FileIO, at: int, count: int, dims: int) -> VectorsOfFile | None:
-        """Those of an open `file`; None where the system reads no place of a file by itself."""
-        return cls(os.dup(file.fileno()), at, count, dims) if hasattr(os, "pread") else None
-
-    def read(self, slots: Indices) -> Vectors:
-        """Float32 array (len(slots), dims). Raises IndexBusy where another program cut the file short, or it fails."""
-        each, descriptor, pread = 4 * self._dims, self._descriptor, os.pread
-        try:
-            found = b"".join([pread(descriptor, each, at) for at in (self._at + slots * each).tolist()])
-        except OSError as error:
-            raise IndexBusy(f"A file beside the index cannot be read: {error.strerror}.", "Ask again.") from error
-        if len(found) < each * len(slots):
-            raise IndexBusy("Another program cut off a file beside the index.", "Ask again: the index is read instead.")
-        return np.frombuffer(found, "<f4").reshape(-1, self._dims)
-
-
 class Block(Struct):
     """Rows in the order of their rowids, some of them dead; append-only, the first `used` ones are in use."""
 
@@ -127,12 +55,7 @@ class Block(Struct):
     file_of: Integers
     lines: Integers
     matrix: Vectors
-    ids: ChunkIds
-    mapped: bool = False
-    """Whether it lies in a file."""
-    in_file: VectorsOfFile | None = None
-    rounded: Rounded | None = None
-    """The same vectors to be compared first, where they are many."""
+    ids: list[str]
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -145,7 +68,7 @@ class Block(Struct):
             np.empty(room, np.int32),
             np.empty((2, room), np.int32),
             np.zeros((room, dims), np.float32),
-            ChunkIds(),
+            [],
         )
 
     def append(self, page: ChunkPage, file_index: Mapping[int, int]) -> Flags:
@@ -161,8 +84,6 @@ class Block(Struct):
     def put_vectors(self, slots: slice | Indices, page: ChunkPage) -> Flags:
         """Write the vectors of `page` into `slots`; returns `Corpus.flags` for them."""
         self.matrix[slots] = page.vectors
-        if self.rounded is not None:
-            self.rounded.put(slots, page.vectors)
         return np.array([page.embedded, page.has_vector])
 
     def packed(self, slots: Indices, rows: int) -> Block:
@@ -173,41 +94,8 @@ class Block(Struct):
         other.file_of[:count] = self.file_of[slots]
         other.lines[:, :count] = self.lines[:, slots]
         other.matrix[:count] = self.matrix[slots]
-        if self.rounded is not None:
-            other.rounded = self.rounded.packed(slots, len(other.rowids))
         other.ids.extend(self.ids[slot] for slot in slots.tolist())
         return other
-
-    def vectors(self, slots: Indices) -> Vectors:
-        """The vectors of some slots."""
-        few = len(slots) * _FEW_OF_ALL < self.used
-        # Without rounded ones each question touches all of them.
-        if self.in_file is None or self.rounded is None or not few:
-            return self.matrix[slots]
-        there = slots < self.in_file.count
-        if there.all():
-            return self.in_file.read(slots)
-        found = np.empty((len(slots), self.matrix.shape[1]), np.float32)
-        found[there], found[~there] = self.in_file.read(slots[there]), self.matrix[slots[~there]]
-        return found
-
-    def let_go(self) -> None:
-        """Keep no page of the whole vectors of the file resident, where questions read few of them.
-
-        Those that were written for chunks that came later have no other place: they stay.
-        """
-        under = _mapping(self.matrix)
-        if under is None or self.in_file is None or self.rounded is None or not hasattr(mmap, "MADV_DONTNEED"):
-            return
-        size = 4 * self.matrix.shape[1] * self.in_file.count // mmap.PAGESIZE * mmap.PAGESIZE
-        if size:
-            under.madvise(mmap.MADV_DONTNEED, 0, size)
-
-    def add_rounded(self) -> None:
-        """Round the vectors, where that serves."""
-        if rounded.serve(self.used, self.matrix.shape[1]):
-            vectors = self.matrix[: self.used]
-            self.rounded = Rounded.of(vectors, mean_of(vectors), len(self.rowids))
 
 
 class Files(Struct, frozen=True):
@@ -296,11 +184,6 @@ class Corpus:
         return len(self._slots)
 
     @property
-    def mapped(self) -> bool:
-        """Whether its vectors lie in a corpus file."""
-        return self._block.mapped
-
-    @property
     def dims(self) -> int:
         """Dimensions of the vectors in memory, 0 without any."""
         return int(self._block.matrix.shape[1])
@@ -312,22 +195,7 @@ class Corpus:
 
     def vectors(self, rows: Indices | Sequence[int]) -> Vectors:
         """Float32 array (len(rows), dims) of some rows, for instance to compare chunks with each other."""
-        return self._block.vectors(self._slots[np.asarray(rows, np.int64)])
-
-    def bounds(self, query: Vectors) -> tuple[Vectors, Vectors] | None:
-        """Between what the product of `query` with each row lies; None where only whole vectors are here."""
-        found = self._block.rounded.bounds(self._used, query) if self._block.rounded is not None else None
-        if found is None:
-            return None
-        low, high = (self._pick(one) for one in found)
-        if not self.has_vector.all():
-            low[~self.has_vector] = high[~self.has_vector] = 0.0
-        return low, high
-
-    def most(self, rows: Indices, query: Vectors) -> Vectors:
-        """What the product of `query` with each of `rows` is at most, nearer than by `bounds`, which are known."""
-        found = self._block.rounded.most(self._slots[rows], query) if self._block.rounded is not None else None
-        return np.full(len(rows), np.inf, np.float32) if found is None else np.where(self.has_vector[rows], found, 0)
+        return self._block.matrix[self._slots[np.asarray(rows, np.int64)]]
 
     def chunk_id(self, row: int) -> str:
         """The documented id of a row's chunk."""
@@ -363,10 +231,8 @@ class Corpus:
         return rows
 
     @classmethod
-    def load(cls, store: ChunkSource, *, vectors: bool = True, often: bool = False) -> Corpus:
+    def load(cls, store: ChunkSource, *, vectors: bool = True) -> Corpus:
         """Everything in the store, read in pages. Without `vectors` only `cosines_of_nearest` can compare.
-
-        What is asked `often` has rounded vectors too.
 
         Raises IndexUnavailable, Cancelled.
         """
@@ -382,8 +248,6 @@ class Corpus:
             while len(page := store.page(after, _PAGE, vectors=vectors)):
                 flags.append(block.append(page, files.index))
                 after = int(page.rowids[-1])
-            if often:
-                block.add_rounded()
             return cls(
                 store.generation(),
                 store.uuid(),
@@ -408,17 +272,17 @@ class Corpus:
     def refresh(self, store: ChunkSource) -> Corpus:
         """The corpus as it is now: this one if nothing changed, else another whose making costs what changed.
 
-        It is loaded anew after a rebuild, when more happened than the store remembers, and when its file was cut short.
+        It is loaded anew after a rebuild, and when more happened than the store remembers.
         """
         vectors = self.dims > 0 or self.identity is None
         with store.snapshot():
-            same = store.uuid() == self.uuid and not (self.mapped and is_cut_short(self._block.matrix))
+            same = store.uuid() == self.uuid
             if same and store.generation() == self.generation:
                 return self
             same = same and store.identity() == self.identity
             delta = store.delta(self.generation, len(self) + _PAGE, vectors=vectors) if same else None
             if delta is None:
-                return Corpus.load(store, vectors=vectors, often=True)
+                return Corpus.load(store, vectors=vectors)
         with self._block.lock, making_sense(store.damaged):
             return self._patched(delta)
 
@@ -458,13 +322,35 @@ class Corpus:
     def _pick(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return array[: self._used] if len(self._slots) == self._used else array[self._slots]
 
-    def _scores(self, query: Vectors) -> Vectors:
-        return self._pick(self._products(query[None])[0])
 
-    def _products(self, queries: Vectors) -> Vectors:
-        found = products_of_each(self._block.matrix[: self._used], queries)
-        self._block.let_go()
-        return found
+_one_at_a_time = threading.Lock()
+
+
+@cache
+def _openblas() -> ctypes.CDLL | None:
+    """The OpenBLAS that numpy brings; None where it multiplies by another library."""
+    found = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
+    return found if hasattr(found, "scipy_openblas_set_num_threads64_") else None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Multiply by one thread while inside: where a program imported numpy first, OPENBLAS_NUM_THREADS came too late."""
+    library = _openblas()
+    if library is None:
+        yield
+        return
+    with _one_at_a_time:
+        threads = library.scipy_openblas_get_num_threads64_()
+        library.scipy_openblas_set_num_threads64_(1)
+        try:
+            yield
+        finally:
+            library.scipy_openblas_set_num_threads64_(threads)
+
+
+_AT_ONCE = 4
+"""Rows that BLAS multiplies at once; it takes two or one of the last rows where no more are left."""
 
 
 def products(rows: Vectors, vector: Vectors) -> Vectors:
@@ -473,32 +359,15 @@ def products(rows: Vectors, vector: Vectors) -> Vectors:
     BLAS takes rows by fours, and sums those that are left over in another order: they get empty rows beside them. So
     two processes agree, although one of them read the rows anew and the other added them one by one.
     """
-    return np.asarray(products_of_each(rows, vector[None])[0])
-
-
-_ROWS_AT_ONCE = 1024
-"""Rows that stay in the cache of a processor while vectors are compared with them; whole times _AT_ONCE."""
-
-
-def products_of_each(rows: Vectors, vectors: Vectors) -> Vectors:
-    """Float32 array (vectors, rows): `products` of each of `vectors`.
-
-    Each few rows are compared with all of them, so that they come from memory once.
-    """
-    found = np.empty((len(vectors), len(rows)), np.float32)
+    found = np.empty(len(rows), np.float32)
     whole = len(rows) // _AT_ONCE * _AT_ONCE
-    for first, end in itertools.pairwise([*range(0, whole, _ROWS_AT_ONCE), whole, len(rows)]):
-        few = rows[first:end]
-        if rest := -len(few) % _AT_ONCE:
-            few = np.concatenate([few, np.zeros((rest, few.shape[1]), np.float32)])
-        for own, vector in zip(found[:, first:end], vectors, strict=True):
-            own[:] = (few @ vector)[: len(own)]
+    with one_blas_thread():
+        np.matmul(rows[:whole], vector, out=found[:whole])
+        if rest := len(rows) - whole:
+            few = np.zeros((_AT_ONCE, rows.shape[1]), np.float32)
+            few[:rest] = rows[whole:]
+            found[whole:] = (few @ vector)[:rest]
     return found
-
-
-def mean_of(vectors: Vectors) -> Vectors:
-    """The mean of `vectors`."""
-    return np.asarray(vectors.mean(axis=0, dtype=np.float64), np.float32)
 
 
 def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Indices:
@@ -513,14 +382,7 @@ def cosines(corpus: Corpus, query: Vectors) -> Vectors:
     """Float32 array (chunks,): the cosine of each row with the unit vector `query`, 0 for a row without a vector."""
     if not corpus.dims:
         return np.zeros(len(corpus), np.float32)
-    return np.where(corpus.has_vector, corpus._scores(query), np.float32(0))
-
-
-def cosines_of_each(corpus: Corpus, queries: Sequence[Vectors]) -> Vectors:
-    """Float32 array (queries, chunks): `cosines` of each of `queries`, to the last digit."""
-    if not corpus.dims or not queries:
-        return np.zeros((len(queries), len(corpus)), np.float32)
-    found = corpus._pick(corpus._products(np.stack(queries)).T).T
+    found = corpus._pick(products(corpus._block.matrix[: corpus._used], query))
     return np.where(corpus.has_vector, found, np.float32(0))
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -16,7 +16,6 @@ from memory_tui.notices import Notice, TimeFromToday
 from memory_tui.search.answer_level import ByKind
 from memory_tui.search.day_spans import day_at
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats, among_greatest
-from memory_tui.search.meaning.cosines import Cosines
 from memory_tui.search.question_dates import time_in
 from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.trace import ChunkRef, Elsewhere, NearestBy, QueryPlan, Unsearchable
@@ -25,7 +24,6 @@ from memory_tui.workspace.annotations import Annotations
 if TYPE_CHECKING:
     from memory_tui.providers.provider_protocol import Vectors
     from memory_tui.providers.serving import ServingProvider
-    from memory_tui.source.protocol import ChunkSource
 
 Rows = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
@@ -178,51 +176,9 @@ class Age(Struct, frozen=True):
         return found
 
 
-Reading = Callable[[Sequence[int]], Mapping[int, str]]
-"""Gives the texts of chunks by rowid."""
-
-
-def _all_texts(store: ChunkSource, rowids: Sequence[int]) -> Mapping[int, str]:
-    found = store.texts(rowids)
-    if len(found) < len(rowids):
-        raise store.damaged("chunks are missing")
-    return found
-
-
-class TextsLater(Mapping[int, str]):
-    """The texts of chunks by rowid, each read when it is asked for: from `store` until that is left."""
-
-    def __init__(self, store: ChunkSource) -> None:
-        self._read: Reading = partial(_all_texts, store)
-        self._known: dict[int, str] = {}
-
-    def leave(self, since: Reading) -> None:
-        """Read by `since` from now on, which has no text of chunks that are gone: theirs are empty."""
-        self._read = since
-
-    def read(self, rowids: Sequence[int]) -> None:
-        """Have these texts ready. Raises IndexDamaged."""
-        if new := [rowid for rowid in dict.fromkeys(rowids) if rowid not in self._known]:
-            for rowid, text in {**dict.fromkeys(new, ""), **self._read(new)}.items():
-                self._known.setdefault(rowid, text)
-
-    def __getitem__(self, rowid: int) -> str:
-        self.read([rowid])
-        return self._known[rowid]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._known)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-
 def texts_of(texts: Mapping[int, str], refs: Mapping[int, ChunkRef], rows: Sequence[int]) -> list[str]:
-    """The texts of the chunks at `rows` of `refs`, all of them at once."""
-    rowids = [refs[row].rowid for row in rows]
-    if isinstance(texts, TextsLater):
-        texts.read(rowids)
-    return [texts[rowid] for rowid in rowids]
+    """The texts of the chunks at `rows` of `refs`."""
+    return [texts[refs[row].rowid] for row in rows]
 
 
 class Evidence(Struct, frozen=True, dict=True):
@@ -244,7 +200,7 @@ class Evidence(Struct, frozen=True, dict=True):
     lines: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
     """First and last line of every row."""
     files: int
-    cosine: Cosines | None
+    cosine: Floats | None
     embedded: int
     """How many chunks have a vector."""
     nearest: Rows
@@ -303,23 +259,6 @@ class Evidence(Struct, frozen=True, dict=True):
         Nothing in it may refer to this evidence: a circle of megabytes would stay until Python looks for garbage.
         """
         return {}
-
-    def read_texts(self, rows: Sequence[int]) -> None:
-        """Have the texts of `rows` ready, where texts are read later."""
-        if isinstance(self.texts, TextsLater):
-            self.texts.read([self.refs[row].rowid for row in rows])
-
-    def leave(self, since: Reading) -> None:
-        """Read by `since` the texts that nobody asked for yet, where they are read later: the store closes."""
-        refs = self.refs
-
-        def every(rowids: Sequence[int]) -> Mapping[int, str]:
-            # A person who looks at one chunk that lost mostly looks at the others, too.
-            wanted = dict.fromkeys([*rowids, *(ref.rowid for ref in refs.values())], "")
-            return {**wanted, **since([*wanted])}
-
-        if isinstance(self.texts, TextsLater):
-            self.texts.leave(every)
 
     @property
     def chunks(self) -> int:

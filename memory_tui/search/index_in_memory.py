@@ -1,20 +1,17 @@
-"""An index in memory between queries. It has chunks, the dates of its files, and postings."""
+"""An index in memory between queries. It has chunks and the dates of its files."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
-from memory_tui.core.cancel import Stop
-from memory_tui.search import corpus_file, postings_file
+from memory_tui.core.spelling import Vocabulary
 from memory_tui.search.corpus import Corpus, Files, Integers, distinct
 from memory_tui.search.evidence import DAY_SECONDS, Basis
 from memory_tui.search.formulas import Floats
-from memory_tui.search.postings import PostingLists
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.notes import NoteDate, note_date, note_date_2026_9, shown_day
@@ -126,44 +123,20 @@ class Dates(Struct, frozen=True):
 class IndexInMemory(Struct, frozen=True):
     """What of an index stays in memory between queries, all of one generation.
 
-    A command that asks `once` has no `lists` without a postings file: it lets FTS5 weigh the matches, and need not read
-    the chunks' lengths.
     With `light` no vectors are in memory where the store finds the nearest.
     """
 
     corpus: Corpus
     dates: Dates
-    lists: PostingLists | None
     light: bool = False
+    vocabularies: dict[int, Vocabulary] = field(default_factory=dict)
+    """The words of the index by its generation, where a query needed them."""
 
     @classmethod
-    def load(cls, store: ChunkSource, index: Path | None = None, *, once: bool, light: bool = False) -> IndexInMemory:
-        """Read it all, with the chunks and postings from the files beside `index` where these are of use.
-
-        Raises IndexUnavailable, Cancelled.
-        """
-        by_store = light and store.finds_nearest()
-        corpus = corpus_file.load(corpus_file.path_of(index), store) if index and not by_store else None
-        if corpus is None:
-            if light:
-                corpus = Corpus.load_light(store)
-            else:
-                corpus = Corpus.load_once(store) if once else Corpus.load(store, often=True)
-        lists = PostingLists.of(store, index)
-        return cls(corpus, Dates.of(corpus), lists if lists.mapped or not once else None, light)
-
-    def save(self, index: Path) -> None:
-        """Write the chunks into the corpus file beside `index`, for the next process."""
-        corpus_file.save(corpus_file.path_of(index), self.corpus)
-
-    @staticmethod
-    def save_postings(store: ChunkSource, index: Path, stop: Stop) -> None:
-        """Write the postings of `store` into the file beside `index`, unless there is one that serves.
-
-        Raises IndexUnavailable, Cancelled.
-        """
-        if not PostingLists.of(store, index).serves():
-            postings_file.save(postings_file.path_of(index), store, stop)
+    def load(cls, store: ChunkSource, *, once: bool, light: bool = False) -> IndexInMemory:
+        """Read it all. Raises IndexUnavailable, Cancelled."""
+        corpus = Corpus.load_light(store) if light else Corpus.load_once(store) if once else Corpus.load(store)
+        return cls(corpus, Dates.of(corpus), light)
 
     def refresh(self, store: ChunkSource) -> IndexInMemory:
         """The same as it is now: this one if nothing changed, else another whose making costs what changed."""
@@ -173,8 +146,6 @@ class IndexInMemory(Struct, frozen=True):
         is_stale = self.light and self.corpus.generation != store.generation()
         table_changed = is_stale and has_vectors == store.finds_nearest()
         corpus = Corpus.load_light(store) if table_changed else self.corpus.refresh(store)
-        lists = self.lists.refresh(store) if self.lists else None
-        if corpus is self.corpus and lists is self.lists:
+        if corpus is self.corpus:
             return self
-        dates = self.dates if corpus is self.corpus else Dates.of(corpus, self.dates)
-        return IndexInMemory(corpus, dates, lists, self.light)
+        return IndexInMemory(corpus, Dates.of(corpus, self.dates), self.light)

@@ -10,10 +10,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui.core import tokens as core_tokens
@@ -22,7 +21,6 @@ from memory_tui.core.spelling import Correction, Vocabulary, corrections
 from memory_tui.search.corpus import Corpus, Flags, distinct
 from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats, fts5_idf, lucene_idf
-from memory_tui.search.postings import PostingLists
 from memory_tui.search.question_dates import Time, without
 from memory_tui.search.trace import QueryPlan, QuestionPart
 from memory_tui.source.protocol import WordIndex
@@ -41,7 +39,7 @@ class Matcher(Struct, frozen=True):
     """Looks for words in the chunks of `corpus`, or in those of them that `kept` marks.
 
     `full_text` is how FTS5 cuts words, empty without it; then only `by_text` has the text itself looked through.
-    `lists` are the postings in memory, of the state that `words` holds; without them FTS5 weighs every match.
+    `vocabularies` remembers the words of the index by its generation.
     """
 
     words: WordIndex
@@ -49,7 +47,7 @@ class Matcher(Struct, frozen=True):
     kept: Flags | None
     full_text: str
     by_text: bool
-    lists: PostingLists | None = None
+    vocabularies: dict[int, Vocabulary] = field(default_factory=dict)
     spells: bool = False
     """Whether words that no chunk holds are corrected."""
     in_parts: bool = False
@@ -141,11 +139,9 @@ class Matcher(Struct, frozen=True):
         That of FTS5 gives a word of half the chunks no weight: so a name that many notes hold tells none from another.
         """
         every, form = (*words, *common), _STEMMED
-        chunks = self.words.size(form) if self.lists is None else self.lists.size(self.words, form)
-        holding = self._matching(every, form)
+        chunks = self.words.size(form)
+        holding = self.words.frequency(every, form)
         factors = [lucene_idf(count, chunks) / fts5_idf(count, chunks) for count in holding]
-        if self.lists is not None:
-            return self.lists.weighed(self.words, every, form, factors, len(words))
         each = [self.words.match([word], form, "any") for word in every]
         rowids = distinct(np.concatenate([one.rowids for one in each[: len(words)]]))
         bm25 = np.zeros(len(rowids))
@@ -161,9 +157,12 @@ class Matcher(Struct, frozen=True):
         if not self.spells or self.full_text != "unicode61":
             return ()
 
-        @cache
         def vocabulary() -> Vocabulary:
-            return Vocabulary(self.words.vocabulary()) if self.lists is None else self.lists.vocabulary(self.words)
+            found = self.vocabularies.get(self.corpus.generation)
+            if found is None:
+                self.vocabularies.clear()
+                found = self.vocabularies[self.corpus.generation] = Vocabulary(self.words.vocabulary())
+            return found
 
         return corrections(query, kept, lambda word: count([word])[0], vocabulary, _is_word)
 
@@ -184,9 +183,7 @@ class Matcher(Struct, frozen=True):
 
     def _match(self, words: Sequence[str]) -> Matches:
         """The chunks that hold all of `words`."""
-        if self.lists is None:
-            return self.words.match(words, "plain", "all")
-        return self.lists.match(self.words, words, "plain", "all")
+        return self.words.match(words, "plain", "all")
 
     def keywords(self, query: str) -> KeywordSearch:
         """The keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
@@ -212,16 +209,10 @@ class Matcher(Struct, frozen=True):
     def _frequency(self, asked: Sequence[str], form: Form) -> list[int]:
         """In how many chunks each word stands, by the way in which it is looked for."""
         if form == "stemmed" and self.full_text:
-            return self._matching(asked, form)
-        matched = [word for word in asked if not self._is_looked_through(word)]
-        counted = dict(zip(matched, self._matching(matched, form), strict=True))
-        return [counted[word] if word in counted else len(self.words.containing(word)) for word in asked]
-
-    def _matching(self, asked: Sequence[str], form: Form) -> list[int]:
-        """In how many chunks full-text search finds each word."""
-        if self.lists is None:
             return self.words.frequency(asked, form)
-        return self.lists.frequency(self.words, asked, form)
+        matched = [word for word in asked if not self._is_looked_through(word)]
+        counted = dict(zip(matched, self.words.frequency(matched, form), strict=True))
+        return [counted[word] if word in counted else len(self.words.containing(word)) for word in asked]
 
     def _weighed(self, terms: Sequence[str]) -> tuple[Rows, Floats]:
         """The chunks that hold any of `terms`, rare terms weighing more, in the shape of bm25: negative."""

@@ -232,7 +232,6 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     knows = bool(stages) and (evidence.full_text or evidence.cosine is None)
     level = level_of(stages[0].signals, settings, evidence.unrelated, of_its_days=of_its_days) if knows else None
     decided.keeps_back = level is not None and level.keeps_back
-    evidence.read_texts(numbers.rows[ranking.order[list(decided.recalled)]].tolist())
     recalled = tuple(ranking.candidate(place) for place in decided.recalled)
     rows = numbers.rows[ranking.order[ranking.losers()]].tolist()
     nearest, matched = pools(evidence, side, mode, rules.limit)
@@ -492,7 +491,6 @@ class _Ranking:
         found = self.evidence.reusable.get(key)
         if not isinstance(found, Similarity):
             words = mmr_words(self.evidence, profile)
-            self.evidence.read_texts(rows)
             found = self.evidence.reusable[key] = Similarity(len(rows), lambda i: words(rows[i]))
         return found
 

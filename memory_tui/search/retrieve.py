@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
 from memory_tui.core.settings import Settings
+from memory_tui.core.spelling import Vocabulary
 from memory_tui.notices import (
     AskedInParts,
     LongQuestion,
@@ -33,18 +34,15 @@ from memory_tui.search.corpus import (
     Corpus,
     Flags,
     cosines,
-    cosines_of_each,
     cosines_of_nearest,
     distinct,
     vectors_of,
 )
 from memory_tui.search.day_spans import day_at
-from memory_tui.search.evidence import Age, Evidence, Lexical, Rows, TextsLater
+from memory_tui.search.evidence import Age, Evidence, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
-from memory_tui.search.meaning.cosines import Cosines, ReadOnce, of_nearest
-from memory_tui.search.postings import PostingLists
 from memory_tui.search.question_dates import Time, time_in
 from memory_tui.search.score import Rules
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, ChunkRef, NearestBy, Unsearchable
@@ -59,10 +57,7 @@ _ROUNDING = 1e-6
 
 
 class SearchContext(Struct, frozen=True):
-    """What a query is searched in: a store, its chunks in memory, and what an answer has to say of both.
-
-    `lists` are the postings in memory, of the generation of `corpus`, where they are kept.
-    """
+    """What a query is searched in: a store, its chunks in memory, and what an answer has to say of both."""
 
     store: ChunkSource
     corpus: Corpus
@@ -75,7 +70,8 @@ class SearchContext(Struct, frozen=True):
     """Keys of the projects that the agent works on."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Who notes are from by OpenClaw's ledger, by path: a class of it for each that it has."""
-    lists: PostingLists | None = None
+    vocabularies: dict[int, Vocabulary] = field(default_factory=dict)
+    """The words of the index by its generation, where a query needed them."""
     reads_time: bool = True
     """Whether words of a query that name a time are read as one, and not searched."""
     spells: bool = True
@@ -86,8 +82,6 @@ class SearchContext(Struct, frozen=True):
     """Whether chunks that hold any word of a query are matched, which no profile of OpenClaw ranks."""
     most: int = MOST_CANDIDATES
     """Candidates of each side that are ranked."""
-    texts_later: TextsLater | None = None
-    """Where texts are read when they are asked for, as long as the store is open, instead of all at once."""
     zone: dt.tzinfo | None = None
     """The time zone of the user, in which days begin; None for this machine's."""
 
@@ -116,8 +110,6 @@ class Asked(Struct, frozen=True):
     pointless: bool = False
     notices: tuple[Notice, ...] = ()
     seconds: float = 0.0
-    cosines: Vectors | None = None
-    """Of every row with the vector, where they were worked out for several queries at once."""
 
 
 def embed(query: str, identity: Identity | None, provider: Provider | None) -> Asked:
@@ -144,27 +136,12 @@ def embed_each(queries: Sequence[str], identity: Identity | None, provider: Prov
     return [replace(one, seconds=seconds) for one in asked]
 
 
-def reading_later(context: SearchContext, settings: Settings | None = None) -> SearchContext:
-    """`context` with a new place for texts, each read when it is asked for as long as the store is open.
-
-    Where `settings` alone rank what is found, nothing is matched or compared that they do not rank.
-    """
-    later = replace(context, texts_later=TextsLater(context.store))
-    if settings is None:
-        return later
+def ranked_by(context: SearchContext, settings: Settings) -> SearchContext:
+    """`context` for an answer that `settings` alone rank: nothing is matched or compared that they do not rank."""
     rules = Rules.of(settings, "hybrid")
     # Of 2026.9 all that was found tells which chunks are never recalled.
     most = MOST_CANDIDATES if rules.profile.exact_paths else rules.limit
-    return replace(later, any_word=rules.corrects, most=most)
-
-
-def compared(asked: Sequence[Asked], corpus: Corpus) -> list[Asked]:
-    """`asked` with the cosines of every row, worked out together; those without a vector as they are."""
-    vectors = [one.vector for one in asked if one.vector is not None]
-    if not corpus.dims or not vectors:
-        return list(asked)
-    found = iter(cosines_of_each(corpus, vectors))
-    return [one if one.vector is None else replace(one, cosines=next(found)) for one in asked]
+    return replace(context, any_word=rules.corrects, most=most)
 
 
 def gather(query: str, context: SearchContext, now: float, source: str = "", asked: Asked | None = None) -> Evidence:
@@ -194,7 +171,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         kept,
         full_text,
         by_text=vector is None,
-        lists=context.lists,
+        vocabularies=context.vocabularies,
         spells=context.spells,
         in_parts=context.in_parts,
         any_word=context.any_word,
@@ -215,27 +192,22 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     clock.lap("text")
     sides = (theirs, ours, *(single.each if single else ()))
     matched = [*candidates(*sides, most=context.most), *(hit.row for hit in found.hits)]
-    cosine: Cosines | None = None
+    cosine: Floats | None = None
     nearest = np.empty(0, dtype=np.int64)
     found_by: NearestBy = ""
     if vector is not None:
-        once = ReadOnce(context.store, corpus)
-        cosine, found_by = _cosine(context, embedded, kept, matched, once)
-        cosine, nearest = _nearest(vector, cosine, theirs.postings.rows[: context.most], once, context.most)
-        once.over()
+        cosine, found_by = _cosine(context, vector, kept, matched)
+        nearest = _nearest(context, vector, cosine, theirs.postings.rows[: context.most])
         notices += _zero_vectors(corpus)
     clock.lap("vector")
     language, share = _hardly_known(asked, corpus.identity) if vector is not None or pointless else ("", 1.0)
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
     without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
-    if context.texts_later is not None:
-        texts: Mapping[int, str] = context.texts_later
-    else:
-        known = {rowid: read[rowid] for rowid in rowids if rowid in read}
-        texts = known | context.store.texts([rowid for rowid in rowids if rowid not in known])
-        if len(texts) < len(pool):
-            raise context.store.damaged("chunks are missing")
+    known = {rowid: read[rowid] for rowid in rowids if rowid in read}
+    texts = known | context.store.texts([rowid for rowid in rowids if rowid not in known])
+    if len(texts) < len(pool):
+        raise context.store.damaged("chunks are missing")
     clock.lap("read")
     dates = context.dates
     return Evidence(
@@ -373,36 +345,29 @@ def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
     return _SPOKEN.get(first, first.title()), known if known >= _LEAST_KNOWN else 0.0
 
 
-def _nearest(vector: Vectors, cosine: Cosines, by_words: Rows, read: ReadOnce, most: int) -> tuple[Cosines, Rows]:
-    """The `most` nearest rows, greatest first, with `cosine` made precise of these and of `by_words`."""
-    rows, values = cosine.nearest()
-    nearest = rows[_best(values, most)]
+def _nearest(context: SearchContext, vector: Vectors, cosine: Floats, by_words: Rows) -> Rows:
+    """The nearest rows, greatest first; `cosine` is made precise of these and of `by_words`."""
+    nearest = _best(cosine, context.most)
     precise = distinct(np.concatenate([nearest, by_words]))
     precise = precise[~np.isnan(cosine[precise])]
-    cosine = cosine.put(precise, formulas.cosine(read(precise), vector))
+    cosine[precise] = formulas.cosine(vectors_of(context.store, context.corpus, precise), vector)
     # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
     nearest = np.sort(nearest)
-    return cosine, nearest[np.argsort(-cosine[nearest], kind="stable")][:most]
+    return nearest[np.argsort(-cosine[nearest], kind="stable")][: context.most]
 
 
 def _cosine(
-    context: SearchContext, asked: Asked, kept: Flags | None, matched: Sequence[int], read: ReadOnce
-) -> tuple[Cosines, NearestBy]:
+    context: SearchContext, vector: Vectors, kept: Flags | None, matched: Sequence[int]
+) -> tuple[Floats, NearestBy]:
     """The cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`.
 
     Also who found the nearest. Of one source numpy does, because vec0 knows the nearest of all.
     """
-    corpus, found_by, vector = context.corpus, NUMPY, asked.vector
-    assert vector is not None
+    corpus, found_by = context.corpus, NUMPY
     # A vector of zeros has no direction: it counts 0, although the original gives it 1.
     shown = corpus.embedded if kept is None else corpus.embedded & kept
     if corpus.dims:
-        known = None
-        if asked.cosines is None:
-            known = of_nearest(corpus, vector, shown, context.most, matched, read)
-        if known is not None:
-            return known, found_by
-        found = (cosines(corpus, vector) if asked.cosines is None else asked.cosines).astype(np.float64)
+        found = cosines(corpus, vector).astype(np.float64)
     elif kept is not None:
         rows, found = np.flatnonzero(kept), np.full(len(corpus), np.nan)
         found[rows] = vectors_of(context.store, corpus, rows) @ vector
@@ -412,7 +377,7 @@ def _cosine(
         found, found_by = scores.astype(np.float64), SQLITE_VEC if told else NUMPY
         found[np.isneginf(found)] = np.nan
     found[~shown] = np.nan
-    return Cosines.known(found), found_by
+    return found, found_by
 
 
 def _best(cosine: Floats, most: int) -> Rows:

@@ -13,12 +13,8 @@ Passages follow Callan (1994), bm25 Robertson and Zaragoza (2009) with Lucene's 
 
 from __future__ import annotations
 
-import ctypes
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cache, cached_property
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +24,7 @@ from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers.wires.builtin import StaticTable, static_table
 from memory_tui.search.answer_level import AnswerSignals, is_cjk
+from memory_tui.search.corpus import one_blas_thread
 from memory_tui.search.formulas import Floats, lucene_idf
 from memory_tui.search.passage_measures import (
     MEASURES,
@@ -41,32 +38,6 @@ from memory_tui.search.passage_measures import (
 )
 from memory_tui.search.passages import PassageMemory, Passages, gram_counts, grams_of, is_german, pairs_beside
 from memory_tui.search.trace import ChunkRef
-
-_lock = threading.Lock()
-
-
-@cache
-def _openblas() -> ctypes.CDLL | None:
-    """The OpenBLAS that numpy brings; None where it multiplies by another library."""
-    found = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
-    return found if hasattr(found, "scipy_openblas_set_num_threads64_") else None
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Multiply by one thread while inside: where a program imported numpy first, OPENBLAS_NUM_THREADS came too late."""
-    library = _openblas()
-    if library is None:
-        yield
-        return
-    with _lock:
-        threads = library.scipy_openblas_get_num_threads64_()
-        library.scipy_openblas_set_num_threads64_(1)
-        try:
-            yield
-        finally:
-            library.scipy_openblas_set_num_threads64_(threads)
-
 
 CANDIDATES = 30
 """How many of the first candidates are looked into; more give no better answers."""

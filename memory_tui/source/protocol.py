@@ -9,7 +9,6 @@ from typing import Literal, Protocol
 from memory_tui.core.errors import IndexDamaged
 from memory_tui.providers.provider_protocol import Identity, Vectors
 from memory_tui.source.rows import (
-    ChunkCounts,
     ChunkPage,
     ChunkRow,
     CosineRank,
@@ -48,28 +47,6 @@ class WordIndex(Protocol):
         N chunks of that form, `df` of which hold the word, `tf` times in this one; lengths count tokens.
         Raises QueryError, Cancelled.
         """
-        ...
-
-    def occurrences(self, word: str, form: Form, join: Literal["all", "any"], after: int = 0) -> ChunkCounts:
-        """Count how often `word` stands in each chunk that holds it, as `match` with that `join` finds it.
-
-        Only chunks with a rowid above `after`. Raises QueryError, Cancelled.
-        """
-        ...
-
-    def token(self, word: str, form: Form, join: Literal["all", "any"]) -> str | None:
-        """Name the one token that `word` is matched by with that `join`.
-
-        None where it is several, none, or the beginning of one. To be asked of a form that is cut into words.
-        """
-        ...
-
-    def postings(self, form: Form) -> Iterator[tuple[str, ChunkCounts]]:
-        """Read every token of a form that is cut into words, and how often it stands in each chunk that holds it."""
-        ...
-
-    def lengths(self, form: Form, after: int = 0) -> ChunkCounts:
-        """Count the tokens of each chunk of that form with a rowid above `after`."""
         ...
 
     def size(self, form: Form) -> int:

@@ -182,13 +182,6 @@ class Matches(NamedTuple):
     bm25: Bm25
 
 
-class ChunkCounts(NamedTuple):
-    """Numbers of chunks in the order of their `rowids`."""
-
-    rowids: RowIds
-    counts: npt.NDArray[np.int32]
-
-
 class CosineRank(NamedTuple):
     """The exact place of a chunk by cosine: `rank` from 1 among the `of` chunks that have a vector."""
 

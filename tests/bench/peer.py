@@ -119,7 +119,6 @@ def opened(place: Path, folder: Path, url: str) -> Engine:
     options = Options(config=str(config), workspace=str(folder), index=str(place / "ours.sqlite"), changes=changes)
     engine = Engine.open(options)
     engine.indexer.sync()
-    engine.queries.write_corpus_file()
     engine.close()
     return Engine.open(options)
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -21,15 +20,13 @@ from memory_tui.core.errors import Cancelled, IndexDamaged, QueryError
 from memory_tui.explain import trace_json, why_not
 from memory_tui.explain import verdicts as verdict_types
 from memory_tui.providers.wires.scripted import Scripted, hash_vector
-from memory_tui.search import postings as postings_in_memory
 from memory_tui.search.corpus import Corpus, cosines, cosines_of_nearest
 from memory_tui.search.index_in_memory import Dates
-from memory_tui.search.postings import PostingLists
 from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import SearchContext, gather
 from memory_tui.search.trace import ChunkRef
 from memory_tui.source.protocol import ChunkSource
-from memory_tui.source.rows import ChunkCounts, ChunkPage, CosineRank, NoteColumns
+from memory_tui.source.rows import ChunkPage, CosineRank, NoteColumns
 from tests.support.stores import RECIPE, Made, MemoryMade, SqliteMade, cut_note, vectors_for, without_full_text
 from tests.support.waiting import LONG
 
@@ -391,12 +388,6 @@ def everything(store: ChunkSource, queries: Sequence[str]) -> dict[str, Any]:
         "vectors": store.vectors(rowids).tolist(),
         "originals": store.words.originals(rowids),
         "frequency": [store.words.frequency(asked, form) for form in ("plain", "stemmed")],
-        "occurrences": [
-            [counted(store.words.occurrences(word, form, join, after)) for word in asked for after in (0, 3)]
-            for form in ("plain", "stemmed")
-            for join in ("all", "any")
-        ],
-        "lengths": [counted(store.words.lengths(form, after)) for form in ("plain", "stemmed") for after in (0, 3)],
         "sizes": [store.words.size("plain"), store.words.size("stemmed")],
         "containing": [store.words.containing(word).tolist() for word in asked],
     }
@@ -411,10 +402,6 @@ def everything(store: ChunkSource, queries: Sequence[str]) -> dict[str, Any]:
             found[f"nearest {query}"] = [None if one is None else sorted(one.tolist()) for one in near]
             found[f"standings {query}"] = store.standings(vector, rowids)
     return found
-
-
-def counted(found: ChunkCounts) -> list[tuple[int, int]]:
-    return list(zip(found.rowids.tolist(), found.counts.tolist(), strict=True))
 
 
 def answers(store: ChunkSource, corpus: Corpus, query: str, provider: Scripted | None) -> list[Any]:
@@ -440,55 +427,16 @@ def corpus_rows(corpus: Corpus) -> list[Any]:
     ]
 
 
-def asked_for(queries: Sequence[str]) -> Iterator[tuple[list[str], Any, Any]]:
-    """Every way of looking for the words of `queries`."""
-    for words in [query.split() for query in queries]:
-        for form in ("plain", "stemmed"):
-            for join in ("all", "any"):
-                for wanted in (words, words[:1], [*words, *words[:1]]):
-                    yield wanted, form, join
-
-
-def weighed(lists: PostingLists, store: ChunkSource, queries: Sequence[str]) -> list[Any]:
-    """What the postings in memory answer, brought up to date first."""
-    with store.snapshot():
-        now = lists.refresh(store)
-        return [
-            (
-                [column.tolist() for column in now.match(store.words, words, form, join)],
-                now.frequency(store.words, words, form),
-            )
-            for words, form, join in asked_for(queries)
-        ]
-
-
-def by_the_store(store: ChunkSource, queries: Sequence[str]) -> list[Any]:
-    """What the full-text index of the store answers."""
-    return [
-        (
-            [column.tolist() for column in store.words.match(words, form, join)],
-            store.words.frequency(words, form),
-        )
-        for words, form, join in asked_for(queries)
-    ]
-
-
 def alike(steps: Sequence[tuple[str, Any]], queries: Sequence[str], recipe: Any) -> None:
     """Take `steps` in both stores, and hold everything that they answer side by side."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        # Small as they are, they are to be answered from memory.
-        stack.enter_context(mock.patch.object(postings_in_memory, "_FEW", -1))
         both = [made_in(kind, Path(folder), recipe) for kind in ("sqlite", "memory")]
         for made in both:
             stack.callback(made.close)
         stores = [stack.enter_context(made.reader()) for made in both]
         corpora = [Corpus.load(store) for store in stores]
-        postings = [PostingLists.of(store) for store in stores]
         for at, (what, value) in enumerate(steps):
             if what == "look":
-                for lists, store in zip(postings, stores, strict=True):
-                    weighed(lists, store, queries[:1])
-                postings = [lists.refresh(store) for lists, store in zip(postings, stores, strict=True)]
                 corpora = [corpus.refresh(store) for corpus, store in zip(corpora, stores, strict=True)]
             for made, store in zip(both, stores, strict=True):
                 taken(made, store, what, value, at, recipe)
@@ -496,9 +444,6 @@ def alike(steps: Sequence[tuple[str, Any]], queries: Sequence[str], recipe: Any)
         with one.snapshot(), other.snapshot():
             close_to(everything(one, queries), everything(other, queries))
             followed = [corpus.refresh(store) for corpus, store in zip(corpora, stores, strict=True)]
-            for lists, store in zip(postings, stores, strict=True):
-                now = lists.refresh(store)
-                assert weighed(now, store, queries) == by_the_store(store, queries)
             for corpus, store in zip(followed, stores, strict=True):
                 assert corpus_rows(corpus) == corpus_rows(Corpus.load(store))
             close_to(*map(corpus_rows, followed))

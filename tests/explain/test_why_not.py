@@ -149,7 +149,7 @@ def check_outsider(evidence: Evidence, settings: Settings, row: int, fate: verdi
     if isinstance(fate, verdicts.OutsideVectorPool):
         assert evidence.cosine is not None
         assert fate.cosine == evidence.cosine[row] <= fate.edge + 1e-6
-        every = evidence.cosine.every()
+        every = evidence.cosine
         nearer = int(np.count_nonzero(every > every[row] + 1e-5))
         as_near = int(np.count_nonzero(every >= every[row] - 1e-5))
         assert nearer < fate.rank <= as_near

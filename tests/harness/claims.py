@@ -361,7 +361,7 @@ def _outside_meaning(claim: verdicts.OutsideVectorPool, case: Case) -> None:
     assert cosine is not None
     own = cosine[case.row]
     assert claim.cosine == own <= claim.edge + 1e-6
-    every = cosine.every()
+    every = cosine
     assert np.count_nonzero(every > own + 1e-5) < claim.rank <= np.count_nonzero(every >= own - 1e-5)
     assert claim.pool < claim.rank <= claim.of
     check_words(claim.text, case)

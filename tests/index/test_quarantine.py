@@ -142,3 +142,15 @@ def test_a_flipped_bit_in_an_index_of_a_table_is_damage(tmp_path: Path) -> None:
     found = integrity.problems(store)
     store.close()
     assert found
+
+
+def test_what_release_0_2_0_wrote_beside_an_index_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("# Facts\n- Router\n")
+    index = tmp_path / "i.sqlite"
+    ours, other = index.with_name("i.sqlite.corpus"), index.with_name("i.sqlite.postings")
+    ours.write_bytes(b'{"format": 4, ' + bytes(5000))
+    other.write_bytes(b"another program's")
+    with Engine.open(Options(workspace=str(tmp_path), index=str(index), provider="scripted", once=True)) as engine:
+        engine.indexer.sync()
+    assert not ours.exists()
+    assert other.exists()

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.search import formulas
-from memory_tui.search.corpus import products, products_of_each
 from memory_tui.search.score import Similarity
 
 
@@ -124,16 +123,6 @@ def test_mmr_equals_the_plain_greedy_loop(items: list, lam: float) -> None:
             ]
             assert worth[0] == pytest.approx(worth[1], abs=1e-9)
             break
-
-
-@given(st.integers(0, 2_100), st.integers(0, 4), st.sampled_from([1, 3, 32, 256]), st.integers(0, 99))
-def test_vectors_compared_together_give_what_each_gives_alone(rows: int, asked: int, dims: int, seed: int) -> None:
-    """To the last bit, around the sizes of blocks too: a replay must rank as the question did."""
-    some = np.random.default_rng(seed)
-    index, vectors = (some.standard_normal((count, dims), dtype=np.float32) for count in (rows, asked))
-    together = products_of_each(index, vectors)
-    assert together.shape == (asked, rows)
-    assert all(np.array_equal(own, products(index, one)) for own, one in zip(together, vectors, strict=True))
 
 
 @given(st.integers(0, 40), st.sampled_from([1, 2, 7, 32, 256]), st.integers(0, 99))

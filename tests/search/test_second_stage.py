@@ -18,7 +18,7 @@ from memory_tui.core.settings import Settings
 from memory_tui.explain.reranking import Reranking
 from memory_tui.providers.provider_protocol import Vectors
 from memory_tui.providers.wires.builtin import StaticTable
-from memory_tui.search import passage_measures, passages, second_stage
+from memory_tui.search import corpus, passage_measures, passages, second_stage
 from memory_tui.search.answer_level import AnswerSignals
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.passage_measures import MEASURES
@@ -117,7 +117,7 @@ def test_what_was_measured_keeps_no_vector_of_a_token(monkeypatch: pytest.Monkey
 
 
 def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    library = second_stage._openblas()
+    library = corpus._openblas()
     if library is None:
         pytest.skip("numpy multiplies by another library here")
     before, inside = library.scipy_openblas_get_num_threads64_(), []

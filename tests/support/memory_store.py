@@ -25,7 +25,6 @@ from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.index.schema import Recipe
 from memory_tui.providers.provider_protocol import Identity, Vectors
 from memory_tui.source.rows import (
-    ChunkCounts,
     ChunkPage,
     ChunkRow,
     CosineRank,
@@ -434,31 +433,6 @@ class MemoryWords:
         order = sorted(rowids)
         return Matches(np.array(order, np.int64), np.array([scores[rowid] for rowid in order], np.float64))
 
-    def occurrences(self, word: str, form: Form, join: Literal["all", "any"], after: int = 0) -> ChunkCounts:
-        if "\0" in word:
-            raise QueryError("A query cannot hold NUL characters.")
-        with self._store.running() as state:
-            found = self._counts(self._documents(state, form), word, form, lone_is_prefix=join == "any")
-        return _counts({rowid: count for rowid, count in found.items() if rowid > after})
-
-    def token(self, word: str, form: Form, join: Literal["all", "any"]) -> str | None:
-        if (form == "plain" and self.cut() != "unicode61") or (
-            join == "any" and len(word) == 1 and tokens.is_cjk(word)
-        ):
-            return None
-        found = tokens.tokens(word, stemmed=form == "stemmed")
-        return found[0] if len(found) == 1 and "\0" not in word else None
-
-    def postings(self, form: Form) -> Iterator[tuple[str, ChunkCounts]]:
-        documents = self._documents(self._store.state, form)
-        for token in sorted({token for document in documents.values() for token in document}):
-            counts = {rowid: document.count(token) for rowid, document in documents.items() if token in document}
-            yield token, _counts(counts)
-
-    def lengths(self, form: Form, after: int = 0) -> ChunkCounts:
-        documents = self._documents(self._store.state, form)
-        return _counts({rowid: len(words) for rowid, words in documents.items() if rowid > after})
-
     def size(self, form: Form) -> int:
         return len(self._documents(self._store.state, form))
 
@@ -483,8 +457,3 @@ class MemoryWords:
         firsts = {(c.note, c.new.chunk_id): c.rowid for c in chunks.values() if not c.new.occurrence}
         repeats = (chunks[int(rowid)] for rowid in rowids if int(rowid) in chunks)
         return {c.rowid: firsts[c.note, c.new.chunk_id] for c in repeats if c.new.occurrence}
-
-
-def _counts(found: Mapping[int, int]) -> ChunkCounts:
-    rowids = sorted(found)
-    return ChunkCounts(np.array(rowids, np.int64), np.array([found[rowid] for rowid in rowids], np.int32))

@@ -9,7 +9,6 @@ import numpy as np
 from memory_tui.core import profiles
 from memory_tui.core.settings import Settings, Value
 from memory_tui.search.evidence import DAY_SECONDS, Age, Basis, Evidence, KeywordSearch, KeywordSide, Postings
-from memory_tui.search.meaning.cosines import Cosines
 from memory_tui.search.trace import ChunkRef, QueryPlan
 
 DAY = 86_400.0
@@ -46,7 +45,7 @@ def evidence(
         file_of=np.arange(n, dtype=np.int32),
         lines=(np.ones(n, dtype=np.int32), np.full(n, 5, dtype=np.int32)),
         files=n,
-        cosine=None if cosine is None else Cosines.known(cosine),
+        cosine=cosine,
         nearest=nearest,
         embedded=0 if cosine is None else len(cosine),
         openclaw=side,
