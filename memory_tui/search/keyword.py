@@ -146,8 +146,9 @@ class Matcher(Struct, frozen=True):
         rowids = distinct(np.concatenate([one.rowids for one in each[: len(words)]]))
         bm25 = np.zeros(len(rowids))
         for one, factor in zip(each, factors, strict=True):
-            found = one.bm25[np.isin(one.rowids, rowids)] * factor
-            bm25[np.isin(rowids, one.rowids)] += found
+            at = np.searchsorted(rowids, one.rowids)
+            there = np.append(rowids, -1)[at] == one.rowids
+            bm25[at[there]] += one.bm25[there] * factor
         return rowids, bm25
 
     def _corrected(
