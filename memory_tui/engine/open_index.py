@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexBusy, IndexDamaged, SettingError
-from memory_tui.core.side_files import read_beside
+from memory_tui.core.files import read_beside
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals
