@@ -45,6 +45,8 @@ class Options(Struct, frozen=True):
     changes: tuple[tuple[str, str], ...] = ()
     agent: str = ""
     once: bool = False
+    answers: bool = False
+    """Whether a person waits for one answer, so that a test text of a provider gets no more time than a question."""
     """Whether one question will be asked and no more, so that little should be read for it."""
     extra: tuple[str, ...] = ()
     """Notes and folders of notes besides those that the configuration names."""
@@ -473,7 +475,7 @@ def _batches(choices: Choices) -> RequestLimits:
     return RequestLimits(
         concurrency=choices.settings.whole("remote.concurrency"),
         batch_seconds=float(seconds) if isinstance(seconds, int) else None,
-        probe="query" if choices.asked.once else "document",
+        probe="query" if choices.asked.once or choices.asked.answers else "document",
     )
 
 

@@ -93,6 +93,10 @@ def require_yes(does: str, command: str, given: argparse.Namespace) -> None:
         raise ApprovalMissing(f"Nothing was approved. What was asked for: {does}", f"To approve it: {command}.")
 
 
+_ANSWERS = frozenset({"search", "why", "why-never", "doctor", "inbox", "inject", "compare-qmd"})
+"""Commands that answer from the index: one that hangs on a provider answers by words."""
+
+
 def options(given: argparse.Namespace) -> Options:
     """The options of the engine that `given` asks for. Raises SettingError."""
     from memory_tui.plan import Options
@@ -128,6 +132,7 @@ def options(given: argparse.Namespace) -> Options:
         qmd_home=getattr(given, "qmd_home", None),
         memories=getattr(given, "memories", ""),
         once=given.command == "search" and not {"stdin", "source"} & vars(given).keys(),
+        answers=given.command in _ANSWERS,
     )
 
 

@@ -15,7 +15,7 @@ from memory_tui.doctor.check import Check, CheckOutcome, Result, failed, skipped
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
 
-__all__ = ["CHECKS", "checks_of", "examine", "unusual", "verdict"]
+__all__ = ["CHECKS", "checks_of", "examine", "verdict"]
 
 CHECKS: tuple[Check, ...] = (
     *checks_machine.CHECKS,
@@ -41,14 +41,6 @@ def checks_of(engine: Engine) -> tuple[Check, ...]:
 
         found += LTM_CHECKS
     return found
-
-
-def unusual(engine: Engine) -> list[tuple[str, str, str]]:
-    """State, title and words of each check that is not in order, as rows of a report; of the others the count."""
-    results = list(examine(engine))
-    told = [one for one in results if one.finding.state not in ("ok", "skipped")]
-    rows = [(one.finding.state, one.check.title, f"{one.finding.evidence} {one.finding.fix}".strip()) for one in told]
-    return [*rows, ("ok", f"{len(results) - len(told)} {'other ' * bool(told)}checks", "")]
 
 
 def examine(engine: Engine, checks: Sequence[Check] | None = None, deadline: float = DEADLINE) -> Iterator[Result]:

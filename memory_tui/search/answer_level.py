@@ -143,7 +143,7 @@ class LevelBasis(Struct, frozen=True):
         if not self.measured:
             return (
                 f"usual values: unrelated questions reach {USUAL['words'].mean:.2f} points by words and meaning; "
-                "memory-tui noise measures yours"
+                "memory-tui eval measures yours"
             )
         one = next(iter(self.measured.values()))
         reached = ", ".join(f"{found.mean:.2f} points {_BY[kind]}" for kind, found in self.measured.items())
@@ -222,7 +222,7 @@ class AnswerLevel(Struct, frozen=True):
                 f"{_MEANING:g} x {found.closeness:.3f} x cosine {cosine:.3f}"
             )
         asked = f"{than.questions} asked here, over {plural(than.chunks, 'chunk')}"
-        measured = asked if than.questions else "usual; memory-tui noise measures yours"
+        measured = asked if than.questions else "usual; memory-tui eval measures yours"
         usual, rest = USUAL[found.kind].mean, round(1 - _FOLLOWED, 2)
         because = (
             f" = {_APART[found.kind]:g} - {rest:g} x ({than.mean:.2f} - {usual:g} as usual)" if than.questions else ""
