@@ -218,24 +218,6 @@ def growing(path: Path, size: int) -> Iterator[Callable[[bytes], None]]:
         os.close(descriptor)
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[Callable[[bytes], None]]:
-    """Write the private file `path` piece by piece; it has its old bytes until all are there. Raises OSError.
-
-    For what is large. Of several processes that do so at once the last to end has its say.
-    """
-    sweep(path.parent, f".{path.name[:200]}.")
-    part, descriptor = _new_beside(path, PRIVATE)
-    try:
-        yield lambda piece: write_all(descriptor, piece)
-        calls.fsync(descriptor)
-        move_file(part, path)
-    finally:
-        # Half of it is of no use.
-        os.close(descriptor)
-        _discard(part)
-
-
 def publish_file(part: Path, path: Path) -> None:
     """Give the flushed file `part` the name `path`, unless another has it by now; `part` is gone. Raises OSError."""
     try:

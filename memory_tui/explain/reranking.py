@@ -35,7 +35,6 @@ from memory_tui.search.score import (
     score,
     side_of,
 )
-from memory_tui.search.second_stage import SecondStage, cut_references
 from memory_tui.search.trace import Mode
 
 Values = Mapping[str, Scalar]
@@ -192,11 +191,6 @@ class Reranking:
                     found[at] = self._known[key]
         return [standing for standing in found if standing is not None]
 
-    def stages(self, settings: Sequence[Settings]) -> list[SecondStage]:
-        """The second stages that rank under `settings`."""
-        fields = (field for field, _ in self._grouped([tuned(one) for one in settings]))
-        return [stage for field in fields for stage in field.parts.stages]
-
     def recalled(self, settings: Settings) -> tuple[int, ...]:
         """The rows that are recalled, in their order."""
         return self.recalled_each([settings])[0]
@@ -261,11 +255,6 @@ class Reranking:
             Standing(0 < place <= rule.results, place, rule.results, total)
             for place, rule, total in zip(places.tolist(), rules, batch.scores[:, at].tolist(), strict=True)
         ]
-
-
-def prepare(rankings: Sequence[Reranking], settings: Sequence[Settings]) -> None:
-    """Cut together what the second stages of many questions look into first under `settings`."""
-    cut_references([stage for ranking in rankings for stage in ranking.stages(settings)])
 
 
 _MOST_STANDINGS = 50_000

@@ -17,8 +17,6 @@ from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 from memory_tui.workspace.notes import heading_of, is_heading, shown_day, title_of
 
-DECAY = "query.hybrid.temporalDecay.enabled"
-
 VECTOR, TEXT, ADDED, FADED = "█", "▒", "+", "·"
 """The parts of a score's bar; they differ in shape so that they can be told apart without colour."""
 

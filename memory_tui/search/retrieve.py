@@ -117,23 +117,14 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> A
 
     Raises QueryError for a query that is too long.
     """
-    return embed_each([query], identity, provider)[0]
-
-
-def embed_each(queries: Sequence[str], identity: Identity | None, provider: Provider | None) -> list[Asked]:
-    """The vectors of many queries, for which the provider is asked once. Raises QueryError for one that is too long."""
-    for query in queries:
-        if len(query) > MAX_QUERY:
-            raise QueryError(
-                f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
-            )
-    began, asked = time.perf_counter(), [Asked(jsstring.trim(query), identity) for query in queries]
-    if identity is not None and provider is not None:
-        sent = [at for at, one in enumerate(asked) if one.query]
-        for at, found in zip(sent, _embedded([asked[at] for at in sent], identity, provider), strict=True):
-            asked[at] = found
-    seconds = (time.perf_counter() - began) / max(1, len(asked))
-    return [replace(one, seconds=seconds) for one in asked]
+    if len(query) > MAX_QUERY:
+        raise QueryError(
+            f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
+        )
+    began, asked = time.perf_counter(), Asked(jsstring.trim(query), identity)
+    if identity is not None and provider is not None and asked.query:
+        asked = _embedded(asked, identity, provider)
+    return replace(asked, seconds=time.perf_counter() - began)
 
 
 def ranked_by(context: SearchContext, settings: Settings) -> SearchContext:
@@ -299,26 +290,21 @@ def _of_source(corpus: Corpus, source: str) -> Flags | None:
 # --- meaning -------------------------------------------------------------------------------------------------------
 
 
-def _embedded(asked: Sequence[Asked], wanted: Identity, provider: Provider) -> list[Asked]:
-    """The queries with their vectors in the space of the index, or with a notice of why there is no vector side."""
-    if not asked:
-        return []
+def _embedded(asked: Asked, wanted: Identity, provider: Provider) -> Asked:
+    """Return the query with its vector in the space of the index, or with a notice of why there is no vector side."""
     try:
         # What only an answer tells, its own answer tells: nobody is asked twice for one question.
         identity = provider.expected(wanted) if isinstance(provider, ChainMember) else provider.identity
         if identity == wanted:
-            vectors = provider.embed([one.query for one in asked], "query")
+            vector = provider.embed([asked.query], "query")[0]
             identity = provider.identity
         if identity != wanted:
             made, own = (f"{one.provider} {one.model}" for one in (wanted, identity))
-            return [replace(one, notices=(OtherModel(made, own),)) for one in asked]
+            return replace(asked, notices=(OtherModel(made, own),))
     except ProviderError as error:
-        return [replace(one, notices=(MeaningOff(error.message, error.next_step),)) for one in asked]
+        return replace(asked, notices=(MeaningOff(error.message, error.next_step),))
     # A query without any known token points nowhere; the original skips its vector side as well.
-    return [
-        replace(one, vector=vector) if vector.any() else replace(one, pointless=True)
-        for one, vector in zip(asked, vectors, strict=True)
-    ]
+    return replace(asked, vector=vector) if vector.any() else replace(asked, pointless=True)
 
 
 _KNOWN_LANGUAGE, _LEAST_KNOWN = 0.75, 0.1

@@ -174,13 +174,6 @@ class SecondStage:
         return np.array(values, dtype=np.float64).reshape(len(rows), len(MEASURES))
 
 
-def cut_references(stages: Sequence[SecondStage]) -> None:
-    """Have the references of `stages` cut, all of them at once, where nobody asked for them yet."""
-    for table in {stage._table for stage in stages}:
-        own = [stage for stage in stages if stage._table is table]
-        _memory.of([text for stage in own for text in stage._texts(stage.reference)], table)
-
-
 class SecondScores(Struct, frozen=True):
     """What the second stage gives candidates: arrays of (rules, candidates), `best` of (parts, rules, measures).
 

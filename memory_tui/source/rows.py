@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -229,7 +229,3 @@ class TableSize(Struct, frozen=True):
     rows: int
     bytes: int
     about: str
-
-
-NewNotes = Mapping[str, bytes | None]
-"""Notes to try out: their bytes by stored path, None for one that goes."""

@@ -266,8 +266,6 @@ INDEX_ACTIONS: tuple[Action, ...] = (
     Action("filter", "find", "memories", "show only memories that hold what you type", "Filter", ENGINE),
     Action("next_category", "one after", "memories", "the next category alone", "Category", ENGINE),
     Action("previous_category", "one before", "memories", "the category before", "", ENGINE),
-    Action("open", "do", "unreached", "read these lines", "Read", ENGINE, palette=False),
-    Action("why", "why", "unreached", "say below it why it never comes", "Why never", ENGINE),
     Action("then_now", "compare", "recalls", "show the hits of then and of now below it", "Then and now", ENGINE),
     Action(
         "poor",
@@ -297,7 +295,7 @@ MAP_ACTIONS: tuple[Action, ...] = (
         "layer",
         "show layer",
         "map",
-        "what the calendar counts: recalled, hits of the question on screen, written, never recalled, findings",
+        "what the calendar counts: recalled, written, never recalled, findings",
         "Layer",
     ),
     Action("open", "do", "calendar", "read the note of this day", "Read", palette=False),

@@ -208,15 +208,6 @@ OVERLAYS: Sequence[OverlayView] = (
         renew=("read the table again", "Again"),
     ),
     OverlayView(
-        "unreached",
-        "Lines that no question reached",
-        "search.past_views:UnreachedView",
-        "search",
-        "lines that nothing delivered in a month, and why they never come",
-        (EVERYWHERE,),
-        renew=("read the log again", "Refresh"),
-    ),
-    OverlayView(
         "compare",
         "OpenClaw's index",
         "index.openclaw_index:CompareView",

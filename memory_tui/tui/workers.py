@@ -423,8 +423,6 @@ FIRST_ASKED = (
     "memory_tui.search.retrieve",
     "memory_tui.explain.why_not",
     "memory_tui.explain.counterfactuals",
-    "memory_tui.explain.noise",
-    "memory_tui.tune.evaluate",
     "memory_tui.tui.views.search.search_view",
 )
 """What the first question imports, and the view that it is asked in."""

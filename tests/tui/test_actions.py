@@ -43,7 +43,6 @@ from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.search.compare_profiles import SideBySideView
 from memory_tui.tui.views.search.knobs import Knobs
 from memory_tui.tui.views.search.lab import KnobSearchView, Report
-from memory_tui.tui.views.search.past_views import UnreachedView
 from memory_tui.tui.views.search.qmd_view import CompareQmdView
 from memory_tui.tui.views.search.saved_queries import SavedQueriesView
 from memory_tui.tui.views.search.search_explain import Explainer
@@ -112,7 +111,6 @@ NODES = {
     "candidates": MapView,
     "agents": AgentsView,
     "connection": ConnectionView,
-    "unreached": UnreachedView,
 }
 PARTS = (
     CandidateActions,

@@ -18,7 +18,6 @@ from memory_tui.recalls.recall_log import NOTHING, LoggedHit, RecallEntry
 from memory_tui.tui.views.index.recalls_view import RecallsView
 from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.views.notes.edit import EditView
-from memory_tui.tui.views.search.past_views import UnreachedView
 from memory_tui.tui.views.search.search_view import SearchView
 from tests.support.tui import LARGE, NOW, ask, drive, make_app, press, said, settled, text_of, until
 
@@ -223,26 +222,3 @@ def test_without_a_log_the_view_says_how_to_have_one(workspace: Path) -> None:
         assert "No recall is logged." in text_of(pilot.app)
 
     drive(make_app(workspace), steps, LARGE)
-
-
-def test_lines_that_nothing_reached_are_listed_and_say_why_they_never_come(workspace: Path) -> None:
-    asked_by_an_agent(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        app = pilot.app
-        await press(pilot, "2")
-        await ask(pilot, "vlan")
-        await app.run_action("do('unreached')")
-        await until(lambda: "that nothing delivered in the last 30 days" in text_of(app))
-        assert isinstance(app.screen, UnreachedView)
-        assert "(2 questions, 1 read of notes)" in text_of(app)
-        await press(pilot, "g", "g", "j", "j", "w")
-        await until(lambda: "made of its own words" in text_of(app))
-        assert "2 questions asked by agents:" in text_of(app)
-        lines = app.screen.lines
-        assert lines is not None
-        await press(pilot, "enter")
-        await until(lambda: isinstance(app.screen, ReaderView))
-        assert lines.path in text_of(app)
-
-    drive(make_app(workspace), steps, size=LARGE)

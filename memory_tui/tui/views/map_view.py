@@ -22,7 +22,7 @@ from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import Part, View, sentence_of
 from memory_tui.tui.widgets.calendar import Calendar
-from memory_tui.tui.widgets.memory_map import FORGOTTEN_DAYS, HITS, LAYERS, OFTEN, Layer, MemoryMap, gathered
+from memory_tui.tui.widgets.memory_map import FORGOTTEN_DAYS, LAYERS, OFTEN, MemoryMap, gathered
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.workers import task
 
@@ -117,19 +117,17 @@ class MapView(View):
             self.show_message(sentence_of(found))
             return
         if self.found is not None:
-            found = replace(found, findings=self.found.findings, hits=self.found.hits)
+            found = replace(found, findings=self.found.findings)
         self.found = found
         self._show_layer()
         self._list()
-        if self._layer == HITS:
-            self._look_for_hits()
 
     # --- layers and pictures -------------------------------------------------------------------------------------
 
     @property
-    def _next_layer(self) -> Layer:
+    def _next_layer(self) -> str:
         """What the calendar counts next."""
-        order = [layer for layer in LAYERS if layer != HITS or self.home.question or layer == self._layer]
+        order = list(LAYERS)
         return order[(order.index(self._layer) + 1) % len(order)]
 
     def _show_layer(self) -> None:
@@ -143,21 +141,7 @@ class MapView(View):
             return
         if self._layer == "findings" and self.found.findings is None:
             self._examine()
-        if self._layer == HITS:
-            self._look_for_hits()
-        else:
-            self._show_layer()
-
-    @task("hits")
-    async def _look_for_hits(self) -> None:
-        """Show which days hold what the question on screen recalls."""
-        question = self.home.question
-        found = await self.home.jobs.attempt(lambda engine: _best_places(engine, question))
-        if isinstance(found, MemoryTuiError):
-            self.show_message(sentence_of(found))
-        elif self.found is not None and self._layer == HITS:
-            self.found = replace(self.found, hits=found)
-            self._show_layer()
+        self._show_layer()
 
     @task("findings")
     async def _examine(self) -> None:
@@ -331,9 +315,3 @@ def _named(note: FileRow, room: int) -> list[Piece]:
 def _findings(engine: Engine) -> Counter[str]:
     """How many open findings each note has."""
     return Counter(one.place.path for one in engine.inbox.examine())
-
-
-def _best_places(engine: Engine, question: str) -> dict[str, int]:
-    """Path -> best place of what is recalled for `question`."""
-    places = enumerate(engine.queries.search(question).recalled, 1)
-    return {hit.chunk.path: at for at, hit in reversed(list(places))}

@@ -16,11 +16,10 @@ from textual.widget import Widget
 
 from memory_tui.core.formatting import age_words, plural
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.explain.wording import ordinal
 from memory_tui.tui.draw import fit, runs
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
-from memory_tui.tui.widgets.memory_map import HITS, LAYERS, LEGENDS, Layer, MemoryMap, calendar_rows, weeks_in
+from memory_tui.tui.widgets.memory_map import LAYERS, LEGENDS, MemoryMap, calendar_rows, weeks_in
 
 if TYPE_CHECKING:
     from memory_tui.engine.status import FileRow
@@ -54,25 +53,17 @@ class Calendar(Widget, can_focus=True):
     def __init__(self) -> None:
         super().__init__(id="calendar")
         self.found: MemoryMap | None = None
-        self.counted: Layer = "recalled"
-        self._next: Layer = ""
+        self.counted: str = "recalled"
+        self._next: str = ""
         self.day: dt.date | None = None
         self._place = -1
         """Where the cursor stands among the days that count most; -1 once it went elsewhere."""
 
-    def show(self, found: MemoryMap, layer: Layer, following: Layer) -> None:
+    def show(self, found: MemoryMap, layer: str, following: str) -> None:
         """Show `layer` of what was found, and name the `following` one.
 
         The cursor begins at the newest day that counts, else the newest note.
-        Hits of a question that were not on screen take it to the best of them.
         """
-        best = min(filter(found.best_hit, found.days), key=lambda day: found.best_hit(day) or 0, default=None)
-        if (
-            layer == HITS
-            and best is not None
-            and (self.counted != layer or self.found is None or self.found.hits != found.hits)
-        ):
-            self.day = best
         self.found, self.counted, self._next = found, layer, following
         if self.day is None:
             past = [day for day in found.days if day <= found.today]
@@ -89,7 +80,7 @@ class Calendar(Widget, can_focus=True):
             return
         title = f"{self.counted.capitalize()}, {weeks_in(self.size.width)[0]} weeks"
         most = self.found.most(self.counted)
-        if most and (counted := self._counted(most[0])):
+        if most and (counted := _amount(self.found, self.counted, most[0])):
             title += f"   most: {_named(most[0])}, {counted}"
         self.border_title = title
 
@@ -117,24 +108,15 @@ class Calendar(Widget, can_focus=True):
             return f"{_named(day)}   no note"
         more = f" and {plural(len(notes) - 1, 'more note')}" if len(notes) > 1 else ""
         subject = one_line(notes[0].title, 40) or safe(notes[0].path.removeprefix("memory/"))
-        known: list[Layer] = ["recalled", *(["findings"] if found.findings is not None else []), "written"]
+        known: list[str] = ["recalled", *(["findings"] if found.findings is not None else []), "written"]
         recalls, *others = [_amount(found, layer, day) for layer in known]
-        counted = self._counted(day) or recalls
+        counted = _amount(found, self.counted, day) or recalls
         told = [_named(day), counted, subject + more, age_words((found.today - day).days)]
         told += [words for words in (recalls, *others) if words != counted]
         # What has no room is left out whole; the day, its recalls and its subject stay.
         while len(told) > 3 and cell_len("   ".join(told)) > self.size.width - len(" ▌ "):
             told.pop()
         return "   ".join(told)
-
-    def _counted(self, day: dt.date) -> str:
-        """What the layer counts on `day`, in words; empty where it counts nothing."""
-        if self.found is None:
-            return ""
-        place = self.found.best_hit(day) if self.counted == HITS else None
-        if place:
-            return f"{ordinal(place)} hit"
-        return _amount(self.found, self.counted, day)
 
     # --- going about ---------------------------------------------------------------------------------------------
 
@@ -243,7 +225,7 @@ def _named(day: dt.date) -> str:
     return f"{day:%a} {day.day} {day:%b %Y}"
 
 
-def _amount(found: MemoryMap, layer: Layer, day: dt.date) -> str:
+def _amount(found: MemoryMap, layer: str, day: dt.date) -> str:
     """How much `layer` counts on `day`, in words; empty where it says yes or no alone."""
     value = found.value(layer, day) or 0
     match layer:

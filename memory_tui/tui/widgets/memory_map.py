@@ -27,25 +27,20 @@ SHADES = " ░▒▓█"
 _SOURCE = re.compile(r"\(from ([^()\n]+\.md)\)")
 """What a line of MEMORY.md names as its source."""
 
-Layer = str
-HITS: Layer = "hits"
-LAYERS: Mapping[Layer, str] = {
+LAYERS: Mapping[str, str] = {
     "recalled": "how often the notes of each day were recalled",
     "written": "how much was written on each day",
     "never recalled": "days whose notes were never recalled",
     "findings": "what the inbox found in the notes of each day",
-    HITS: "days whose notes the question on screen recalls",
 }
-LEGENDS: Mapping[Layer, str] = {
+LEGENDS: Mapping[str, str] = {
     "recalled": "· no note   ░ 0-1   ▒ 2-3   ▓ 4-6   █ 7+ recalls",
-    HITS: "· no note   ░ not recalled   ▓ recalled   █ first hit",
     "written": "· no note   ░ to 1 KB   ▒ to 2 KB   ▓ to 4 KB   █ more",
     "never recalled": "· no note   ░ recalled   █ never recalled",
     "findings": "· no note   ░ none   ▒ 1   ▓ 2-3   █ 4+ findings",
 }
-_STEPS: Mapping[Layer, tuple[float, float, float]] = {
+_STEPS: Mapping[str, tuple[float, float, float]] = {
     "recalled": (2, 4, 7),
-    HITS: (1, 1, 2),
     "written": (1000, 2000, 4000),
     "never recalled": (1, 1, 1),
     "findings": (1, 2, 4),
@@ -55,8 +50,7 @@ _STEPS: Mapping[Layer, tuple[float, float, float]] = {
 class MemoryMap(Struct, frozen=True):
     """The notes of a memory by day, with how often each was recalled; `findings` are counted by path, None unknown.
 
-    `promoted` are the logs that lines of MEMORY.md name as their source, `hits` the best place of each note that the
-    question on screen recalls.
+    `promoted` are the logs that lines of MEMORY.md name as their source.
     """
 
     today: dt.date
@@ -65,13 +59,8 @@ class MemoryMap(Struct, frozen=True):
     findings: Mapping[str, int] | None = None
     days: Mapping[dt.date, Sequence[FileRow]] = field(default_factory=dict)
     promoted: frozenset[str] = frozenset()
-    hits: Mapping[str, int] = field(default_factory=dict)
 
-    def best_hit(self, day: dt.date) -> int | None:
-        """The best place of a note of this day among the hits; None where none is one."""
-        return min((self.hits[note.path] for note in self.days.get(day, ()) if note.path in self.hits), default=None)
-
-    def value(self, layer: Layer, day: dt.date) -> float | None:
+    def value(self, layer: str, day: dt.date) -> float | None:
         """What `layer` counts on a day; None without a note."""
         notes = self.days.get(day)
         if not notes:
@@ -79,9 +68,6 @@ class MemoryMap(Struct, frozen=True):
         match layer:
             case "recalled":
                 return sum(self.activity.count(note.path) for note in notes)
-            case "hits":
-                place = self.best_hit(day)
-                return 0 if place is None else 2 if place == 1 else 1
             case "written":
                 return sum(note.size for note in notes)
             case "findings":
@@ -89,14 +75,12 @@ class MemoryMap(Struct, frozen=True):
             case _:
                 return float(not any(self.activity.count(note.path) for note in notes))
 
-    def most(self, layer: Layer) -> list[dt.date]:
+    def most(self, layer: str) -> list[dt.date]:
         """The days of which `layer` counts something, the most first; of equal ones the latest."""
         amounts = {day: self.value(layer, day) or 0 for day in self.days if day <= self.today}
-        if layer == HITS:
-            amounts = {day: 1 / (self.best_hit(day) or 1) for day, amount in amounts.items() if amount}
         return sorted(filter(amounts.get, amounts), key=lambda day: (-amounts[day], -day.toordinal()))
 
-    def shade(self, layer: Layer, day: dt.date) -> str:
+    def shade(self, layer: str, day: dt.date) -> str:
         """The sign of a day: a dot without a note, else darker the more there is."""
         value = self.value(layer, day)
         return "·" if value is None else SHADES[1 + sum(value >= step for step in _STEPS[layer])]
@@ -160,9 +144,7 @@ def sparkline(counts: Sequence[int], top: int) -> str:
     )
 
 
-def calendar_rows(
-    found: MemoryMap, layer: Layer, last: dt.date, chosen: dt.date | None, width: int
-) -> list[list[Piece]]:
+def calendar_rows(found: MemoryMap, layer: str, last: dt.date, chosen: dt.date | None, width: int) -> list[list[Piece]]:
     """Months, then a row a weekday; the week of `last` stands right. `chosen` is drawn reversed."""
     weeks, cell = weeks_in(width)
     monday = last - dt.timedelta(last.weekday())
