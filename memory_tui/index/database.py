@@ -228,7 +228,7 @@ def _connect(path: Path) -> apsw.Connection:
         else:
             _log_ahead(connection)
         connection.pragma("synchronous", "normal")
-        _tune(connection, cache_megabytes=48)
+        _tune(connection, cache_megabytes=16)
         if version < schema.SCHEMA_VERSION:
             _migrate(connection)
     except BaseException:
@@ -269,7 +269,7 @@ def _connect_read_only(path: Path) -> apsw.Connection:
         if version == 0:
             raise IndexEmpty(f"There is nothing in the index {path} yet.", "Wait, or run memory-tui index.")
         raise IndexOutdated(f"The index {path} is of an older version of memory-tui.", "Run memory-tui index.")
-    _tune(connection, cache_megabytes=16)
+    _tune(connection, cache_megabytes=4)
     return connection
 
 

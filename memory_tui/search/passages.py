@@ -23,7 +23,7 @@ from memory_tui.search.formulas import Floats
 
 WINDOW = 100
 """Words of a window, which holds whole lines; a longer line is a window of its own."""
-REMEMBERED = 36_000_000
+REMEMBERED = 12_000_000
 """Bytes of the passages that are remembered, about 6 KB a text: those of a few hundred different questions."""
 
 Ids = npt.NDArray[np.int64]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -302,12 +303,15 @@ def test_a_line_that_is_no_request_is_answered_and_the_next_one_too(greeted: Wir
 HALF = "printer \\ud83d"
 
 
-def test_thirty_words_of_fifty_thousand_letters_at_once_take_little_memory(workspace: Path) -> None:
-    wire = Wire([*over(workspace), "--set", "profile=recommended"])
+@pytest.mark.parametrize("setting", ["profile=recommended", "store.fts.tokenizer=trigram"])
+def test_thirty_words_of_fifty_thousand_letters_at_once_take_little_memory(workspace: Path, setting: str) -> None:
+    word = "".join(random.Random(1).choices(["ka", "re", "mo", "ti", "su"], k=24_500))
+    (workspace / "memory" / "words.md").write_text("\n".join(word[at : at + 9] for at in range(0, 9_000, 9)))
+    wire = Wire([*over(workspace), "--set", setting])
     wire.greet()
     wire.search(1)
     for number in range(30):
-        arguments = {"query": chr(ord("a") + number % 26) * (50_000 - number)}
+        arguments = {"query": word[number:]}
         params = {"name": "memory_search", "arguments": arguments}
         wire.send({"jsonrpc": "2.0", "id": 2 + number, "method": "tools/call", "params": params})
     assert all("result" in wire.read() for _ in range(30))
