@@ -16,9 +16,8 @@ from msgspec.structs import replace
 from memory_tui.core import locks
 from memory_tui.core.formatting import plural
 from memory_tui.hosts import claude_memory
-from memory_tui.index import abilities, disk_usage
+from memory_tui.index import abilities, disk_usage, index_write
 from memory_tui.index.abilities import OFF, Vec0, Vec0Use, ability
-from memory_tui.index.index_write import VEC0_FROM
 from memory_tui.notices import (
     ExtensionNotRun,
     NoFullText,
@@ -409,7 +408,7 @@ def _compared_by(store: Store, vec0: Vec0) -> str:
     return (
         f"sqlite-vec {vec0.detail}"
         if mirrored
-        else (f"numpy, exact; sqlite-vec {vec0.detail} from {VEC0_FROM:,} chunks")
+        else (f"numpy, exact; sqlite-vec {vec0.detail} from {index_write.VEC0_FROM:,} chunks")
     )
 
 

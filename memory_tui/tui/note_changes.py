@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.source.note_state import is_daily
 from memory_tui.tui.key_meanings import key_of
 
 if TYPE_CHECKING:
@@ -73,6 +72,8 @@ def _visible(line: str) -> str:
 
 def goes_on_at_end(path: str, line: int) -> bool:
     """Whether an editor begins at the end of a note: a log goes on there, unless a person came from a `line` of it."""
+    from memory_tui.source.note_state import is_daily
+
     return line <= 1 and is_daily(path)
 
 

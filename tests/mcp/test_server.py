@@ -24,9 +24,9 @@ from mcp.shared.exceptions import MCPError
 
 from memory_tui.core.cancel import Stop
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.queries import Queries
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options
+from memory_tui.search import retrieve
 from memory_tui.search.evidence import Evidence
 from tests.support.mcp import PROGRAM, STARTED, Wire, end_all, scripted
 from tests.support.provider_server import Play, hang, serving
@@ -81,13 +81,13 @@ def greeted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
 def test_nothing_is_asked_ahead_of_a_question_that_waits_already(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, asks: bool
 ) -> None:
-    gathered, gathering = [], Queries._gathering
+    gathered, gather = [], retrieve.gather
 
-    def told(queries: Queries, query: str, *given: Any, **more: Any) -> contextlib.AbstractContextManager[Evidence]:
+    def recorded(query: str, *args: Any, **more: Any) -> Evidence:
         gathered.append(query)
-        return gathering(queries, query, *given, **more)
+        return gather(query, *args, **more)
 
-    monkeypatch.setattr(Queries, "_gathering", told)
+    monkeypatch.setattr(retrieve, "gather", recorded)
     options = Options(workspace=str(workspace), index=str(workspace.parent / "i.sqlite"), provider="scripted")
     host = ServedMemory(lambda: Engine.open(options), ServerOptions())
     if asks:
