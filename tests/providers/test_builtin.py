@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -21,7 +20,6 @@ from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.provider_protocol import identity_key
 from memory_tui.providers.wires import builtin
 from memory_tui.providers.wires.builtin import TABLE, Builtin, static_table
-from tests.tools import train_table
 
 BUILTIN = Builtin()
 
@@ -54,10 +52,6 @@ def _plain_shipped() -> PlainTable:
 
 
 PLAIN = _plain_shipped()
-
-
-def test_the_table_is_the_one_that_the_script_makes() -> None:
-    assert hashlib.sha256(TABLE.read_bytes()).hexdigest() == train_table.MADE
 
 
 PIECES = st.sampled_from(

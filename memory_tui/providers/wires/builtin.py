@@ -1,8 +1,7 @@
 """The default provider: a static table of token vectors; no key, no network.
 
 A text's vector is the unit-length sum of its tokens' vectors, so word order says nothing and a text costs microseconds.
-`tests/tools/distill_table.py` and `train_table.py` make the table from all-MiniLM-L6-v2; `table/NOTICE` says by which
-texts, under which licences.
+The table was made from all-MiniLM-L6-v2; `table/NOTICE` says how, by which texts, under which licences.
 """
 
 from __future__ import annotations
