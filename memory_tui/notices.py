@@ -16,7 +16,7 @@ from memory_tui.core import profiles
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.core.spelling import Correction
-    from memory_tui.providers.serving import ServingProvider
+    from memory_tui.providers.chain import ServingProvider
 
 
 class Notice(Struct, frozen=True):

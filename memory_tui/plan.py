@@ -24,7 +24,7 @@ from memory_tui.core import profiles
 from memory_tui.core.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.core.settings import Knob, Settings, Value, find_knob, parse
 from memory_tui.providers import registry
-from memory_tui.providers.provider_options import BatchOptions, ProviderSettings, RequestLimits, Secret, Shared
+from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits, Secret, Shared
 from memory_tui.workspace import media
 from memory_tui.workspace.annotations import active_project
 from memory_tui.workspace.roots import Roots

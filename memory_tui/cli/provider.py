@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.provider_setup import Providers
     from memory_tui.plan import Choices
-    from memory_tui.providers.chain import Chain
-    from memory_tui.providers.chain_member import MemberState
+    from memory_tui.providers.chain import Chain, MemberState, ServingProvider
     from memory_tui.providers.registry import ProviderRow
-    from memory_tui.providers.serving import ServingProvider
 
 
 _COMMAND = "memory-tui provider --add openai-compatible --address http://127.0.0.1:1234/v1 --model NAME"
@@ -138,7 +136,7 @@ def _trial(choices: Choices, answers: _Answers, wanted: Mapping[str, str]) -> di
     from memory_tui import plan
     from memory_tui.approval import Approvals
     from memory_tui.providers.chain import Chain
-    from memory_tui.providers.provider_options import Secret
+    from memory_tui.providers.options import Secret
 
     usual = plan.settings(choices, Approvals(choices.workspace))
     written = "remote.apiKey" in wanted

@@ -16,7 +16,7 @@ from msgspec import Struct
 from memory_tui.core import profiles
 from memory_tui.core.settings import KNOBS, Knob
 from memory_tui.providers import registry
-from memory_tui.providers.provider_protocol import MOST_DIMS
+from memory_tui.providers.base import MOST_DIMS
 
 Kind = Literal[
     "knob",

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from memory_tui.index.batch_jobs import BatchMachine, BatchTerms, JobResults, RunOnWriter
     from memory_tui.index.embedding import EmbeddingMode
     from memory_tui.index.sync import SyncReport
+    from memory_tui.providers.base import Provider
     from memory_tui.providers.batch import BatchService
     from memory_tui.providers.chain import Chain
-    from memory_tui.providers.provider_protocol import Provider
 
 _JOIN_SECONDS = 0.2
 

@@ -16,8 +16,8 @@ from memory_tui.index.note_rows import cut
 from memory_tui.index.store import Store
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
-from memory_tui.providers.chain_member import ProviderPreview
-from memory_tui.providers.provider_protocol import Identity
+from memory_tui.providers.base import Identity
+from memory_tui.providers.chain import ProviderPreview
 from memory_tui.workspace import roots
 from memory_tui.workspace.scan import Scan
 

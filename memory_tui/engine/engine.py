@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from memory_tui.ltm.memories import Memories
     from memory_tui.openclaw.dreaming import Promotions
     from memory_tui.openclaw.trust import FileTrust, Ledger, Trust, TrustReport
-    from memory_tui.providers.provider_options import DownloadProgress
-    from memory_tui.providers.serving import ServingProvider
+    from memory_tui.providers.chain import ServingProvider
+    from memory_tui.providers.options import DownloadProgress
     from memory_tui.source.note_state import LastText
 
 __all__ = ["Engine", "open_memory"]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from memory_tui.index.mass_deletion import Devices
     from memory_tui.index.store import Store
     from memory_tui.plan import Plan
+    from memory_tui.providers.base import Identity, Provider
     from memory_tui.providers.chain import Chain
-    from memory_tui.providers.provider_protocol import Identity, Provider
     from memory_tui.workspace.scan import Scan
 
 _CHEAP_SECONDS = 0.015

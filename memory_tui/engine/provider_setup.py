@@ -13,11 +13,9 @@ from msgspec.structs import replace
 
 from memory_tui.core.errors import ProviderError, SettingError
 from memory_tui.notices import AnsweredOtherwise, Notice, QuestionWithheld
-from memory_tui.providers.chain import Fallback
-from memory_tui.providers.chain_member import ChainMember
+from memory_tui.providers.chain import ChainMember, Fallback, ServingProvider, as_recorded, who
 from memory_tui.providers.failures import LastFailure
-from memory_tui.providers.provider_options import SECRETS, on_this_machine
-from memory_tui.providers.serving import ServingProvider, as_recorded, who
+from memory_tui.providers.options import SECRETS, on_this_machine
 from memory_tui.workspace.roots import scan
 
 if TYPE_CHECKING:
@@ -33,9 +31,8 @@ if TYPE_CHECKING:
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
     from memory_tui.plan import Plan
-    from memory_tui.providers.chain import Chain
-    from memory_tui.providers.chain_member import MemberState
-    from memory_tui.providers.provider_protocol import Identity, Provider
+    from memory_tui.providers.base import Identity, Provider
+    from memory_tui.providers.chain import Chain, MemberState
 
 Record = TypeVar("Record")
 

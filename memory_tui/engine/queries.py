@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.index.store import Store
     from memory_tui.plan import Plan
-    from memory_tui.providers.chain import Chain
-    from memory_tui.providers.provider_protocol import Identity
-    from memory_tui.providers.serving import ServingProvider
+    from memory_tui.providers.base import Identity
+    from memory_tui.providers.chain import Chain, ServingProvider
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.index_in_memory import IndexInMemory
     from memory_tui.search.retrieve import Asked, SearchContext

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Counts, Store
     from memory_tui.plan import Plan
-    from memory_tui.providers.chain_member import MemberState
-    from memory_tui.providers.serving import ServingProvider
+    from memory_tui.providers.chain import MemberState, ServingProvider
     from memory_tui.search.answer_level import ByKind
     from memory_tui.source.rows import Rejected, Withheld
     from memory_tui.workspace.root_state import RootState

@@ -37,7 +37,7 @@ from memory_tui.explain.verdicts import (
     UnreadableProject,
     WordsOff,
 )
-from memory_tui.providers.provider_protocol import Vectors
+from memory_tui.providers.base import Vectors
 from memory_tui.search import rules_2026_9
 from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES

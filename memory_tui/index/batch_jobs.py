@@ -22,8 +22,8 @@ from memory_tui.core.locks import Holder, is_alive, process_start
 from memory_tui.index import index_write
 from memory_tui.index.embedding import RECENT, rejections_count_from, sendable
 from memory_tui.index.store import UNCLAIMED, Store
+from memory_tui.providers.base import Identity, Vectors
 from memory_tui.providers.failures import PASSING, Cause, ProviderFailure
-from memory_tui.providers.provider_protocol import Identity, Vectors
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService

@@ -20,7 +20,7 @@ from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.scan import LeftOut, Scan
 
 if TYPE_CHECKING:
-    from memory_tui.providers.provider_protocol import Identity, Provider
+    from memory_tui.providers.base import Identity, Provider
 
 PATIENT = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "resume"})
 """Reasons of syncs that nobody asked for by name."""

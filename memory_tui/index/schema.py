@@ -20,7 +20,7 @@ from memory_tui.core.tokens import STEM_TOKENIZER
 from memory_tui.workspace.media import MediaRules
 
 if TYPE_CHECKING:
-    from memory_tui.providers.provider_protocol import Identity
+    from memory_tui.providers.base import Identity
 
 APPLICATION_ID = 0x6D747569
 """Marks an SQLite file as ours: "mtui"."""
@@ -158,7 +158,7 @@ class Recipe(Struct, frozen=True):
     @functools.lru_cache(maxsize=8)
     def from_json(cls, text: str) -> Recipe:
         """The recipe that `to_json` wrote."""
-        from memory_tui.providers.provider_protocol import Identity
+        from memory_tui.providers.base import Identity
 
         fields = json.loads(text)
         identity = Identity(fields["provider"], fields["model"], fields["providerKey"], fields["vectorDims"])
@@ -204,7 +204,7 @@ def differences(has: Recipe, wanted: Recipe) -> tuple[str, ...]:
 
 def keywords_only() -> Identity:
     """The identity of an index without vectors."""
-    from memory_tui.providers.provider_protocol import Identity, identity_key
+    from memory_tui.providers.base import Identity, identity_key
 
     provider, model = KEYWORDS_ONLY
     return Identity(provider, model, identity_key(provider, model), 0)

@@ -24,7 +24,7 @@ from memory_tui.index.abilities import Vec0
 from memory_tui.index.database import Database, Rows
 from memory_tui.index.full_text import FullText
 from memory_tui.index.schema import RECIPE, Recipe
-from memory_tui.providers.provider_protocol import Identity, Vectors
+from memory_tui.providers.base import Identity, Vectors
 from memory_tui.source.protocol import making_sense
 from memory_tui.source.rows import (
     ChunkPage,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.index.batch_jobs import BatchTerms
     from memory_tui.index.store import Store
-    from memory_tui.providers.provider_protocol import Provider
+    from memory_tui.providers.base import Provider
     from memory_tui.workspace.roots import Roots
     from memory_tui.workspace.scan import Scan
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memory_tui.index.index_write import NewFile
     from memory_tui.index.schema import Recipe
     from memory_tui.index.store import Store
-    from memory_tui.providers.provider_protocol import Identity, Provider
+    from memory_tui.providers.base import Identity, Provider
     from memory_tui.workspace.roots import Roots
     from memory_tui.workspace.scan import Found, Scan
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from memory_tui.providers.provider_protocol import Vectors
+    from memory_tui.providers.base import Vectors
 
 T = TypeVar("T")
 Rows: TypeAlias = Any

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import install_extra
 from memory_tui.core.sanitize import one_line
-from memory_tui.providers.provider_options import Redactor
+from memory_tui.providers.options import Redactor
 
 if TYPE_CHECKING:
     from memory_tui.ltm.location import TableLocation

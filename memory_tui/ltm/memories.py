@@ -32,8 +32,8 @@ from memory_tui.ltm.vector_space import SpaceProof, VectorSpace, record_of
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals
     from memory_tui.plan import Choices
+    from memory_tui.providers.base import Vectors
     from memory_tui.providers.chain import Chain
-    from memory_tui.providers.provider_protocol import Vectors
 
 WRITES = "ltm"
 """What the agreement to write a table is saved under."""

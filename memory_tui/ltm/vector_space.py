@@ -23,11 +23,11 @@ from memory_tui.ltm.location import CONFIG, TableLocation
 from memory_tui.plan import NAMED, Choices
 from memory_tui.providers import registry
 from memory_tui.providers.chain import NONE, Chain
-from memory_tui.providers.provider_options import ProviderSettings, Secret, takes_secrets
+from memory_tui.providers.options import ProviderSettings, Secret, takes_secrets
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals
-    from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
+    from memory_tui.providers.base import Identity, Provider, Vectors
 
 PROBED = 20
 """So many entries of a table of unknown origin are embedded again."""

@@ -371,7 +371,7 @@ def ask(content: str) -> tuple[str, str]:
         return "", "nothing was said"
     from memory_tui.core.cancel import Stop
     from memory_tui.providers.failures import Cause, ProviderFailure
-    from memory_tui.providers.http_client import Http
+    from memory_tui.providers.http import Http
 
     key = os.environ.get(KEY, "")
     body = {

@@ -17,15 +17,14 @@ from msgspec import Struct, field
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.jsstring import well_formed
-from memory_tui.providers.answer_vectors import Malformed, unit_vectors
+from memory_tui.providers.base import Malformed, Vectors, unit_vectors
 from memory_tui.providers.batch_format import BatchFormat, JobStatus, ResultLine
 from memory_tui.providers.failures import PASSING, RETRIED, Cause, ProviderFailure
-from memory_tui.providers.http_client import Http
-from memory_tui.providers.provider_options import require_approval
-from memory_tui.providers.provider_protocol import Vectors
+from memory_tui.providers.http import Http
+from memory_tui.providers.options import require_approval
 
 if TYPE_CHECKING:
-    from memory_tui.providers.provider_options import ProviderSettings, Wire
+    from memory_tui.providers.options import ProviderSettings, Wire
 
 MOST_LINES = 50_000
 """The most texts of a job, as OpenAI has it for embeddings."""

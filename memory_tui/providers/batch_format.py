@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memory_tui.providers.answer_vectors import Malformed
+from memory_tui.providers.base import Malformed
 
 Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
 Way = tuple[str | int, ...]

@@ -19,8 +19,8 @@ from memory_tui import __version__
 from memory_tui.core import atomic
 from memory_tui.core.cancel import Stop
 from memory_tui.providers.failures import RETRIED, Cause, ProviderFailure, diagnose
-from memory_tui.providers.http_client import FAULTS, HttpAnswer, Network, SentHeaders, address_of
-from memory_tui.providers.provider_options import DownloadProgress, ProviderSettings, host_of
+from memory_tui.providers.http import FAULTS, HttpAnswer, Network, SentHeaders, address_of
+from memory_tui.providers.options import DownloadProgress, ProviderSettings, host_of
 
 _HUB = "https://huggingface.co"
 _HF = re.compile(r"hf:([\w.-]+)/([\w.-]+)/([^#]+\.(?:gguf|onnx))(?:#([\w./-]+))?")

@@ -18,7 +18,7 @@ from memory_tui.core.errors import ProviderError, StateUnavailable
 from memory_tui.core.formatting import install_extra
 
 if TYPE_CHECKING:
-    from memory_tui.providers.provider_protocol import Vectors
+    from memory_tui.providers.base import Vectors
 
 
 class Cause(Enum):

@@ -1,4 +1,4 @@
-"""The table of providers: one line for each file of `wires`, by its name."""
+"""The table of providers: one line for each, by its name."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from msgspec import Struct, field
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.provider_options import Headers, ProviderSettings, Wire, fingerprint, host_of, listed, variant
+from memory_tui.providers.options import Headers, ProviderSettings, Wire, fingerprint, host_of, listed, variant
 
 if TYPE_CHECKING:
+    from memory_tui.providers.base import Provider
     from memory_tui.providers.batch import BatchService
     from memory_tui.providers.batch_format import BatchFormat
     from memory_tui.providers.download import ModelSource
-    from memory_tui.providers.provider_protocol import Provider
 
 
 class ProviderRow(Struct, frozen=True):
@@ -145,23 +145,23 @@ class ProviderLine(NamedTuple):
 
 PRICES_AS_OF = "2026-11-21"
 """The day on which the prices in the providers' rows were looked up."""
-_WIRES = "memory_tui.providers.wires"
+_HERE = "memory_tui.providers"
 TABLE: Mapping[str, ProviderLine] = MappingProxyType(
     {
-        "builtin": ProviderLine(f"{_WIRES}.builtin:BUILTIN"),
-        "local": ProviderLine(f"{_WIRES}.local:LOCAL"),
-        "onnx": ProviderLine(f"{_WIRES}.onnx:ONNX"),
-        "openai": ProviderLine(f"{_WIRES}.openai:OPENAI", "openai", batches=True),
-        "gemini": ProviderLine(f"{_WIRES}.gemini:GEMINI", "google", batches=True),
-        "voyage": ProviderLine(f"{_WIRES}.voyage:VOYAGE", "voyage", batches=True),
-        "mistral": ProviderLine(f"{_WIRES}.mistral:MISTRAL", "mistral"),
-        "ollama": ProviderLine(f"{_WIRES}.ollama:OLLAMA", "ollama"),
-        "openai-compatible": ProviderLine(f"{_WIRES}.compatible:COMPATIBLE", "openai-compatible"),
-        "lmstudio": ProviderLine(f"{_WIRES}.compatible:LMSTUDIO", "lmstudio"),
-        "llama-cpp": ProviderLine(f"{_WIRES}.compatible:LLAMA_CPP", "llama-cpp"),
-        "deepinfra": ProviderLine(f"{_WIRES}.compatible:DEEPINFRA", "deepinfra"),
-        "scripted": ProviderLine(f"{_WIRES}.scripted:SCRIPTED"),
-        "none": ProviderLine(f"{_WIRES}.none:NONE"),
+        "builtin": ProviderLine(f"{_HERE}.builtin:BUILTIN"),
+        "local": ProviderLine(f"{_HERE}.local:LOCAL"),
+        "onnx": ProviderLine(f"{_HERE}.onnx:ONNX"),
+        "openai": ProviderLine(f"{_HERE}.openai:OPENAI", "openai", batches=True),
+        "gemini": ProviderLine(f"{_HERE}.gemini:GEMINI", "google", batches=True),
+        "voyage": ProviderLine(f"{_HERE}.voyage:VOYAGE", "voyage", batches=True),
+        "mistral": ProviderLine(f"{_HERE}.mistral:MISTRAL", "mistral"),
+        "ollama": ProviderLine(f"{_HERE}.ollama:OLLAMA", "ollama"),
+        "openai-compatible": ProviderLine(f"{_HERE}.openai:COMPATIBLE", "openai-compatible"),
+        "lmstudio": ProviderLine(f"{_HERE}.openai:LMSTUDIO", "lmstudio"),
+        "llama-cpp": ProviderLine(f"{_HERE}.openai:LLAMA_CPP", "llama-cpp"),
+        "deepinfra": ProviderLine(f"{_HERE}.openai:DEEPINFRA", "deepinfra"),
+        "scripted": ProviderLine(f"{_HERE}.scripted:SCRIPTED"),
+        "none": ProviderLine(f"{_HERE}.none:NONE"),
     }
 )
 """Name -> its line; the row is imported on use. The default comes first."""
@@ -252,7 +252,7 @@ def create(name: str, settings: ProviderSettings | None = None) -> Provider:
     settings = settings or ProviderSettings(requested=name)
     wire, make = _wire(name, settings), row(name).make
     if wire:
-        from memory_tui.providers.http_provider import Remote
+        from memory_tui.providers.http import Remote
 
         return Remote(wire, settings)
     assert make is not None

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
-from memory_tui.providers.provider_protocol import MOST_DIMS, Identity, Vectors
+from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
 from memory_tui.source.protocol import ChunkSource, making_sense
 from memory_tui.source.rows import ChunkPage, Delta, IndexedNote, NoteColumns, RowIds
 

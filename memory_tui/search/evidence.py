@@ -22,8 +22,8 @@ from memory_tui.search.trace import ChunkRef, Elsewhere, NearestBy, QueryPlan, U
 from memory_tui.workspace.annotations import Annotations
 
 if TYPE_CHECKING:
-    from memory_tui.providers.provider_protocol import Vectors
-    from memory_tui.providers.serving import ServingProvider
+    from memory_tui.providers.base import Vectors
+    from memory_tui.providers.chain import ServingProvider
 
 Rows = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]

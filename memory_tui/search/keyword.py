@@ -349,7 +349,7 @@ def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) ->
 
 def _is_word(word: str) -> bool:
     """Whether the token table knows a word as a whole; it then is no error, though no note holds it."""
-    from memory_tui.providers.wires.builtin import static_table
+    from memory_tui.providers.builtin import static_table
 
     try:
         return len(static_table().line_ids(word)) <= 1

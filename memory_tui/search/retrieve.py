@@ -26,8 +26,8 @@ from memory_tui.notices import (
     ReadAsTime,
     SearchedOtherwise,
 )
-from memory_tui.providers.chain_member import ChainMember
-from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
+from memory_tui.providers.base import Identity, Provider, Vectors
+from memory_tui.providers.chain import ChainMember
 from memory_tui.release_differences import ZeroVectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import (
@@ -321,7 +321,7 @@ def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
     """
     if identity is None or identity.provider != "builtin" or query.isascii():
         return "", 1.0
-    from memory_tui.providers.wires.builtin import static_table
+    from memory_tui.providers.builtin import static_table
 
     known = static_table().known(query)
     if known >= _KNOWN_LANGUAGE:

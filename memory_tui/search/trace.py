@@ -17,7 +17,7 @@ from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 if TYPE_CHECKING:
     from memory_tui.core.spelling import Correction
-    from memory_tui.providers.serving import ServingProvider
+    from memory_tui.providers.chain import ServingProvider
     from memory_tui.search.answer_level import AnswerLevel
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Literal, Protocol
 
 from memory_tui.core.errors import IndexDamaged
-from memory_tui.providers.provider_protocol import Identity, Vectors
+from memory_tui.providers.base import Identity, Vectors
 from memory_tui.source.rows import (
     ChunkPage,
     ChunkRow,

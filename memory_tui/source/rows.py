@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memory_tui.providers.provider_protocol import Vectors
+from memory_tui.providers.base import Vectors
 
 RowIds = npt.NDArray[np.int64]
 """Numbers of chunks in one store, from 1; a later chunk has a greater one, and none is used again."""

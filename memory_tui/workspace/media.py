@@ -50,7 +50,7 @@ def hindrance(config: Config, provider: str) -> str:
     """Why `provider` cannot embed the media that the configuration asks for, as a sentence; empty where it can."""
     if asked(config) is None:
         return ""
-    from memory_tui.providers.wires import gemini
+    from memory_tui.providers import gemini
 
     model = gemini.model_of(config.model)
     if (provider, config.provider) != ("gemini", "gemini"):

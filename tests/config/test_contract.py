@@ -23,7 +23,7 @@ from memory_tui.mcp.tools import memory_get
 from memory_tui.openclaw import sessions
 from memory_tui.plan import Options
 from memory_tui.providers import registry
-from memory_tui.providers.provider_options import ProviderSettings
+from memory_tui.providers.options import ProviderSettings
 from memory_tui.tui.state import gather
 from tests.support.mcp import Wire, end_all
 from tests.support.provider_server import Play, serving

@@ -15,11 +15,10 @@ import pytest
 from memory_tui import manual
 from memory_tui.config import keys
 from memory_tui.core.errors import Cancelled, ProviderError
-from memory_tui.providers import registry
+from memory_tui.providers import local, onnx, registry
+from memory_tui.providers.base import Provider
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.provider_options import BatchOptions, ProviderSettings, on_this_machine
-from memory_tui.providers.provider_protocol import Provider
-from memory_tui.providers.wires import local, onnx
+from memory_tui.providers.options import BatchOptions, ProviderSettings, on_this_machine
 from tests.providers.test_local import STAND_IN
 from tests.support.batch_server import BatchHandler, BatchPlay
 from tests.support.embed import KEY, settings_for
@@ -65,15 +64,6 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_row_stands_in_the_file_of_its_name(name: str) -> None:
-    module, _, attribute = registry.TABLE[name].source.partition(":")
-    file = module.rpartition(".")[2]
-    assert (WIRES / f"{file}.py").is_file()
-    assert file in (name, "compatible")
-    assert (attribute, registry.row(name).name) == (name.removeprefix("openai-").upper().replace("-", "_"), name)
-    assert registry.row(name).label
 
 
 def test_a_row_sends_text_or_makes_a_provider(name: str) -> None:
@@ -238,7 +228,7 @@ def test_a_failure_has_a_state_a_sentence_and_a_next_step_and_no_key(
 
 @pytest.mark.parametrize("name", REMOTE)
 def test_nothing_is_sent_without_approval(name: str, play: Play, model: Path) -> None:
-    from memory_tui.providers.chain_member import ChainMember
+    from memory_tui.providers.chain import ChainMember
 
     chosen = settings(
         name, play, model, may_send=lambda provider, host: False, base_url="http://elsewhere.example:9/v1"

@@ -19,7 +19,7 @@ from memory_tui.core import profiles
 from memory_tui.core.errors import Cancelled, IndexDamaged, QueryError
 from memory_tui.explain import trace_json, why_not
 from memory_tui.explain import verdicts as verdict_types
-from memory_tui.providers.wires.scripted import Scripted, hash_vector
+from memory_tui.providers.scripted import Scripted, hash_vector
 from memory_tui.search.corpus import Corpus, cosines, cosines_of_nearest
 from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.rank import rank

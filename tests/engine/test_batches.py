@@ -24,7 +24,7 @@ from memory_tui.core.events import BatchNews, Event
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
-from memory_tui.providers.provider_options import RetryClock
+from memory_tui.providers.options import RetryClock
 from tests.support.batch_server import BatchHandler, BatchPlay, Made, refused, text_of
 from tests.support.embed import KEY, Time
 from tests.support.provider_server import hang, serving, status

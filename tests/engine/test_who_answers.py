@@ -24,8 +24,8 @@ from memory_tui.doctor import runner
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
-from memory_tui.providers.provider_options import ProviderSettings, RequestLimits
-from memory_tui.providers.serving import ServingProvider
+from memory_tui.providers.chain import ServingProvider
+from memory_tui.providers.options import ProviderSettings, RequestLimits
 from memory_tui.tui import state
 from memory_tui.tui.widgets import index_lists, status_bars
 from tests.support.embed import Time

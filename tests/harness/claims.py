@@ -38,7 +38,7 @@ from memory_tui.explain.counterfactuals import (
 from memory_tui.explain.rephrase import Rephrased, of_answer
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.plan import Options
-from memory_tui.providers.wires.builtin import static_table
+from memory_tui.providers.builtin import static_table
 from memory_tui.search import rules_2026_9, trace
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank, mmr_tokens, rank

@@ -21,7 +21,7 @@ from memory_tui.inbox.checks import InboxInputs, examine
 from memory_tui.inbox.entries import Suggestion, plain
 from memory_tui.inbox.findings import InboxClaim
 from memory_tui.plan import Options
-from memory_tui.providers.wires.builtin import static_table
+from memory_tui.providers.builtin import static_table
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 from memory_tui.workspace.annotations import read_annotations

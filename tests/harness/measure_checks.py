@@ -16,7 +16,7 @@ from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.settings import Settings
 from memory_tui.explain import noise, why_not
-from memory_tui.providers.wires.builtin import static_table
+from memory_tui.providers.builtin import static_table
 from memory_tui.search import second_stage
 from memory_tui.search.answer_level import AnswerLevel
 from memory_tui.search.passages import IRREGULAR, stems_of

@@ -34,9 +34,9 @@ from memory_tui.index import abilities, index_file
 from memory_tui.notices import Notice
 from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Options, choose
-from memory_tui.providers.chain_member import ChainMember
-from memory_tui.providers.wires import scripted
-from memory_tui.providers.wires.builtin import static_table
+from memory_tui.providers import scripted
+from memory_tui.providers.builtin import static_table
+from memory_tui.providers.chain import ChainMember
 from memory_tui.search import second_stage
 from memory_tui.search.evidence import later
 from memory_tui.search.rank import rank
@@ -659,7 +659,7 @@ def of_providers(place: Path, patch: pytest.MonkeyPatch) -> Made:
         with patch.context() as off:
             off.setattr(scripted.Scripted, "embed", fails)
             yield from asked(place, engine, "router omada")
-    from memory_tui.providers.provider_protocol import Identity, identity_key
+    from memory_tui.providers.base import Identity, identity_key
 
     other = Identity("scripted", "other", identity_key("scripted", "other"), scripted.DIMS)
     with patch.context() as off:

@@ -183,7 +183,7 @@ def test_only_what_was_noted_is_known(noted, wanted):
 
 @pytest.fixture
 def engine(tmp_path, monkeypatch):
-    from memory_tui.providers.wires.scripted import Scripted
+    from memory_tui.providers.scripted import Scripted
 
     real = Scripted.embed
 

@@ -14,7 +14,7 @@ from memory_tui.ltm import entry_file, entry_table
 from memory_tui.ltm.entry import EntryRefused
 from memory_tui.ltm.memories import Memories
 from memory_tui.ltm.vector_space import OtherVectors
-from memory_tui.providers.wires import builtin
+from memory_tui.providers import builtin
 from tests.ltm.conftest import TEXTS, Opened, bytes_of, foreign
 
 

@@ -13,7 +13,7 @@ from memory_tui.core.errors import Cancelled
 from memory_tui.providers import registry
 from memory_tui.providers.batch import BatchService, pause, results
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.provider_options import BatchOptions
+from memory_tui.providers.options import BatchOptions
 from tests.support.batch_server import BatchHandler, BatchPlay, id_of, refused, text_of
 from tests.support.embed import KEY, Time, settings_for
 from tests.support.provider_server import cut_off, echo_headers, hang, reset, serving, status, vector
@@ -148,7 +148,7 @@ def test_a_vector_that_is_none_is_an_error_of_its_line_alone(play: BatchPlay) ->
 
 
 def test_a_good_line_after_a_bad_one_about_the_same_text_counts(tmp_path: Any) -> None:
-    from memory_tui.providers.wires.openai import batch, openai
+    from memory_tui.providers.openai import batch, openai
     from tests.support.batch_server import answered
 
     form = batch(openai(settings_for(None)))

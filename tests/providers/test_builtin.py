@@ -17,9 +17,9 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
-from memory_tui.providers.provider_protocol import identity_key
-from memory_tui.providers.wires import builtin
-from memory_tui.providers.wires.builtin import TABLE, Builtin, static_table
+from memory_tui.providers import builtin
+from memory_tui.providers.base import identity_key
+from memory_tui.providers.builtin import TABLE, Builtin, static_table
 
 BUILTIN = Builtin()
 
@@ -260,7 +260,7 @@ def test_nothing_is_stored_by_a_table_that_is_damaged(tmp_path: Path) -> None:
 def test_a_process_that_forks_after_embedding_gets_no_warning_and_no_setting() -> None:
     code = (
         "import os\n"
-        "from memory_tui.providers.wires.builtin import Builtin\n"
+        "from memory_tui.providers.builtin import Builtin\n"
         "provider = Builtin(); provider.embed(['a few words'] * 300, 'document')\n"
         "assert 'TOKENIZERS_PARALLELISM' not in os.environ\n"
         "child = os.fork()\n"

@@ -14,7 +14,7 @@ import pytest
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.failures import Cause, ProviderFailure, state_of
-from memory_tui.providers.provider_options import ProviderSettings, Secret
+from memory_tui.providers.options import ProviderSettings, Secret
 from tests.support.embed import KEY, Time, settings_for
 from tests.support.provider_server import Play, hang, serving, status, well
 from tests.support.waiting import LONG
@@ -372,7 +372,7 @@ def test_choosing_loads_no_client_and_no_numbers() -> None:
     code = (
         "import sys\n"
         "from memory_tui.providers.chain import Chain\n"
-        "from memory_tui.providers.provider_options import ProviderSettings\n"
+        "from memory_tui.providers.options import ProviderSettings\n"
         "chain = Chain(ProviderSettings(env={}.get), print)\n"
         "members = chain.members()\n"
         "heavy = {'numpy', 'httpx', 'tenacity', 'asyncio', 'llama_cpp', 'textual', 'rich'} & set(sys.modules)\n"
@@ -386,8 +386,8 @@ def test_choosing_loads_no_client_and_no_numbers() -> None:
 QUIT = """
 import sys, threading
 from memory_tui.providers.chain import Chain
-from memory_tui.providers.provider_options import ProviderSettings
-from memory_tui.providers.provider_options import Secret
+from memory_tui.providers.options import ProviderSettings
+from memory_tui.providers.options import Secret
 from memory_tui.core.errors import Cancelled
 chain = Chain(ProviderSettings("openai", base_url=sys.argv[1], api_keys=(Secret("k"),)), print)
 def work():

@@ -16,7 +16,7 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled
 from memory_tui.providers.download import FileToFetch, cache_folder, fetch, fetch_all, hub, source_of
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.provider_options import DownloadProgress, ProviderSettings
+from memory_tui.providers.options import DownloadProgress, ProviderSettings
 from tests.support.embed import settings_for
 from tests.support.provider_server import FileHandler, Shelf, refusing, serving
 from tests.support.waiting import LONG

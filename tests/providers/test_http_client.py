@@ -15,9 +15,8 @@ import pytest
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.http_client import Http, SentHeaders
-from memory_tui.providers.http_provider import at_once
-from memory_tui.providers.provider_options import RetryClock
+from memory_tui.providers.http import Http, SentHeaders, at_once
+from memory_tui.providers.options import RetryClock
 from tests.support.embed import provider_for, quick
 from tests.support.provider_server import Handler, Play, serving, shaped, vector, well
 from tests.support.waiting import LONG

@@ -18,7 +18,7 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.providers.provider_protocol import Identity
+from memory_tui.providers.base import Identity
 from tests.support.embed import Time
 from tests.support.provider_server import Play, cut_off, echo_headers, html, reset, serving, status, well
 

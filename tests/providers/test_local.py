@@ -17,13 +17,12 @@ import psutil
 import pytest
 
 from memory_tui.core.errors import Cancelled
-from memory_tui.providers import registry
+from memory_tui.providers import llama_worker, model_process, registry
+from memory_tui.providers import local as local_row
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.provider_options import ProviderSettings
-from memory_tui.providers.wires import llama_worker, model_process
-from memory_tui.providers.wires import local as local_row
-from memory_tui.providers.wires.model_process import ModelProcessProvider
+from memory_tui.providers.model_process import ModelProcessProvider
+from memory_tui.providers.options import ProviderSettings
 from tests.support.embed import Time, quick, settings_for
 from tests.support.llama_cpp import importable
 from tests.support.paths import MODEL

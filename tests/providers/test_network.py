@@ -27,11 +27,10 @@ from memory_tui.core.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
-from memory_tui.providers import http_client
+from memory_tui.providers import http, local
 from memory_tui.providers.failures import ProviderFailure
-from memory_tui.providers.http_client import Http
-from memory_tui.providers.provider_options import RequestLimits
-from memory_tui.providers.wires import local
+from memory_tui.providers.http import Http
+from memory_tui.providers.options import RequestLimits
 from memory_tui.search.trace import Trace
 from tests.providers.test_download import MODEL, URI, get
 from tests.providers.test_local import STAND_IN
@@ -304,7 +303,7 @@ def test_certificates_are_read_once_and_not_before_something_is_sent(monkeypatch
     usual = ssl.create_default_context
     monkeypatch.setattr(ssl, "create_default_context", lambda **how: made.append(how) or usual(**how))
     monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
-    http_client.trusted.cache_clear()
+    http.trusted.cache_clear()
     endpoints = [Http("OpenAI", "https://127.1.2.3:1/v1", Stop(), auth=({}, {})) for _ in range(2)]
     plain = Http("Ollama", "http://127.1.2.3:1", Stop())
     assert made == []

@@ -15,10 +15,9 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.providers import registry
+from memory_tui.providers import local, onnx, registry
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.wires import local, onnx
-from memory_tui.providers.wires.onnx_worker import OnnxModel, limit_of, pooling_of, prompts_of
+from memory_tui.providers.onnx_worker import OnnxModel, limit_of, pooling_of, prompts_of
 from tests.support.embed import settings_for
 from tests.support.onnx_model import ROWS, WORDS, model_bytes, tokenizer, write
 from tests.support.provider_server import FileHandler, Shelf, serving

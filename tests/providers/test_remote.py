@@ -16,8 +16,8 @@ import pytest
 
 from memory_tui.core.errors import Cancelled
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.provider_options import ProviderSettings, RequestLimits, RetryClock, Secret
-from memory_tui.providers.wires.openai import OPENAI
+from memory_tui.providers.openai import OPENAI
+from memory_tui.providers.options import ProviderSettings, RequestLimits, RetryClock, Secret
 from tests.support.embed import KEY, Time, provider_for, quick
 from tests.support.provider_server import (
     Asked,

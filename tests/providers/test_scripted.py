@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from memory_tui.providers.provider_protocol import identity_key
-from memory_tui.providers.wires.scripted import Scripted, hash_vector
+from memory_tui.providers.base import identity_key
+from memory_tui.providers.scripted import Scripted, hash_vector
 
 SCRIPTED = Scripted()
 

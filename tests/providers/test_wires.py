@@ -12,10 +12,10 @@ import pytest
 
 from memory_tui.providers import registry
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.provider_options import ProviderSettings, Secret
-from memory_tui.providers.wires.gemini import gemini
-from memory_tui.providers.wires.openai import openai
-from memory_tui.providers.wires.voyage import voyage
+from memory_tui.providers.gemini import gemini
+from memory_tui.providers.openai import openai
+from memory_tui.providers.options import ProviderSettings, Secret
+from memory_tui.providers.voyage import voyage
 from tests.support.embed import KEY, REMOTE, provider_for, settings_for
 from tests.support.provider_server import Play, serving, status, vector, well
 

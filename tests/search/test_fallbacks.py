@@ -13,9 +13,9 @@ from memory_tui.index import abilities
 from memory_tui.index.store import Store
 from memory_tui.notices import LanguageUnknown
 from memory_tui.plan import Options
-from memory_tui.providers.provider_protocol import Identity, identity_key
-from memory_tui.providers.wires import builtin, scripted
-from memory_tui.providers.wires.scripted import Scripted
+from memory_tui.providers import builtin, scripted
+from memory_tui.providers.base import Identity, identity_key
+from memory_tui.providers.scripted import Scripted
 from memory_tui.search.trace import Elsewhere, NothingMatched, Trace
 from tests.support.index import integrity
 

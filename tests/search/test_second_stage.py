@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from memory_tui.core import tokens
 from memory_tui.core.settings import Settings
 from memory_tui.explain.reranking import Reranking
-from memory_tui.providers.provider_protocol import Vectors
-from memory_tui.providers.wires.builtin import StaticTable
+from memory_tui.providers.base import Vectors
+from memory_tui.providers.builtin import StaticTable
 from memory_tui.search import corpus, passage_measures, passages, second_stage
 from memory_tui.search.answer_level import AnswerSignals
 from memory_tui.search.evidence import Evidence

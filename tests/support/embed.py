@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
 from memory_tui.providers import registry
-from memory_tui.providers.provider_options import ProviderSettings, RequestLimits, RetryClock, Secret
+from memory_tui.providers.options import ProviderSettings, RequestLimits, RetryClock, Secret
 from tests.support.provider_server import Play
 
 KEY = "sk-test-0123456789abcdef"

@@ -14,8 +14,8 @@ from memory_tui.index.abilities import INSTALLED, Vec0Use
 from memory_tui.index.store import Store
 from memory_tui.index.sync import SyncReport, sync
 from memory_tui.notices import Notice
-from memory_tui.providers.provider_protocol import Identity, identity_key
-from memory_tui.providers.wires.scripted import Scripted
+from memory_tui.providers.base import Identity, identity_key
+from memory_tui.providers.scripted import Scripted
 from memory_tui.workspace.roots import Roots, scan
 
 

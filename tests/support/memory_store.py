@@ -23,7 +23,7 @@ from memory_tui.core.errors import Cancelled, IndexDamaged, QueryError
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.index.schema import Recipe
-from memory_tui.providers.provider_protocol import Identity, Vectors
+from memory_tui.providers.base import Identity, Vectors
 from memory_tui.source.rows import (
     ChunkPage,
     ChunkRow,

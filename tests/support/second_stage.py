@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_tui.core import tokens
-from memory_tui.providers.wires.builtin import Builtin, static_table
+from memory_tui.providers.builtin import Builtin, static_table
 from memory_tui.search.passages import IRREGULAR
 from memory_tui.search.trace import ChunkRef
 

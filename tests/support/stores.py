@@ -16,8 +16,8 @@ from memory_tui.index.index_write import NewFile
 from memory_tui.index.note_rows import cut
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
-from memory_tui.providers.provider_protocol import Vectors
-from memory_tui.providers.wires.scripted import Scripted, hash_vector
+from memory_tui.providers.base import Vectors
+from memory_tui.providers.scripted import Scripted, hash_vector
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.workspace import notes
 from tests.support.memory_store import MemoryIndex, MemoryStore

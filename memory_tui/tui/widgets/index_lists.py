@@ -17,7 +17,7 @@ from memory_tui.core import events
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
-from memory_tui.providers.provider_options import on_this_machine
+from memory_tui.providers.options import on_this_machine
 from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
@@ -28,7 +28,7 @@ from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.workspace import root_state
 
 if TYPE_CHECKING:
-    from memory_tui.providers.chain_member import MemberState, Traffic
+    from memory_tui.providers.chain import MemberState, Traffic
     from memory_tui.tui.widgets.status_bars import IndexingProgress
 
 LABEL = 12

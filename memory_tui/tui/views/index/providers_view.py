@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.costs import Forecast
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status
-    from memory_tui.providers.chain_member import MemberState
+    from memory_tui.providers.chain import MemberState
 
 STATES: Mapping[str, tuple[str, str]] = {
     "in use": ("✓", "good"),

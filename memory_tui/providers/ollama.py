@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from memory_tui.providers.answer_vectors import Malformed, field
-from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire, without_prefix
+from memory_tui.providers.base import Malformed, field
+from memory_tui.providers.options import Kind, ProviderSettings, Wire, without_prefix
 from memory_tui.providers.registry import ProviderRow, bearers
 
 _QUERIES = {

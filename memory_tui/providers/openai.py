@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from memory_tui.providers.answer_vectors import Malformed, field, in_order
+from msgspec.structs import replace
+
+from memory_tui.providers.base import Malformed, field, in_order
+from memory_tui.providers.batch_format import BatchFormat
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.provider_options import (
+from memory_tui.providers.options import (
     OTHERS_BYTES,
     Kind,
     ProviderSettings,
@@ -20,9 +23,6 @@ from memory_tui.providers.provider_options import (
     without_slash,
 )
 from memory_tui.providers.registry import ProviderRow, authorised, bearers
-
-if TYPE_CHECKING:
-    from memory_tui.providers.batch_format import BatchFormat
 
 _MOST_BYTES = 300_000
 """OpenAI documents 2,048 texts and 300,000 tokens a request."""
@@ -201,4 +201,48 @@ OPENAI = ProviderRow(
     dims={"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536},
     prices={"text-embedding-3-small": 0.02, "text-embedding-3-large": 0.13, "text-embedding-ada-002": 0.10},
     auto=2,
+)
+
+
+def _wire(row: ProviderRow, settings: ProviderSettings, *, keyless: bool = True) -> Wire:
+    size = settings.output_dimensionality
+
+    def more(kind: Kind) -> dict[str, object]:
+        return {**({"dimensions": size} if size else {}), **input_type(settings, kind)}
+
+    return compatible(row, settings, more, size, most_items=2048, most_bytes=OTHERS_BYTES, keyless=keyless)
+
+
+def _lmstudio(settings: ProviderSettings) -> Wire:
+    """LM Studio, whose address may be written with `/v1`, with `/api/v1`, or without either. Raises ProviderFailure."""
+    base = (settings.base_url.strip() or LMSTUDIO.base_url).rstrip("/")
+    return _wire(LMSTUDIO, replace(settings, base_url=re.sub(r"(/api)?/v1$", "", base, flags=re.IGNORECASE) + "/v1"))
+
+
+COMPATIBLE: ProviderRow = ProviderRow(
+    "openai-compatible", "The OpenAI-compatible server", wire=lambda settings: _wire(COMPATIBLE, settings)
+)
+LMSTUDIO: ProviderRow = ProviderRow(
+    "lmstudio",
+    "LM Studio",
+    wire=_lmstudio,
+    base_url="http://localhost:1234/v1",
+    variables=("LM_API_TOKEN",),
+    model="text-embedding-nomic-embed-text-v1.5",
+)
+LLAMA_CPP: ProviderRow = ProviderRow(
+    "llama-cpp",
+    "llama-server",
+    wire=lambda settings: _wire(LLAMA_CPP, settings),
+    base_url="http://127.0.0.1:8080/v1",
+    variables=("LLAMA_SERVER_API_KEY",),
+)
+DEEPINFRA: ProviderRow = ProviderRow(
+    "deepinfra",
+    "DeepInfra",
+    wire=lambda settings: _wire(DEEPINFRA, settings, keyless=False),
+    base_url="https://api.deepinfra.com/v1/openai",
+    variables=("DEEPINFRA_API_KEY",),
+    model="BAAI/bge-m3",
+    dims={"BAAI/bge-m3": 1024},
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from memory_tui.core.errors import ProviderError
-from memory_tui.providers.provider_protocol import Health, Identity, Vectors, identity_key
+from memory_tui.providers.base import Health, Identity, Vectors, identity_key
 from memory_tui.providers.registry import ProviderRow
 
 MODEL = "fts-only"

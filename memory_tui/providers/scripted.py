@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Literal
 
 from memory_tui.core.jsstring import well_formed
-from memory_tui.providers.provider_protocol import Health, Identity, Vectors, identity_key
+from memory_tui.providers.base import Health, Identity, Vectors, identity_key
 from memory_tui.providers.registry import ProviderRow
 
 DIMS = 256

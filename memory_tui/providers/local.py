@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.provider_options import ProviderSettings
+from memory_tui.providers.options import ProviderSettings
 from memory_tui.providers.registry import ProviderRow
 
 if TYPE_CHECKING:
     from memory_tui.core.cancel import Stop
+    from memory_tui.providers.base import Provider
     from memory_tui.providers.download import ModelSource
-    from memory_tui.providers.provider_protocol import Provider
 
 _MAGIC = b"GGUF"
 _END = 1 << 16
@@ -113,7 +113,7 @@ SCRIPT = Path(__file__).with_name("llama_worker.py")
 
 
 def _make(settings: ProviderSettings) -> Provider:
-    from memory_tui.providers.wires import model_process
+    from memory_tui.providers import model_process
 
     return model_process.ModelProcessProvider(
         settings,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.formatting import install_extra
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.provider_options import ProviderSettings
+from memory_tui.providers.local import DEFAULT_MODEL, fingerprint_of, is_remote, remedy
+from memory_tui.providers.options import ProviderSettings
 from memory_tui.providers.registry import ProviderRow
-from memory_tui.providers.wires.local import DEFAULT_MODEL, fingerprint_of, is_remote, remedy
 
 if TYPE_CHECKING:
+    from memory_tui.providers.base import Provider
     from memory_tui.providers.download import ModelSource
-    from memory_tui.providers.provider_protocol import Provider
 
 PACKAGE = "onnxruntime"
 """What runs ONNX models."""
@@ -151,7 +151,7 @@ _TEXTS = 16
 
 
 def _make(settings: ProviderSettings) -> Provider:
-    from memory_tui.providers.wires import model_process
+    from memory_tui.providers import model_process
 
     return model_process.ModelProcessProvider(
         settings,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memory_tui.providers.provider_options import ProviderSettings, Wire
+from memory_tui.providers.openai import compatible
+from memory_tui.providers.options import ProviderSettings, Wire
 from memory_tui.providers.registry import ProviderRow
-from memory_tui.providers.wires.openai import compatible
 
 _MOST_BYTES = 16_000
 """Mistral refuses more than 16,384 tokens a request."""

@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from memory_tui.providers.answer_vectors import Malformed, field
+from memory_tui.providers.base import Malformed, MediaText, field
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.provider_options import (
+from memory_tui.providers.options import (
     Headers,
     Kind,
     ProviderSettings,
@@ -20,7 +20,6 @@ from memory_tui.providers.provider_options import (
     without_prefix,
     without_slash,
 )
-from memory_tui.providers.provider_protocol import MediaText
 from memory_tui.providers.registry import ProviderRow, authorised
 
 if TYPE_CHECKING:

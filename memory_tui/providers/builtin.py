@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
-from memory_tui.providers.provider_protocol import Health, Identity, Vectors, identity_key
+from memory_tui.providers.base import Health, Identity, Vectors, identity_key
 from memory_tui.providers.registry import ProviderRow
 
 if TYPE_CHECKING:

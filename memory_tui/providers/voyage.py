@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire
+from memory_tui.providers.openai import batch_format, compatible, input_type
+from memory_tui.providers.options import Kind, ProviderSettings, Wire
 from memory_tui.providers.registry import ProviderRow
-from memory_tui.providers.wires.openai import batch_format, compatible, input_type
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch_format import BatchFormat

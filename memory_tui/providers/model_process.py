@@ -23,10 +23,10 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled
 from memory_tui.core.formatting import plural
 from memory_tui.core.jsstring import well_formed
+from memory_tui.providers.base import Identity, Vectors
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.http_provider import GuardedProvider, in_rows
-from memory_tui.providers.provider_options import Kind, ProviderSettings, fingerprint
-from memory_tui.providers.provider_protocol import Identity, Vectors
+from memory_tui.providers.http import GuardedProvider, in_rows
+from memory_tui.providers.options import Kind, ProviderSettings, fingerprint
 
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 
