@@ -95,7 +95,7 @@ def _text(path: str) -> str:
 def _eval(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.explain import noise
     from memory_tui.explain.trace_json import plain
-    from memory_tui.release_differences import other_vectors
+    from memory_tui.notices import other_vectors
     from memory_tui.render import as_text, evaluation
     from memory_tui.tune import evaluate, judgments
 

@@ -22,10 +22,9 @@ from memory_tui.engine.backend import Backend
 from memory_tui.engine.indexer import Indexer
 from memory_tui.engine.provider_setup import Providers
 from memory_tui.engine.queries import Queries, with_provider_notice
-from memory_tui.notices import BatchWaits, ConfigProblem, MediaNotRead, Notice, RootLost, without_effect
+from memory_tui.notices import Notice, notice, other_vectors, without_effect
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain
-from memory_tui.release_differences import TrustUnread, other_vectors
 from memory_tui.workspace import root_state
 from memory_tui.workspace.media import hindrance
 from memory_tui.workspace.notes import Document, NoteLines, note_lines
@@ -361,20 +360,26 @@ class Engine:
     def _notices(self) -> tuple[Notice, ...]:
         """The same as `notices`, but for who answers."""
         found: list[Notice] = [
-            ConfigProblem(str(one), one.key, one.place.file, one.place.line) for one in self.plan.config.found
+            notice("config_problem", said=str(one), key=one.key, file=one.place.file, line=one.place.line)
+            for one in self.plan.config.found
         ]
         if reason := hindrance(self.plan.config, self.plan.provider):
-            found.append(MediaNotRead(reason))
+            found.append(notice("media_not_read", reason=reason))
         found += without_effect(self.plan.chosen, self.plan.settings)
         found += self.indexer.opener.notices
         lost = root_state.lost(self.indexer.root_watch.states())
-        found += [RootLost(root.absolute, root.state, root.detail, root_state.next_step(root)) for root in lost]
+        found += [
+            notice(
+                "root_lost", path=root.absolute, state=root.state, detail=root.detail, remedy=root_state.next_step(root)
+            )
+            for root in lost
+        ]
         found += self.indexer.freshness_check.notices()
         if waiting := self.indexer.batches.waiting:
-            found.append(BatchWaits(waiting))
+            found.append(notice("batch_waits", texts=waiting))
         ledger = self._ledger()
         if ledger is not None and ledger.problem:
-            found.append(TrustUnread(ledger.problem, ledger.next_step))
+            found.append(notice("trust_unread", detail=ledger.problem, step=ledger.next_step))
         return tuple(found)
 
     @cached_property

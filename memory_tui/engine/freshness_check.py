@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from memory_tui.engine.provider_setup import fallback_in, who_answers
-from memory_tui.notices import Notice
+from memory_tui.notices import Notice, notice
 from memory_tui.providers.chain import NONE
 from memory_tui.search.trace import Unsearchable
 from memory_tui.workspace.roots import reachable
@@ -33,45 +33,6 @@ _YOUNG_SECONDS = 0.25
 """A comparison is not repeated before this has passed."""
 _FIRST_SECONDS = 0.5
 """How long a search waits for the first comparison of a sync; a damaged index is examined for seconds before that."""
-
-
-class NotesVanished(Notice, frozen=True):
-    """Of `known` notes `missing` vanished at once, which is doubted for `reason`."""
-
-    missing: int
-    known: int
-    reason: str
-    code = "shrink"
-
-    @property
-    def message(self) -> str:
-        """Why it is doubted, and that they stay."""
-        return f"{self.reason}; they stay in the index until you agree."
-
-    @property
-    def next_step(self) -> str:
-        """Bring them back, or agree."""
-        return "Bring them back, or run memory-tui index --accept-shrink."
-
-
-class RebuildWaits(Notice, frozen=True):
-    """The index was made with other settings, of which `reasons` tell; with `failed` the provider does not answer."""
-
-    reasons: tuple[str, ...]
-    failed: bool
-    code = "rebuild"
-
-    @property
-    def message(self) -> str:
-        """Which settings changed, and what is used meanwhile."""
-        return f"Index settings changed ({'; '.join(self.reasons)}). The old index is used until the rebuild finishes."
-
-    @property
-    def next_step(self) -> str:
-        """What starts it."""
-        if self.failed:
-            return "The rebuild starts when the provider answers. Run memory-tui provider --test to try now."
-        return "Run memory-tui index."
 
 
 class FreshnessCheck:
@@ -172,7 +133,11 @@ class FreshnessCheck:
         """What a person has to decide, or should know, about index and disk."""
         seen, found = self.last, list[Notice]()
         if seen is not None and seen.shrink is not None:
-            found.append(NotesVanished(seen.shrink.missing, seen.shrink.known, seen.shrink.reason))
+            found.append(
+                notice(
+                    "notes_vanished", missing=seen.shrink.missing, known=seen.shrink.known, reason=seen.shrink.reason
+                )
+            )
         if seen is not None and seen.rebuild:
-            found.append(RebuildWaits(tuple(seen.rebuild), bool(self._lost)))
+            found.append(notice("rebuild_waits", reasons=tuple(seen.rebuild), failed=bool(self._lost)))
         return tuple(found)

@@ -41,6 +41,7 @@ from memory_tui.engine.freshness_check import FreshnessCheck
 from memory_tui.engine.open_index import IndexOpener
 from memory_tui.engine.provider_setup import SyncProvider, who_answers
 from memory_tui.index.connections import Readers, Writer
+from memory_tui.notices import Notice, notice
 from memory_tui.workspace import root_state
 from memory_tui.workspace.roots import reachable
 
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from memory_tui.approval import Approvals
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.index.freshness import Freshness
-    from memory_tui.index.index_file import IndexNotUsed
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
     from memory_tui.index.sync_run import Lost
@@ -324,22 +324,20 @@ class Indexer:
 
         return batch_jobs.waiting(store)
 
-    def _not_used(self, error: IndexUnavailable) -> IndexNotUsed:
-        """That the index is not used because of `error`."""
-        # Imported where something is wrong: a command that asks once pays for each class that it makes.
-        from memory_tui.index.index_file import IndexNotUsed
-
-        return IndexNotUsed.of(str(self.opener.path), error)
+    def _not_used(self, error: IndexUnavailable) -> Notice:
+        """Return that the index is not used because of `error`."""
+        path, remedy = str(self.opener.path), error.next_step
+        return notice("index_not_used", path=path, error=error.code, said=error.message, remedy=remedy)
 
     def report_unreadable(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
         """Report once that a reader could not use the index.
 
         A resident engine also has its writer move the damaged file `met` (device, inode) aside and index anew.
         """
-        notice = self._not_used(error)
-        if notice not in self.opener.notices:
-            self.opener.notices.append(notice)
-            self._notice(notice.sentence)
+        report = self._not_used(error)
+        if report not in self.opener.notices:
+            self.opener.notices.append(report)
+            self._notice(report.sentence)
         if self.batches.resident and isinstance(error, IndexDamaged) and met is not None and met != self._condemned:
             self._condemned = met
             self.writer.submit(self.opener.condemn(error, met)).add_done_callback(self._condemn_failed)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexBusy, IndexDamaged, SettingError
 from memory_tui.core.files import read_beside
+from memory_tui.notices import Notice, notice
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals
     from memory_tui.index import integrity
     from memory_tui.index.abilities import Vec0Use
     from memory_tui.index.store import Store
-    from memory_tui.notices import Notice
     from memory_tui.plan import Plan
 
 _OLD_SECONDS = 86_400
@@ -205,14 +205,13 @@ class IndexOpener:
             expected=expected,
         )
         self.path = store.path
-        for notice in self.notices[known:]:
-            self._emit(notice.sentence)
+        for report in self.notices[known:]:
+            self._emit(report.sentence)
         return store
 
     def _suspicion(self) -> str:
         """Why the file should be checked before it is trusted; empty for a new one and one that others use."""
         from memory_tui.index import integrity
-        from memory_tui.index.index_file import IndexGone
 
         path = self.path
         there = path.exists() and path.stat().st_size > 0
@@ -223,7 +222,7 @@ class IndexOpener:
         if there:
             return broken
         if self._last is not None or broken != integrity.UNCLOSED:
-            self._report(IndexGone(str(path)))
+            self._report(notice("index_gone", path=str(path)))
         return ""
 
     def _sweep(self) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec.structs import replace
 
 from memory_tui.core.errors import ProviderError, SettingError
-from memory_tui.notices import AnsweredOtherwise, Notice, QuestionWithheld
+from memory_tui.notices import Notice, notice
 from memory_tui.providers.chain import ChainMember, Fallback, ServingProvider, as_recorded, who
 from memory_tui.providers.failures import LastFailure
 from memory_tui.providers.options import SECRETS, on_this_machine
@@ -208,7 +208,7 @@ def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvid
 
 def provider_notice(found: ServingProvider) -> Notice | None:
     """What a person should know of who answers before trusting an answer; None where nothing is lost."""
-    return None if found.fine else AnsweredOtherwise(found)
+    return None if found.fine else notice("answered_otherwise", who=found)
 
 
 def cache_hits(store: Store) -> int:
@@ -233,7 +233,7 @@ def withheld_query(provider: Provider, query: str, settings: Settings) -> Notice
     from memory_tui.core import secret_finder
 
     kinds = secret_finder.kinds(query)
-    return QuestionWithheld(tuple(kinds), provider.host) if kinds else None
+    return notice("question_withheld", kinds=tuple(kinds), host=provider.host) if kinds else None
 
 
 class Providers:

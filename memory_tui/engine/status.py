@@ -18,15 +18,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.hosts import claude_memory
 from memory_tui.index import abilities, disk_usage, index_write
 from memory_tui.index.abilities import OFF, Vec0, Vec0Use, ability
-from memory_tui.notices import (
-    ExtensionNotRun,
-    NoFullText,
-    Notice,
-    NoTrigrams,
-    NumpyCompares,
-    UnknownSwitch,
-    VectorsRefused,
-)
+from memory_tui.notices import Notice, notice
 from memory_tui.search.answer_level import LevelBasis
 from memory_tui.workspace.notes import is_heading, shown_day, title_of
 
@@ -371,7 +363,11 @@ def in_part(store: Store, freshness: Freshness) -> tuple[PartlyIndexed, ...]:
 
 def _refused(chunks: Sequence[Rejected]) -> list[Notice]:
     """How many chunks have no vector because the provider refused them, and why."""
-    return [VectorsRefused(len(chunks), tuple(sorted({chunk.reason for chunk in chunks})))] if chunks else []
+    return (
+        [notice("vectors_refused", chunks=len(chunks), reasons=tuple(sorted({chunk.reason for chunk in chunks})))]
+        if chunks
+        else []
+    )
 
 
 def _by_source(wanted: Sequence[str], found: Mapping[str, tuple[int, int]]) -> tuple[SourceCounts, ...]:
@@ -426,11 +422,17 @@ def _lost(plan: Plan, vec0: Vec0) -> list[Notice]:
     """What full-text search and vectors have to do without, and what is done instead."""
     lost, settings = list[Notice](), plan.settings
     if reason := abilities.fts5():
-        lost.append(NoFullText(reason))
+        lost.append(notice("no_full_text", reason=reason, by_text=None))
     elif settings.word("store.fts.tokenizer") == "trigram" and (reason := abilities.trigram()):
-        lost.append(NoTrigrams(reason))
+        lost.append(notice("no_trigrams", reason=reason))
     if settings.on("store.vector.enabled") and not vec0.ready:
-        lost.append(NumpyCompares(vec0.detail))
+        lost.append(notice("numpy_compares", reason=vec0.detail))
     elif vec0.use.refused:
-        lost.append(ExtensionNotRun(vec0.use.refused))
-    return [*lost, *(UnknownSwitch(name, abilities.SWITCH, abilities.NAMES) for name in abilities.unknown())]
+        lost.append(notice("extension_not_run", reason=vec0.use.refused))
+    return [
+        *lost,
+        *(
+            notice("unknown_switch", name=name, switch=abilities.SWITCH, known=abilities.NAMES)
+            for name in abilities.unknown()
+        ),
+    ]

@@ -38,17 +38,14 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
         return plain(value.as_dict())
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, Notice):
+        said = {"kind": value.kind, "code": value.code, "message": value.message, "nextStep": value.next_step}
+        return {**said, **{camel(name): plain(item) for name, item in value.fields.items()}}
     if isinstance(value, Struct):
-        found = {camel(name): plain(getattr(value, name)) for name in value.__struct_fields__}
-        return {**_said(value), **found} if isinstance(value, Notice) else found
+        return {camel(name): plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     return value
-
-
-def _said(value: Notice) -> dict[str, Any]:
-    named = {"kind": kind(type(value).__name__), "code": value.code}
-    return {**named, "message": value.message, "nextStep": value.next_step}
 
 
 def tagged(value: object) -> dict[str, Any]:

@@ -25,9 +25,9 @@ from memory_tui.explain.score_lines import (
     second_lines,
 )
 from memory_tui.explain.wording import against, label, left_out, number, ordinal
-from memory_tui.notices import LanguageUnknown, WordsUnknown
+from memory_tui.notices import language_label
 from memory_tui.search.formulas import left_by_age
-from memory_tui.search.trace import Candidate, ChunkRef, Factor, FoundByMeaningAlone, Mode, QueryPlan, Recalled, Trace
+from memory_tui.search.trace import Candidate, ChunkRef, Factor, Mode, QueryPlan, Recalled, Trace
 
 _SIDES: dict[Mode, tuple[str, str]] = {
     "hybrid": ("hybrid", "sum of both sides"),
@@ -39,8 +39,8 @@ _SIDES: dict[Mode, tuple[str, str]] = {
 
 
 _NO_VECTOR = {
-    WordsUnknown.code: "the embedding model knows no word of the query",
-    LanguageUnknown.code: "the built-in table does not know this language",
+    "unknown_words": "the embedding model knows no word of the query",
+    "unknown_language": "the built-in table does not know this language",
     "model_mismatch": "the vectors of the index are of another model",
     "provider": "meaning-based recall is off",
 }
@@ -284,14 +284,15 @@ def _no_cosine(trace: Trace) -> str:
 def answered_by(trace: Trace) -> tuple[str, str]:
     """What one question was answered by, whatever searches go by, and why not by both; empty where it was both."""
     codes = {notice.code for notice in trace.notices}
-    if unknown := next((one for one in trace.notices if isinstance(one, LanguageUnknown)), None):
-        return unknown.pill, _NO_VECTOR[unknown.code] if not unknown.known else "the built-in table hardly knows it"
+    if unknown := next((one for one in trace.notices if one.kind == "language_unknown"), None):
+        hardly = "the built-in table hardly knows it" if unknown.fields["known"] else _NO_VECTOR["unknown_language"]
+        return language_label(**unknown.fields), hardly
     match trace.mode:
-        case "hybrid" if WordsUnknown.code in codes:
-            return "by words only", _NO_VECTOR[WordsUnknown.code]
+        case "hybrid" if "unknown_words" in codes:
+            return "by words only", _NO_VECTOR["unknown_words"]
         case "hybrid" if not trace.plan.fts_query:
             return "by vectors only", "no word to look for"
-        case "hybrid" if FoundByMeaningAlone.code in codes:
+        case "hybrid" if "meaning_alone" in codes:
             return "by vectors only", trace.plan.unmatched
         case "hybrid":
             return "by words and vectors", ""

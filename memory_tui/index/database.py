@@ -14,7 +14,7 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import apsw
 
@@ -31,9 +31,7 @@ from memory_tui.core.errors import (
 from memory_tui.index import schema
 from memory_tui.index.abilities import INSTALLED, OFF, Vec0, Vec0Use, fts5, load
 from memory_tui.index.index_file import check, choose_path, create, file_at, kind, quarantine, refused, resolved
-
-if TYPE_CHECKING:
-    from memory_tui.notices import Notice
+from memory_tui.notices import Notice, notice
 
 Rows = list[tuple[Any, ...]]
 Frozen = tuple[int, ...]
@@ -309,9 +307,7 @@ def _seed(index: Path, where: Path, notices: list[Notice]) -> None:
         finally:
             target.close()
     except (_Unusable, apsw.Error, IndexUnavailable) as error:
-        from memory_tui.index.index_file import NotCopied
-
-        notices.append(NotCopied(str(index), str(where), str(error)))
+        notices.append(notice("not_copied", path=str(index), place=str(where), why=str(error)))
 
 
 def _is_frozen(connection: apsw.Connection) -> bool:

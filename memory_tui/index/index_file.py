@@ -14,113 +14,10 @@ from pathlib import Path
 from typing import Literal
 
 from memory_tui.core import atomic, files
-from memory_tui.core.errors import IndexRefused, IndexUnavailable, MemoryTuiError
+from memory_tui.core.errors import IndexRefused, IndexUnavailable
 from memory_tui.core.files import read_beside
 from memory_tui.index.schema import APPLICATION_ID
-from memory_tui.notices import Notice
-
-
-class OnSharedFiles(Notice, frozen=True):
-    """The index at `path` lies on a file system, `system`, that other machines can write to."""
-
-    path: str
-    system: str
-    code = "index"
-
-    @property
-    def message(self) -> str:
-        """What that costs."""
-        return (
-            f"The index {self.path} lies on a file system that other machines can write to ({self.system}): it is kept "
-            "without a write-ahead log, so searches can wait for a moment while it is written."
-        )
-
-    @property
-    def next_step(self) -> str:
-        """Another disk."""
-        return "Name a file on a local disk with --index to avoid that."
-
-
-class KeptElsewhere(Notice, frozen=True):
-    """The index at `path` cannot be written, for `why`; it is in `place` for now."""
-
-    path: str
-    why: str
-    place: str
-    code = "index"
-
-    @property
-    def message(self) -> str:
-        """Why, and where it is."""
-        return f"The index {self.path} cannot be written ({self.why}); it is kept in {self.place} for now."
-
-
-class NotCopied(Notice, frozen=True):
-    """What the index at `path` holds could not be taken over into the one at `place`, for `why`."""
-
-    path: str
-    place: str
-    why: str
-    code = "index"
-
-    @property
-    def message(self) -> str:
-        """Why, and what makes it again."""
-        return (
-            f"The index {self.path} could not be copied to {self.place} ({self.why}); it is made again from the notes."
-        )
-
-
-class IndexGone(Notice, frozen=True):
-    """The index at `path`, which was there, is deleted or empty."""
-
-    path: str
-    code = "index"
-
-    @property
-    def message(self) -> str:
-        """What makes it again."""
-        return f"The index {self.path} was deleted or emptied; memory-tui rebuilds it from the notes."
-
-
-class MovedAside(Notice, frozen=True):
-    """The index at `path` was of no use, for `why`, a sentence; it has the name `kept` now."""
-
-    path: str
-    why: str
-    kept: str
-    code = "index"
-
-    @property
-    def message(self) -> str:
-        """Why, where it is, and what makes it again."""
-        return f"{self.why} It is kept as {self.kept}; memory-tui rebuilds it from the notes."
-
-
-class IndexNotUsed(Notice, frozen=True):
-    """Who wanted to read or write the index at `path` met `error`, of the code of its kind."""
-
-    path: str
-    error: str
-    said: str
-    remedy: str
-    code = "index"
-
-    @classmethod
-    def of(cls, path: str, error: MemoryTuiError) -> IndexNotUsed:
-        """What `error` tells."""
-        return cls(path, error.code, error.message, error.next_step)
-
-    @property
-    def message(self) -> str:
-        """As the error says it."""
-        return self.said
-
-    @property
-    def next_step(self) -> str:
-        """As the error says it."""
-        return self.remedy
-
+from memory_tui.notices import Notice, notice
 
 SIDES = ("", "-wal", "-shm", "-journal")
 """What SQLite can leave of one database, the database itself first."""
@@ -221,7 +118,7 @@ def choose_path(path: str | os.PathLike[str], notices: list[Notice]) -> Path:
             "Name another file with --index, or delete this one; it is made again from the notes.",
         )
     if name := files.shared(where):
-        notices.append(OnSharedFiles(str(where), name))
+        notices.append(notice("on_shared_files", path=str(where), system=name))
     try:
         return _with_room(where)
     except OSError as error:
@@ -234,7 +131,7 @@ def choose_path(path: str | os.PathLike[str], notices: list[Notice]) -> Path:
             tried = Path(error.filename or tempfile.gettempdir())
             reasons.append(f"{tried}: {error.strerror or error}{_how_full(error, tried)}")
         else:
-            notices.append(KeptElsewhere(str(where), why, str(other)))
+            notices.append(notice("kept_elsewhere", path=str(where), why=why, place=str(other)))
             return other
     raise IndexUnavailable(
         f"No index can be written: {'; '.join(reasons)}.",
@@ -378,7 +275,7 @@ def _own_folders(within: Path) -> list[Path]:
     return list(filter(is_own, [within / name, *sorted(within.glob(f"{name}-*"))]))
 
 
-def quarantine(path: Path, why: str) -> MovedAside:
+def quarantine(path: Path, why: str) -> Notice:
     """Rename the file and its write-ahead log; returns what says so, with the sentence `why`.
 
     Raises IndexUnavailable.
@@ -396,4 +293,4 @@ def quarantine(path: Path, why: str) -> MovedAside:
                 atomic.move_file(old, target.with_name(target.name + side))
     except OSError as error:
         raise IndexUnavailable(f"{path} cannot be moved aside: {error.strerror}.", "Move it away yourself.") from None
-    return MovedAside(str(path), why, str(target))
+    return notice("moved_aside", path=str(path), why=why, kept=str(target))

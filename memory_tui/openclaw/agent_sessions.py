@@ -20,9 +20,8 @@ from msgspec import Struct
 from memory_tui.config import places
 from memory_tui.core import atomic
 from memory_tui.core.errors import Unreadable
-from memory_tui.core.formatting import plural
 from memory_tui.core.secret_finder import redact
-from memory_tui.notices import Notice
+from memory_tui.notices import Notice, notice
 from memory_tui.openclaw import flush, open_foreign
 from memory_tui.openclaw.open_foreign import NotSeen
 
@@ -161,54 +160,6 @@ def _decompressed(data: bytes) -> bytes:
     return found
 
 
-class MessagesNotRead(Notice, frozen=True):
-    """So many `messages` of the sessions in `database` are in a form that cannot be read."""
-
-    database: str
-    messages: int
-    code = "index"
-
-    @property
-    def message(self) -> str:
-        """How many, and why."""
-        return (
-            f"{plural(self.messages, 'message')} of OpenClaw's sessions cannot be read: the database holds them in a "
-            "form that is damaged or new."
-        )
-
-
-class SessionsNotRead(Notice, frozen=True):
-    """The sessions in `database` cannot be read, for `detail`, a sentence; `remedy` says what to do."""
-
-    database: str
-    detail: str
-    remedy: str
-    code = "index"
-
-    @property
-    def message(self) -> str:
-        """Why."""
-        return f"OpenClaw's sessions cannot be read: {self.detail}"
-
-    @property
-    def next_step(self) -> str:
-        """What a person can do about it."""
-        return self.remedy
-
-
-class TranscriptsNotWritten(Notice, frozen=True):
-    """Copies of the sessions cannot be written to `folder`, for `reason`."""
-
-    folder: str
-    reason: str
-    code = "index"
-
-    @property
-    def message(self) -> str:
-        """Where, and why."""
-        return f"Transcripts cannot be written to {self.folder}: {self.reason}."
-
-
 class SessionCopies:
     """The transcripts in `folder`, which follow the sessions in `database` and the archives in `archive`."""
 
@@ -227,10 +178,14 @@ class SessionCopies:
         try:
             changed = self._copy()
         except NotSeen as error:
-            self.problem = SessionsNotRead(str(self._database), error.detail, error.next_step)
+            self.problem = notice(
+                "sessions_not_read", database=str(self._database), detail=error.detail, remedy=error.next_step
+            )
             return False
         except OSError as error:
-            self.problem = TranscriptsNotWritten(str(self._folder), error.strerror or str(error))
+            self.problem = notice(
+                "transcripts_not_written", folder=str(self._folder), reason=error.strerror or str(error)
+            )
             return False
         self._seen = traces
         return changed
@@ -252,7 +207,7 @@ class SessionCopies:
             atomic.remove_file(self._folder / name)
         heads = {**have, **{f"{name}.jsonl": json.loads(text.partition(b"\n")[0]) for name, text in written.items()}}
         unread = sum(head.get("unread", 0) for name, head in heads.items() if name in kept)
-        self.problem = MessagesNotRead(str(self._database), unread) if unread else None
+        self.problem = notice("messages_not_read", database=str(self._database), messages=unread) if unread else None
         return bool(written or gone)
 
     def _archives(self) -> set[str]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.notices import Notice, TimeFromToday
+from memory_tui.notices import Notice, notice
 from memory_tui.search.answer_level import ByKind
 from memory_tui.search.day_spans import day_at
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats, among_greatest
@@ -288,7 +288,7 @@ def later(evidence: Evidence, days: float) -> Evidence:
     read = bool(evidence.recommended.plan.time)
     today = day_at(evidence.now, evidence.zone)
     moves = read and _days_named(evidence.query, today) != _days_named(evidence.query, day_at(now, evidence.zone))
-    notices = (*evidence.notices, TimeFromToday(today.isoformat()))
+    notices = (*evidence.notices, notice("time_from_today", today=today.isoformat()))
     return replace(
         evidence,
         now=now,

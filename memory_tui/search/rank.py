@@ -15,27 +15,7 @@ from msgspec.structs import replace
 from memory_tui.core import jsstring, profiles, tokens
 from memory_tui.core.profiles import OWN, Profile
 from memory_tui.core.settings import Settings
-from memory_tui.notices import (
-    AskedInParts,
-    LanguageUnknown,
-    Notice,
-    NotTranslated,
-    PassagesByWords,
-    ReadAsTime,
-    SearchedOtherwise,
-    SettingIgnored,
-    UnevenWeights,
-    WordsUnknown,
-)
-from memory_tui.release_differences import (
-    CutOtherwise,
-    EmptiedThere,
-    FirstSearchThere,
-    NeverRecalledThere,
-    TrustUnread,
-    ZeroVectors,
-    other_vectors,
-)
+from memory_tui.notices import Notice, notice, other_vectors
 from memory_tui.search import formulas, gate, rules_2026_9
 from memory_tui.search.answer_level import level_of
 from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
@@ -65,7 +45,6 @@ from memory_tui.search.trace import (
     ChunkRef,
     EmptyReason,
     Factor,
-    FoundByMeaningAlone,
     Funnel,
     Lazy,
     LexicalPart,
@@ -78,7 +57,6 @@ from memory_tui.search.trace import (
     TextPart,
     Trace,
     VectorPart,
-    WaitingHolds,
 )
 from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
@@ -165,9 +143,9 @@ def not_copied(evidence: Evidence, mode: Mode, profile: Profile) -> Iterator[Not
         return
     # A question that is kept back, or a provider that fails, leaves the vectors where they are.
     if mode == "keywords only" and evidence.provider == "none":
-        yield EmptiedThere(profile.name)
+        yield notice("emptied_there", profile=profile.name)
     if evidence.first:
-        yield FirstSearchThere(profile.name)
+        yield notice("first_search_there", profile=profile.name)
 
 
 _ASCII_TOKENS = re.compile(r"[a-z0-9_]+")
@@ -286,12 +264,12 @@ def can_rank(evidence: Evidence, name: str) -> bool:
 def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:
     """Those of `notices` that are true under `rules`, as they are true of the release."""
     for one in notices:
-        elsewhere = isinstance(one, SettingIgnored) and one.profile != rules.profile.name
-        if isinstance(one, ZeroVectors) and rules.profile.exact_paths:
-            yield replace(one, profile=rules.profile.name)
-        elif elsewhere or (isinstance(one, TrustUnread) and not rules.profile.exact_paths):
+        elsewhere = one.kind == "setting_ignored" and one.fields["profile"] != rules.profile.name
+        if one.kind == "zero_vectors" and rules.profile.exact_paths:
+            yield notice("zero_vectors", count=one.fields["count"], profile=rules.profile.name)
+        elif elsewhere or (one.kind == "trust_unread" and not rules.profile.exact_paths):
             continue
-        elif rules.corrects or not isinstance(one, ReadAsTime | SearchedOtherwise | AskedInParts):
+        elif rules.corrects or one.kind not in ("read_as_time", "searched_otherwise", "asked_in_parts"):
             yield one
 
 
@@ -299,7 +277,7 @@ def _other_chunks(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
     """That the index was cut by the rules of another release than the one whose rules rank."""
     if not evidence.chunking or profile.name == OWN or evidence.chunking == profile.chunking:
         return ()
-    return (CutOtherwise(evidence.chunking, profile.name),)
+    return (notice("cut_otherwise", chunking=evidence.chunking, profile=profile.name),)
 
 
 def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
@@ -308,7 +286,17 @@ def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
         return ()
     found = {*evidence.nearest.tolist(), *(hit.row for hit in evidence.lexical.hits)}
     never = sorted(found & rules_2026_9.dropped(evidence.lexical.said))
-    return (NeverRecalledThere(profile.name, tuple(evidence.refs[row].citation for row in never)),) if never else ()
+    return (
+        (
+            notice(
+                "never_recalled_there",
+                profile=profile.name,
+                citations=tuple(evidence.refs[row].citation for row in never),
+            ),
+        )
+        if never
+        else ()
+    )
 
 
 def _meaning_alone(
@@ -321,20 +309,30 @@ def _meaning_alone(
         return ()
     near = sum((hit.vector.cosine or 0.0) > 0 for hit in recalled)
     plan = replace(side.plan, elsewhere=ranking.evidence.elsewhere)
-    return (FoundByMeaningAlone(plan, len(recalled), near, sum(hit.date_points > 0 for hit in recalled)),)
+    return (
+        notice(
+            "found_by_meaning_alone",
+            plan=plan,
+            hits=len(recalled),
+            near=near,
+            dated=sum(hit.date_points > 0 for hit in recalled),
+        ),
+    )
 
 
 def _waiting(evidence: Evidence, empty: EmptyReason | None) -> tuple[Notice, ...]:
     """That a note which waits holds a word that no indexed one does; an answer without a match says so itself."""
     by_itself = isinstance(empty, NothingMatched)
-    return (WaitingHolds(evidence.elsewhere),) if evidence.elsewhere.held and not by_itself else ()
+    return (notice("waiting_holds", elsewhere=evidence.elsewhere),) if evidence.elsewhere.held and not by_itself else ()
 
 
 def _words_alone(evidence: Evidence, rules: Rules, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
     """That there are vectors, but the model made none of this query, too little to count, or none across languages."""
     if evidence.language and rules.profile.second_stage:
-        return (LanguageUnknown(evidence.language, evidence.known),)
-    return ((WordsUnknown(len(recalled)),) if evidence.pointless else ()) + _not_translated(evidence, rules)
+        return (notice("language_unknown", language=evidence.language, known=evidence.known),)
+    return ((notice("words_unknown", recalled=len(recalled)),) if evidence.pointless else ()) + _not_translated(
+        evidence, rules
+    )
 
 
 def _not_translated(evidence: Evidence, rules: Rules) -> tuple[Notice, ...]:
@@ -346,7 +344,7 @@ def _not_translated(evidence: Evidence, rules: Rules) -> tuple[Notice, ...]:
         return ()
     sides = (evidence.openclaw, evidence.recommended)
     held = any(count for side in sides for word, count in side.frequency.items() if _LETTERS.search(word))
-    return () if held else (NotTranslated(tuple(asked)),)
+    return () if held else (notice("not_translated", words=tuple(asked)),)
 
 
 _LETTERS = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
@@ -356,7 +354,7 @@ _LETTERS = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 def _no_table(numbers: Components) -> tuple[Notice, ...]:
     """That lines and windows were compared by their words alone."""
     problems = [stage.problem for stage in numbers.stages if stage.problem]
-    return (PassagesByWords(problems[0]),) if problems else ()
+    return (notice("passages_by_words", problem=problems[0]),) if problems else ()
 
 
 def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
@@ -364,9 +362,10 @@ def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
     vector, text = settings.values["query.hybrid.vectorWeight"], settings.values["query.hybrid.textWeight"]
     if abs(float(vector.value) + float(text.value) - 1.0) < 1e-6:
         return ()
-    counts = (rules.vector_weight, rules.text_weight)
-    given = float(vector.value), vector.origin, float(text.value), text.origin
-    return (UnevenWeights(*given, *counts),)
+    fields = {"vector": float(vector.value), "vector_origin": vector.origin}
+    fields |= {"text": float(text.value), "text_origin": text.origin}
+    counts = {"vector_counts": rules.vector_weight, "text_counts": rules.text_weight}
+    return (notice("uneven_weights", **fields, **counts),)
 
 
 class _Ranking:

@@ -16,19 +16,9 @@ from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
 from memory_tui.core.settings import Settings
 from memory_tui.core.spelling import Vocabulary
-from memory_tui.notices import (
-    AskedInParts,
-    LongQuestion,
-    MeaningOff,
-    NoFullText,
-    Notice,
-    OtherModel,
-    ReadAsTime,
-    SearchedOtherwise,
-)
+from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.chain import ChainMember
-from memory_tui.release_differences import ZeroVectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import (
     Corpus,
@@ -168,13 +158,19 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         any_word=context.any_word,
     )
     if not full_text:
-        notices.append(NoFullText(context.store.words.missing(), vector is None))
+        notices.append(notice("no_full_text", reason=context.store.words.missing(), by_text=vector is None))
     if (different := len(set(tokens.WORD.findall(asked)))) > tokens.MOST_ALTERNATIVES:
-        notices.append(LongQuestion(different, tokens.MOST_ALTERNATIVES, tokens.MOST_WORDS))
+        notices.append(
+            notice("long_question", different=different, rarest=tokens.MOST_ALTERNATIVES, first=tokens.MOST_WORDS)
+        )
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
-    notices += map(SearchedOtherwise, ours.plan.corrections)
-    notices += [ReadAsTime(ours.plan.time_words, str(ours.plan.time), ours.plan.time_alone)] if ours.plan.time else []
-    notices += [AskedInParts(tuple(one.asked for one in ours.plan.parts))] if ours.plan.parts else []
+    notices += [notice("searched_otherwise", correction=one) for one in ours.plan.corrections]
+    notices += (
+        [notice("read_as_time", words=ours.plan.time_words, days=str(ours.plan.time), alone=ours.plan.time_alone)]
+        if ours.plan.time
+        else []
+    )
+    notices += [notice("asked_in_parts", parts=tuple(one.asked for one in ours.plan.parts))] if ours.plan.parts else []
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
@@ -300,9 +296,9 @@ def _embedded(asked: Asked, wanted: Identity, provider: Provider) -> Asked:
             identity = provider.identity
         if identity != wanted:
             made, own = (f"{one.provider} {one.model}" for one in (wanted, identity))
-            return replace(asked, notices=(OtherModel(made, own),))
+            return replace(asked, notices=(notice("other_model", made_with=made, asked_with=own),))
     except ProviderError as error:
-        return replace(asked, notices=(MeaningOff(error.message, error.next_step),))
+        return replace(asked, notices=(notice("meaning_off", cause=error.message, remedy=error.next_step),))
     # A query without any known token points nowhere; the original skips its vector side as well.
     return replace(asked, vector=vector) if vector.any() else replace(asked, pointless=True)
 
@@ -385,4 +381,4 @@ def _best(cosine: Floats, most: int) -> Rows:
 def _zero_vectors(corpus: Corpus) -> list[Notice]:
     """How many chunks have a vector that points nowhere, if any has."""
     zeros = int(np.count_nonzero(corpus.embedded & ~corpus.has_vector))
-    return [ZeroVectors(zeros)] if zeros else []
+    return [notice("zero_vectors", count=zeros, profile="")] if zeros else []

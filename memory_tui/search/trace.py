@@ -423,59 +423,6 @@ def _begun(clause: str) -> str:
     return f"{clause[0].upper()}{clause[1:]}"
 
 
-class FoundByMeaningAlone(Notice, frozen=True):
-    """No chunk holds a word of `plan`: of the `hits` all are the nearest, `near` of them with a cosine above 0.
-
-    But `dated` of them are of the days that the question names.
-    """
-
-    plan: QueryPlan
-    hits: int
-    near: int
-    dated: int = 0
-    code = "meaning_alone"
-
-    @property
-    def message(self) -> str:
-        """Of which words and notes it is true, and how near the hits are."""
-        if self.dated:
-            return f"{_begun(self.plan.unmatched)}. {self._by_day}"
-        if not self.near:
-            hits = "These hits are not near in meaning either (cosine 0 or less)"
-        else:
-            hits = "These hits are near in meaning alone"
-            hits += "" if self.near == self.hits else ", those with a cosine of 0 or less not even that"
-        return f"{_begun(self.plan.unmatched)}. {hits}, and may have nothing to do with it."
-
-    @property
-    def _by_day(self) -> str:
-        """Which hits are of the days that the question names."""
-        others = self.hits - self.dated
-        if not others:
-            return f"{'This hit is' if self.hits == 1 else 'These hits are'} of the days that it names."
-        rest = "the other one" if others == 1 else f"the other {others}"
-        one = "1 hit is" if self.dated == 1 else f"{self.dated} hits are"
-        return f"{one} of the days that it names; {rest} may have nothing to do with it."
-
-
-class WaitingHolds(Notice, frozen=True):
-    """A note that waits to be indexed holds a word of the query that no indexed one holds."""
-
-    elsewhere: Elsewhere
-    code = "waiting"
-
-    @property
-    def message(self) -> str:
-        """Which note, which word."""
-        said = self.elsewhere.clause
-        return f"{said[0].upper()}{said[1:]}."
-
-    @property
-    def next_step(self) -> str:
-        """Wait."""
-        return "Ask again when it is indexed: memory-tui index."
-
-
 # --- reasons for an empty answer -----------------------------------------------------------------------------------
 
 

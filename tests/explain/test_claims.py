@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import memory_tui
-from memory_tui import demo, notices
+from memory_tui import demo
 from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.explain import claims, trace_json, verdicts
@@ -31,7 +31,6 @@ from memory_tui.tune.judgments import Label, Query
 from tests.harness import (
     inbox_checks,
     measure_checks,
-    notice_checks,
     past,
     qmd_checks,
     recall_checks,
@@ -50,13 +49,12 @@ from tests.harness.claims import (
 )
 
 TODAY = dt.date(2026, 11, 20)
-PARTS = {claims.SearchedRange, notices.Notice, rerun.Rerun}
+PARTS = {claims.SearchedRange, rerun.Rerun}
 """Dataclasses that are part of a claim and none themselves."""
-EVERY = kinds() | past.KINDS | notice_checks.KINDS | inbox_checks.KINDS | recall_checks.KINDS
+EVERY = kinds() | past.KINDS | inbox_checks.KINDS | recall_checks.KINDS
 EVERY |= measure_checks.KINDS | qmd_checks.KINDS
 """Every kind of claim that anything says."""
 SCENES: dict[str, Callable[[Path, pytest.MonkeyPatch], Iterator[tuple[object, Any]]]] = {
-    **{scene.__name__: scene for scene in notice_checks.SCENES},
     "inbox": lambda place, _: inbox_checks.made(place),
     "recalls": lambda place, _: recall_checks.made(place),
     "measures": lambda place, _: measure_checks.made(place),
@@ -68,28 +66,27 @@ OF_SCENES = {
     "recalls": recall_checks.KINDS,
     "measures": measure_checks.KINDS,
     "qmd": qmd_checks.KINDS,
-    **{scene.__name__: kinds_of for scene, kinds_of in notice_checks.SCENES.items()},
 }
 """The kinds that each has to give rise to."""
 
 
 def test_every_kind_of_claim_has_a_checker() -> None:
     assert set(CHECKERS) == EVERY
-    # A notice or a finding may stand in any module, also in one that nothing here imports.
+    # A finding may stand in any module, also in one that nothing here imports.
     for found in pkgutil.walk_packages(memory_tui.__path__, "memory_tui."):
         spec = importlib.util.find_spec(found.name)
         source = Path(spec.origin).read_text() if spec is not None and spec.origin else ""
-        if "(Notice," in source or "(InboxClaim," in source:
+        if "(InboxClaim," in source:
             importlib.import_module(found.name)
-    said = kinds_below(notices.Notice) | kinds_below(findings.InboxClaim)
+    said = kinds_below(findings.InboxClaim)
     assert said <= set(CHECKERS), "a sentence without a checker"
-    for module in (claims, verdicts, notices, findings, rerun):
+    for module in (claims, verdicts, findings, rerun):
         made = {
             kind
             for kind in vars(module).values()
             if inspect.isclass(kind) and issubclass(kind, Struct) and kind.__module__ == module.__name__
         }
-        assert made - PARTS - {notices.Notice, findings.InboxClaim} <= set(CHECKERS), "a claim without a checker"
+        assert made - PARTS - {findings.InboxClaim} <= set(CHECKERS), "a claim without a checker"
 
 
 def false_of(claim: Any) -> Any:
@@ -138,10 +135,6 @@ def test_nothing_untrue_is_said_of_memories_with_a_fault(
     assert untrue == []
     assert {kind for kind in said if kind.__struct_fields__} == caught, "a checker that cannot fail"
     assert said >= OF_SCENES[name]
-
-
-def test_some_memory_gives_rise_to_each_kind_of_notice() -> None:
-    assert set().union(*notice_checks.SCENES.values()) == notice_checks.KINDS
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json, verdicts, why_not, wording
 from memory_tui.explain.why_not import LISTED, Inquest
-from memory_tui.notices import MeaningOff, OtherModel
+from memory_tui.notices import notice
 from memory_tui.plan import Options
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
@@ -268,7 +268,10 @@ def test_a_chunk_without_a_vector() -> None:
 
 
 def test_vectors_of_another_model() -> None:
-    found = replace(made(None, {0: -1.0}, texts=["word", "other"]), notices=(OtherModel("model X", "model Y"),))
+    found = replace(
+        made(None, {0: -1.0}, texts=["word", "other"]),
+        notices=(notice("other_model", made_with="model X", asked_with="model Y"),),
+    )
     fate = fate_of(found, chosen(OPENCLAW), 1)
     assert isinstance(fate, verdicts.ModelMismatch)
     assert "made with model X" in wording.sentence(fate)
@@ -276,7 +279,9 @@ def test_vectors_of_another_model() -> None:
 
 
 def test_a_provider_that_failed() -> None:
-    found = replace(made(None, {0: -1.0}, texts=["word", "other"]), notices=(MeaningOff("Timed out."),))
+    found = replace(
+        made(None, {0: -1.0}, texts=["word", "other"]), notices=(notice("meaning_off", cause="Timed out.", remedy=""),)
+    )
     fate = fate_of(found, chosen("recommended"), 1)
     assert isinstance(fate, verdicts.NoVector)
     assert "Timed out" in fate.cause

@@ -11,7 +11,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import why
 from memory_tui.index import abilities
 from memory_tui.index.store import Store
-from memory_tui.notices import LanguageUnknown
+from memory_tui.notices import language_label
 from memory_tui.plan import Options
 from memory_tui.providers import builtin, scripted
 from memory_tui.providers.base import Identity, identity_key
@@ -65,13 +65,13 @@ def test_meaning_counts_by_how_much_of_a_question_the_table_knows(place) -> None
     with opened(place, provider="builtin", profile="recommended") as engine:
         engine.indexer.sync()
         found = engine.queries.search("私の犬の名前は")
-    (said,) = (notice for notice in found.notices if isinstance(notice, LanguageUnknown))
-    assert said.pill == "MOSTLY WORDS (Japanese)"
-    assert 0.15 <= said.known < 0.5
+    (said,) = (notice for notice in found.notices if notice.kind == "language_unknown")
+    assert language_label(**said.fields) == "MOSTLY WORDS (Japanese)"
+    assert 0.15 <= said.fields["known"] < 0.5
     assert found.recalled
     for hit in found.recalled:
-        assert hit.vector.weight == pytest.approx(0.4 * said.known)
-        assert hit.text.weight == pytest.approx(1 - 0.4 * said.known)
+        assert hit.vector.weight == pytest.approx(0.4 * said.fields["known"])
+        assert hit.text.weight == pytest.approx(1 - 0.4 * said.fields["known"])
 
 
 @pytest.mark.parametrize(
@@ -93,15 +93,15 @@ def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, qu
         engine.indexer.sync()
         found = engine.queries.search(question)
         theirs = engine.queries.rank(engine.queries.gather(question), engine.plan.with_profile("openclaw-2026.3"))
-    said = [notice for notice in found.notices if isinstance(notice, LanguageUnknown)]
-    assert [one.pill for one in said] == ([f"WORDS ONLY ({language})"] if language else [])
+    said = [notice for notice in found.notices if notice.kind == "language_unknown"]
+    assert [language_label(**one.fields) for one in said] == ([f"WORDS ONLY ({language})"] if language else [])
     assert all(not hit.vector.points for hit in found.recalled) or not language
     if language == "Chinese":
         assert paths(found)[0] == "memory/书.md"
         shown = why.explain(found.recalled[0], found)
         assert "does not know this language" in shown[0].detail
     assert theirs.mode == "hybrid", "a release counts the vector whatever the language"
-    assert not any(isinstance(notice, LanguageUnknown) for notice in theirs.notices)
+    assert not any(notice.kind == "language_unknown" for notice in theirs.notices)
 
 
 def test_everything_works_here() -> None:

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import why
-from memory_tui.notices import AskedInParts
 from memory_tui.plan import Options
 from memory_tui.search import keyword
 from memory_tui.search.keyword import parts_of
@@ -104,7 +103,7 @@ def engine(tmp_path):
 
 def test_the_best_note_of_each_part_comes_first(engine: Engine) -> None:
     found = engine.queries.search(QUESTION)
-    assert [notice.parts for notice in found.notices if isinstance(notice, AskedInParts)] == [
+    assert [notice.fields["parts"] for notice in found.notices if notice.kind == "asked_in_parts"] == [
         ("Which vlan has the router", "where does the garlic grow?")
     ]
     garlic = next(hit for hit in found.recalled if hit.chunk.path == "memory/garden.md")
@@ -127,4 +126,4 @@ def test_as_written_a_question_is_one(engine: Engine) -> None:
     assert not found.plan.parts
     assert all(hit.second is None or not hit.second.asked for hit in found.recalled)
     theirs = engine.queries.rank(engine.queries.gather(QUESTION), engine.plan.with_profile("openclaw-2026.3"))
-    assert not any(isinstance(notice, AskedInParts) for notice in theirs.notices)
+    assert not any(notice.kind == "asked_in_parts" for notice in theirs.notices)

@@ -13,7 +13,6 @@ from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
-from memory_tui.release_differences import OtherVectors
 from memory_tui.render.hit_text import perfect, score_bar
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import Candidate, Trace
@@ -207,7 +206,7 @@ class SideBySideView(View):
         asked = text(f"for: {one_line(self._evidence.query, 200)}", width, "muted")
         for trace in self._traces:
             for one in trace.notices:
-                asked += text(one.message, width, "warn") if isinstance(one, OtherVectors) else []
+                asked += text(one.message, width, "warn") if one.kind == "other_vectors" else []
         for name in self._elsewhere:
             asked += self._beside(name, width)
         head: list[Piece] = [*((fit(f" {name}", cell), "head") for name in names), ("place", "muted")]

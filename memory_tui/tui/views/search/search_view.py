@@ -14,7 +14,7 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import BackendChanged, Event, IndexChanged, LevelsMeasured, SyncFinished
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain.why import answered_by
-from memory_tui.release_differences import OtherVectors
+from memory_tui.notices import foreign_vectors
 from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import Answer
 from memory_tui.tui.views.search.knobs import Knobs, Reading, ShownAnswer, gathered
@@ -214,7 +214,9 @@ class SearchView(View):
             mode = f", not by words: {trace.plan.unmatched}"
         elif trace.level is not None and trace.level.level != "found":
             mode += f", {trace.level.sentence[0].lower()}{trace.level.sentence[1:-1]}"
-        mode += "".join(f", {one.clause}" for one in trace.notices if isinstance(one, OtherVectors))
+        mode += "".join(
+            f", {foreign_vectors(one.fields['provider'])}" for one in trace.notices if one.kind == "other_vectors"
+        )
         days = self.shown.answer.days if self.shown.answer is not None else 0
         when = f" on {dt.datetime.fromtimestamp(trace.now, dt.UTC):%Y-%m-%d}" if days else ""
         facts = self.home.facts

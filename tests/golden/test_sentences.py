@@ -1,0 +1,130 @@
+"""Each sentence of the table, rendered with sample fields, as `data/sentences.txt` holds it.
+
+`MEMORY_TUI_UPDATE_GOLDEN=1 pytest tests/golden/test_sentences.py` writes them anew; read each difference.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import memory_tui
+from memory_tui import notices
+from memory_tui.core.spelling import Correction
+from memory_tui.notices import TABLE, Notice
+from memory_tui.providers.chain import ServingProvider
+from memory_tui.search.trace import Elsewhere, QueryPlan
+
+FILE = Path(__file__).parent / "data" / "sentences.txt"
+_PLAN = QueryPlan(("giraffe", "walrus"), (), "giraffe OR walrus")
+_WHO = ServingProvider("openai", "small", "failed", "", "", "keywords only", "It timed out.", "Try again.")
+_PROFILE = {"profile": "openclaw-2026.9"}
+SAMPLES: dict[str, list[dict[str, Any]]] = {
+    "words_unknown": [{"recalled": 0}, {"recalled": 3}],
+    "language_unknown": [{"language": "Chinese", "known": 0.0}, {"language": "Japanese", "known": 0.34}],
+    "not_translated": [{"words": ("书", "读")}],
+    "searched_otherwise": [
+        {"correction": Correction("routr", ("router",))},
+        {"correction": Correction("tick", ("ticket",), also=True)},
+    ],
+    "asked_in_parts": [{"parts": ("Which vlan?", "Where does garlic grow?")}],
+    "read_as_time": [
+        {"words": "yesterday", "days": "2026-11-19", "alone": alone} for alone in (False, True)
+    ],
+    "long_question": [{"different": 1200, "rarest": 64, "first": 32}],
+    "time_from_today": [{"today": "2026-11-20"}],
+    "uneven_weights": [
+        {
+            "vector": 0.9, "vector_origin": "--set", "text": 0.6, "text_origin": "default",
+            "vector_counts": 0.6, "text_counts": 0.4,
+        }
+    ],
+    "question_withheld": [{"kinds": ("GitHub token", "password"), "host": "api.openai.com"}],
+    "found_by_meaning_alone": [
+        {"plan": _PLAN, "hits": hits, "near": near, "dated": dated}
+        for hits, near, dated in ((3, 0, 0), (3, 2, 0), (3, 3, 0), (1, 1, 1), (3, 2, 1), (4, 2, 2))
+    ],
+    "waiting_holds": [{"elsewhere": Elsewhere(held=(("walrus", "memory/new.md"),), waiting=1)}],
+    "meaning_off": [{"cause": "It timed out.", "remedy": "Try again."}],
+    "other_model": [{"made_with": "openai small", "asked_with": "openai large"}],
+    "answered_otherwise": [{"who": _WHO}],
+    "no_full_text": [
+        {"reason": reason, "by_text": by_text} for reason in ("", "no FTS5") for by_text in (None, True, False)
+    ],
+    "passages_by_words": [{"problem": "The table cannot be read."}],
+    "batch_waits": [{"texts": 1200}],
+    "vectors_refused": [{"chunks": 1, "reasons": ("too long",)}, {"chunks": 1200, "reasons": ("too long", "secret")}],
+    "root_lost": [{"path": "/notes", "state": "gone", "detail": "/notes is gone.", "remedy": "Bring it back."}],
+    "notes_vanished": [{"missing": 9, "known": 10, "reason": "9 of 10 notes vanished at once"}],
+    "rebuild_waits": [{"reasons": ("model: a is now b",), "failed": failed} for failed in (False, True)],
+    "on_shared_files": [{"path": "/mnt/index.sqlite", "system": "nfs4"}],
+    "kept_elsewhere": [{"path": "/ro/index.sqlite", "why": "read-only", "place": "/tmp/index.sqlite"}],
+    "not_copied": [{"path": "/ro/index.sqlite", "place": "/tmp/index.sqlite", "why": "it is damaged"}],
+    "index_gone": [{"path": "/i/index.sqlite"}],
+    "moved_aside": [{"path": "/i/index.sqlite", "why": "The index is damaged.", "kept": "/i/index.sqlite.damaged"}],
+    "index_not_used": [{"path": "/i/x", "error": "index_busy", "said": "It is busy.", "remedy": "Wait."}],
+    "messages_not_read": [{"database": "/o/agent.sqlite", "messages": count} for count in (1, 2)],
+    "sessions_not_read": [{"database": "/o/agent.sqlite", "detail": "It is locked.", "remedy": "Close OpenClaw."}],
+    "transcripts_not_written": [{"folder": "/o/copies", "reason": "Permission denied"}],
+    "config_problem": [{"said": "openclaw.json:3: maxResults is no number.", "key": "k", "file": "f", "line": 3}],
+    "setting_ignored": [
+        {"key": "query.hybrid.textWeight", **_PROFILE},
+        {"key": "query.hybrid.mmr.enabled", **_PROFILE},
+    ],
+    "no_trigrams": [{"reason": "SQLite 3.33"}],
+    "numpy_compares": [{"reason": "not installed"}],
+    "media_not_read": [{"reason": "Images need provider gemini."}],
+    "extension_not_run": [{"reason": "openclaw.json names vec0.so, which nobody agreed to run"}],
+    "unknown_switch": [{"name": "nonsense", "switch": "MEMORY_TUI_WITHOUT", "known": ("fts5", "vec0")}],
+    "emptied_there": [_PROFILE],
+    "first_search_there": [_PROFILE],
+    "zero_vectors": [{"count": 2, "profile": ""}, {"count": 2, **_PROFILE}],
+    "other_vectors": [{**_PROFILE, "provider": provider} for provider in ("builtin", "onnx")],
+    "cut_otherwise": [
+        {"chunking": "2026.3", "profile": "openclaw-2026.9"},
+        {"chunking": "2026.9", "profile": "openclaw-2026.3"},
+    ],
+    "trust_unread": [{"detail": "The database is damaged.", "step": "Open OpenClaw's own database."}],
+    "never_recalled_there": [
+        {**_PROFILE, "citations": tuple(f"memory/{n}.md#L1-L2" for n in range(count))} for count in (1, 4)
+    ],
+}  # fmt: skip
+"""Fields of each kind, one set for each way in which its sentence can read."""
+
+
+def rendered() -> Iterator[str]:
+    """Write every sentence with its code and next step."""
+    for kind, samples in SAMPLES.items():
+        for fields in samples:
+            one = Notice(kind, fields)
+            yield f"{kind} ({one.code}): {one.message}" + (f"\n    {one.next_step}" if one.next_step else "")
+
+
+def test_sentences_are_those_on_record() -> None:
+    assert set(SAMPLES) == set(TABLE)
+    text = "\n".join(rendered()) + "\n"
+    if os.environ.get("MEMORY_TUI_UPDATE_GOLDEN"):
+        FILE.write_text(text)
+    assert text == FILE.read_text()
+
+
+def test_who_gives_a_notice_names_the_fields_of_its_sentence() -> None:
+    """A missing field would be met only when the sentence is shown."""
+    calls: dict[str, set[frozenset[str]]] = {}
+    for path in Path(memory_tui.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == notices.notice.__name__
+            ):
+                (kind,) = node.args
+                assert isinstance(kind, ast.Constant), path
+                names = [keyword.arg for keyword in node.keywords]
+                if None not in names:
+                    calls.setdefault(str(kind.value), set()).add(frozenset(map(str, names)))
+    for kind, fields in calls.items():
+        assert fields == {frozenset(SAMPLES[kind][0])}, kind
