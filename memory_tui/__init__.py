@@ -3,7 +3,7 @@
 Markdown files are the truth; everything else is derived, disposable and explainable. Read the package in the
 order in which a memory travels through it:
 
-    workspace -> providers -> index -> source -> search -> explain | curate -> tune | inbox | recalls -> engine
+    workspace -> providers -> index -> source -> search -> explain | notes -> tune | inbox | recalls -> engine
     engine -> render | doctor | demo -> tui | mcp -> cli
 
 Below stand core and config; openclaw and hosts know the programs around it, qmd and ltm other memories beside it.

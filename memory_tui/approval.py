@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct, to_builtins
 
-from memory_tui.core import atomic
+from memory_tui import durable
 from memory_tui.core.errors import ApprovalUnsaved
 
 
@@ -55,8 +55,8 @@ class Approvals:
             return known
         made = Approval(self._workspace, provider, host, time.time(), how)
         try:
-            atomic.make_folder(self.folder)
-            atomic.replace_file(self._file(provider, host), json.dumps(to_builtins(made)).encode("ascii"))
+            durable.make_folder(self.folder)
+            durable.replace_file(self._file(provider, host), json.dumps(to_builtins(made)).encode("ascii"))
         except OSError as error:
             raise ApprovalUnsaved(
                 f"The approval of {provider} cannot be saved: {error.strerror}.",
@@ -73,7 +73,7 @@ class Approvals:
         gone = tuple(made for made in self.every() if provider in ("", made.provider))
         for made in gone:
             try:
-                atomic.remove_file(self._file(made.provider, made.host))
+                durable.remove_file(self._file(made.provider, made.host))
             except OSError as error:
                 raise ApprovalUnsaved(
                     f"The approval of {made.provider} cannot be withdrawn: {error.strerror}.",

@@ -14,9 +14,9 @@ from memory_tui.core.errors import EditRefused, QueryError
 from memory_tui.workspace.roots import named_lines
 
 if TYPE_CHECKING:
-    from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import AppliedChange, Curator
-    from memory_tui.curate.journal import JournalEntry
+    from memory_tui.notes.changes import Change
+    from memory_tui.notes.curator import AppliedChange, Curator
+    from memory_tui.notes.journal import JournalEntry
     from memory_tui.openclaw.trust import Trust
 
 
@@ -74,7 +74,7 @@ def _declare_archive(parser: argparse.ArgumentParser) -> None:
 def _curator(given: argparse.Namespace) -> Curator:
     """The curator, after what an earlier process left half done is settled."""
     from memory_tui import plan
-    from memory_tui.curate.curator import curator
+    from memory_tui.notes.curator import curator
     from memory_tui.render import as_text
 
     found = curator(plan.plan(options(given)))
@@ -106,7 +106,7 @@ def _promote(given: argparse.Namespace) -> int:
 
 
 def _annotate(given: argparse.Namespace) -> int:
-    from memory_tui.curate.annotate import annotate, described, entries
+    from memory_tui.notes.annotate import annotate, described, entries
     from memory_tui.render import as_text
     from memory_tui.workspace.annotations import annotations_of
 
@@ -138,7 +138,7 @@ def _annotate(given: argparse.Namespace) -> int:
 def _restore(given: argparse.Namespace) -> int:
     import datetime as dt
 
-    from memory_tui.curate import restore
+    from memory_tui.notes import restore
     from memory_tui.render import as_text
     from memory_tui.workspace.roots import NoteMissing
 
@@ -189,7 +189,7 @@ def make(curator: Curator, change: Change, given: argparse.Namespace) -> int:
 
 def _wanted(change: Change, given: argparse.Namespace, read_only: str = "") -> bool:
     """Show the change, and whether it is to be made."""
-    from memory_tui.curate import diff
+    from memory_tui.notes import diff
     from memory_tui.render import as_text
 
     if not hasattr(given, "json"):
@@ -205,7 +205,7 @@ def _wanted(change: Change, given: argparse.Namespace, read_only: str = "") -> b
 
 
 def _finish(change: Change, done: AppliedChange | None, given: argparse.Namespace) -> int:
-    from memory_tui.curate import diff
+    from memory_tui.notes import diff
     from memory_tui.render import as_text
 
     if hasattr(given, "json"):
@@ -234,7 +234,7 @@ def _finish(change: Change, done: AppliedChange | None, given: argparse.Namespac
 
 
 def _journal(given: argparse.Namespace) -> int:
-    from memory_tui.curate import diff
+    from memory_tui.notes import diff
     from memory_tui.render import as_text
 
     curator = _curator(given)
@@ -283,7 +283,7 @@ def _row(entry: JournalEntry, undoable: set[int]) -> dict[str, Any]:
 def _line(entry: JournalEntry, undoable: set[int]) -> str:
     import datetime as dt
 
-    from memory_tui.curate.journal import LOST
+    from memory_tui.notes.journal import LOST
 
     when = dt.datetime.fromtimestamp(entry.at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     state = {"intent": " (cut off)", "refused": " (not made)", "draft": " (draft that was not written)"}.get(
@@ -298,7 +298,7 @@ def _budget(given: argparse.Namespace) -> int:
     from msgspec import to_builtins
 
     from memory_tui import plan
-    from memory_tui.curate import budget
+    from memory_tui.notes import budget
     from memory_tui.render import as_text
 
     curator = _curator(given)

@@ -15,10 +15,10 @@ from memory_tui.cli.common import Command, moment, opened, options, passed_on, p
 from memory_tui.core.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
 
 if TYPE_CHECKING:
-    from memory_tui.curate.budget import HostLimit
-    from memory_tui.curate.curator import Curator
     from memory_tui.engine.engine import Engine
     from memory_tui.hosts.claude_code import HookCall
+    from memory_tui.notes.budget import HostLimit
+    from memory_tui.notes.curator import Curator
     from memory_tui.openclaw import flush
     from memory_tui.openclaw.prompt import OpeningNote
     from memory_tui.openclaw.sessions import SessionFacts
@@ -95,7 +95,7 @@ def _prompt(given: argparse.Namespace) -> int:
 def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[OpeningNote, ...]:
     from msgspec.structs import replace
 
-    from memory_tui.curate import budget
+    from memory_tui.notes import budget
     from memory_tui.openclaw.prompt import opening
 
     def read(path: str) -> str | None:
@@ -110,7 +110,7 @@ def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[
 
 
 def _kept(note: OpeningNote, host: HostLimit) -> str:
-    from memory_tui.curate import budget
+    from memory_tui.notes import budget
 
     return budget.in_prompt(note.text, host, Path(note.path).name)
 
@@ -279,7 +279,7 @@ def _saved(
 
 def _go_on(curator: Curator, path: str, before: bytes, after: bytes) -> bool:
     """Change a session note from `before` to `after`; False where it holds another text, or somebody has it open."""
-    from memory_tui.curate.changes import Busy, Change, Conflict, FileChange
+    from memory_tui.notes.changes import Busy, Change, Conflict, FileChange
 
     change = Change("session", f"Go on with the session note {path}", (FileChange(path, before, after),))
     try:

@@ -139,8 +139,8 @@ def _reopen(given: argparse.Namespace, engine: Engine) -> int:
 
 
 def _do(given: argparse.Namespace, engine: Engine, chosen: list[Suggestion]) -> int:
-    from memory_tui.curate import diff
     from memory_tui.inbox import checks
+    from memory_tui.notes import diff
     from memory_tui.render import as_text
 
     if not chosen:

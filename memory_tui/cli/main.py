@@ -42,8 +42,7 @@ def _demo(given: argparse.Namespace) -> int:
 
     from msgspec.structs import replace
 
-    from memory_tui import demo
-    from memory_tui.core import atomic
+    from memory_tui import demo, durable
 
     if hasattr(given, "workspace") or hasattr(given, "config"):
         raise SettingError("The demo has its own workspace and configuration.", "Leave --workspace and --config out.")
@@ -51,7 +50,7 @@ def _demo(given: argparse.Namespace) -> int:
     today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
     with demo.own() as folder:
         workspace, config = demo.materialize(folder / demo.WORKSPACE, today, more=True), folder / "config.json"
-        atomic.create_file(config, b"{}\n")
+        durable.create_file(config, b"{}\n")
         facts = demo.surround(folder, workspace, today)
         # The ledger of the demo is read, and nothing of the person's own OpenClaw.
         for name in [name for name in os.environ if name.startswith(("OPENCLAW_", "CLAWDBOT_"))]:

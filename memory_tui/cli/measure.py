@@ -214,14 +214,14 @@ def _known(metric: str) -> str:
 
 
 def _write_qrels(path: str, found: Notebook) -> None:
-    from memory_tui.core import atomic
+    from memory_tui import durable
     from memory_tui.tune import judgments
 
     qrels, topics = judgments.export(found)
     written = ""
     for target, text in ((f"{path}.topics", topics), (path, qrels)):
         try:
-            atomic.replace_file(Path(target), text.encode("utf-8"), None)
+            durable.replace_file(Path(target), text.encode("utf-8"), None)
         except OSError as error:
             message = f"{target} cannot be written: {error.strerror or error}.{written}"
             raise LabelError(message, "Check the path.") from error

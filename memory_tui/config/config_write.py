@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from memory_tui.core import atomic, files
+from memory_tui import durable
 from memory_tui.core.errors import ConfigError, ConfigUnsaved
 
 
@@ -35,7 +35,7 @@ def backups() -> Path:
 def read(path: Path) -> bytes | None:
     """The bytes of a file, None where there is none. Raises ConfigError."""
     try:
-        return files.read_regular(path)
+        return durable.read_regular(path)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -48,18 +48,18 @@ def write(path: Path, before: bytes | None, after: bytes) -> ConfigWrite:
     _still(real, before)
     try:
         folder = backups()
-        atomic.make_folder(folder)
+        durable.make_folder(folder)
         kept = ""
         if before is not None:
             stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
             kept = str(folder / f"{real.stem}-{stamp}-{digest(before)[:8]}{real.suffix}")
-            atomic.replace_file(Path(kept), before)
+            durable.replace_file(Path(kept), before)
         done = ConfigWrite(str(real), kept, digest(before), digest(after), time.time())
         # First the way back: a line about a write that was not made after all is passed over by `last`.
         _note(to_builtins(done))
-        atomic.make_folder(real.parent)
+        durable.make_folder(real.parent)
         _still(real, before)
-        atomic.replace_file(real, after, real.stat().st_mode & 0o777 if before is not None else atomic.PRIVATE)
+        durable.replace_file(real, after, real.stat().st_mode & 0o777 if before is not None else durable.PRIVATE)
     except OSError as error:
         raise ConfigUnsaved(
             f"{real} cannot be written: {error.strerror or error}.",
@@ -101,9 +101,9 @@ def undo(done: ConfigWrite) -> None:
         )
     try:
         if done.backup:
-            atomic.replace_file(path, Path(done.backup).read_bytes(), path.stat().st_mode & 0o777)
+            durable.replace_file(path, Path(done.backup).read_bytes(), path.stat().st_mode & 0o777)
         else:
-            atomic.remove_file(path)
+            durable.remove_file(path)
     except OSError as error:
         raise ConfigUnsaved(
             f"{path} cannot be restored: {error.strerror or error}.", f"Its backup is {done.backup}."
@@ -121,7 +121,7 @@ def _note(fields: dict[str, Any]) -> None:
     """Write one line of the log. Raises OSError."""
     log = backups() / "log.jsonl"
     line = json.dumps(fields).encode("ascii") + b"\n"
-    atomic.append_line(log, line)
+    durable.append_line(log, line)
 
 
 def _noted() -> list[dict[str, Any]]:

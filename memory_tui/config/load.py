@@ -35,8 +35,8 @@ from memory_tui.config.places import Environment, ExtraPath, expand, openclaw_pa
 from memory_tui.config.secret_refs import Secrets
 from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import ConfigError, SettingError
-from memory_tui.core.files import open_regular
 from memory_tui.core.settings import BY_KEY, Value, check
+from memory_tui.durable import open_regular
 from memory_tui.providers import registry
 
 MAX_BYTES = 16 << 20

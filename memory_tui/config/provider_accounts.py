@@ -18,7 +18,7 @@ from memory_tui.config.places import expand, state_folder
 from memory_tui.config.secret_refs import FoundSecret
 from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import ConfigError
-from memory_tui.core.files import open_regular
+from memory_tui.durable import open_regular
 from memory_tui.providers import registry
 
 if TYPE_CHECKING:

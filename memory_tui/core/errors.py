@@ -102,7 +102,7 @@ class LabelError(MemoryTuiError):
 class EditRefused(MemoryTuiError):
     """A change of notes that is not made; nothing was written, or what was written is taken back.
 
-    But for curate.record.Unfinished, which says that the next start settles it.
+    But for notes.changes.Unfinished, which says that the next start settles it.
     """
 
     code = "edit_refused"

@@ -29,7 +29,7 @@ from typing import Any
 import apsw
 from msgspec import Struct
 
-from memory_tui.core import atomic, locks
+from memory_tui import durable, locks
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError, WorkspaceError
 
 SUGGESTED: tuple[str, ...] = (
@@ -108,7 +108,7 @@ def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
     Raises WorkspaceError when `target` is a file, is not empty, or cannot be written.
     """
     try:
-        atomic.make_folder(target, 0o777)
+        durable.make_folder(target, 0o777)
         if any(target.iterdir()):
             raise WorkspaceError(
                 f"{target} is not empty; the sample workspace is only copied into an empty folder.",
@@ -179,7 +179,7 @@ def keep_recalls(workspace: Path, today: dt.date) -> None:
 
 def _forget(folder: Path) -> None:
     """Remove what the state folder keeps of the demo below `folder`: nobody would find it again."""
-    from memory_tui.curate.journal import journal_folder
+    from memory_tui.notes.journal import journal_folder
     from memory_tui.recalls import recall_log, recalled_lines
 
     workspace = folder / WORKSPACE
@@ -187,7 +187,7 @@ def _forget(folder: Path) -> None:
         with suppress(OSError, IndexUnavailable):
             recall_log.clear_log(place)
             # Of a workspace that is gone nobody locks the record any more.
-            atomic.remove_file(locks.lock_path(place))
+            durable.remove_file(locks.lock_path(place))
     shutil.rmtree(journal_folder(workspace), ignore_errors=True)
 
 
@@ -216,8 +216,8 @@ def _write(target: Path, template: str, text: str, today: dt.date) -> None:
     own_day = today - dt.timedelta(days=int(named[1])) if named else today
     edited = own_day if named else today - dt.timedelta(days=_youngest_mention(text))
     note = target / _TEMPLATE_DAY.sub(own_day.isoformat(), template)
-    atomic.make_folder(note.parent, 0o777)
-    atomic.create_file(note, _fill(text, own_day).encode("utf-8"), None)
+    durable.make_folder(note.parent, 0o777)
+    durable.create_file(note, _fill(text, own_day).encode("utf-8"), None)
     evening = int(dt.datetime.combine(edited, dt.time(18), dt.UTC).timestamp())
     os.utime(note, (evening, evening))
 
@@ -297,12 +297,12 @@ def _remove(folder: Path) -> bool:
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
             else:
-                atomic.remove_file(entry)
+                durable.remove_file(entry)
         _forget(folder)
     except OSError:
         held.release()
         # What is left is swept the next time, because it still says whose it was.
-        atomic.replace_file(mark, said)
+        durable.replace_file(mark, said)
         raise
     held.release()
     shutil.rmtree(folder)
@@ -330,17 +330,17 @@ def surround(folder: Path, workspace: Path, today: dt.date) -> Path:
     Where the state folder cannot be written, there are no questions of agents, and no lost line. Raises OSError.
     """
     facts = folder / _FACTS
-    atomic.make_folder(facts, 0o777)
+    durable.make_folder(facts, 0o777)
     templates = files(__name__) / "claude"
     for entry in sorted(templates.iterdir(), key=lambda entry: entry.name):
-        atomic.create_file(facts / entry.name, entry.read_bytes())
-    atomic.make_folder(workspace / ".claude", 0o777)
+        durable.create_file(facts / entry.name, entry.read_bytes())
+    durable.make_folder(workspace / ".claude", 0o777)
     settings = json.dumps({"autoMemoryDirectory": str(facts)}).encode()
-    atomic.create_file(workspace / ".claude" / "settings.json", settings)
+    durable.create_file(workspace / ".claude" / "settings.json", settings)
     _distrust(state_folder(folder), workspace, today)
     theirs = {"agents": {"defaults": {"workspace": str(workspace), "bootstrapMaxChars": _READ_CHARS}}}
-    atomic.create_file(state_folder(folder) / "openclaw.json", json.dumps(theirs, indent=2).encode())
-    atomic.create_file(workspace / FOREIGN, _BAKERY.encode("cp1252"))
+    durable.create_file(state_folder(folder) / "openclaw.json", json.dumps(theirs, indent=2).encode())
+    durable.create_file(workspace / FOREIGN, _BAKERY.encode("cp1252"))
     saved = int(_noon(today - dt.timedelta(days=40)))
     os.utime(workspace / FOREIGN, (saved, saved))
     with suppress(OSError, MemoryTuiError):
@@ -363,7 +363,7 @@ def _distrust(state: Path, workspace: Path, today: dt.date) -> None:
     from memory_tui.openclaw import trust
 
     database = state / "state" / "openclaw.sqlite"
-    atomic.make_folder(database.parent)
+    durable.make_folder(database.parent)
     key = trust.workspace_key(workspace)
     with closing(apsw.Connection(str(database))) as connection:
         connection.execute(
@@ -423,8 +423,8 @@ def _hit(fields: Mapping[str, Any], today: dt.date) -> Any:  # noqa: ANN401 - th
 
 def _lose(workspace: Path, today: dt.date) -> None:
     """A note that lacks a line, as the journal keeps it when the index saw the line before."""
-    from memory_tui.curate.journal import Journal, journal_folder
-    from memory_tui.curate.restore import keep_lost
+    from memory_tui.notes.journal import Journal, journal_folder
+    from memory_tui.notes.restore import keep_lost
     from memory_tui.source.note_state import LastText
 
     path = named(LOSING, today)

@@ -121,7 +121,7 @@ def _finds_itself(engine: Engine) -> CheckOutcome:
 
 
 def _writer(engine: Engine) -> CheckOutcome:
-    from memory_tui.core import locks
+    from memory_tui import locks
 
     holder = locks.holder(engine.plan.index)
     if holder is None or not locks.is_alive(holder):

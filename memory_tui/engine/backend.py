@@ -172,7 +172,7 @@ class Backend:
 
     def settle(self, stop: Stop) -> None:
         """Wait a moment for an update that runs; make the index where nobody ever did. Raises QmdFailure, Cancelled."""
-        from memory_tui.core import locks
+        from memory_tui import locks
         from memory_tui.qmd import upkeep
 
         client, lock = self.client, self.client.place.folder / "upkeep"
@@ -233,11 +233,11 @@ class Backend:
         return found
 
     def _write(self, found: BackendFallback) -> None:
-        from memory_tui.core import atomic
+        from memory_tui import durable
 
         try:
-            atomic.make_folder(self.client.place.folder)
-            atomic.replace_file(self.client.place.fallback, json.dumps(to_builtins(found)).encode())
+            durable.make_folder(self.client.place.folder)
+            durable.replace_file(self.client.place.fallback, json.dumps(to_builtins(found)).encode())
         except OSError as error:
             self._notice(
                 f"{self.client.place.fallback} cannot be written ({error.strerror}), so QMD is tried each time."
@@ -245,12 +245,12 @@ class Backend:
 
     def recovered(self) -> None:
         """QMD is well, or was mended: it is asked again from now on, in every process. Raises QmdFailure."""
-        from memory_tui.core import atomic
+        from memory_tui import durable
         from memory_tui.core.events import BackendChanged
         from memory_tui.qmd.folder import QmdFailure
 
         try:
-            if atomic.remove_file(self.client.place.fallback):
+            if durable.remove_file(self.client.place.fallback):
                 self._emit(BackendChanged(time.time(), "QMD answers again."))
         except OSError as error:
             raise QmdFailure(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from memory_tui.core import locks
+from memory_tui import locks
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexOutdated
 from memory_tui.index.connections import Readers

@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
     from memory_tui.core.cancel import Stop
     from memory_tui.core.events import Event, Listener
-    from memory_tui.curate.budget import PromptBudget
-    from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import Curator
-    from memory_tui.curate.restore import Version
     from memory_tui.engine.status import FileRow, FileVerdict, Status
     from memory_tui.engine.unrelated_memory import DelayedWork
     from memory_tui.inbox.checks import CheckProgress
     from memory_tui.inbox.entries import Decisions, Suggestion
     from memory_tui.index.store import Store
     from memory_tui.ltm.memories import Memories
+    from memory_tui.notes.budget import PromptBudget
+    from memory_tui.notes.changes import Change
+    from memory_tui.notes.curator import Curator
+    from memory_tui.notes.restore import Version
     from memory_tui.openclaw.dreaming import Promotions
     from memory_tui.openclaw.trust import FileTrust, Ledger, Trust, TrustReport
     from memory_tui.providers.chain import ServingProvider
@@ -71,7 +71,7 @@ class Notes:
     @cached_property
     def curator(self) -> Curator:
         """What changes notes and takes changes back; after each one the index is brought up to date."""
-        from memory_tui.curate import curator
+        from memory_tui.notes import curator
 
         return curator.curator(self._plan(), self._indexer.edited)
 
@@ -99,7 +99,7 @@ class Notes:
 
     def prompt(self, path: str = "", data: bytes | None = None) -> PromptBudget | None:
         """What OpenClaw 2026.9 puts into the prompt; with `data` as if the note `path` held that. None elsewhere."""
-        from memory_tui.curate import budget
+        from memory_tui.notes import budget
 
         curator = self.curator
         return budget.prompt_of(self._plan(), curator.trust, curator.plan.clock(), path, data)
@@ -125,7 +125,7 @@ class Notes:
 
     def versions(self, path: str) -> list[Version]:
         """The texts that journal and git know of the note `path`, newest first. Raises EditRefused, PathRefused."""
-        from memory_tui.curate.restore import versions
+        from memory_tui.notes.restore import versions
 
         curator = self.curator
         return versions(curator.journal, curator.git, path, curator.read(path))
@@ -135,14 +135,14 @@ class Notes:
 
         Raises EditRefused, PathRefused.
         """
-        from memory_tui.curate import restore
+        from memory_tui.notes import restore
 
         curator = self.curator
         return restore.to_version(curator, path, ref, lost_lines=lost_lines)
 
     def keep_lost(self, last: LastText, now: bytes | None) -> str:
         """Write down that a daily note lost lines; returns what a person should know, empty where nothing is lost."""
-        from memory_tui.curate.restore import keep_lost
+        from memory_tui.notes.restore import keep_lost
 
         if self._plan().read_only:
             return ""
@@ -433,7 +433,7 @@ class Engine:
                 self.indexer.request_sync("provider")
 
     def _recover(self) -> None:
-        from memory_tui.curate.journal import Journal, journal_folder
+        from memory_tui.notes.journal import Journal, journal_folder
 
         # Mostly nothing is to be done, and a curator has many modules.
         if not Journal(journal_folder(self.plan.roots.workspace)).has_unsettled():

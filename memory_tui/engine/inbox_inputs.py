@@ -12,10 +12,10 @@ import numpy as np
 from memory_tui.config import places
 from memory_tui.core import profiles
 from memory_tui.core.errors import Unreadable
-from memory_tui.curate import budget
 from memory_tui.hosts import claude_code, claude_memory
 from memory_tui.inbox.checks import Chunks, InboxInputs
 from memory_tui.inbox.entries import DatedNote
+from memory_tui.notes import budget
 from memory_tui.recalls import recall_log
 from memory_tui.search.corpus import vectors_of
 from memory_tui.workspace import chunking_2026_9, notes
@@ -23,9 +23,9 @@ from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import MEMORY, ROOT_NOTES, Roots, scan
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Curator
-    from memory_tui.curate.restore import LostNote
     from memory_tui.engine.queries import Queries
+    from memory_tui.notes.curator import Curator
+    from memory_tui.notes.restore import LostNote
     from memory_tui.openclaw.trust import TrustReport
     from memory_tui.plan import Plan
 
@@ -96,7 +96,7 @@ def _lost(curator: Curator | None, notes: tuple[DatedNote, ...]) -> tuple[LostNo
     """The daily notes that lack lines; none where the journal cannot be read, which the list of changes says."""
     if curator is None:
         return ()
-    from memory_tui.curate.restore import lost_notes
+    from memory_tui.notes.restore import lost_notes
 
     return tuple(lost_notes(curator.journal, curator.read, [(note.path, note.text) for note in notes]))
 

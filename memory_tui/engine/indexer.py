@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from memory_tui.core import locks
+from memory_tui import locks
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import (
     Cancelled,
@@ -26,7 +26,6 @@ from memory_tui.core.errors import (
     MemoryTuiError,
     WorkspaceError,
 )
-from memory_tui.core.locks import Leadership
 from memory_tui.engine.batch_runner import BatchRunner, combined
 from memory_tui.engine.change_watch import (
     EngineClock,
@@ -41,6 +40,7 @@ from memory_tui.engine.freshness_check import FreshnessCheck
 from memory_tui.engine.open_index import IndexOpener
 from memory_tui.engine.provider_setup import SyncProvider, who_answers
 from memory_tui.index.connections import Readers, Writer
+from memory_tui.locks import Leadership
 from memory_tui.notices import Notice, notice
 from memory_tui.workspace import root_state
 from memory_tui.workspace.roots import reachable

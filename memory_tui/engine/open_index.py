@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.core import atomic, locks
+from memory_tui import durable, locks
 from memory_tui.core.errors import IndexBusy, IndexDamaged, SettingError
-from memory_tui.core.files import read_beside
+from memory_tui.durable import read_beside
 from memory_tui.notices import Notice, notice
 
 if TYPE_CHECKING:
@@ -235,13 +235,13 @@ class IndexOpener:
 
         if self.opened:
             return
-        atomic.sweep(self.path.parent, f".{self.path.name}.")
+        durable.sweep(self.path.parent, f".{self.path.name}.")
         for kind in ("corpus", "postings"):
             # Release 0.2.0 wrote them; a file of another program has another beginning.
             path = self.path.with_name(f"{self.path.name}.{kind}")
             with suppress(OSError):
                 if read_beside(path, 16, whole=False).startswith(b'{"format": '):
-                    atomic.remove_file(path)
+                    durable.remove_file(path)
         for text in integrity.sweep(self.path, time.time()):
             self._emit(text)
         if not index_file.is_temporary(self.path):

@@ -13,7 +13,7 @@ import apsw
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core import locks
+from memory_tui import locks
 from memory_tui.core.formatting import plural
 from memory_tui.hosts import claude_memory
 from memory_tui.index import abilities, disk_usage, index_write
@@ -23,10 +23,10 @@ from memory_tui.search.answer_level import LevelBasis
 from memory_tui.workspace.notes import is_heading, shown_day, title_of
 
 if TYPE_CHECKING:
-    from memory_tui.core.locks import Role
     from memory_tui.index.disk_usage import FileSize
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Counts, Store
+    from memory_tui.locks import Role
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import MemberState, ServingProvider
     from memory_tui.search.answer_level import ByKind

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from memory_tui.core import profiles, state_db
+from memory_tui import state_db
+from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError, StateUnavailable
 from memory_tui.search.answer_level import USUAL, WEIGHTS, ByKind, Kind, UnrelatedEvidence
 

@@ -19,8 +19,8 @@ from typing import Literal
 
 from msgspec import Struct, convert, to_builtins
 
+from memory_tui import durable
 from memory_tui.config.config_write import digest, read
-from memory_tui.core import atomic
 from memory_tui.core.errors import ConfigError, ConfigUnsaved
 from memory_tui.core.secret_finder import masked, redact
 from memory_tui.hosts import claude_code, codex
@@ -197,9 +197,9 @@ def _kept(file: PlannedFile, earlier: Collection[str]) -> ConnectedFile:
     backup = ""
     try:
         saved = folder() / "backups" / f"{digest(file.base)[:16]}-{file.path.name}"
-        atomic.make_folder(saved.parent)
+        durable.make_folder(saved.parent)
         if file.base is not None:
-            atomic.replace_file(saved, file.base)
+            durable.replace_file(saved, file.base)
             backup = str(saved)
     except OSError as error:
         raise _unwritten(folder(), error) from error
@@ -246,7 +246,7 @@ def _take_back(done: Sequence[_Step], folders: Sequence[Path]) -> None:
 def _remove_empty(folders: Iterable[Path]) -> None:
     for made in folders:
         try:
-            atomic.remove_empty_folder(made)
+            durable.remove_empty_folder(made)
         except OSError as error:
             raise ConfigUnsaved(
                 f"{made} cannot be removed: {error.strerror or error}.", "Delete it by hand."
@@ -258,10 +258,10 @@ def _put(path: Path, now: bytes | None, then: bytes | None) -> None:
     if now == then:
         return
     if then is None:
-        atomic.remove_file(path)
+        durable.remove_file(path)
         return
-    atomic.make_folder(path.parent, 0o755)
-    atomic.replace_file(path, then, path.stat().st_mode & 0o777 if path.exists() else atomic.PRIVATE)
+    durable.make_folder(path.parent, 0o755)
+    durable.replace_file(path, then, path.stat().st_mode & 0o777 if path.exists() else durable.PRIVATE)
 
 
 def _unwritten(path: Path, error: OSError) -> ConfigError:

@@ -13,7 +13,7 @@ from memory_tui.config.json5 import SourceText, parse_json5
 from memory_tui.config.model import Config
 from memory_tui.core import profiles
 from memory_tui.core.errors import ConfigError
-from memory_tui.core.files import read_regular
+from memory_tui.durable import read_regular
 from memory_tui.hosts.file_changes import FileEdit, HostChange
 from memory_tui.hosts.wiring import Host, ServerStart, Wiring
 from memory_tui.plan import Options

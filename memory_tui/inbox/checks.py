@@ -22,10 +22,6 @@ from msgspec.structs import replace
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import Cancelled, EditRefused
 from memory_tui.core.formatting import plural
-from memory_tui.curate.changes import Change, FileChange, Lines, end_of, sections, to_utf8
-from memory_tui.curate.move_back import move_back
-from memory_tui.curate.planner import ARCHIVE, delete_lines
-from memory_tui.curate.restore import bring_back
 from memory_tui.inbox.entries import Action, DatedNote, NoteItem, Passage, Suggestion, digest, note_items
 from memory_tui.inbox.findings import (
     AnnotationIdle,
@@ -50,6 +46,10 @@ from memory_tui.inbox.findings import (
     ToolOutput,
     Unlisted,
 )
+from memory_tui.notes.changes import Change, FileChange, Lines, end_of, sections, to_utf8
+from memory_tui.notes.move_back import move_back
+from memory_tui.notes.planner import ARCHIVE, delete_lines
+from memory_tui.notes.restore import bring_back
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.workspace.annotations import flaws
 
@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from memory_tui.curate.curator import Curator
-    from memory_tui.curate.planner import Planner
-    from memory_tui.curate.promote import Spot
-    from memory_tui.curate.restore import LostNote
     from memory_tui.inbox.contradictions import Contradiction
+    from memory_tui.notes.curator import Curator
+    from memory_tui.notes.planner import Planner
+    from memory_tui.notes.promote import Spot
+    from memory_tui.notes.restore import LostNote
 
 
 Severity = Literal["danger", "warning", "hint"]
@@ -411,7 +411,7 @@ def _junk(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 
 def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    from memory_tui.curate.planner import ARCHIVE
+    from memory_tui.notes.planner import ARCHIVE
 
     if run.inputs.recalled is None:
         return

@@ -15,8 +15,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 from memory_tui.core.errors import Cancelled
-from memory_tui.curate.changes import ITEM
 from memory_tui.inbox.entries import NoteItem
+from memory_tui.notes.changes import ITEM
 from memory_tui.workspace.annotations import without_markers
 
 _SUBJECT = r"[^\W\d_][\w .'&/+-]{0,40}?"

@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from memory_tui.core import state_db
+from memory_tui import state_db
 from memory_tui.core.errors import EditFailed, StateUnavailable
-from memory_tui.curate.changes import FENCE, HEADING, ITEM
 from memory_tui.inbox.findings import InboxClaim
+from memory_tui.notes.changes import FENCE, HEADING, ITEM
 
 Action = Literal[
     "merge",

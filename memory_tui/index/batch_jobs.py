@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.events import BatchNews, Event
-from memory_tui.core.locks import Holder, is_alive, process_start
 from memory_tui.index import index_write
 from memory_tui.index.embedding import RECENT, rejections_count_from, sendable
 from memory_tui.index.store import UNCLAIMED, Store
+from memory_tui.locks import Holder, is_alive, process_start
 from memory_tui.providers.base import Identity, Vectors
 from memory_tui.providers.failures import PASSING, Cause, ProviderFailure
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import apsw
 
-from memory_tui.core import files
+from memory_tui import durable
 from memory_tui.core.errors import (
     Cancelled,
     IndexBusy,
@@ -221,7 +221,7 @@ def _connect(path: Path) -> apsw.Connection:
         if version == 0:
             connection.pragma("page_size", schema.PAGE_SIZE)
             connection.pragma("application_id", schema.APPLICATION_ID)
-        if files.shared(path):
+        if durable.shared(path):
             connection.pragma("journal_mode", "delete")
         else:
             _log_ahead(connection)
@@ -437,7 +437,7 @@ def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
         case apsw.InterruptError():
             return Cancelled()
         case apsw.FullError():
-            message = f"The disk is full: {path} cannot grow{files.full(path)}."
+            message = f"The disk is full: {path} cannot grow{durable.full(path)}."
             step = "Free some space; what is indexed stays usable."
         case apsw.BusyError() | apsw.LockedError():
             return IndexBusy(f"Another program is writing {path} for long.", "Try again when it has finished.")
@@ -445,8 +445,8 @@ def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
             return damaged(path)
         case apsw.SQLError() if _SPOILED_SCHEMA.search(str(error)):
             return damaged(path, str(error))
-        case apsw.IOError() | apsw.CantOpenError() if files.room(path) in range(_NO_ROOM):
-            message = f"The disk is full: {path} cannot be opened to be written{files.full(path)}."
+        case apsw.IOError() | apsw.CantOpenError() if durable.room(path) in range(_NO_ROOM):
+            message = f"The disk is full: {path} cannot be opened to be written{durable.full(path)}."
             step = "Free some space; what is indexed stays usable."
         case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             message, step = f"The index {path} cannot be read or written: {error}.", "Check the file, folder and disk."

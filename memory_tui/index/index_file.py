@@ -13,9 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from memory_tui.core import atomic, files
+from memory_tui import durable
 from memory_tui.core.errors import IndexRefused, IndexUnavailable
-from memory_tui.core.files import read_beside
+from memory_tui.durable import read_beside
 from memory_tui.index.schema import APPLICATION_ID
 from memory_tui.notices import Notice, notice
 
@@ -117,7 +117,7 @@ def choose_path(path: str | os.PathLike[str], notices: list[Notice]) -> Path:
             f"{where} has another name as well (a hard link), so two programs could write it without knowing.",
             "Name another file with --index, or delete this one; it is made again from the notes.",
         )
-    if name := files.shared(where):
+    if name := durable.shared(where):
         notices.append(notice("on_shared_files", path=str(where), system=name))
     try:
         return _with_room(where)
@@ -174,7 +174,7 @@ def displaced(path: str | os.PathLike[str]) -> list[Path]:
 def remove_temporary(path: Path) -> None:
     """Remove a temporary index, everything beside it, and its folder when that is empty. Raises OSError."""
     for part in sorted(path.parent.glob(f"{path.name}*"), reverse=True):
-        atomic.remove_file(part)
+        durable.remove_file(part)
     with contextlib.suppress(OSError):
         path.parent.rmdir()
 
@@ -205,14 +205,14 @@ def create(path: Path) -> Path:
 
     An existing file is not opened for that: closing it would drop the locks that SQLite holds on it in this process.
     """
-    atomic.make_folder(path.parent)
+    durable.make_folder(path.parent)
     # Log and shared memory of a file that was deleted would be taken for those of the new one. What was not there
     # before the new file was is of another process that makes it, too.
     orphans = [part for side in SIDES[1:] if (part := path.with_name(path.name + side)).exists()]
     try:
-        os.close(atomic.calls.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        os.close(durable.calls.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         for part in orphans:
-            atomic.remove_file(part)
+            durable.remove_file(part)
     except FileExistsError:
         for needed in (path, path.parent):
             if not os.access(needed, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
@@ -225,7 +225,7 @@ def create(path: Path) -> Path:
 def _with_room(path: Path) -> Path:
     """`create`, where there is room for a new index. Raises OSError."""
     new = create(path).stat().st_size == 0
-    room = files.room(path)
+    room = durable.room(path)
     if new and room is not None and room < _LEAST:
         path.unlink()
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
@@ -233,7 +233,7 @@ def _with_room(path: Path) -> Path:
 
 
 def _how_full(error: OSError, path: Path) -> str:
-    return files.full(path) if error.errno == errno.ENOSPC else ""
+    return durable.full(path) if error.errno == errno.ENOSPC else ""
 
 
 def _memory_folder() -> Path:
@@ -290,7 +290,7 @@ def quarantine(path: Path, why: str) -> Notice:
         for side in SIDES:
             old = path.with_name(path.name + side)
             if old.exists():
-                atomic.move_file(old, target.with_name(target.name + side))
+                durable.move_file(old, target.with_name(target.name + side))
     except OSError as error:
         raise IndexUnavailable(f"{path} cannot be moved aside: {error.strerror}.", "Move it away yourself.") from None
     return notice("moved_aside", path=str(path), why=why, kept=str(target))

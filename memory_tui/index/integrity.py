@@ -25,10 +25,10 @@ from typing import NamedTuple
 import apsw
 import numpy as np
 
-from memory_tui.core import atomic
+from memory_tui import durable
 from memory_tui.core.errors import IndexUnavailable
-from memory_tui.core.files import read_beside
 from memory_tui.core.jsstring import sha256_hex
+from memory_tui.durable import read_beside
 from memory_tui.index import abilities
 from memory_tui.index.abilities import INSTALLED, Vec0Use, switched_off
 from memory_tui.index.database import Rows
@@ -162,7 +162,7 @@ def take(index: Path, *, later: bool = False) -> tuple[str, ShutdownMarker | Non
         text = read_beside(path)
         found = _parsed(text)
         if found is not None or not text:
-            atomic.remove_file(path)
+            durable.remove_file(path)
     except (FileNotFoundError, NotADirectoryError):
         return UNCLOSED, None
     except OSError as error:
@@ -223,7 +223,7 @@ def _write(index: Path, marker: ShutdownMarker) -> None:
         return
     if not found or _parsed(found) is not None:
         with contextlib.suppress(OSError):
-            atomic.replace_file(path, json.dumps(marker).encode())
+            durable.replace_file(path, json.dumps(marker).encode())
 
 
 def _parsed(data: bytes) -> ShutdownMarker | None:
@@ -303,7 +303,7 @@ def sweep(index: Path, now: float) -> list[str]:
             continue
         try:
             for side in reversed(SIDES):
-                atomic.remove_file(path.with_name(path.name + side))
+                durable.remove_file(path.with_name(path.name + side))
         except OSError as error:
             told.append(f"{path}, a damaged index that was moved aside, cannot be removed: {error.strerror}.")
         else:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import apsw
 
-from memory_tui.core import atomic
+from memory_tui import durable
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.index import abilities, embedding, index_write, integrity
@@ -141,7 +141,7 @@ def discard(index: Path) -> None:
         part = path.with_name(path.name + side)
         try:
             if kind(part) != "no file":
-                atomic.remove_file(part)
+                durable.remove_file(part)
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise IndexUnavailable(

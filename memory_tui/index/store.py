@@ -17,9 +17,9 @@ import apsw
 import numpy as np
 from msgspec import Struct
 
-from memory_tui.core.files import unmoved
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.core.tokens import tokens
+from memory_tui.durable import unmoved
 from memory_tui.index.abilities import Vec0
 from memory_tui.index.database import Database, Rows
 from memory_tui.index.full_text import FullText

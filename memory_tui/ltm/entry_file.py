@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from memory_tui.core import atomic
+from memory_tui import durable
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.ltm import entry, entry_table
 from memory_tui.ltm.entry import EntryRefused, MemoryEntry
@@ -46,7 +46,7 @@ def write(memories: Memories, path: Path) -> int:
         lines.append(json.dumps(fields, ensure_ascii=False))
     data = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
     try:
-        atomic.create_file(path, data)
+        durable.create_file(path, data)
     except FileExistsError:
         raise EntryRefused(f"{path} is there already, and stays as it is.", "Name another file.") from None
     except OSError as error:

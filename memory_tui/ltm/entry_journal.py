@@ -16,10 +16,10 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.core import atomic
+from memory_tui import durable
 from memory_tui.core.errors import IndexUnavailable
-from memory_tui.core.locks import Holder, WriterLock, holder
 from memory_tui.core.secret_finder import masked
+from memory_tui.locks import Holder, WriterLock, holder
 from memory_tui.ltm.lance import MemoriesUnavailable
 from memory_tui.ltm.location import TableLocation
 
@@ -95,7 +95,7 @@ class EntryJournal:
     def locked(self) -> Iterator[None]:
         """Keep other processes of this user from changing the table. Raises MemoriesUnavailable."""
         try:
-            atomic.make_folder(self.file.parent)
+            durable.make_folder(self.file.parent)
         except OSError as error:
             raise self._broken(error) from error
         until = time.monotonic() + _LOCK_SECONDS
@@ -128,7 +128,7 @@ class EntryJournal:
         oldest = time.time() - KEEP_DAYS * 86_400
         young = [one for one in known if one.at >= oldest or one.state == "intent"]
         if len(young) < len(known):
-            self._write(lambda: atomic.replace_file(self.file, b"".join(map(atomic.record_line, young))))
+            self._write(lambda: durable.replace_file(self.file, b"".join(map(durable.record_line, young))))
         return self._put(replace(change, id=known[-1].id + 1 if known else 1, at=time.time(), state="intent"))
 
     def settle(self, change: EntryChange, state: ChangeState) -> EntryChange:
@@ -136,7 +136,7 @@ class EntryJournal:
         return self._put(replace(change, state=state, at=time.time()))
 
     def _put(self, change: EntryChange) -> EntryChange:
-        self._write(lambda: atomic.append_line(self.file, atomic.record_line(change)))
+        self._write(lambda: durable.append_line(self.file, durable.record_line(change)))
         return change
 
     def _write(self, write: Callable[[], object]) -> None:

@@ -16,7 +16,6 @@ from memory_tui import plan as plans
 from memory_tui.core.errors import MemoryTuiError, ProviderError
 from memory_tui.core.formatting import plural
 from memory_tui.core.secret_finder import kinds
-from memory_tui.core.state_db import Table
 from memory_tui.ltm.entry import EntryRefused
 from memory_tui.ltm.entry_table import EntryTable
 from memory_tui.ltm.location import CONFIG, TableLocation
@@ -24,6 +23,7 @@ from memory_tui.plan import NAMED, Choices
 from memory_tui.providers import registry
 from memory_tui.providers.chain import NONE, Chain
 from memory_tui.providers.options import ProviderSettings, Secret, takes_secrets
+from memory_tui.state_db import Table
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals

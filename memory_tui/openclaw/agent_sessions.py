@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from memory_tui import durable
 from memory_tui.config import places
-from memory_tui.core import atomic
 from memory_tui.core.errors import Unreadable
 from memory_tui.core.secret_finder import redact
 from memory_tui.notices import Notice, notice
@@ -194,17 +194,17 @@ class SessionCopies:
         """Write what is missing or older, remove what is gone. Raises NotSeen, OSError."""
         have = {path.name: _head(path) for path in _transcripts(self._folder)}
         (found, written), _ = open_foreign.read_foreign(self._database, _reader(have))
-        atomic.make_folder(self._folder)
+        durable.make_folder(self._folder)
         for session in found:
             if session.id in written:
                 path = self._folder / f"{session.id}.jsonl"
-                atomic.replace_file(path, written[session.id])
+                durable.replace_file(path, written[session.id])
                 # A transcript is as old as what was said last, however late it is copied.
                 os.utime(path, (session.at, session.at))
         kept = {f"{session.id}.jsonl" for session in found} | self._archives()
         gone = [name for name in have if name not in kept]
         for name in gone:
-            atomic.remove_file(self._folder / name)
+            durable.remove_file(self._folder / name)
         heads = {**have, **{f"{name}.jsonl": json.loads(text.partition(b"\n")[0]) for name, text in written.items()}}
         unread = sum(head.get("unread", 0) for name, head in heads.items() if name in kept)
         self.problem = notice("messages_not_read", database=str(self._database), messages=unread) if unread else None
@@ -218,7 +218,7 @@ class SessionCopies:
                 names.add(path.name)
                 copy, status = self._folder / path.name, path.stat()
                 if _trace(copy) != (status.st_size, status.st_mtime_ns):
-                    atomic.replace_file(copy, path.read_bytes())
+                    durable.replace_file(copy, path.read_bytes())
                     os.utime(copy, ns=(status.st_mtime_ns, status.st_mtime_ns))
         return names
 

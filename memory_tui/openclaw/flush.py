@@ -15,7 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from memory_tui.core.errors import Unreadable
-from memory_tui.core.files import open_regular
+from memory_tui.durable import open_regular
 
 SILENT = "NO_REPLY"
 """What the agent answers when there is nothing to store; hosts show nothing of it."""

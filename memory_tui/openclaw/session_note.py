@@ -20,11 +20,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from memory_tui.core import atomic, jsstring, locks
+from memory_tui import durable, locks
+from memory_tui.core import jsstring
 from memory_tui.core.errors import IndexBusy, MemoryTuiError
-from memory_tui.core.files import open_regular
 from memory_tui.core.jsstring import utf16_head
 from memory_tui.core.secret_finder import redact
+from memory_tui.durable import open_regular
 from memory_tui.openclaw.flush import unreadable
 
 MESSAGES = 15
@@ -114,7 +115,7 @@ def save(workspace: Path, ended: EndedSession, content: str, slug: str) -> Path:
     name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
     try:
         if not folder.is_dir():
-            atomic.make_folder(folder, 0o777)
+            durable.make_folder(folder, 0o777)
         return _create(note(ended, content).encode("utf-8", "replace"), folder, name)
     except OSError as error:
         raise _unwritten(folder, error) from error
@@ -131,7 +132,7 @@ def _create(data: bytes, folder: Path, name: str) -> Path:
     for number in range(1, 10_000):
         path = folder / (f"{name}.md" if number == 1 else f"{name}-{number}.md")
         try:
-            atomic.create_file(path, data, 0o644)
+            durable.create_file(path, data, 0o644)
         except FileExistsError:
             continue
         return path
@@ -295,7 +296,7 @@ def _alone(folder: Path) -> locks.WriterLock:
     import platformdirs
 
     state = platformdirs.user_state_path("memory-tui", appauthor=False) / "session-notes"
-    atomic.make_folder(state)
+    durable.make_folder(state)
     try:
         return locks.wait_for(state / _sum(os.fsencode(os.path.realpath(folder))))
     except IndexBusy as error:
@@ -314,7 +315,7 @@ def _kept(folder: Path, ended: EndedSession, content: str, slug: str, go_on: GoO
         if said == before or go_on(f"memory/{path.name}", whole, _owned(ended, note(ended, said))):
             return path
     if not folder.is_dir():
-        atomic.make_folder(folder, 0o777)
+        durable.make_folder(folder, 0o777)
     name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
     return _create(_owned(ended, note(ended, content)), folder, name)
 

@@ -15,8 +15,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import tenacity
 
-from memory_tui import __version__
-from memory_tui.core import atomic
+from memory_tui import __version__, durable
 from memory_tui.core.cancel import Stop
 from memory_tui.providers.failures import RETRIED, Cause, ProviderFailure, diagnose
 from memory_tui.providers.http import FAULTS, HttpAnswer, Network, SentHeaders, address_of
@@ -184,7 +183,7 @@ def fetch(source: ModelSource, settings: ProviderSettings, stop: Stop, *, anew: 
         retry=tenacity.retry_if_exception(lambda e: isinstance(e, ProviderFailure) and e.state in RETRIED),
     )
     try:
-        atomic.make_folder(target.parent, 0o777)
+        durable.make_folder(target.parent, 0o777)
         attempts(_Fetch(source, settings, stop, folder, anew=anew).run)
     except OSError as error:
         failure = ProviderFailure(
@@ -304,7 +303,7 @@ class _Fetch:
                 "content-range", ""
             ).startswith(f"bytes {have}-")
             have = have if goes_on else 0
-            with atomic.growing(part, have) as write:
+            with durable.growing(part, have) as write:
                 for piece in answer.parts:
                     write(piece)
                     have += len(piece)
@@ -333,7 +332,7 @@ class _Fetch:
         with part.open("rb") as file:
             begins = file.read(len(self._source.magic))
         if (found.size and size != found.size) or digest != found.sha256 or begins != self._source.magic:
-            atomic.remove_file(part)
+            durable.remove_file(part)
             raise ProviderFailure(
                 Cause.MALFORMED,
                 f"What came from {host_of(found.url)} is not the model {self._source.name}: "
@@ -345,6 +344,6 @@ class _Fetch:
         """Give the file its name, unless one is there that it is not to replace."""
         target = self._folder / self._source.name
         if self._anew:
-            atomic.move_file(part, target)
+            durable.move_file(part, target)
         else:
-            atomic.publish_file(part, target)
+            durable.publish_file(part, target)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from memory_tui.core import state_db
+from memory_tui import state_db
 from memory_tui.core.errors import ProviderError, StateUnavailable
 from memory_tui.core.formatting import install_extra
 

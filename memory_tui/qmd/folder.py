@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct, to_builtins
 
-from memory_tui.core import atomic
+from memory_tui import durable
 from memory_tui.core.errors import MemoryTuiError
 
 Kind = Literal["program", "version", "approval", "timeout", "exit", "answer", "index", "models"]
@@ -92,8 +92,8 @@ class QmdFolder(Struct, frozen=True):
     def remember(self, found: UpkeepState) -> None:
         """Let upkeep remember `found`. Raises QmdFailure."""
         try:
-            atomic.make_folder(self.folder)
-            atomic.replace_file(self.record, json.dumps(to_builtins(found)).encode())
+            durable.make_folder(self.folder)
+            durable.replace_file(self.record, json.dumps(to_builtins(found)).encode())
         except OSError as error:
             raise QmdFailure(
                 "index", f"{self.record} cannot be written: {error.strerror}.", "Make its folder writable."
@@ -119,10 +119,10 @@ class QmdFolder(Struct, frozen=True):
         """Make the folders; the models that the user has already are shared. Raises QmdFailure."""
         try:
             for folder in (self.config, self.index.parent):
-                atomic.make_folder(folder)
+                durable.make_folder(folder)
             usual = Path.home() / ".cache" / "qmd" / "models"
             if usual.is_dir() and not os.path.lexists(self.models):
-                atomic.calls.symlink(usual, self.models)
+                durable.calls.symlink(usual, self.models)
         except OSError as error:
             raise QmdFailure(
                 "index", f"{self.folder} cannot be made: {error.strerror}.", "Name another folder with --qmd-home."

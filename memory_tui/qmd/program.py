@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from msgspec import Struct
 
-from memory_tui.core import atomic
+from memory_tui import durable
 from memory_tui.core.cancel import Stop
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
@@ -170,9 +170,9 @@ def _remembered(program: Program, place: QmdFolder) -> str:
 
 def _remember(program: Program, place: QmdFolder) -> None:
     with contextlib.suppress(OSError):  # It costs a tenth of a second each time then.
-        atomic.make_folder(place.folder)
+        durable.make_folder(place.folder)
         data = json.dumps({"files": _stamp(program), "version": program.version})
-        atomic.replace_file(place.folder / "program.json", data.encode())
+        durable.replace_file(place.folder / "program.json", data.encode())
 
 
 # --- running -------------------------------------------------------------------------------------------------------

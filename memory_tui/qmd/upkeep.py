@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui import durable, locks
 from memory_tui.config.places import state_folder
-from memory_tui.core import atomic, locks
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError, Unreadable
 from memory_tui.core.formatting import plural
@@ -191,7 +191,7 @@ class Upkeep:
                     self._place.fallback,
                 ]:
                     if os.path.lexists(file):
-                        atomic.remove_file(file)
+                        durable.remove_file(file)
                         gone.append(str(file))
         except (OSError, MemoryTuiError) as error:
             reason = error.strerror if isinstance(error, OSError) else error.message
@@ -220,7 +220,7 @@ def export(options: QmdOptions, folder: Path) -> int:
     oldest = time.time() - options.retention_days * _DAY if options.retention_days else 0.0
     wanted: set[str] = set()
     try:
-        atomic.make_folder(folder)
+        durable.make_folder(folder)
         for found in transcripts.listing(str(sessions), archives=False).found:
             if found.mtime_ns / 1e9 < oldest:
                 continue
@@ -234,7 +234,7 @@ def export(options: QmdOptions, folder: Path) -> int:
             _write(folder / f"{name}.md", f"{_TITLE}{name}\n\n{text or '(empty)'}\n")
         for file in folder.glob("*.md"):
             if file.name not in wanted and _is_exported(file):
-                atomic.remove_file(file)
+                durable.remove_file(file)
     except OSError as error:
         raise QmdFailure(
             "index", f"Transcripts cannot be exported to {folder}: {error.strerror}.", "Check the folder."
@@ -248,7 +248,7 @@ def _write(file: Path, text: str) -> None:
         return
     # What did not change keeps its time, so that nothing is behind.
     if not file.exists() or file.read_bytes() != data:
-        atomic.replace_file(file, data)
+        durable.replace_file(file, data)
 
 
 def _is_exported(file: Path) -> bool:

@@ -19,8 +19,9 @@ from typing import Any, Literal, get_args
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
+from memory_tui import durable, locks
 from memory_tui.config.places import private_name
-from memory_tui.core import atomic, jsstring, locks
+from memory_tui.core import jsstring
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.core.formatting import plural
 from memory_tui.core.secret_finder import MASK, masked, redact
@@ -43,10 +44,10 @@ def append_line(path: Path, line: bytes, most_bytes: int) -> None:
 
     Raises OSError, and IndexUnavailable when another process holds the file for five seconds.
     """
-    atomic.make_folder(path.parent)
+    durable.make_folder(path.parent)
     with _held(path):
         # Who waits for an answer does not wait for the disk as well: the power may take the last lines of a log.
-        atomic.append_line(path, line, flush=False)
+        durable.append_line(path, line, flush=False)
         if path.stat().st_size > most_bytes:
             _drop_older_half(path)
 
@@ -68,7 +69,7 @@ def clear_log(path: Path) -> bool:
         return False
     with _held(path):
         try:
-            atomic.remove_file(path)
+            durable.remove_file(path)
         except OSError as error:
             raise IndexUnavailable(
                 f"{path} cannot be deleted: {error.strerror}.", "Check the file and its folder."
@@ -89,7 +90,7 @@ def _held(path: Path) -> locks.WriterLock:
 def _drop_older_half(path: Path) -> None:
     """Replace the file by its newer half; a reader sees the one or the other."""
     data = path.read_bytes()
-    atomic.replace_file(path, data[len(data) - len(data) // 2 :].partition(b"\n")[2])
+    durable.replace_file(path, data[len(data) - len(data) // 2 :].partition(b"\n")[2])
 
 
 MOST_BYTES = 2 << 20

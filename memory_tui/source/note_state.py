@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 from msgspec import Struct
 
 from memory_tui.core.errors import Unreadable
-from memory_tui.core.files import unmoved
 from memory_tui.core.settings import Settings
+from memory_tui.durable import unmoved
 from memory_tui.source.rows import CHANGED, IndexedNote
 from memory_tui.workspace import roots, transcripts
 from memory_tui.workspace.annotations import without_markers

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from textual.color import Color
 from textual.theme import Theme
 
-from memory_tui.core import state_db
+from memory_tui import state_db
 from memory_tui.core.errors import StateUnavailable
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import AppliedChange, ExternalEdit
     from memory_tui.engine.engine import Engine
+    from memory_tui.notes.curator import AppliedChange, ExternalEdit
     from memory_tui.plan import Options
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.views.view import View

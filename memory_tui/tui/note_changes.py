@@ -12,14 +12,14 @@ from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui.key_meanings import key_of
 
 if TYPE_CHECKING:
-    from memory_tui.curate.changes import Change, Conflict
-    from memory_tui.curate.curator import AppliedChange, Curator
-    from memory_tui.curate.diff import DiffLine
-    from memory_tui.curate.git import Commit
-    from memory_tui.curate.journal import JournalEntry, Typing, Unsaved
-    from memory_tui.curate.planner import Planner
-    from memory_tui.curate.promote import Spot
     from memory_tui.engine.engine import Engine
+    from memory_tui.notes.changes import Change, Conflict
+    from memory_tui.notes.curator import AppliedChange, Curator
+    from memory_tui.notes.diff import DiffLine
+    from memory_tui.notes.git import Commit
+    from memory_tui.notes.journal import JournalEntry, Typing, Unsaved
+    from memory_tui.notes.planner import Planner
+    from memory_tui.notes.promote import Spot
 
 
 class Planned(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Draft:
         """`text` with the lines that were left alone as they are in the note; changed ones keep what is seen."""
         if not self.changed_characters:
             return text
-        from memory_tui.curate.merge import changed_spans
+        from memory_tui.notes.merge import changed_spans
 
         new = text.split("\n")
         out: list[str] = []
@@ -79,7 +79,7 @@ def goes_on_at_end(path: str, line: int) -> bool:
 
 def left_over(engine: Engine) -> str:
     """What editors left unsaved, as a sentence, empty when nothing; for worker threads."""
-    from memory_tui.curate.journal import left
+    from memory_tui.notes.journal import left
 
     paths = dict.fromkeys(one_line(one.path) for one in left(engine.notes.curator.journal.folder))
     return (
@@ -110,7 +110,7 @@ class Carry(Struct, frozen=True):
 
 def spot_of(plan: Planner, path: str, first: int, last: int | None, seen: Sequence[str]) -> Spot:
     """The lines that a person meant on a page with the lines `seen`, wherever others have moved them since."""
-    from memory_tui.curate.changes import ShownLines
+    from memory_tui.notes.changes import ShownLines
     from memory_tui.tui.note_page import shown_line
 
     return plan.spot(path, first, last, ShownLines(seen, shown_line))
@@ -136,7 +136,7 @@ def headings(engine: Engine, carry: Carry) -> list[str]:
 
 def planned(change: Change) -> Planned:
     """A change with its diff."""
-    from memory_tui.curate import diff
+    from memory_tui.notes import diff
 
     return Planned(change, diff.lines(change))
 
@@ -146,8 +146,8 @@ def restoring(engine: Engine, entry: JournalEntry | Commit, path: str, *, lost_l
 
     With `lost_lines` it only gets the lines that it lacks. Raises EditRefused.
     """
-    from memory_tui.curate.git import Commit
-    from memory_tui.curate.journal import LOST
+    from memory_tui.notes.git import Commit
+    from memory_tui.notes.journal import LOST
 
     if isinstance(entry, Commit):
         ref = f"git:{entry.hash}"
@@ -212,8 +212,8 @@ def opened(engine: Engine, path: str, most: int) -> Opened:
     Raises EditRefused for more than `most` bytes.
     """
     from memory_tui.core.errors import EditRefused
-    from memory_tui.curate.changes import shown
-    from memory_tui.curate.journal import Typing, left
+    from memory_tui.notes.changes import shown
+    from memory_tui.notes.journal import Typing, left
 
     data = engine.notes.curator.read(path)
     if data is not None and len(data) > most:
@@ -260,7 +260,7 @@ def outside(engine: Engine, path: str, before: bytes | None, text: str) -> Outsi
     """What another program changed in the note since it was `before`, for the `text` being typed."""
     from difflib import SequenceMatcher
 
-    from memory_tui.curate.changes import shown
+    from memory_tui.notes.changes import shown
 
     now = engine.notes.curator.read(path)
     if now == before:

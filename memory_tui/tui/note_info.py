@@ -16,15 +16,15 @@ from msgspec.structs import replace
 from memory_tui.core.errors import EditRefused, MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.curate.git import Commit, History
+from memory_tui.notes.git import Commit, History
 from memory_tui.tui.state import Aging
 
 if TYPE_CHECKING:
-    from memory_tui.curate.diff import DiffLine
-    from memory_tui.curate.journal import JournalEntry
-    from memory_tui.curate.links import IndexedLinks, LinkIndex, NoteLink
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileRow
+    from memory_tui.notes.diff import DiffLine
+    from memory_tui.notes.journal import JournalEntry
+    from memory_tui.notes.links import IndexedLinks, LinkIndex, NoteLink
     from memory_tui.recalls.recall_log import RecallEntry
     from memory_tui.recalls.recalled_lines import Marks, Span
     from memory_tui.search.trace import Trace
@@ -131,7 +131,7 @@ def _claude(engine: Engine, page: Page) -> list[Statement]:
 @lru_cache(maxsize=4)
 def _indexed_links(roots: Roots) -> IndexedLinks:
     """The links of a workspace as far as its index tells them."""
-    from memory_tui.curate.links import IndexedLinks
+    from memory_tui.notes.links import IndexedLinks
 
     return IndexedLinks(roots)
 
@@ -139,7 +139,7 @@ def _indexed_links(roots: Roots) -> IndexedLinks:
 @lru_cache(maxsize=4)
 def _link_index(roots: Roots) -> LinkIndex:
     """The links of a workspace, kept so that only what changed is read again."""
-    from memory_tui.curate.links import LinkIndex
+    from memory_tui.notes.links import LinkIndex
 
     return LinkIndex(roots)
 
@@ -318,8 +318,8 @@ def _commits(engine: Engine, path: str | None) -> tuple[Sequence[Commit], bool, 
 
 def difference(engine: Engine, entry: JournalEntry | Commit, path: str | None) -> Sequence[DiffLine]:
     """What a change or a commit did, below what the journal says of it. Raises EditRefused when a text is gone."""
-    from memory_tui.curate import diff
-    from memory_tui.curate.diff import DiffLine
+    from memory_tui.notes import diff
+    from memory_tui.notes.diff import DiffLine
 
     if isinstance(entry, Commit):
         return tuple(_parsed(History(engine.plan.roots.workspace).diff(path or "", entry.hash)))
@@ -329,7 +329,7 @@ def difference(engine: Engine, entry: JournalEntry | Commit, path: str | None) -
 
 def _parsed(text: str) -> Iterator[DiffLine]:
     """git's unified diff as lines; its own head of names and modes is left out."""
-    from memory_tui.curate.diff import DiffLine
+    from memory_tui.notes.diff import DiffLine
 
     old = new = 0
     inside = False

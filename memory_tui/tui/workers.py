@@ -320,7 +320,7 @@ class WorkerJobs:
         """
         engine = self._opened()
         if engine.plan.read_only:
-            from memory_tui.curate.changes import ReadOnly
+            from memory_tui.notes.changes import ReadOnly
 
             raise ReadOnly(READ_ONLY)
         with self._wanted(Stop()):

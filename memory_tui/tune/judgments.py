@@ -21,8 +21,8 @@ from urllib.parse import quote, unquote
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from memory_tui import durable, locks
 from memory_tui.config.places import own_path, private_name
-from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexBusy, IndexUnavailable, LabelError, MemoryTuiError
 from memory_tui.search.trace import ChunkRef
 from memory_tui.workspace.notes import Document
@@ -188,9 +188,9 @@ def dump(notebook: Notebook) -> str:
 def save(path: Path, notebook: Notebook) -> None:
     """Write the notebook in one step, so that nobody ever reads half of it. Raises LabelError."""
     try:
-        atomic.make_folder(path.parent, 0o777)
+        durable.make_folder(path.parent, 0o777)
         # In the place that a link leads to, because the file is the user's own.
-        atomic.replace_file(Path(os.path.realpath(path)), dump(notebook).encode("utf-8", "replace"), None)
+        durable.replace_file(Path(os.path.realpath(path)), dump(notebook).encode("utf-8", "replace"), None)
     except OSError as error:
         raise LabelError(
             f"The labels cannot be written to {path}: {error.strerror or error}.",
@@ -220,7 +220,7 @@ def edit(path: Path, read: Callable[[str], Document], changes: Iterable[Callable
 def _alone(path: Path) -> Iterator[None]:
     """Keep other processes from editing the notebook meanwhile. Raises LabelError."""
     try:
-        atomic.make_folder(path.parent, 0o777)
+        durable.make_folder(path.parent, 0o777)
         held = locks.wait_for(path)
     except IndexBusy as error:
         raise LabelError(f"Another memory-tui is writing the labels in {path}.", "Try again in a moment.") from error

@@ -31,14 +31,14 @@ import json, os, sys, traceback
 sys.path.insert(0, sys.argv[1])
 from tests.support.faults import Counting, Failing
 from memory_tui.cli import main as cli
-from memory_tui.core import atomic
+from memory_tui import durable
 import gc, platformdirs, rapidfuzz.distance, rapidfuzz.fuzz, rapidfuzz.process, tokenizers
 import memory_tui.cli.admin, memory_tui.cli.ask, memory_tui.cli.curate, memory_tui.cli.hooks, memory_tui.cli.inbox
-import memory_tui.cli.measure, memory_tui.curate.diff, memory_tui.curate.move_back, memory_tui.curate.restore
+import memory_tui.cli.measure, memory_tui.notes.diff, memory_tui.notes.move_back, memory_tui.notes.restore
 import memory_tui.engine.engine, memory_tui.engine.inbox_inputs, memory_tui.explain.noise, memory_tui.explain.why_not
 import memory_tui.inbox.checks, memory_tui.index.rebuild, memory_tui.index.sync, memory_tui.openclaw.agent_sessions
 import memory_tui.openclaw.flush, memory_tui.openclaw.session_note, memory_tui.plan, memory_tui.render.as_text
-import memory_tui.curate.curator, memory_tui.curate.recover, memory_tui.render.evaluation, memory_tui.search.retrieve
+import memory_tui.notes.curator, memory_tui.notes.recover, memory_tui.render.evaluation, memory_tui.search.retrieve
 import memory_tui.tune.evaluate, memory_tui.tune.knob_search
 gc.freeze()
 
@@ -54,7 +54,7 @@ for line in sys.stdin:
         os.dup2(file, 1)
         os.dup2(file, 2)
         sys.stdin = open(0, closefd=False)
-        atomic.calls = Failing(fault, at) if fault else Counting()
+        durable.calls = Failing(fault, at) if fault else Counting()
         code = 99
         try:
             code = cli.main(words)
@@ -64,7 +64,7 @@ for line in sys.stdin:
             traceback.print_exc()
         sys.stdout.flush()
         sys.stderr.flush()
-        os.write(file, b"\\nCALLS %d\\n" % len(atomic.calls.made))
+        os.write(file, b"\\nCALLS %d\\n" % len(durable.calls.made))
         os._exit(code)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """

@@ -15,10 +15,10 @@ from memory_tui.approval import Approvals
 from memory_tui.config import keys, release
 from memory_tui.config.keys import BY_PATH, LANCEDB, QMD
 from memory_tui.core.errors import ConfigError
-from memory_tui.curate import budget
 from memory_tui.engine.engine import Engine
 from memory_tui.index import watch
 from memory_tui.ltm import location
+from memory_tui.notes import budget
 from memory_tui.openclaw import compare, sessions
 from memory_tui.plan import Options
 from memory_tui.providers import registry

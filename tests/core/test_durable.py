@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from memory_tui import durable
 from memory_tui.approval import Approvals
 from memory_tui.config import config_write
-from memory_tui.core import atomic
 from memory_tui.core.errors import EditRefused, IndexUnavailable, MemoryTuiError
-from memory_tui.core.locks import WriterLock, holder
-from memory_tui.curate import journal, recover
-from memory_tui.curate.changes import Change, FileChange, Unfinished
-from memory_tui.curate.curator import Curator
+from memory_tui.locks import WriterLock, holder
+from memory_tui.notes import journal, recover
+from memory_tui.notes.changes import Change, FileChange, Unfinished
+from memory_tui.notes.curator import Curator
 from memory_tui.openclaw import session_note
 from memory_tui.recalls import recall_log
 from memory_tui.tune import judgments
@@ -56,8 +56,8 @@ def texts(notes: Path) -> dict[str, bytes]:
 @pytest.fixture(autouse=True)
 def _nobody_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the rest of a line, or for a late program, is no part of these tests."""
-    monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
-    monkeypatch.setattr("memory_tui.curate.note_bytes.HALF_SECONDS", 0.0)
+    monkeypatch.setattr("memory_tui.notes.curator.STAY_SECONDS", 0.0)
+    monkeypatch.setattr("memory_tui.notes.note_bytes.HALF_SECONDS", 0.0)
 
 
 def at_work(notes: Path) -> Curator:
@@ -222,7 +222,7 @@ def disk(tmp_path_factory: pytest.TempPathFactory):
     subprocess.run(["umount", str(folder)], check=True)
 
 
-class Unreserved(atomic.Calls):
+class Unreserved(durable.Calls):
     """A file system that keeps no room free beforehand."""
 
     def reserve(self, descriptor, start, size):
@@ -258,7 +258,7 @@ def test_a_full_disk_leaves_no_part_of_a_text(disk: Path, tmp_path: Path, name: 
         old = texts(notes)
         fill(disk, pages)
         error = None
-        with on(atomic.Calls() if reserving else Unreserved()):
+        with on(durable.Calls() if reserving else Unreserved()):
             try:
                 FULL[name](one)
             except MemoryTuiError as found:
@@ -473,7 +473,7 @@ def test_a_change_outlives_the_power_at_each_call(tmp_path: Path, name: str, nam
 # --- beside an agent --------------------------------------------------------------------------------------------------
 
 
-class Refusing(atomic.Calls):
+class Refusing(durable.Calls):
     """Lets a part of each text into a note, then refuses the rest until `again`."""
 
     def __init__(self, of: bytes) -> None:
@@ -535,9 +535,9 @@ def test_what_stands_behind_a_part_stays(tmp_path: Path) -> None:
     path = tmp_path / "note"
     path.write_bytes(b"one\npart- theirs\nrest")
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
-    atomic.cut(descriptor, [(4, b"part"), (17, b"rest")])
+    durable.cut(descriptor, [(4, b"part"), (17, b"rest")])
     with pytest.raises(OSError, match="written over"):
-        atomic.cut(descriptor, [(0, b"two")])
+        durable.cut(descriptor, [(0, b"two")])
     os.close(descriptor)
     assert path.read_bytes() == b"one\n- theirs\n"
 
@@ -548,8 +548,8 @@ def test_signals_all_the_time_interrupt_no_write(tmp_path: Path) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
     try:
         while len(caught) < 50:
-            atomic.replace_file(tmp_path / "file", b"x" * 300_000)
-            atomic.append_line(tmp_path / "lines", b"y" * 3000 + b"\n")
+            durable.replace_file(tmp_path / "file", b"x" * 300_000)
+            durable.append_line(tmp_path / "lines", b"y" * 3000 + b"\n")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -562,25 +562,25 @@ def test_what_a_killed_process_left_is_swept_and_what_a_living_one_writes_is_not
     dead.write_bytes(b"left")
     with alive.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        atomic.replace_file(tmp_path / "file", b"new")
+        durable.replace_file(tmp_path / "file", b"new")
         assert not dead.exists()
         assert alive.exists()
-    atomic.replace_file(tmp_path / "file", b"newer")
+    durable.replace_file(tmp_path / "file", b"newer")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_folder_or_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match="not a regular file"):
-        atomic.replace_file(tmp_path / "folder", b"new")
+        durable.replace_file(tmp_path / "folder", b"new")
     with pytest.raises(IsADirectoryError):
-        atomic.remove_file(tmp_path / "folder")
+        durable.remove_file(tmp_path / "folder")
     assert (tmp_path / "folder").is_dir(), "it keeps its name"
     (tmp_path / "secret").write_bytes(b"secret")
     (tmp_path / "link").symlink_to("secret")
-    atomic.replace_file(tmp_path / "link", b"new")
+    durable.replace_file(tmp_path / "link", b"new")
     with pytest.raises(FileExistsError):
-        atomic.create_file(tmp_path / "link", b"other")
+        durable.create_file(tmp_path / "link", b"other")
     assert (tmp_path / "secret").read_bytes() == b"secret"
     assert (tmp_path / "link").read_bytes() == b"new"
     assert not (tmp_path / "link").is_symlink()

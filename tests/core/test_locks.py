@@ -10,11 +10,11 @@ import sys
 import pytest
 
 from memory_tui.core.errors import IndexUnavailable
-from memory_tui.core.locks import Holder, WriterLock, holder, is_alive, lock_path, process_start
+from memory_tui.locks import Holder, WriterLock, holder, is_alive, lock_path, process_start
 
 HOLD = """
 import sys
-from memory_tui.core.locks import WriterLock
+from memory_tui.locks import WriterLock
 lock = WriterLock.acquire(sys.argv[1])
 print("held" if lock else "refused", flush=True)
 sys.stdin.read()

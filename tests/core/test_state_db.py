@@ -16,12 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_tui.core import atomic, state_db
+from memory_tui import durable, state_db
 from memory_tui.core.errors import EditRefused, StateUnavailable
-from memory_tui.core.state_db import ScopedRecords, Table
 from memory_tui.inbox.entries import Decisions, Passage, Suggestion
 from memory_tui.inbox.findings import SaidTwice
 from memory_tui.openclaw.sessions import FlushMarks
+from memory_tui.state_db import ScopedRecords, Table
 from tests.support.faults import fill, small_disk
 from tests.support.waiting import LONG
 from tests.support.workspace import needs_inodes
@@ -194,7 +194,7 @@ def test_a_fault_of_the_disk_is_said_and_leaves_what_was_there(path: Path, monke
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
-        patched.setattr(atomic, "create_file", refuse)
+        patched.setattr(durable, "create_file", refuse)
         with pytest.raises(StateUnavailable, match="No space"):
             records(path).put("a", 1)
     records(path).put("a", 1)
@@ -248,7 +248,7 @@ def test_a_decision_that_cannot_be_kept_is_refused_with_the_reason(monkeypatch, 
 COUNTER = """
 import sys
 from pathlib import Path
-from memory_tui.core.state_db import Table
+from memory_tui.state_db import Table
 here = Table("things").of("here", path=Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
     here.change("count", lambda before: (before or 0) + 1)

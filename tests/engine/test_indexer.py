@@ -19,12 +19,12 @@ from msgspec.structs import replace
 
 from memory_tui.core import events
 from memory_tui.core.errors import IndexBusy, IndexUnavailable
-from memory_tui.core.locks import Leadership
 from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.index import integrity
 from memory_tui.index.index_file import rebuild_of
 from memory_tui.index.store import Store
+from memory_tui.locks import Leadership
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
 from memory_tui.workspace.scan import Scan

@@ -11,9 +11,9 @@ import pytest
 
 from memory_tui.core import events
 from memory_tui.core.errors import Unreadable
-from memory_tui.curate.changes import Change, FileChange
 from memory_tui.engine.engine import Engine
 from memory_tui.index import watch
+from memory_tui.notes.changes import Change, FileChange
 from memory_tui.plan import Options
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG

@@ -13,13 +13,13 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from memory_tui.core import secret_finder
-from memory_tui.curate.journal import Journal
 from memory_tui.engine import inbox_inputs
 from memory_tui.engine.engine import Engine
 from memory_tui.inbox import findings
 from memory_tui.inbox.checks import InboxInputs, examine
 from memory_tui.inbox.entries import Suggestion, plain
 from memory_tui.inbox.findings import InboxClaim
+from memory_tui.notes.journal import Journal
 from memory_tui.plan import Options
 from memory_tui.providers.builtin import static_table
 from memory_tui.recalls import recall_log

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from memory_tui.curate.curator import AppliedChange, Curator
+from memory_tui.notes.curator import AppliedChange, Curator
 from memory_tui.tui import note_changes
 from tests.support.curate import curator
 from tests.support.waiting import LONG

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.cli import main
-from memory_tui.curate.links import IndexedLinks, LinkIndex
 from memory_tui.engine.engine import Engine
 from memory_tui.hosts import claude_code, claude_memory
 from memory_tui.hosts.claude_memory import ClaudeFact, fact_of, written
+from memory_tui.notes.links import IndexedLinks, LinkIndex
 from memory_tui.plan import Options
 
 ROLE = """---

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from memory_tui import durable
 from memory_tui.cli import main
-from memory_tui.core import atomic
 from memory_tui.hosts import connection, proof
 from memory_tui.hosts import wiring as host
 from memory_tui.recalls import recall_log
@@ -206,13 +206,13 @@ def test_connecting_again_replaces_the_entries_and_keeps_the_way_back(home: Path
     assert files(home) == before
 
 
-class Disk(atomic.Calls):
+class Disk(durable.Calls):
     """Calls `before` ahead of each new file and of each change of names, with the path."""
 
     def __init__(self, before: Callable[[str], None]) -> None:
         self._before = before
 
-    def open(self, path: str | Path, flags: int, mode: int = atomic.PRIVATE, at: int | None = None) -> int:
+    def open(self, path: str | Path, flags: int, mode: int = durable.PRIVATE, at: int | None = None) -> int:
         self._before(f"open {path}")
         return super().open(path, flags, mode, at)
 
@@ -243,7 +243,7 @@ def test_a_file_that_cannot_be_written_leaves_every_file(
         if what.startswith(call) and file in what:
             raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(atomic, "calls", Disk(fail))
+    monkeypatch.setattr(durable, "calls", Disk(fail))
     error = run(step, name, "--yes", code=1)["error"]
     assert os.strerror(number) in error["message"]  # type: ignore[index]
     after = files(home.parent)
@@ -270,7 +270,7 @@ def test_what_cannot_be_put_back_has_its_record_still(
 
     fails = ["hooks.json"]
     with monkeypatch.context() as patch:
-        patch.setattr(atomic, "calls", Disk(fail))
+        patch.setattr(durable, "calls", Disk(fail))
         error = run("connect", "codex", "--yes", code=1)["error"]
     assert "config.toml cannot be put back" in error["message"]  # type: ignore[index]
     assert "[mcp_servers.memory]" in config.read_text()
@@ -290,7 +290,7 @@ def test_folders_made_for_files_go_when_one_cannot_be_written(
         if "settings.json" in what:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(atomic, "calls", Disk(fail))
+    monkeypatch.setattr(durable, "calls", Disk(fail))
     run("connect", "claude-code", "--yes", code=1)
     assert list(home.iterdir()) == []
 
@@ -307,7 +307,7 @@ def test_a_host_that_writes_its_own_file_meanwhile_loses_nothing(
         if counts and what.endswith("/claude-code.json"):
             path.write_text(json.dumps({**json.loads(path.read_bytes()), "numStartups": counts.pop()}))
 
-    monkeypatch.setattr(atomic, "calls", Disk(write))
+    monkeypatch.setattr(durable, "calls", Disk(write))
     run("connect", "claude-code", "--yes", code=code)
     data = json.loads(path.read_bytes())
     assert data["numStartups"] == 10
@@ -367,7 +367,7 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(
     capsys.readouterr()
     assert run("connect", "openclaw", "--status")["hosts"][0]["outdated"] == []  # type: ignore[index]
     order: list[str] = []
-    monkeypatch.setattr(atomic, "calls", Disk(order.append))
+    monkeypatch.setattr(durable, "calls", Disk(order.append))
     assert main.main(["disconnect", "openclaw", "--yes"]) == 0
     renames = " ".join(what for what in order if what.startswith("rename"))
     assert renames.index("/openclaw.json") < renames.index("index.js"), "no slot without its plug-in"

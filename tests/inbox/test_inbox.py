@@ -18,14 +18,14 @@ from msgspec.structs import replace
 from memory_tui.cli import main
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import Cancelled, EditRefused
-from memory_tui.curate import diff
-from memory_tui.curate.changes import Change, FileChange
 from memory_tui.engine.engine import Engine
 from memory_tui.inbox import checks, duplicates
 from memory_tui.inbox import checks as inbox_examine
 from memory_tui.inbox import entries as inbox_entries
 from memory_tui.inbox.checks import BY_KIND, Chunks, InboxInputs, examine
 from memory_tui.inbox.entries import DatedNote, Suggestion, note_items, plain
+from memory_tui.notes import diff
+from memory_tui.notes.changes import Change, FileChange
 from memory_tui.plan import Options
 
 TODAY = dt.date(2026, 11, 21)

@@ -15,6 +15,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from memory_tui import durable
 from memory_tui.core import events
 from memory_tui.core.errors import IndexRefused, IndexUnavailable
 from memory_tui.engine import index_check
@@ -677,9 +678,8 @@ def test_an_index_that_is_read_while_it_is_made_has_whole_notes(
 def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
     opened: Callable[[], Engine], index: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memory_tui.core import files
 
-    monkeypatch.setattr(files, "kind", lambda path: "nfs4")
+    monkeypatch.setattr(durable, "kind", lambda path: "nfs4")
     engine = opened()
     engine.indexer.sync()
     assert "other machines" in said(heard)
@@ -704,7 +704,6 @@ def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
 def test_the_nearest_mount_tells_the_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, kind: str, shared: bool
 ) -> None:
-    from memory_tui.core import files
 
     mounts = tmp_path / "mountinfo"
     mounts.write_text(
@@ -717,9 +716,9 @@ def test_the_nearest_mount_tells_the_kind(
         "35 27 0:13 / /layers rw - overlay overlay rw\n"
         "36 27 0:14 / /usb rw - fuseblk /dev/sdb rw\n"
     )
-    monkeypatch.setattr(files, "_MOUNTS", mounts)
-    assert files.kind(Path(point) / "deep" / "index.sqlite") == kind
-    assert bool(files.shared(Path(point) / "i")) == shared
+    monkeypatch.setattr(durable, "_MOUNTS", mounts)
+    assert durable.kind(Path(point) / "deep" / "index.sqlite") == kind
+    assert bool(durable.shared(Path(point) / "i")) == shared
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")

@@ -9,7 +9,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memory_tui.core import atomic, events
+from memory_tui import durable
+from memory_tui.core import events
 from memory_tui.engine.engine import Engine
 from memory_tui.index import index_file, integrity
 from memory_tui.index.store import Store
@@ -102,7 +103,7 @@ def test_what_cannot_be_removed_is_said(index: Path, monkeypatch: pytest.MonkeyP
     def refused(old: Path, new: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(atomic.calls, "replace", refused)
+    monkeypatch.setattr(durable.calls, "replace", refused)
     assert integrity.sweep(index, NOW) == [
         f"{old[-1]}, a damaged index that was moved aside, cannot be removed: Permission denied."
     ]

@@ -18,9 +18,9 @@ import pytest
 
 from memory_tui import plan
 from memory_tui.cli import hooks, main
-from memory_tui.curate import curator
-from memory_tui.curate.curator import Curator
 from memory_tui.hosts import claude_code
+from memory_tui.notes import curator
+from memory_tui.notes.curator import Curator
 from memory_tui.openclaw import prompt, session_note
 from memory_tui.openclaw.session_note import EndedSession, Message
 from memory_tui.plan import Options

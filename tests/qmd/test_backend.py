@@ -422,7 +422,7 @@ def test_failures_of_upkeep_wait_a_minute_then_two_and_one_success_ends_that(rea
 
 
 def test_two_processes_do_not_bring_qmd_up_to_date_at_once(ready: Bench) -> None:
-    from memory_tui.core import locks
+    from memory_tui import locks
 
     with ready.engine() as engine:
         held = locks.WriterLock.acquire(engine.backend.client.place.folder / "upkeep")
@@ -432,7 +432,7 @@ def test_two_processes_do_not_bring_qmd_up_to_date_at_once(ready: Bench) -> None
 
 
 def test_a_search_waits_a_moment_for_an_update_that_runs(ready: Bench) -> None:
-    from memory_tui.core import locks
+    from memory_tui import locks
 
     with ready.engine() as engine:
         held = locks.WriterLock.acquire(engine.backend.client.place.folder / "upkeep")

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from memory_tui.curate.changes import Change, FileChange
-from memory_tui.curate.curator import Curator
+from memory_tui.notes.changes import Change, FileChange
+from memory_tui.notes.curator import Curator
 from memory_tui.workspace.roots import Roots
 
 

@@ -1,6 +1,6 @@
-"""A disk that fails: what stands in the place of the system calls of memory_tui.core.atomic.
+"""A disk that fails: what stands in the place of the system calls of memory_tui.durable.
 
-Never a part of the package: a test puts it in the place of `atomic.calls`, in its own process or in a fork.
+Never a part of the package: a test puts it in the place of `durable.calls`, in its own process or in a fork.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from memory_tui.core import atomic
+from memory_tui import durable
 
 GROWS = ("mkdir", "write", "reserve", "link", "create")
 """What needs room on the disk."""
@@ -25,7 +25,7 @@ class PowerCut(BaseException):
     """The power is gone: this process does nothing any more."""
 
 
-class Counting(atomic.Calls):
+class Counting(durable.Calls):
     """Does what is asked for, and writes down which calls were made; nothing waits for a real disk."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class Failing(Counting):
             self._full = self.fault == "full half-way"
             self.happened = True
             self.made.append("write")
-            written = atomic.Calls.write(self, descriptor, data)
+            written = durable.Calls.write(self, descriptor, data)
             if self.fault == "killed half-way":
                 os.kill(os.getpid(), signal.SIGKILL)
             return written
@@ -243,13 +243,13 @@ class Losing(Counting):
 
 
 @contextmanager
-def on(calls: atomic.Calls) -> Iterator[Any]:
+def on(calls: durable.Calls) -> Iterator[Any]:
     """Let everything be written by `calls`."""
-    before, atomic.calls = atomic.calls, calls
+    before, durable.calls = durable.calls, calls
     try:
         yield calls
     finally:
-        atomic.calls = before
+        durable.calls = before
 
 
 def count(do: Callable[[], object]) -> list[str]:

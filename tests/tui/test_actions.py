@@ -13,7 +13,7 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from memory_tui import manual
-from memory_tui.curate.changes import ReadOnly
+from memory_tui.notes.changes import ReadOnly
 from memory_tui.tui import action as tui_action
 from memory_tui.tui import keymap
 from memory_tui.tui.action import Context

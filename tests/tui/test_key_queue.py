@@ -10,8 +10,8 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
-from memory_tui.curate.changes import ThreeWay
-from memory_tui.curate.merge import merge
+from memory_tui.notes.changes import ThreeWay
+from memory_tui.notes.merge import merge
 from memory_tui.tui import note_changes
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import NameList, Picker, Prompt

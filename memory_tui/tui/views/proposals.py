@@ -16,9 +16,9 @@ from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.changes import Change, Conflict
-    from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.engine import Engine
+    from memory_tui.notes.changes import Change, Conflict
+    from memory_tui.notes.curator import AppliedChange
     from memory_tui.tui.tuning import Tuning
 
 _VERBS: Mapping[str, str] = {
@@ -104,7 +104,7 @@ class Proposals(Part):
         begun = self.home.started if since is None else since
 
         def work(engine: Engine) -> AppliedChange | Planned:
-            from memory_tui.curate.changes import Change
+            from memory_tui.notes.changes import Change
 
             outcome = note_changes.step_or_plan(engine, kind, number, begun)
             return self._show(outcome) if isinstance(outcome, Change) else outcome
@@ -116,7 +116,7 @@ class Proposals(Part):
         self, work: Callable[[Engine], AppliedChange | Planned], then: Done | None, number: int | None = None
     ) -> None:
         """Do `work` and say what was done; where it only planned a step, or others changed the same lines, ask."""
-        from memory_tui.curate.changes import Conflict
+        from memory_tui.notes.changes import Conflict
 
         outcome = await self.home.jobs.attempt(work, write=True)
 

@@ -15,7 +15,7 @@ from memory_tui.tui.note_info import Statement, Target
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
-    from memory_tui.curate.diff import DiffLine
+    from memory_tui.notes.diff import DiffLine
 
 LABEL = 10
 

@@ -9,7 +9,7 @@ from textual import events
 from textual.containers import Horizontal
 from textual.widget import Widget
 
-from memory_tui.core import state_db
+from memory_tui import state_db
 from memory_tui.tui.home import home_of
 
 if TYPE_CHECKING:

@@ -22,11 +22,11 @@ from memory_tui.tui.widgets.note_side import MARKS, shown_text
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
 
 if TYPE_CHECKING:
-    from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.engine import Engine
     from memory_tui.inbox.checks import Severity
     from memory_tui.inbox.entries import Action, Passage, Suggestion
+    from memory_tui.notes.changes import Change
+    from memory_tui.notes.curator import AppliedChange
 
 FOLLOW_SECONDS, ASKED_EVERY = 10.0, 0.1
 """How long a look waits at most for the index to follow a change of notes, and how often it asks who wants it."""
@@ -300,7 +300,7 @@ def rewritten(engine: Engine, one: Suggestion, words: str) -> Planned:
 
 
 def _warning(one: Suggestion) -> tuple[str, ...]:
-    from memory_tui.curate.journal import KEEP_DAYS
+    from memory_tui.notes.journal import KEEP_DAYS
 
     return (
         ()
@@ -314,7 +314,7 @@ def _warning(one: Suggestion) -> tuple[str, ...]:
 
 def masked(change: Change, effect: tuple[str, ...] = ()) -> Planned:
     """A change with its diff, secrets masked, and what is to be known of its `effect`."""
-    from memory_tui.curate import diff
+    from memory_tui.notes import diff
 
     return Planned(change, diff.masked_lines(change), effect)
 
@@ -322,7 +322,7 @@ def masked(change: Change, effect: tuple[str, ...] = ()) -> Planned:
 def applied(engine: Engine, change: Change) -> AppliedChange:
     """Make `change`. Raises EditRefused where somebody changed the same lines meanwhile, and keeps no draft of it."""
     from memory_tui.core.errors import EditRefused
-    from memory_tui.curate.changes import Conflict
+    from memory_tui.notes.changes import Conflict
 
     try:
         return engine.notes.curator.apply(change)

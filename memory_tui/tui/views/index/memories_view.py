@@ -288,7 +288,7 @@ class MemoriesView(View):
     @task("plan")
     async def do_promote(self) -> None:
         """Show the line of MEMORY.md that this entry would be, write it, then ask whether to forget the entry."""
-        from memory_tui.curate.promote import Spot
+        from memory_tui.notes.promote import Spot
         from memory_tui.tui.views.dialogs import Preview
 
         one = self.entry

@@ -26,8 +26,8 @@ from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.changes import FileChange
     from memory_tui.engine.status import FileRow
+    from memory_tui.notes.changes import FileChange
     from memory_tui.search.trace import Trace
 
 

@@ -27,9 +27,9 @@ from memory_tui.tui.widgets.query import FindText
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import AppliedChange
-    from memory_tui.curate.journal import Typing
     from memory_tui.engine.engine import Engine
+    from memory_tui.notes.curator import AppliedChange
+    from memory_tui.notes.journal import Typing
 
 
 MOST = 1_000_000
@@ -270,7 +270,7 @@ class EditView(View):
         self._leave(f"{one_line(done.change.title)}: saved.{also} {key_of('undo')} undoes it.")
 
     def _not_written(self, error: MemoryTuiError) -> None:
-        from memory_tui.curate.changes import Conflict
+        from memory_tui.notes.changes import Conflict
 
         if not isinstance(error, Conflict):
             self.show_message(sentence_of(error))

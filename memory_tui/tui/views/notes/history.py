@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from memory_tui.core.sanitize import one_line
-from memory_tui.curate.git import Commit
+from memory_tui.notes.git import Commit
 from memory_tui.tui import note_changes, note_info
 from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.key_meanings import key_of
@@ -26,7 +26,7 @@ from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.journal import JournalEntry
+    from memory_tui.notes.journal import JournalEntry
 
 
 class Changes(RowList):

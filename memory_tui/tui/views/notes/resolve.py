@@ -20,8 +20,8 @@ from memory_tui.tui.views.view import Dialog
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
-    from memory_tui.curate.changes import ThreeWay
-    from memory_tui.curate.merge import Hunk
+    from memory_tui.notes.changes import ThreeWay
+    from memory_tui.notes.merge import Hunk
 
 Side = Literal["mine", "theirs", "both"]
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_tui.curate.links import _LINK, IndexedLinks, LinkIndex, Names, links, mentions
 from memory_tui.engine.engine import Engine
+from memory_tui.notes.links import _LINK, IndexedLinks, LinkIndex, Names, links, mentions
 from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots, scan
 from tests.support.curate import curator, workspace
@@ -111,7 +111,7 @@ def test_while_nothing_changes_only_the_note_itself_is_looked_at(tmp_path, monke
     index = LinkIndex(Roots.open(folder))
     assert [link.source for link in index.about("memory/garden.md", 1).back] == ["MEMORY.md"]
     looked = []
-    monkeypatch.setattr("memory_tui.curate.links.scan", lambda roots: looked.append(roots) or scan(roots))
+    monkeypatch.setattr("memory_tui.notes.links.scan", lambda roots: looked.append(roots) or scan(roots))
     assert [link.source for link in index.about("memory/garden.md", 1).back] == ["MEMORY.md"]
     assert not looked
     (folder / "memory" / "garden.md").write_text("roses, see [[MEMORY]]\n")
@@ -258,7 +258,7 @@ def test_where_the_index_holds_every_note_the_disk_is_not_looked_through(tmp_pat
         assert engine.queries.all_notes() is None
         engine.indexer.sync()
         looked = []
-        monkeypatch.setattr("memory_tui.curate.links.scan", lambda roots: looked.append(roots) or scan(roots))
+        monkeypatch.setattr("memory_tui.notes.links.scan", lambda roots: looked.append(roots) or scan(roots))
         by_index, every = IndexedLinks(engine.plan.roots), LinkIndex(engine.plan.roots)
         for path in ("MEMORY.md", "memory/garden-plan.md"):
             known = len(looked)

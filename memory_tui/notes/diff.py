@@ -9,9 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.core.secret_finder import MASK, masked
-from memory_tui.curate import planner
-from memory_tui.curate.changes import Change, FileChange
-from memory_tui.curate.merge import changed_spans
+from memory_tui.notes import planner
+from memory_tui.notes.changes import Change, FileChange
+from memory_tui.notes.merge import changed_spans
 
 
 class DiffLine(Struct, frozen=True):

@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.secret_finder import masked
-from memory_tui.curate.merge import Merge, changed_spans, matching
+from memory_tui.notes.merge import Merge, changed_spans, matching
 from memory_tui.workspace.notes import title_of, utf16_of
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from memory_tui.curate import journal, note_bytes
-from memory_tui.curate import note_write as curating
-from memory_tui.curate.journal import left
+from memory_tui.notes import journal, note_bytes
+from memory_tui.notes import note_write as curating
+from memory_tui.notes.journal import left
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.notes.resolve import Resolve

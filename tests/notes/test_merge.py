@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.curate import diff
-from memory_tui.curate import merge as merging
-from memory_tui.curate.changes import Change, FileChange
-from memory_tui.curate.merge import changed_spans, common_head, matching, merge
+from memory_tui.notes import diff
+from memory_tui.notes import merge as merging
+from memory_tui.notes.changes import Change, FileChange
+from memory_tui.notes.merge import changed_spans, common_head, matching, merge
 
 LINE = st.binary(max_size=4).map(lambda data: data.replace(b"\n", b""))
 TEXT = st.tuples(st.lists(st.tuples(LINE, st.sampled_from([b"\n", b"\r\n"])), max_size=8), LINE).map(

@@ -29,11 +29,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from memory_tui.core import atomic
+from memory_tui import durable
 from memory_tui.core.errors import EditFailed, PathRefused, Unreadable
-from memory_tui.curate import lease
-from memory_tui.curate.changes import Busy, ReadOnly
-from memory_tui.curate.lease import WriterState
+from memory_tui.notes import lease
+from memory_tui.notes.changes import Busy, ReadOnly
+from memory_tui.notes.lease import WriterState
 from memory_tui.workspace.roots import Roots, destination
 from memory_tui.workspace.scan import MAX_BYTES
 
@@ -55,7 +55,7 @@ class Folder(Struct, frozen=True):
     def open(self, name: str, flags: int, mode: int = 0o600) -> int:
         """A descriptor of `name`, never through a link. Raises OSError."""
         path, at = self._at(name)
-        return atomic.calls.open(path, flags | _NO_FOLLOW, mode, at)
+        return durable.calls.open(path, flags | _NO_FOLLOW, mode, at)
 
     def status(self, name: str) -> os.stat_result | None:
         """What `name` is, without following it; None when nothing is there."""
@@ -68,23 +68,23 @@ class Folder(Struct, frozen=True):
     def rename(self, old: str, new: str) -> None:
         """Give `old` the name `new`, in the place of whatever has it."""
         (source, at), (target, _) = self._at(old), self._at(new)
-        atomic.calls.replace(source, target, at)
+        durable.calls.replace(source, target, at)
 
     def link(self, old: str, new: str) -> None:
         """Give `old` the second name `new`. Raises FileExistsError, and OSError where there are no hard links."""
         (source, at), (target, _) = self._at(old), self._at(new)
-        atomic.calls.link(source, target, at)
+        durable.calls.link(source, target, at)
 
     def exchange(self, one: str, other: str) -> bool:
         """Let two files change names in one step; False where system or file system cannot."""
         (first, at), (second, _) = self._at(one), self._at(other)
-        return atomic.calls.exchange(first, second, at)
+        return durable.calls.exchange(first, second, at)
 
     def remove(self, name: str) -> None:
         """Remove `name` if it is there."""
         path, at = self._at(name)
         try:
-            atomic.calls.unlink(path, at)
+            durable.calls.unlink(path, at)
         except FileNotFoundError:
             return
 
@@ -96,7 +96,7 @@ class Folder(Struct, frozen=True):
     def sync(self) -> None:
         """Have the names themselves written to the disk, where a folder can be."""
         if self.descriptor >= 0:
-            atomic.sync_folder(self.descriptor)
+            durable.sync_folder(self.descriptor)
 
     def read(self, name: str) -> bytes | None:
         """The bytes of `name`, None when nothing is there. Raises PathRefused for anything but a regular file."""
@@ -170,10 +170,10 @@ def _make(root: str, folders: list[str]) -> None:
     for folder in folders:
         at = os.path.join(at, folder)
         try:
-            atomic.calls.mkdir(at)
+            durable.calls.mkdir(at)
         except FileExistsError:
             continue
-        atomic.sync_folder(Path(at).parent)
+        durable.sync_folder(Path(at).parent)
 
 
 def _descend(root: str, folders: list[str]) -> int:
@@ -241,11 +241,11 @@ def write_beside(
     folder.remove(hidden + PART)
     descriptor = folder.open(hidden + PART, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if like or mode else 0o666)
     try:
-        atomic.write_all(descriptor, data)
+        durable.write_all(descriptor, data)
         _dress(descriptor, like, mode)
         if mtime_ns and os.utime in os.supports_fd:
             os.utime(descriptor, ns=(mtime_ns, mtime_ns))
-        atomic.calls.fsync(descriptor)
+        durable.calls.fsync(descriptor)
         folder.rename(hidden + PART, hidden + NEW)
     except OSError:
         _sweep(folder, hidden + PART)
@@ -329,8 +329,8 @@ def append(folder: Folder, name: str, before: bytes, added: bytes) -> tuple[byte
             if not same_file(os.fstat(descriptor), folder.status(name)):
                 raise NoteChanged(folder.read(name))
             try:
-                start = atomic.append(descriptor, added)
-            except atomic.Partial as partial:
+                start = durable.append(descriptor, added)
+            except durable.Partial as partial:
                 _take_out(descriptor, partial, alone=alone)
                 raise
             end = start + len(added)
@@ -352,7 +352,7 @@ def take_out(folder: Folder, name: str, start: int, piece: bytes) -> None:
     """Take `piece`, which a change that was cut off has left at `start` of the note, out. Raises TornWrite."""
     descriptor = folder.open(name, os.O_RDWR | os.O_APPEND)
     try:
-        _take_out(descriptor, atomic.Partial(OSError(errno.EINTR, "it was cut off"), [(start, piece)]))
+        _take_out(descriptor, durable.Partial(OSError(errno.EINTR, "it was cut off"), [(start, piece)]))
     finally:
         os.close(descriptor)
 
@@ -381,7 +381,7 @@ def _wait_for_writers(folder: Folder, name: str) -> None:
         os.close(reading)
 
 
-def _take_out(descriptor: int, partial: atomic.Partial, *, alone: bool = False) -> None:
+def _take_out(descriptor: int, partial: durable.Partial, *, alone: bool = False) -> None:
     """Take the part of a text that came into the note out again. Raises TornWrite where that cannot be.
 
     `alone` tells that the lease is held already.
@@ -392,7 +392,7 @@ def _take_out(descriptor: int, partial: atomic.Partial, *, alone: bool = False) 
         last = len(partial.pieces) == 1 and start + len(piece) == os.fstat(descriptor).st_size
         if not held and not last:
             raise OSError(errno.EBUSY, "another program has the note open")
-        atomic.cut(descriptor, partial.pieces)
+        durable.cut(descriptor, partial.pieces)
     except OSError as error:
         raise TornWrite(partial, error) from None
     finally:
@@ -545,9 +545,9 @@ def _link_or_copy(folder: Folder, old: str, new: str, data: bytes | None) -> Non
         content = folder.read(old) if data is None else data
         descriptor = folder.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            atomic.write_all(descriptor, content or b"")
+            durable.write_all(descriptor, content or b"")
             _dress(descriptor, folder.status(old))
-            atomic.calls.fsync(descriptor)
+            durable.calls.fsync(descriptor)
         except OSError:
             _sweep(folder, new)
             raise
@@ -567,12 +567,12 @@ def _dress(descriptor: int, like: os.stat_result | None, mode: int = 0) -> None:
         return
     if like is None:
         if mode:
-            atomic.calls.chmod(descriptor, mode)
+            durable.calls.chmod(descriptor, mode)
         return
     own = os.fstat(descriptor)
     if (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
         _give(descriptor, like)
-    atomic.calls.chmod(descriptor, stat.S_IMODE(like.st_mode))
+    durable.calls.chmod(descriptor, stat.S_IMODE(like.st_mode))
 
 
 def _give(descriptor: int, like: os.stat_result) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui.core.errors import EditRefused
-from memory_tui.curate.journal import KEEP_DAYS, Typing, left
+from memory_tui.notes.journal import KEEP_DAYS, Typing, left
 
 LOG = "memory/2026-03-20.md"
 

@@ -22,10 +22,11 @@ from msgspec.structs import replace
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
 from memory_tui.core.secret_finder import masked
-from memory_tui.curate import budget
-from memory_tui.curate import promote as curate_promote
-from memory_tui.curate.budget import Budget, HostLimit
-from memory_tui.curate.changes import (
+from memory_tui.hosts import claude_memory, codex
+from memory_tui.notes import budget
+from memory_tui.notes import promote as curate_promote
+from memory_tui.notes.budget import Budget, HostLimit
+from memory_tui.notes.changes import (
     HEADING,
     ITEM,
     Change,
@@ -37,11 +38,10 @@ from memory_tui.curate.changes import (
     edited,
     end_of,
 )
-from memory_tui.curate.links import LinkIndex, Names, NoteLink, links
-from memory_tui.curate.note_bytes import parent
-from memory_tui.curate.note_write import current
-from memory_tui.curate.promote import Spot
-from memory_tui.hosts import claude_memory, codex
+from memory_tui.notes.links import LinkIndex, Names, NoteLink, links
+from memory_tui.notes.note_bytes import parent
+from memory_tui.notes.note_write import current
+from memory_tui.notes.promote import Spot
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 
@@ -170,7 +170,7 @@ def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = ""
 
     Headings that have nothing left below them go too, but none that is a line of `keep`.
     """
-    from memory_tui.curate.promote import heading_notes
+    from memory_tui.notes.promote import heading_notes
 
     by_path: dict[str, list[Spot]] = defaultdict(list)
     for spot in spots:
@@ -260,7 +260,7 @@ def _moved(path: str, new: str, note: Stored) -> tuple[FileChange, FileChange]:
 
 def _without(spots: Sequence[Spot], keep: Spot | None) -> tuple[bytes, tuple[str, ...]]:
     """What is left of the note of `spots`, and the titles of the headings that go with them."""
-    from memory_tui.curate.promote import without
+    from memory_tui.notes.promote import without
 
     gone = {number for spot in spots if spot.lines() for number in range(spot.first, spot.last + 1)}
     kept = range(keep.first, keep.last + 1) if keep is not None and keep.path == spots[0].path else ()

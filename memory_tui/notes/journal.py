@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
+from memory_tui import durable
 from memory_tui.config.places import private_name
-from memory_tui.core import atomic
 from memory_tui.core.errors import EditFailed, EditRefused, IndexUnavailable
-from memory_tui.core.locks import WriterLock
 from memory_tui.core.secret_finder import masked
-from memory_tui.curate.changes import Busy, Change, FileChange, ThreeWay
+from memory_tui.locks import WriterLock
+from memory_tui.notes.changes import Busy, Change, FileChange, ThreeWay
 
 if TYPE_CHECKING:
     from memory_tui.openclaw.trust import Trust
@@ -226,7 +226,7 @@ class Journal:
 
     def put(self, entry: JournalEntry) -> JournalEntry:
         """Append one line and have it written to the disk."""
-        self._append(atomic.record_line(entry))
+        self._append(durable.record_line(entry))
         return entry
 
     def prune(self, days: float = KEEP_DAYS, most: int = KEEP_BYTES) -> int:
@@ -234,14 +234,14 @@ class Journal:
 
         Only while `locked`.
         """
-        atomic.sweep(self.folder / "texts")
+        durable.sweep(self.folder / "texts")
         entries = self.entries()
         limit = self._clock() - days * 86_400
         young = [entry for entry in entries if entry.at >= limit or entry.state == "intent"]
         kept = self._within(young, most)
         try:
             if len(kept) < len(entries):
-                atomic.replace_file(self._file, b"".join(map(atomic.record_line, kept)))
+                durable.replace_file(self._file, b"".join(map(durable.record_line, kept)))
             self._sweep({name for entry in kept for name in _texts(entry)})
         except OSError as error:
             raise _broken(self._file, error) from None
@@ -262,7 +262,7 @@ class Journal:
     def _sweep(self, named: set[str]) -> None:
         for blob in (self.folder / "texts").iterdir():
             if blob.stem not in named:
-                atomic.calls.unlink(blob)
+                durable.calls.unlink(blob)
 
     def _next(self) -> int:
         entries = self.entries()
@@ -270,7 +270,7 @@ class Journal:
 
     def _make(self) -> None:
         try:
-            atomic.make_folder(self.folder / "texts")
+            durable.make_folder(self.folder / "texts")
             self.folder.chmod(0o700)
         except OSError as error:
             raise _broken(self.folder, error) from None
@@ -288,7 +288,7 @@ class Journal:
         blob = self._blob(name)
         if not self._holds(blob, data):
             try:
-                atomic.replace_file(blob, zlib.compress(data, 1))
+                durable.replace_file(blob, zlib.compress(data, 1))
             except OSError as error:
                 raise _broken(blob, error) from None
         return name
@@ -302,7 +302,7 @@ class Journal:
 
     def _append(self, line: bytes) -> None:
         try:
-            atomic.append_line(self._file, line)
+            durable.append_line(self._file, line)
         except OSError as error:
             raise _broken(self._file, error) from None
 
@@ -424,8 +424,8 @@ class Typing:
             if self._late(turn):
                 return
             try:
-                atomic.make_folder(self._folder)
-                atomic.replace_file(self._file, json.dumps(line).encode("ascii"))
+                durable.make_folder(self._folder)
+                durable.replace_file(self._file, json.dumps(line).encode("ascii"))
             except OSError as error:
                 raise EditFailed(
                     f"Your typing is not protected against a crash: {error.strerror or error}.",
@@ -439,7 +439,7 @@ class Typing:
                 return
             try:
                 for file in self._files:
-                    atomic.remove_file(file)
+                    durable.remove_file(file)
             except OSError as error:
                 raise EditFailed(
                     f"Your unsaved text is still stored: {error.strerror or error}.", f"Remove it from {self._folder}."
@@ -477,6 +477,6 @@ def _read(file: Path) -> Unsaved | None:
         return None
     if one.at < time.time() - KEEP_DAYS * 86_400:
         with contextlib.suppress(OSError):
-            atomic.remove_file(file)
+            durable.remove_file(file)
         return None
     return one

@@ -23,14 +23,14 @@ from msgspec.structs import replace
 from memory_tui.config import places
 from memory_tui.core.errors import EditRefused, MemoryTuiError
 from memory_tui.core.sanitize import one_line
-from memory_tui.curate import note_bytes, recover
-from memory_tui.curate.budget import HostLimit
-from memory_tui.curate.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
-from memory_tui.curate.git import History
-from memory_tui.curate.journal import KEEP_DAYS, LOST, Journal, JournalEntry, journal_folder, repair_ledger, step_ledger
-from memory_tui.curate.links import LinkIndex
-from memory_tui.curate.note_bytes import parent
-from memory_tui.curate.note_write import (
+from memory_tui.notes import note_bytes, recover
+from memory_tui.notes.budget import HostLimit
+from memory_tui.notes.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
+from memory_tui.notes.git import History
+from memory_tui.notes.journal import KEEP_DAYS, LOST, Journal, JournalEntry, journal_folder, repair_ledger, step_ledger
+from memory_tui.notes.links import LinkIndex
+from memory_tui.notes.note_bytes import parent
+from memory_tui.notes.note_write import (
     RECENT_SECONDS,
     STAY_SECONDS,
     SameLinesChanged,
@@ -43,7 +43,7 @@ from memory_tui.curate.note_write import (
     stay,
     write,
 )
-from memory_tui.curate.planner import Planner
+from memory_tui.notes.planner import Planner
 from memory_tui.openclaw.dreaming import require_whole
 from memory_tui.workspace.roots import Roots, destination
 
@@ -576,7 +576,7 @@ _READ_ONLY = "memory-tui was started with --read-only."
 
 def curator(plan: Plan, changed: Callable[[tuple[str, ...]], None] | None = None) -> Curator:
     """What changes the notes of `plan`; `changed` is called after each change with its paths."""
-    from memory_tui.curate import budget
+    from memory_tui.notes import budget
 
     now = plan.now
     return Curator(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.curate import planner, promote
-from memory_tui.curate.changes import Lines
-from memory_tui.curate.promote import Spot, without
+from memory_tui.notes import planner, promote
+from memory_tui.notes.changes import Lines
+from memory_tui.notes.promote import Spot, without
 from tests.support.curate import curator, workspace
 
 HEADINGS = {"T": "# T", "A": "## A", "B": "## B", "C": "### C", "D": "#### D"}

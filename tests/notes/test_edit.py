@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_tui.core.errors import EditRefused, PathRefused
-from memory_tui.curate import journal, lease, note_bytes, note_write
-from memory_tui.curate.changes import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
+from memory_tui.notes import journal, lease, note_bytes, note_write
+from memory_tui.notes.changes import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
 from tests.support.curate import agent, curator, hidden, put, workspace
 from tests.support.waiting import LONG
 from tests.support.workspace import unprivileged_folder
@@ -38,7 +38,7 @@ def folder(tmp_path):
 @pytest.fixture(autouse=True)
 def _quick_disk(monkeypatch):
     """Waiting for the rest of a line, or for a late program is no part of these tests."""
-    monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
+    monkeypatch.setattr("memory_tui.notes.curator.STAY_SECONDS", 0.0)
     monkeypatch.setattr(note_bytes, "HALF_SECONDS", 0.0)
 
 
@@ -504,7 +504,7 @@ def test_a_note_with_two_names_keeps_the_other_as_it_was(folder):
 
 
 def test_without_exchange_and_leases_it_works_as_well(folder, monkeypatch):
-    monkeypatch.setattr("memory_tui.core.atomic._exchange_call", lambda: None)
+    monkeypatch.setattr("memory_tui.durable._exchange_call", lambda: None)
     monkeypatch.setattr(lease, "_try", lambda descriptor, **how: lease.WriterState.UNKNOWN)
     one = curator(folder)
     before = one.read("MEMORY.md")

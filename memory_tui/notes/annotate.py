@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
-from memory_tui.curate.changes import Change, FileChange, Lines, bare, end_of
+from memory_tui.notes.changes import Change, FileChange, Lines, bare, end_of
 from memory_tui.workspace.annotations import Annotations, read_annotations, without_markers
 from memory_tui.workspace.chunking_2026_9 import BY_ENTRIES, blocks
 
 if TYPE_CHECKING:
-    from memory_tui.curate.planner import Planner
+    from memory_tui.notes.planner import Planner
 
 _KINDS = ("trigger", "importance", "project")
 

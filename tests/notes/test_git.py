@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from memory_tui.core.errors import EditRefused
-from memory_tui.curate.git import GitFailed, History
+from memory_tui.notes.git import GitFailed, History
 from tests.support.curate import workspace
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

@@ -7,13 +7,13 @@ import os
 from msgspec.structs import replace
 
 from memory_tui.core.errors import EditRefused, MemoryTuiError
-from memory_tui.curate import lease, note_bytes
-from memory_tui.curate.changes import FileChange, ThreeWay
-from memory_tui.curate.journal import Journal, JournalEntry
-from memory_tui.curate.lease import WriterState
-from memory_tui.curate.merge import merge
-from memory_tui.curate.note_bytes import Folder, contents, parent
-from memory_tui.curate.note_write import SameLinesChanged, current, write
+from memory_tui.notes import lease, note_bytes
+from memory_tui.notes.changes import FileChange, ThreeWay
+from memory_tui.notes.journal import Journal, JournalEntry
+from memory_tui.notes.lease import WriterState
+from memory_tui.notes.merge import merge
+from memory_tui.notes.note_bytes import Folder, contents, parent
+from memory_tui.notes.note_write import SameLinesChanged, current, write
 from memory_tui.workspace.roots import Roots
 
 CUT_OFF = "cut off before a note was written"

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from memory_tui.core.errors import EditRefused, PathRefused
-from memory_tui.curate import note_bytes
-from memory_tui.curate.changes import Conflict
+from memory_tui.notes import note_bytes
+from memory_tui.notes.changes import Conflict
 from memory_tui.tui import external
 from memory_tui.tui.app import MemoryApp
-from tests.curate.test_edit import NOTE
+from tests.notes.test_edit import NOTE
 from tests.support.curate import agent, curator, hidden, put, workspace
 from tests.support.tui import drive, make_app, press, said, sample, settled, text_of
 from tests.support.waiting import LONG
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the rest of a line, or for a late program is no part of these tests."""
-    monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
+    monkeypatch.setattr("memory_tui.notes.curator.STAY_SECONDS", 0.0)
     monkeypatch.setattr(note_bytes, "HALF_SECONDS", 0.0)
 
 

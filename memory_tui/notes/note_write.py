@@ -9,10 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.core.errors import EditFailed, EditRefused
-from memory_tui.curate import note_bytes
-from memory_tui.curate.changes import FileChange, ReadOnly, ThreeWay, Unfinished
-from memory_tui.curate.merge import Merge, common_head, merge
-from memory_tui.curate.note_bytes import Folder, NoteChanged, parent
+from memory_tui.notes import note_bytes
+from memory_tui.notes.changes import FileChange, ReadOnly, ThreeWay, Unfinished
+from memory_tui.notes.merge import Merge, common_head, merge
+from memory_tui.notes.note_bytes import Folder, NoteChanged, parent
 from memory_tui.workspace.roots import Roots
 
 DEADLINE_SECONDS = 4.0

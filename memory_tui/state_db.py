@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from memory_tui.core import atomic
+from memory_tui import durable
 from memory_tui.core.errors import IndexUnavailable, StateUnavailable
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class ScopedRecords(Struct, frozen=True):
 
     def _set_aside(self, seen: tuple[int, int] | None, error: Exception) -> None:
         """Give the broken file another name, unless another process did so meanwhile."""
-        from memory_tui.core import locks
+        from memory_tui import locks
 
         aside = self.path.with_name(f"{self.path.stem}-broken-{time.time_ns()}{self.path.suffix}")
         try:
@@ -191,7 +191,7 @@ class ScopedRecords(Struct, frozen=True):
                 for end in ("-wal", "-shm", ""):
                     part = self.path.with_name(self.path.name + end)
                     if part.exists():
-                        atomic.calls.replace(part, aside.with_name(aside.name + end))
+                        durable.calls.replace(part, aside.with_name(aside.name + end))
         except IndexUnavailable as problem:
             raise StateUnavailable(f"{self.path} makes no sense ({error}): {problem.message}") from problem
         except OSError as problem:
@@ -221,9 +221,9 @@ def _opened(path: Path, *, make: bool) -> Iterator[apsw.Connection]:
     import apsw
 
     if make and not path.exists():
-        atomic.make_folder(path.parent)
+        durable.make_folder(path.parent)
         with suppress(FileExistsError):
-            atomic.create_file(path, b"")
+            durable.create_file(path, b"")
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(_BUSY_MILLISECONDS)

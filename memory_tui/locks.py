@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, to_builtins
 
-from memory_tui.core import atomic, files
+from memory_tui import durable
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
-from memory_tui.core.files import open_beside, read_beside
+from memory_tui.durable import open_beside, read_beside
 
 if TYPE_CHECKING:
     from memory_tui.core.events import Event
@@ -74,7 +74,7 @@ class WriterLock:
                 os.close(descriptor)
                 return None
             holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
-            atomic.set_contents(descriptor, json.dumps(to_builtins(holder)).encode().ljust(_HOLDER_BYTES))
+            durable.set_contents(descriptor, json.dumps(to_builtins(holder)).encode().ljust(_HOLDER_BYTES))
         except OSError as error:
             os.close(descriptor)
             raise _unwritable(path, error) from None
@@ -100,7 +100,7 @@ class WriterLock:
             try:
                 # A name that stays is that of a process which has no lock any more: it stops nobody.
                 with contextlib.suppress(OSError):
-                    atomic.set_contents(descriptor, b" " * _HOLDER_BYTES)
+                    durable.set_contents(descriptor, b" " * _HOLDER_BYTES)
             finally:
                 os.close(descriptor)
 
@@ -115,7 +115,7 @@ def _unwritable(path: Path, error: OSError) -> IndexUnavailable:
     what = f"The lock file {path} cannot be written: {error.strerror}"
     if isinstance(error, FileExistsError):
         return IndexRefused(f"{what}.", "Name another file with --index; this one stays as it is.")
-    return IndexUnavailable(f"{what}{files.full(path) if error.errno == errno.ENOSPC else ''}.", "Check its folder.")
+    return IndexUnavailable(f"{what}{durable.full(path) if error.errno == errno.ENOSPC else ''}.", "Check its folder.")
 
 
 def wait_for(index: str | os.PathLike[str], stop: Stop | None = None) -> WriterLock:

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
-from memory_tui.curate.changes import Change, FileChange, Lines
-from memory_tui.curate.planner import delete_lines
-from memory_tui.curate.promote import Spot
+from memory_tui.notes.changes import Change, FileChange, Lines
+from memory_tui.notes.planner import delete_lines
+from memory_tui.notes.promote import Spot
 from memory_tui.workspace.annotations import without_markers
 from memory_tui.workspace.notes import shown_day
 

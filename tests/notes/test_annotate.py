@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from memory_tui.cli import main
 from memory_tui.core.errors import EditRefused
-from memory_tui.curate.annotate import annotate, entries
-from memory_tui.curate.curator import Curator
-from memory_tui.curate.planner import Planner
+from memory_tui.notes.annotate import annotate, entries
+from memory_tui.notes.curator import Curator
+from memory_tui.notes.planner import Planner
 from memory_tui.workspace.annotations import Annotations, annotations_of
 from memory_tui.workspace.chunking_2026_9 import chunk_note
 from memory_tui.workspace.roots import Roots

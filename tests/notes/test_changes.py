@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.core.errors import EditRefused
-from memory_tui.curate import diff, planner, promote
-from memory_tui.curate.changes import Change, FileChange, Lines, ShownLines, block_at, edited, sections, shown
-from memory_tui.curate.planner import Stored
-from memory_tui.curate.promote import Spot
+from memory_tui.notes import diff, planner, promote
+from memory_tui.notes.changes import Change, FileChange, Lines, ShownLines, block_at, edited, sections, shown
+from memory_tui.notes.planner import Stored
+from memory_tui.notes.promote import Spot
 
 NOW = dt.datetime(2026, 1, 12, 14, 5)
 LOG = b"# 2026-01-11 (Sunday)\n\n- 09:00 bread\n"

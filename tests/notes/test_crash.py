@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.curate import note_bytes, recover
-from memory_tui.curate.changes import FileChange
+from memory_tui.notes import note_bytes, recover
+from memory_tui.notes.changes import FileChange
 from tests.support.curate import curator, hidden, put, workspace
 from tests.support.paths import ROOT
 
@@ -22,10 +22,10 @@ import json, os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tests.support.curate import curator
-from memory_tui.core import atomic
-from memory_tui.curate import curator as curators, journal, lease
-from memory_tui.curate import note_bytes as folder, note_bytes as swap, note_write as write
-from memory_tui.curate.changes import Change, FileChange
+from memory_tui import durable
+from memory_tui.notes import curator as curators, journal, lease
+from memory_tui.notes import note_bytes as folder, note_bytes as swap, note_write as write
+from memory_tui.notes.changes import Change, FileChange
 
 seen = 0
 os.fsync = lambda descriptor: None
@@ -50,7 +50,7 @@ for owner, names in ((journal.Journal, ("begin", "settle", "_append")),
         setattr(owner, name, die_at(name, getattr(owner, name)))
 def make(notes, wanted, how):
     if how == "plain":
-        atomic._exchange_call = lambda: None
+        durable._exchange_call = lambda: None
     one = curator(Path(notes))
     files = [FileChange(path, one.read(path), None if data is None else data.encode())
              for path, data in sorted(wanted.items())]
