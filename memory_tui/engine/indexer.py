@@ -26,7 +26,6 @@ from memory_tui.core.errors import (
     MemoryTuiError,
     WorkspaceError,
 )
-from memory_tui.engine.batch_runner import BatchRunner, combined
 from memory_tui.engine.change_watch import (
     EngineClock,
     IndexChanges,
@@ -39,6 +38,8 @@ from memory_tui.engine.change_watch import (
 from memory_tui.engine.freshness_check import FreshnessCheck
 from memory_tui.engine.open_index import IndexOpener
 from memory_tui.engine.provider_setup import SyncProvider, who_answers
+from memory_tui.index import batch_jobs
+from memory_tui.index.batch_jobs import BatchJobs
 from memory_tui.index.connections import Readers, Writer
 from memory_tui.locks import Leadership
 from memory_tui.notices import Notice, notice
@@ -100,8 +101,12 @@ class Indexer:
         self._paused, self._yield = Stop(), Stop()
         self._stop = Stop(self.writer.closing, self._paused, self._yield)
         self._lock = threading.RLock()
-        self.batches = BatchRunner(
-            chain, self.writer.run, self._emit, lambda: self.request_sync("batch"), self._provider.manner
+        self.batches = BatchJobs(
+            chain,
+            self.writer.run,
+            self._emit,
+            lambda: self.request_sync("batch"),
+            lambda: self._provider.manner(chain.provider()).withheld,
         )
         self.watcher = WatchSwitch(plan, lambda named: self.request_sync("watch", named=named), self._emit)
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
@@ -196,7 +201,15 @@ class Indexer:
         if not results.left:
             return report
         rest = self.writer.run(lambda store: self._sync(store, "batch", False, False))
-        return replace(combined(report, rest), seconds=time.monotonic() - started)
+        return replace(
+            report,
+            embedded=report.embedded + rest.embedded,
+            error=rest.error,
+            cancelled=rest.cancelled,
+            generation=rest.generation,
+            claimed=rest.claimed,
+            seconds=time.monotonic() - started,
+        )
 
     def request_sync(self, reason: str = "manual", force: bool = False, named: Collection[str] | None = None) -> None:
         """Bring the index up to date in the background; requests that wait already are not repeated.
@@ -320,8 +333,6 @@ class Indexer:
         """How many texts wait for a job of the provider's batch service."""
         if not store.has_jobs():
             return 0
-        from memory_tui.index import batch_jobs
-
         return batch_jobs.waiting(store)
 
     def _not_used(self, error: IndexUnavailable) -> Notice:

@@ -1,4 +1,4 @@
-"""Batch jobs: which text waits for which job of a provider's batch service, so that none is paid twice.
+"""Follow batch jobs: which text waits for which job of a provider's batch service, so that none is paid twice.
 
 A job is claimed with its texts in one transaction, then uploaded, submitted, polled, and forgotten when its results are
 stored. The index remembers it by the hashes of its texts, without a text or a key, so that the next process goes on.
@@ -8,44 +8,51 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
-from memory_tui.core.events import BatchNews, Event
+from memory_tui.core.errors import Cancelled, MemoryTuiError
+from memory_tui.core.events import BatchNews, Event, Noticed
 from memory_tui.index import index_write
 from memory_tui.index.embedding import RECENT, rejections_count_from, sendable
 from memory_tui.index.store import UNCLAIMED, Store
 from memory_tui.locks import Holder, is_alive, process_start
 from memory_tui.providers.base import Identity, Vectors
+from memory_tui.providers.chain import Chain
 from memory_tui.providers.failures import PASSING, Cause, ProviderFailure
 
 if TYPE_CHECKING:
-    from memory_tui.providers.batch import BatchService
-    from memory_tui.providers.batch_format import JobStatus
+    from memory_tui.providers.batch import BatchService, JobStatus
 
 KEPT_SECONDS = 7 * 86400.0
 """No provider keeps results for long; after this time a job of another model is forgotten."""
-
+MOST_LINES = 5_000
+"""The most texts of a job, far below what a service takes: its vectors stand in memory when they come."""
+MOST_BYTES = 4 << 20
+"""The most UTF-8 bytes of texts in a job, about a million tokens: two of them fit into what OpenAI lets a new account
+have in the queue (3,000,000), and a job that fails costs little.
+"""
+MOST_FAILURES = 2
+"""After so many in a row texts are sent directly."""
+_LONGEST_PAUSE, _PATIENCE, _JOIN_SECONDS = 60.0, 1 / 20, 0.2
 _SPACE = "provider = ? AND model = ? AND provider_key = ?"
 Space = tuple[str, str, str]
 """Provider, model and key, as in Identity."""
+RunOnWriter = Callable[[Callable[..., Any]], Any]
+"""Calls a function with the write connection, on the writer's thread, and returns what it returns."""
 
 
 class BatchTerms(Struct, frozen=True):
-    """When texts are handed over: at least `least`, in jobs of `most_lines` and `most_bytes`, none of `direct`.
-
-    `direct` are hashes of texts that no job could embed.
-    """
+    """When texts are handed over: at least `least`, none of `direct`, hashes of texts that no job could embed."""
 
     least: int
-    most_lines: int
-    most_bytes: int
     direct: frozenset[str] = frozenset()
 
 
@@ -62,174 +69,8 @@ class Job(NamedTuple):
 
     @property
     def of_this_process(self) -> bool:
-        """Whether this process may submit it: it claimed it, or the process that did is gone."""
+        """Tell whether this process may submit it: it claimed it, or the process that did is gone."""
         return self.holder.pid == os.getpid() or not is_alive(self.holder)
-
-
-def claim(store: Store, identity: Identity, terms: BatchTerms) -> int:
-    """Make jobs of the texts that lack a vector and wait for no job, if they are many enough; how many wait now."""
-    lacking: dict[str, int] = dict(
-        store.query(
-            "SELECT hash, length(CAST(text AS BLOB)) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
-            f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} AND NOT {RECENT} "
-            "GROUP BY hash ORDER BY min(id)",
-            (*_of(identity), *_of(identity), rejections_count_from()),
-        )
-    )
-    wanted = {digest: size for digest, size in lacking.items() if digest not in terms.direct}
-    if len(wanted) >= terms.least:
-        _make(store, identity, list(_groups(wanted, terms)))
-    return waiting(store)
-
-
-def _make(store: Store, identity: Identity, groups: Sequence[Sequence[str]]) -> None:
-    now, pid = time.time(), os.getpid()
-    with store.writing():
-        _forget_old(store, identity, now - KEPT_SECONDS)
-        for group in groups:
-            job = store.value(
-                "INSERT INTO batch_jobs(provider, model, provider_key, dims, pid, started, claimed_at) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
-                (*_of(identity), identity.dims, pid, process_start(pid), now),
-            )
-            store.many("INSERT INTO batch_texts(hash, job) VALUES (?, ?)", [(digest, job) for digest in group])
-
-
-def jobs(store: Store, space: Space) -> list[Job]:
-    """The jobs for vectors of `space`, oldest first."""
-    rows = store.query(
-        "SELECT id, provider, model, provider_key, dims, pid, started, claimed_at, file_id, remote_id, submitted_at, "
-        f"(SELECT count(*) FROM batch_texts WHERE job = batch_jobs.id) FROM batch_jobs WHERE {_SPACE} ORDER BY id",
-        space,
-    )
-    return [Job(row[0], Identity(*row[1:5]), Holder(*row[5:8]), *row[8:]) for row in rows]
-
-
-def texts(store: Store, job: Job, *, withheld: bool = False) -> list[tuple[str, str]]:
-    """Hash and text of what a job has to embed; texts that no note holds any more, and blank ones, are let go.
-
-    So are, where that is wished now, those that look like a secret: they may have been claimed before it was.
-    """
-    # The order of the tables is given, because chunks cannot be looked up by hash, and the other way takes minutes.
-    rows = store.query(
-        "SELECT c.hash, c.text, min(c.id) FROM chunks c CROSS JOIN batch_texts t ON t.hash = c.hash AND t.job = ? "
-        "WHERE c.embedding_id IS NULL AND c.occurrence = 0 GROUP BY c.hash ORDER BY min(c.id)",
-        (job.id,),
-    )
-    held = {digest: text for digest, text, _ in rows if text.strip()}
-    kept = set(sendable(store, held, list(held)) if withheld else held)
-    claimed = store.query("SELECT hash FROM batch_texts WHERE job = ?", (job.id,))
-    if len(kept) < len(claimed):
-        release(store, job, [digest for (digest,) in claimed if digest not in kept])
-    return [(digest, text) for digest, text in held.items() if digest in kept]
-
-
-def uploaded(store: Store, job: Job, file_id: str) -> None:
-    """Remember what the job's file is called at the provider."""
-    with store.writing():
-        store.query("UPDATE batch_jobs SET file_id = ? WHERE id = ?", (file_id, job.id))
-
-
-def submitted(store: Store, job: Job, remote_id: str, at: float) -> None:
-    """Remember what the job is called at the provider, and since when."""
-    with store.writing():
-        store.query("UPDATE batch_jobs SET remote_id = ?, submitted_at = ? WHERE id = ?", (remote_id, at, job.id))
-
-
-def keep(store: Store, job: Job, vectors: Mapping[str, Vectors]) -> int:
-    """Store results by hash and give them to the chunks that wait for them; how many of them `job` was asked for.
-
-    Others are not believed: they would stand for texts that nobody sent.
-    """
-    rows = store.query(
-        "SELECT hash FROM batch_texts WHERE job = ? AND hash IN (SELECT value FROM json_each(?))",
-        (job.id, json.dumps(list(vectors))),
-    )
-    hashes = [row[0] for row in rows]
-    if hashes:
-        stacked = np.stack([vectors[digest] for digest in hashes])
-        ids = index_write.add_embeddings(store, job.identity, hashes, stacked)
-        _attach(store, job, ids)
-        release(store, job, hashes)
-    return len(hashes)
-
-
-def _attach(store: Store, job: Job, ids: Mapping[str, int]) -> None:
-    recipe = store.recipe()
-    if recipe is None or recipe.identity != job.identity:
-        return
-    rows = store.query(
-        "SELECT id, hash FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
-        "AND hash IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(ids)),),
-    )
-    if rows:
-        index_write.attach(store, {row: ids[digest] for row, digest in rows})
-
-
-def release(store: Store, job: Job, hashes: Iterable[str]) -> None:
-    """Let texts wait for `job` no longer."""
-    with store.writing():
-        store.many("DELETE FROM batch_texts WHERE hash = ? AND job = ?", [(digest, job.id) for digest in hashes])
-
-
-def forget(store: Store, job: Job) -> list[str] | None:
-    """Forget a job; the hashes of the texts that still waited for it, or None when it was forgotten before."""
-    with store.writing():
-        left = [row[0] for row in store.query("DELETE FROM batch_texts WHERE job = ? RETURNING hash", (job.id,))]
-        known = store.query("DELETE FROM batch_jobs WHERE id = ? RETURNING id", (job.id,))
-    return left if known else None
-
-
-def waiting(store: Store) -> int:
-    """How many texts wait for a job that makes vectors for this index."""
-    identity = store.identity()
-    return sum(job.texts for job in jobs(store, _of(identity))) if identity else 0
-
-
-def sent(store: Store, space: Space) -> set[str]:
-    """The hashes of texts that the provider has, in jobs that are not over."""
-    return {
-        row[0]
-        for row in store.query(
-            f"SELECT hash FROM batch_texts WHERE job IN (SELECT id FROM batch_jobs WHERE remote_id <> '' AND {_SPACE})",
-            space,
-        )
-    }
-
-
-def _forget_old(store: Store, identity: Identity, before: float) -> None:
-    old = store.query(
-        f"DELETE FROM batch_jobs WHERE NOT ({_SPACE}) AND claimed_at < ? RETURNING id", (*_of(identity), before)
-    )
-    store.many("DELETE FROM batch_texts WHERE job = ?", old)
-
-
-def _groups(sizes: Mapping[str, int], terms: BatchTerms) -> Iterator[list[str]]:
-    group: list[str] = []
-    size = 0
-    for digest, length in sizes.items():
-        if group and (len(group) >= terms.most_lines or size + length > terms.most_bytes):
-            yield group
-            group, size = [], 0
-        group.append(digest)
-        size += length
-    if group:
-        yield group
-
-
-def _of(identity: Identity) -> Space:
-    return identity.provider, identity.model, identity.key
-
-
-MOST_FAILURES = 2
-"""After so many in a row texts are sent directly."""
-_DOWNLOADS = 3
-_DIRECTLY = "are sent directly"
-
-
-RunOnWriter = Callable[[Callable[..., Any]], Any]
-"""Calls a function with the write connection, on the writer's thread, and returns what it returns."""
 
 
 class JobResults(Struct):
@@ -239,185 +80,360 @@ class JobResults(Struct):
     left: int = 0
 
 
-class BatchMachine:
-    """Takes jobs through their states, on a thread of its own: claimed, uploaded, submitted, ended, forgotten.
+# --- what the index remembers ----------------------------------------------------------------------------------------
 
-    The writer is needed for no longer than a piece of results takes. `withheld` tells whether texts that look like a
-    secret are not sent; `waiting` hears how many texts wait for a job. A job that fails, or takes too long, leaves its
-    texts to be sent directly.
+
+def claim(store: Store, identity: Identity, terms: BatchTerms) -> int:
+    """Make jobs of the texts that lack a vector and wait for no job, if they are many enough; return how many wait."""
+    rows = store.query(
+        "SELECT hash, length(CAST(text AS BLOB)) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
+        f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} AND NOT {RECENT} GROUP BY hash ORDER BY min(id)",
+        (*_of(identity), *_of(identity), rejections_count_from()),
+    )
+    lacking = [(digest, length) for digest, length in rows if digest not in terms.direct]
+    if len(lacking) >= terms.least:
+        with store.writing():
+            _forget_old(store, identity)
+            job = lines = size = 0
+            for digest, length in lacking:
+                if not lines or lines >= MOST_LINES or size + length > MOST_BYTES:
+                    job, lines, size = _new_job(store, identity), 0, 0
+                store.query("INSERT INTO batch_texts(hash, job) VALUES (?, ?)", (digest, job))
+                lines, size = lines + 1, size + length
+    return waiting(store)
+
+
+def _new_job(store: Store, identity: Identity) -> int:
+    pid = os.getpid()
+    job: int = store.value(
+        "INSERT INTO batch_jobs(provider, model, provider_key, dims, pid, started, claimed_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        (*_of(identity), identity.dims, pid, process_start(pid), time.time()),
+    )
+    return job
+
+
+def _forget_old(store: Store, identity: Identity) -> None:
+    old = store.query(
+        f"DELETE FROM batch_jobs WHERE NOT ({_SPACE}) AND claimed_at < ? RETURNING id",
+        (*_of(identity), time.time() - KEPT_SECONDS),
+    )
+    store.many("DELETE FROM batch_texts WHERE job = ?", old)
+
+
+def jobs(store: Store, space: Space) -> list[Job]:
+    """Return the jobs for vectors of `space`, oldest first."""
+    rows = store.query(
+        "SELECT id, provider, model, provider_key, dims, pid, started, claimed_at, file_id, remote_id, submitted_at, "
+        f"(SELECT count(*) FROM batch_texts WHERE job = batch_jobs.id) FROM batch_jobs WHERE {_SPACE} ORDER BY id",
+        space,
+    )
+    # Names of Gemini were written with their folder before 0.3.
+    return [
+        Job(row[0], Identity(*row[1:5]), Holder(*row[5:8]), *(name.rpartition("/")[2] for name in row[8:10]), *row[10:])
+        for row in rows
+    ]
+
+
+def texts(store: Store, job: Job, *, withheld: bool = False) -> list[tuple[str, str]]:
+    """Return hash and text of what a job has to embed; let go of texts that no note has any more, and of blank ones.
+
+    So are, where that is wished now, those that look like a secret: they may have been claimed before it was.
+    """
+    # The order of the tables is given, because chunks cannot be looked up by hash, and the other way takes minutes.
+    rows = store.query(
+        "SELECT c.hash, c.text, min(c.id) FROM chunks c CROSS JOIN batch_texts t ON t.hash = c.hash AND t.job = ? "
+        "WHERE c.embedding_id IS NULL AND c.occurrence = 0 GROUP BY c.hash ORDER BY min(c.id)",
+        (job.id,),
+    )
+    filled = {digest: text for digest, text, _ in rows if text.strip()}
+    send = sendable(store, filled, list(filled)) if withheld else list(filled)
+    with store.writing():
+        store.query(
+            "DELETE FROM batch_texts WHERE job = ? AND hash NOT IN (SELECT value FROM json_each(?))",
+            (job.id, json.dumps(send)),
+        )
+    return [(digest, filled[digest]) for digest in send]
+
+
+def remember(store: Store, job: Job, file_id: str, remote_id: str = "", at: float = 0.0) -> None:
+    """Remember what the job's file and the job are called at the provider, and since when."""
+    with store.writing():
+        store.query(
+            "UPDATE batch_jobs SET file_id = ?, remote_id = ?, submitted_at = ? WHERE id = ?",
+            (file_id, remote_id, at, job.id),
+        )
+
+
+def keep(store: Store, job: Job, vectors: Mapping[str, Vectors]) -> int:
+    """Store results by hash and give them to the chunks that wait for them; return how many `job` was asked for.
+
+    Others are not believed: they would stand for texts that nobody sent.
+    """
+    rows = store.query(
+        "SELECT hash FROM batch_texts WHERE job = ? AND hash IN (SELECT value FROM json_each(?))",
+        (job.id, json.dumps(list(vectors))),
+    )
+    hashes = [digest for (digest,) in rows]
+    if not hashes:
+        return 0
+    ids = index_write.add_embeddings(store, job.identity, hashes, np.stack([vectors[digest] for digest in hashes]))
+    recipe = store.recipe()
+    if recipe is not None and recipe.identity == job.identity:
+        lacking = store.query(
+            "SELECT id, hash FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
+            "AND hash IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+        if lacking:
+            index_write.attach(store, {row: ids[digest] for row, digest in lacking})
+    with store.writing():
+        store.many("DELETE FROM batch_texts WHERE hash = ? AND job = ?", [(digest, job.id) for digest in hashes])
+    return len(hashes)
+
+
+def forget(store: Store, job: Job) -> list[str] | None:
+    """Forget a job; return the hashes of the texts that still waited for it, None when it was forgotten before."""
+    with store.writing():
+        left = [digest for (digest,) in store.query("DELETE FROM batch_texts WHERE job = ? RETURNING hash", (job.id,))]
+        known = store.query("DELETE FROM batch_jobs WHERE id = ? RETURNING id", (job.id,))
+    return left if known else None
+
+
+def waiting(store: Store) -> int:
+    """Return how many texts wait for a job that makes vectors for this index."""
+    identity = store.identity()
+    return sum(job.texts for job in jobs(store, _of(identity))) if identity else 0
+
+
+def sent(store: Store, space: Space) -> set[str]:
+    """Return the hashes of texts that the provider has, in jobs that are not over."""
+    rows = store.query(
+        f"SELECT hash FROM batch_texts WHERE job IN (SELECT id FROM batch_jobs WHERE remote_id <> '' AND {_SPACE})",
+        space,
+    )
+    return {digest for (digest,) in rows}
+
+
+def _of(identity: Identity) -> Space:
+    return identity.provider, identity.model, identity.key
+
+
+# --- from notes to vectors -------------------------------------------------------------------------------------------
+
+
+class BatchJobs:
+    """The batch jobs of one engine, followed beside its syncs: claimed, uploaded, submitted, ended, forgotten.
+
+    A job that fails, or takes too long, leaves its texts to be sent directly; `send_rest` asks for the sync that does.
+    `withheld` tells whether texts that look like a secret are not sent. Whoever closes leaves the jobs where they run.
     """
 
     def __init__(
         self,
+        chain: Chain,
         on_writer: RunOnWriter,
         emit: Callable[[Event], None],
-        stop: Stop,
+        send_rest: Callable[[], None],
         withheld: Callable[[], bool],
-        waiting: Callable[[int], None],
     ) -> None:
-        self.failures = 0
-        """How many jobs failed in a row."""
-        self.direct: set[str] = set()
-        """Hashes of texts that no job could embed."""
-        self.results = JobResults()
-        self._on_writer, self._emit, self._stop = on_writer, emit, stop
-        self._withheld, self._waiting = withheld, waiting
-        self._ignored: set[int] = set()
-        self._downloads: dict[int, int] = {}
+        self.resident = False
+        """Whether the engine stays, so that jobs are followed whatever `remote.batch.wait` says."""
+        self.waiting = 0
+        """Texts that wait for a job, as last seen."""
+        self._chain, self._on_writer, self._emit = chain, on_writer, emit
+        self._send_rest, self._withheld = send_rest, withheld
+        self._failures = 0
+        self._direct: set[str] = set()
+        self._results = JobResults()
+        self._left_alone: set[int] = set()
+        self._tries: dict[int, int] = {}
         self._reported: dict[int, tuple[str, int, str]] = {}
+        self._stop = Stop()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._requested = False
 
-    def round(self, service: BatchService) -> bool:
-        """Submit what may be submitted and look at what runs, once; whether something is left to do later."""
-        running = [job for job in self._open(service) if job.remote_id]
-        for job in [job for job in self._open(service) if not job.remote_id]:
-            if self.failures >= MOST_FAILURES:
-                self._drop(job)
-            elif len(running) < service.jobs.concurrency and self._submit(service, job):
-                running.append(job)
-        for job in [job for job in self._open(service) if job.remote_id]:
-            self._poll(service, job)
-        return bool(self._open(service))
+    def terms(self) -> BatchTerms | None:
+        """Return when a sync leaves texts to jobs; None where it never does."""
+        service = self._chain.batches()
+        if service is None:
+            return None
+        return BatchTerms(
+            service.jobs.least if self._failures < MOST_FAILURES else sys.maxsize, frozenset(self._direct)
+        )
 
-    def take_results(self) -> JobResults:
-        """What came of jobs since the last time."""
-        results, self.results = self.results, JobResults()
+    def start(self) -> None:
+        """Follow the jobs there are, in the background, unless that is done already."""
+        service = self._chain.batches()
+        with self._lock:
+            self._requested = True
+            if service is None or self._stop.is_set() or self._thread is not None:
+                return
+            self._thread = threading.Thread(target=self._run, args=(service,), name="engine-batch", daemon=True)
+            self._thread.start()
+
+    def join(self) -> JobResults:
+        """Wait until nothing is followed any more, or `close` is called; return what came of it since the last time."""
+        while (thread := self._thread) is not None and not self._stop.is_set():
+            thread.join(_JOIN_SECONDS)
+        results, self._results = self._results, JobResults()
         return results
+
+    def close(self) -> None:
+        """Begin nothing more; calls under way end when the chain is closed."""
+        self._stop.set()
+
+    def _run(self, service: BatchService) -> None:
+        try:
+            while self._take_request():
+                while self._round(service) and (self.resident or service.jobs.wait):
+                    service.wait(self._pause(service))
+                if self.resident and self._results.left:
+                    self._results.left = 0
+                    self._send_rest()
+        except Cancelled:
+            return
+        except MemoryTuiError as error:
+            self._emit(Noticed(time.time(), f"{error.message} {error.next_step}".rstrip()))
+        finally:
+            with self._lock:
+                if self._thread is threading.current_thread():
+                    self._thread = None
+
+    def _take_request(self) -> bool:
+        """Tell whether somebody asked for jobs to be followed meanwhile; if not, the thread counts as gone."""
+        with self._lock:
+            requested, self._requested = self._requested, False
+            if not requested:
+                self._thread = None
+        return requested
+
+    def _round(self, service: BatchService) -> bool:
+        """Submit what may be submitted and look at what runs, once; tell whether something is left to do later."""
+        running = sum(bool(job.remote_id) for job in self._open(service))
+        for job in [job for job in self._open(service) if not job.remote_id]:
+            if self._failures >= MOST_FAILURES:
+                self._drop(job)
+            elif running < service.jobs.concurrency:
+                running += self._try(self._submit, service, job)
+        for job in [job for job in self._open(service) if job.remote_id]:
+            self._try(self._poll, service, job)
+        return bool(self._open(service))
 
     def _open(self, service: BatchService) -> list[Job]:
         self._stop.check()
-        found: list[Job] = self._on_writer(lambda store: jobs(store, service.space))
-        self._waiting(sum(job.texts for job in found))
-        return [job for job in found if (job.remote_id or job.of_this_process) and job.id not in self._ignored]
+        every: list[Job] = self._on_writer(lambda store: jobs(store, service.space))
+        self.waiting = sum(job.texts for job in every)
+        return [job for job in every if (job.remote_id or job.of_this_process) and job.id not in self._left_alone]
 
-    def pause(self, service: BatchService) -> float:
-        """Seconds until the next round."""
-        from memory_tui.providers.batch import pause
-
+    def _pause(self, service: BatchService) -> float:
+        """Return the seconds until the next round: a twentieth of the newest job's age, 60 at most."""
         newest = max((job.submitted_at for job in self._open(service)), default=0.0)
-        waited = service.settings.clock.now() - newest if newest else 0.0
-        return pause(service.jobs.poll_seconds, waited)
+        age = service.settings.clock.now() - newest if newest else 0.0
+        return max(service.jobs.poll_seconds, min(age * _PATIENCE, _LONGEST_PAUSE))
 
-    # --- submitting ------------------------------------------------------------------------------------------------
+    def _try(self, step: Callable[[BatchService, Job], bool], service: BatchService, job: Job) -> bool:
+        """Take a job one step further; a failure that may pass is met again in the next round."""
+        try:
+            return step(service, job)
+        except ProviderFailure as failure:
+            if job.remote_id:
+                self._not_seen(service, job, failure)
+            else:
+                self._not_submitted(job, failure)
+            return False
 
     def _submit(self, service: BatchService, job: Job) -> bool:
-        """Send a job off; whether it runs now."""
+        """Send a job off; tell whether it runs now."""
         withheld = self._withheld()
-        wanted: list[tuple[str, str]] = self._on_writer(lambda store: texts(store, job, withheld=withheld))
-        if not wanted:
+        batch: list[tuple[str, str]] = self._on_writer(lambda store: texts(store, job, withheld=withheld))
+        if not batch:
             self._drop(job)
             return False
-        try:
-            file_id = job.file_id
-            remote_id = service.find(file_id) if file_id else ""
-            if not remote_id:
-                if not file_id:
-                    file_id = service.upload(wanted)
-                    self._on_writer(lambda store: uploaded(store, job, file_id))
-                remote_id = service.create(file_id)
-        except ProviderFailure as failure:
-            self._not_submitted(job, failure)
-            return False
-        self._on_writer(lambda store: submitted(store, job, remote_id, service.settings.clock.now()))
+        file_id = job.file_id
+        # What an earlier attempt sent may have become a job.
+        remote_id = service.find(file_id) if file_id else ""
+        if not file_id:
+            file_id = service.upload(batch)
+            self._on_writer(lambda store: remember(store, job, file_id))
+        remote_id = remote_id or service.create(file_id)
+        self._on_writer(lambda store: remember(store, job, file_id, remote_id, service.settings.clock.now()))
         self._news(job._replace(remote_id=remote_id), "submitted", 0, f"to the batch service of {service.label}")
         return True
 
     def _not_submitted(self, job: Job, failure: ProviderFailure) -> None:
-        """Count a failure. What may have been made is looked for in the next round; otherwise texts go directly."""
-        from memory_tui.providers.batch import UNSURE
-
-        unsupported = failure.state is Cause.UNKNOWN_MODEL and not job.file_id
-        self.failures += MOST_FAILURES if unsupported else 1
+        tries = self._tries[job.id] = self._tries.get(job.id, 0) + 1
         self._news(job, "failed", 0, failure.message)
-        if job.file_id and failure.state not in UNSURE:
+        if failure.state in PASSING and tries < MOST_FAILURES:
+            return
+        # A server without batch service is asked once.
+        self._failures += MOST_FAILURES if failure.state is Cause.UNKNOWN_MODEL and not job.file_id else 1
+        if job.file_id and failure.state not in PASSING and tries < MOST_FAILURES:
             # An earlier process sent the file, which may be gone by now.
-            self._on_writer(lambda store: uploaded(store, job, ""))
-        elif failure.state not in UNSURE or self.failures >= MOST_FAILURES:
+            self._on_writer(lambda store: remember(store, job, ""))
+        else:
             self._drop(job)
 
-    # --- polling ---------------------------------------------------------------------------------------------------
-
-    def _poll(self, service: BatchService, job: Job) -> None:
-        try:
+    def _poll(self, service: BatchService, job: Job) -> bool:
+        status, why = service.status(job.remote_id), ""
+        if status.phase == "running" and self._overdue(service, job):
+            why = f"it was not done after {service.jobs.timeout_seconds / 60:g} minutes"
+            service.cancel(job.remote_id)
             status = service.status(job.remote_id)
-            if status.phase == "running" and self._overdue(service, job):
-                status = self._cancelled(service, job)
-        except ProviderFailure as failure:
-            self._poll_failed(job, failure)
-            return
-        if status.phase == "running":
+        if status.phase == "running" and not why:
             self._news(job, "running", status.done, "", status.total)
         else:
-            self._end(service, job, status)
+            self._end(service, job, status, why or status.why)
+        return True
 
     def _overdue(self, service: BatchService, job: Job) -> bool:
         return service.settings.clock.now() - job.submitted_at > service.jobs.timeout_seconds
 
-    def _cancelled(self, service: BatchService, job: Job) -> JobStatus:
-        """The job after it was told to end: it may have results."""
-        why = f"it was not done after {service.jobs.timeout_seconds / 60:g} minutes"
-        try:
-            service.cancel(job.remote_id)
-        except ProviderFailure as failure:
-            why = f"{why}, and could not be ended: {failure.message}"
-        status = service.status(job.remote_id)
-        return status if status.phase != "running" else replace(status, phase="cancelled", why=why)
-
-    def _poll_failed(self, job: Job, failure: ProviderFailure) -> None:
-        if failure.state is Cause.UNKNOWN_MODEL:
-            self.failures += 1
-            self._news(job, "failed", 0, f"{failure.message} Its texts {_DIRECTLY}.")
+    def _not_seen(self, service: BatchService, job: Job, failure: ProviderFailure) -> None:
+        """Look again at a job that runs, or leave it to the next engine; one that is gone, or late, is given up."""
+        if failure.state is Cause.UNKNOWN_MODEL or (failure.state in PASSING and self._overdue(service, job)):
+            self._failures += 1
+            self._news(job, "failed", 0, f"{failure.message} Its texts are sent directly.")
             self._drop(job)
         elif failure.state in PASSING:
             self._news(job, "running", 0, failure.message)
         else:
-            self._ignored.add(job.id)
+            self._left_alone.add(job.id)
             self._news(job, "failed", 0, f"{failure.message} {failure.next_step} The job goes on and is remembered.")
 
-    def _end(self, service: BatchService, job: Job, status: JobStatus) -> None:
+    def _end(self, service: BatchService, job: Job, status: JobStatus, why: str) -> None:
         """Store what a job that has ended brought; what it did not is sent directly."""
-        got, errors, why = 0, list[str](), status.why
-        try:
-            for piece in service.fetch(status, job.identity.dims):
-                got += self._on_writer(lambda store, vectors=piece.vectors: keep(store, job, vectors))
-                errors += list(piece.errors.values())[:1]
-        except ProviderFailure as failure:
-            if self._fetch_later(job, failure):
-                return
-            why = failure.message
-        self.results.embedded += got
+        results = service.fetch(status, job.identity.dims)
+        count = self._on_writer(lambda store: keep(store, job, results.vectors))
+        self._results.embedded += count
         left = self._drop(job)
         if left is None:
             return
-        well = status.phase == "completed" and got > 0
-        self.failures = 0 if well else self.failures + 1
-        kept = service.discard((job.file_id, *status.files))
-        rest = f"{left:,} texts came back without a vector and {_DIRECTLY}" if left else ""
-        why = why or next(iter(errors), "" if well else f"the job ended as {status.phase}")
-        self._news(job, "done" if well else "failed", got, "; ".join(filter(None, (rest, why, kept))))
-
-    def _fetch_later(self, job: Job, failure: ProviderFailure) -> bool:
-        """Whether results that could not be fetched may be fetched in a later round, or by a later engine."""
-        tries = self._downloads[job.id] = self._downloads.get(job.id, 0) + 1
-        if failure.state is Cause.BROKEN:
-            self._ignored.add(job.id)
-        elif failure.state not in PASSING or tries >= _DOWNLOADS:
-            return False
-        self._news(job, "running", 0, f"{failure.message} {failure.next_step}")
-        return True
+        well = status.phase == "completed" and count > 0
+        self._failures = 0 if well else self._failures + 1
+        stay = service.discard((job.file_id, *status.files))
+        rest = f"{left:,} texts came back without a vector and are sent directly" if left else ""
+        why = why or next(iter(results.errors.values()), "" if well else f"the job ended as {status.phase}")
+        self._news(job, "done" if well else "failed", count, "; ".join(filter(None, (rest, why, stay))))
 
     def _drop(self, job: Job) -> int | None:
-        """Forget a job; how many texts still waited for it, or None when another process has finished it.
-
-        They are sent directly from now on.
-        """
+        """Forget a job, so that its texts are sent directly; return how many, None when another process finished it."""
         left: list[str] | None = self._on_writer(lambda store: forget(store, job))
         if left is None:
             return None
-        self.direct.update(left)
-        self.results.left += len(left)
+        self._direct.update(left)
+        self._results.left += len(left)
         return len(left)
 
-    def _news(self, job: Job, stage: Any, done: int, detail: str, total: int = 0) -> None:  # noqa: ANN401
+    def _news(
+        self,
+        job: Job,
+        stage: Literal["submitted", "running", "done", "failed"],
+        done: int,
+        detail: str,
+        total: int = 0,
+    ) -> None:
         """Report what happened, once."""
         news = (stage, done, detail)
         if self._reported.get(job.id) != news:

@@ -1,142 +1,226 @@
-"""A batch service turns a file of texts into a file of vectors.
+"""Ask a batch service, which turns a file of texts into a file of vectors within hours, at a lower price.
 
-Each provider's row has the wire format; the index remembers the jobs. Every call blocks on the network, so calls belong
-on a thread of their own; `close` ends them at once. A job goes on at the provider.
+The index remembers jobs and tries again (`memory_tui/index/batch_jobs.py`). A call blocks on the network; `close` ends
+it at once, and jobs go on at the provider.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeVar
 
-import tenacity
 from msgspec import Struct, field
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.base import Malformed, Vectors, unit_vectors
-from memory_tui.providers.batch_format import BatchFormat, JobStatus, ResultLine
-from memory_tui.providers.failures import PASSING, RETRIED, Cause, ProviderFailure
+from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.http import Http
-from memory_tui.providers.options import require_approval
+from memory_tui.providers.options import ProviderSettings, Wire, require_approval
 
-if TYPE_CHECKING:
-    from memory_tui.providers.options import ProviderSettings, Wire
-
-MOST_LINES = 50_000
-"""The most texts of a job, as OpenAI has it for embeddings."""
-MOST_BYTES = 4 << 20
-"""The most UTF-8 bytes of texts in a job, about a million tokens: two of them fit into what OpenAI lets a new account
-have in the queue (3,000,000), and a job that fails costs little.
-"""
-
-ReadLine = Callable[[Mapping[str, object]], ResultLine]
+_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
+_UPLOAD_SECONDS, _CALL_SECONDS = 600.0, 60.0
+_LONGEST_LINE = 4 << 20
+_NO_LIST = frozenset({Cause.UNKNOWN_MODEL, Cause.REFUSED})
+_BAD_STATUS = 400
+Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
+_PHASES: Mapping[str, Phase] = {
+    "completed": "completed",
+    "succeeded": "completed",
+    "done": "completed",
+    "failed": "failed",
+    "expired": "expired",
+    "cancelled": "cancelled",
+    "canceled": "cancelled",
+}
+"""States in which a job has ended; in all others (validating, in_progress, finalizing ...) it runs."""
 T = TypeVar("T")
 
-_FIRST_WAIT, _LONGEST_WAIT = 0.3, 2.0
-_LONGEST_OBEYED = 60.0
-_UPLOAD_SECONDS, _CALL_SECONDS = 600.0, 60.0
-_LONGEST_PAUSE = 60.0
-_PATIENCE = 1 / 20
-UNSURE = PASSING - {Cause.RATE_LIMIT}
-"""After these it is not known whether a job was made."""
-_NO_LIST = frozenset({Cause.UNKNOWN_MODEL, Cause.REFUSED})
+
+class JobStatus(Struct, frozen=True):
+    """How far a job is: how many of its texts are `done`, of how many, 0 where unknown.
+
+    `files` hold results or errors once it has ended; `why` is the provider's reason for a bad end.
+    """
+
+    phase: Phase
+    done: int = 0
+    total: int = 0
+    files: tuple[str, ...] = ()
+    why: str = ""
 
 
-def pause(interval: float, waited: float) -> float:
-    """Seconds until a job that has run for `waited` seconds is asked for again: a twentieth, from `interval` to 60."""
-    return max(interval, min(waited * _PATIENCE, _LONGEST_PAUSE))
+class JobVectors(Struct):
+    """Unit vectors and errors of a job by the text's id; `broken` lines say nothing at all."""
+
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    broken: int = 0
+
+
+def pick(tree: object, *paths: str) -> object:
+    """Return what stands below `tree` at the first of `paths` that leads to something, such as "data.0.message"."""
+    for path in paths:
+        at = tree
+        for step in path.split("."):
+            if isinstance(at, list):
+                at = at[int(step)] if step.isdigit() and int(step) < len(at) else None
+            else:
+                at = at.get(step) if isinstance(at, dict) else None
+        if at:
+            return at
+    return None
+
+
+def _text(tree: object, *paths: str) -> str:
+    value = pick(tree, *paths)
+    return value if isinstance(value, str) else ""
+
+
+def _count(tree: object, *paths: str) -> int:
+    digits = str(pick(tree, *paths) or "")
+    return int(digits) if digits.isascii() and digits.isdigit() else 0
+
+
+def _name(value: str) -> str:
+    """Return the name of a job or file without its folder. Raises Malformed for one that could lead elsewhere."""
+    name = value.removeprefix("files/").removeprefix("batches/")
+    if not _ID.fullmatch(name):
+        raise Malformed("a name that is none")
+    return name
 
 
 class BatchService:
-    """The batch service of one provider. Only the first key is used: a job belongs to the account that made it."""
+    """OpenAI's batch service. Only the first key is used: a job belongs to the account that made it.
 
-    def __init__(self, form: BatchFormat, wire: Wire, settings: ProviderSettings) -> None:
-        self.settings = settings
-        self.jobs = settings.jobs
-        self.label = wire.label
+    Every call raises ProviderFailure, and Cancelled after `close`.
+    """
+
+    window = "24h"
+    recent, job, cancelling = "/batches?limit=100", "/batches/{}", "/batches/{}/cancel"
+    content = "/files/{}/content"
+    listed: tuple[str, ...] = ("data",)
+
+    def __init__(self, wire: Wire, settings: ProviderSettings) -> None:
+        self.settings, self.jobs, self.label = settings, settings.jobs, wire.label
         self.space = (wire.name, wire.model, wire.key)
         """Provider, model and key of the vectors' space."""
-        self._format = form
-        self._stop = Stop()
+        self._wire, self._stop = wire, Stop()
         self._http = Http(wire.label, wire.base_url, self._stop, wire.headers, wire.auth[:1])
 
-    def upload(self, texts: Sequence[tuple[str, str]]) -> str:
-        """Send a file of (id, text); returns what it is called there. Raises ProviderFailure, Cancelled."""
-        require_approval(self.space[0], self._http.host, self.settings)
-        content = b"\n".join(
-            json.dumps(self._format.line(text_id, well_formed(text)), ensure_ascii=False).encode()
-            for text_id, text in texts
+    # --- the format ------------------------------------------------------------------------------------------------
+
+    def line(self, text_id: str, text: str) -> Mapping[str, object]:
+        """Write the request for one text."""
+        _, body = self._wire.request([text], "document")
+        return {"custom_id": text_id, "method": "POST", "url": "/v1/embeddings", "body": {**body, "input": text}}
+
+    def form(self, name: str) -> tuple[str, str, list[tuple[str, bytes]], str]:
+        """Return path and kind of the upload of a file, what comes before it, and its headers."""
+        purpose = ('Content-Disposition: form-data; name="purpose"', b"batch")
+        file = (
+            f'Content-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\nContent-Type: application/jsonl'
         )
-        file = self._format.upload(content, f"memory-tui-{hashlib.sha256(content).hexdigest()[:32]}")
+        return "/files", "form-data", [purpose], file
 
-        def once() -> str:
-            answer = self._http.ask(
-                "POST", file.path, _UPLOAD_SECONDS, file.content, {"Content-Type": file.content_type}
-            )
-            return self._read(self._format.read_file, answer)
+    def body(self, file_id: str) -> tuple[str, Mapping[str, object]]:
+        """Return path and body that make a job of a file."""
+        more = {"endpoint": "/v1/embeddings", "completion_window": self.window, "metadata": {"source": "memory-tui"}}
+        return "/batches", {"input_file_id": file_id, **more}
 
-        return self._run(once)
+    def made_of(self, job: object, file_id: str) -> bool:
+        """Tell whether a job of the list was made of the file."""
+        return pick(job, "input_file_id") == file_id
+
+    def read_status(self, job: object) -> JobStatus:
+        """Read what a job is doing. Raises Malformed."""
+        state = _text(job, "status")
+        if not state:
+            raise Malformed("a job without a state")
+        return JobStatus(
+            _PHASES.get(state, "running"),
+            _count(job, "request_counts.completed"),
+            _count(job, "request_counts.total"),
+            tuple(map(_name, filter(None, (_text(job, "output_file_id"), _text(job, "error_file_id"))))),
+            _text(job, "errors.data.0.message"),
+        )
+
+    def read_line(self, line: object) -> tuple[str, object, str]:
+        """Read a line of results: the text's id, its vector, and why there is none."""
+        error = pick(line, "error.message", "error", "response.body.error.message", "response.body.error")
+        status = pick(line, "response.status_code")
+        if not error and isinstance(status, int) and status >= _BAD_STATUS:
+            error = f"refused with {status}"
+        return _text(line, "custom_id"), pick(line, "response.body.data.0.embedding"), str(error or "")
+
+    # --- calls -----------------------------------------------------------------------------------------------------
+
+    def upload(self, texts: Sequence[tuple[str, str]]) -> str:
+        """Send a file of (id, text); return what it is called there."""
+        require_approval(self.space[0], self._http.host, self.settings)
+        lines = (json.dumps(self.line(at, well_formed(text)), ensure_ascii=False) for at, text in texts)
+        content = "\n".join(lines).encode()
+        digest = hashlib.sha256(content).hexdigest()
+        path, kind, before, headers = self.form(f"memory-tui-{digest[:32]}")
+        boundary = f"memory-tui-{digest}"
+        pieces = [f"--{boundary}\r\n{about}\r\n\r\n".encode() + part for about, part in [*before, (headers, content)]]
+        data = b"\r\n".join([*pieces, f"--{boundary}--\r\n".encode()])
+        about = {"Content-Type": f"multipart/{kind}; boundary={boundary}"}
+        answer = self._http.ask("POST", path, _UPLOAD_SECONDS, data, about)
+        return self._read(lambda: _name(_text(answer, "file.name", "id", "name")))
 
     def create(self, file_id: str) -> str:
-        """Make a job of the file; returns what it is called there. Raises ProviderFailure, Cancelled.
-
-        After an attempt that may have made one, the provider's list of jobs is asked before the next.
-        """
-        path, body = self._format.create(file_id)
-        content = json.dumps(body, ensure_ascii=False).encode()
-        unsure = False
-
-        def once() -> str:
-            nonlocal unsure
-            if unsure and (made := self._made(file_id)):
-                return made
-            try:
-                return self._read(self._format.read_job, self._http.ask("POST", path, _CALL_SECONDS, content))
-            except ProviderFailure as failure:
-                unsure = unsure or failure.state in UNSURE
-                raise
-
-        return self._run(once)
+        """Make a job of the file; return what it is called there."""
+        path, body = self.body(file_id)
+        answer = self._http.ask("POST", path, _CALL_SECONDS, json.dumps(body, ensure_ascii=False).encode())
+        return self._read(lambda: _name(_text(answer, "id", "name")))
 
     def find(self, file_id: str) -> str:
-        """The job that was made of the file, empty when there is none. Raises ProviderFailure, Cancelled."""
-        return self._run(lambda: self._made(file_id))
+        """Return the job that was made of the file, empty when there is none, or no list."""
+        try:
+            jobs = pick(self._http.ask("GET", self.recent, _CALL_SECONDS), *self.listed)
+        except ProviderFailure as failure:
+            if failure.state in _NO_LIST:
+                return ""
+            raise
+        mine = [job for job in jobs if self.made_of(job, file_id)] if isinstance(jobs, list) else []
+        return self._read(lambda: _name(_text(mine[0], "id", "name"))) if mine else ""
 
     def status(self, job_id: str) -> JobStatus:
-        """What a job is doing. Raises ProviderFailure, Cancelled."""
-
-        def once() -> JobStatus:
-            path = self._format.path(self._format.job, job_id)
-            return self._read(self._format.status, self._http.ask("GET", path, _CALL_SECONDS))
-
-        return self._run(once)
+        """Return what a job is doing."""
+        answer = self._http.ask("GET", self.job.format(job_id), _CALL_SECONDS)
+        return self._read(lambda: self.read_status(answer))
 
     def cancel(self, job_id: str) -> None:
-        """Ask the provider to end a job. Raises ProviderFailure, Cancelled."""
-        self._run(lambda: self._http.ask("POST", self._format.path(self._format.cancel, job_id), _CALL_SECONDS, b"{}"))
+        """Ask the provider to end a job."""
+        self._http.ask("POST", self.cancelling.format(job_id), _CALL_SECONDS, b"{}")
 
-    def fetch(self, status: JobStatus, dims: int) -> Iterator[ResultPart]:
-        """The results of a job that has ended, piece by piece, from files without a name. Raises as the others do."""
-
-        def files() -> Iterator[BinaryIO]:
-            for name in status.files:
-                with tempfile.TemporaryFile() as file:
-                    self._save(name, file)
-                    yield file
-
-        for piece in results(files(), self._format.read_line, dims):
-            piece.errors = {text_id: self._http.hidden(said) for text_id, said in piece.errors.items()}
-            yield piece
+    def fetch(self, status: JobStatus, dims: int) -> JobVectors:
+        """Return what a job that has ended brought. Of two lines about one text the first good one counts."""
+        results = JobVectors()
+        for name in status.files:
+            with tempfile.TemporaryFile() as file:
+                try:
+                    self._http.save(self.content.format(name), file, _CALL_SECONDS)
+                except OSError as error:
+                    why = f"The results of {self.label} cannot be put on disk: {error.strerror}."
+                    step = "Free some space; they are fetched again at the next start."
+                    raise ProviderFailure(Cause.BROKEN, why, step) from error
+                file.seek(0)
+                while raw := file.readline(_LONGEST_LINE):
+                    if raw.strip():
+                        self._take(raw, dims, results)
+        return results
 
     def discard(self, files: Sequence[str]) -> str:
-        """Delete the files of a finished job, which hold notes; empty, or why some stay. Tries once."""
+        """Delete the files of a finished job, which hold notes; return why some stay, else nothing. Tries once."""
         try:
             for name in filter(None, files):
-                self._http.ask("DELETE", self._format.path(self._format.file, name), _CALL_SECONDS)
+                self._http.ask("DELETE", f"/files/{name}", _CALL_SECONDS)
         except ProviderFailure as failure:
             return f"files of the job stay at {self.label}: {failure.message}"
         return ""
@@ -150,133 +234,101 @@ class BatchService:
         self._stop.set()
         self._http.close()
 
-    def _save(self, name: str, file: BinaryIO) -> None:
-        def once() -> None:
-            file.seek(0)
-            file.truncate()
+    def _take(self, raw: bytes, dims: int, results: JobVectors) -> None:
+        try:
+            text_id, vector, error = self.read_line(json.loads(raw.decode("utf-8", "replace")))
+        except (ValueError, RecursionError):
+            text_id = ""
+        if not text_id:
+            results.broken += 1
+        elif text_id not in results.vectors:
             try:
-                self._http.save(self._format.path(self._format.content, name), file, _CALL_SECONDS)
-            except OSError as error:
-                why = error.strerror
-            else:
-                return
-            raise ProviderFailure(
-                Cause.BROKEN,
-                f"The results of {self.label} cannot be put on disk: {why}.",
-                "Free some space; they are fetched again at the next start.",
-            )
+                if error or not vector:
+                    raise Malformed(error or "no vector came back")
+                results.vectors[text_id] = unit_vectors([vector], 1, dims)[0]
+                results.errors.pop(text_id, None)
+            except Malformed as why:
+                results.errors[text_id] = self._http.hidden(str(why))
 
-        self._run(once)
-        file.seek(0)
-
-    def _made(self, file_id: str) -> str:
+    def _read(self, how: Callable[[], T]) -> T:
         try:
-            return self._read(
-                lambda answer: self._format.find(answer, file_id),
-                self._http.ask("GET", self._format.recent, _CALL_SECONDS),
-            )
-        except ProviderFailure as failure:
-            if failure.state in _NO_LIST:
-                return ""
-            raise
-
-    def _read(self, how: Callable[[object], T], answer: object) -> T:
-        try:
-            return how(answer)
+            return how()
         except Malformed as error:
             why = str(error)
         raise ProviderFailure(Cause.MALFORMED, f"{self.label} ({self._http.host}) answered with {why}.")
 
-    def _run(self, once: Callable[[], T]) -> T:
-        """What `once` gives, asked again after a failure that may pass."""
-        clock = self.settings.clock
 
-        def wait(state: tenacity.RetryCallState) -> float:
-            failure = state.outcome.exception() if state.outcome else None
-            asked = failure.retry_after if isinstance(failure, ProviderFailure) else None
-            usual = min(_FIRST_WAIT * 2 ** (state.attempt_number - 1), _LONGEST_WAIT) * (1 + 0.2 * clock.jitter())
-            return float(max(usual, asked or 0))
+class VoyageBatches(BatchService):
+    """Voyage's batch service: what all requests have in common goes with the job, which ends within twelve hours."""
 
-        def may_pass(error: BaseException) -> bool:
-            return (
-                isinstance(error, ProviderFailure)
-                and error.state in RETRIED
-                and (error.retry_after or 0) <= _LONGEST_OBEYED
-            )
+    window = "12h"
 
-        attempts = tenacity.Retrying(
-            sleep=clock.pause(self._stop),
-            stop=tenacity.stop_after_attempt(self.jobs.attempts),
-            wait=wait,
-            retry=tenacity.retry_if_exception(may_pass),
-            reraise=True,
+    def line(self, text_id: str, text: str) -> Mapping[str, object]:
+        """Write the request for one text."""
+        return {"custom_id": text_id, "body": {"input": text}}
+
+    def body(self, file_id: str) -> tuple[str, Mapping[str, object]]:
+        """Return path and body that make a job of a file."""
+        path, body = super().body(file_id)
+        _, request = self._wire.request([""], "document")
+        return path, {**body, "request_params": {name: value for name, value in request.items() if name != "input"}}
+
+
+class GeminiBatches(BatchService):
+    """Gemini's batch service: each line is what a direct request holds; a job bears the name of its file."""
+
+    recent, cancelling, content = "/batches?pageSize=100", "/batches/{}:cancel", "/files/{}:download?alt=media"
+    listed = ("operations", "batches")
+
+    def line(self, text_id: str, text: str) -> Mapping[str, object]:
+        """Write the request for one text."""
+        _, body = self._wire.request([text], "document")
+        return {"key": text_id, "request": pick(body, "requests.0")}
+
+    def form(self, name: str) -> tuple[str, str, list[tuple[str, bytes]], str]:
+        """Return path and kind of the upload of a file, what comes before it, and its headers."""
+        base = self._wire.base_url
+        root = base.replace("/v1beta", "/upload/v1beta") if "/v1beta" in base else f"{base}/upload"
+        about = json.dumps({"file": {"displayName": name, "mimeType": "application/jsonl"}}).encode()
+        before = [("Content-Type: application/json; charset=UTF-8", about)]
+        return f"{root}/files?uploadType=multipart", "related", before, "Content-Type: application/jsonl"
+
+    def body(self, file_id: str) -> tuple[str, Mapping[str, object]]:
+        """Return path and body that make a job of a file."""
+        job = {"displayName": f"memory-tui-{file_id}", "inputConfig": {"file_name": f"files/{file_id}"}}
+        return f"/models/{self._wire.model}:asyncBatchEmbedContent", {"batch": job}
+
+    def made_of(self, job: object, file_id: str) -> bool:
+        """Tell whether a job of the list was made of the file."""
+        return pick(job, "displayName", "metadata.displayName") == f"memory-tui-{file_id}"
+
+    def read_status(self, job: object) -> JobStatus:
+        """Read what a job is doing, in each form that releases of the service have. Raises Malformed."""
+        state, error = _text(job, "state", "metadata.state"), pick(job, "error.message", "error")
+        if not state and not pick(job, "done", "name", "metadata"):
+            raise Malformed("a job without a state")
+        phase = _PHASES.get(state.upper().rpartition("STATE_")[2].lower(), "running")
+        if not state and pick(job, "done"):
+            phase = "failed" if error else "completed"
+        outputs = ("metadata.output.responsesFile", "response.responsesFile", "output.responsesFile")
+        file = _text(job, "outputConfig.file", "outputConfig.fileId", *outputs)
+        return JobStatus(
+            phase,
+            _count(job, "metadata.batchStats.successfulRequestCount", "batchStats.successfulRequestCount"),
+            _count(job, "metadata.batchStats.requestCount", "batchStats.requestCount"),
+            (_name(file),) if file else (),
+            str(error or ""),
         )
 
-        result: T = attempts(once)
-        return result
+    def read_line(self, line: object) -> tuple[str, object, str]:
+        """Read a line of results: the text's id, its vector, and why there is none."""
+        error = pick(line, "error.message", "error", "response.error.message", "response.error")
+        vector = pick(line, "embedding.values", "response.embedding.values")
+        return _text(line, "key", "custom_id", "request_id"), vector, str(error or "")
 
 
-_PIECE = 256
-_LONGEST = 4 << 20
-"""A longer line is no vector."""
-
-
-class ResultPart(Struct):
-    """Some lines of a result file: unit vectors and errors by the text's id; `broken` lines say nothing at all."""
-
-    vectors: dict[str, Vectors] = field(default_factory=dict)
-    errors: dict[str, str] = field(default_factory=dict)
-    broken: int = 0
-
-    def __len__(self) -> int:
-        return len(self.vectors) + len(self.errors) + self.broken
-
-
-def results(files: Iterable[BinaryIO], read: ReadLine, dims: int) -> Iterator[ResultPart]:
-    """What `files` say, a few hundred lines at a time. Of two lines about one text the first good one counts."""
-    good: set[str] = set()
-    for file in files:
-        piece = ResultPart()
-        for raw in _lines(file):
-            _take(raw, read, dims, piece, good)
-            if len(piece) >= _PIECE:
-                yield piece
-                piece = ResultPart()
-        if len(piece):
-            yield piece
-
-
-def _take(raw: bytes, read: ReadLine, dims: int, piece: ResultPart, good: set[str]) -> None:
-    try:
-        line = read(_object(raw))
-        if not line.id:
-            raise Malformed("no id")
-    except (ValueError, RecursionError):
-        piece.broken += 1
-        return
-    if line.id in good:
-        return
-    if not line.error:
-        try:
-            piece.vectors[line.id] = unit_vectors([line.vector], 1, dims)[0]
-        except Malformed as error:
-            line = ResultLine(line.id, None, str(error))
-    if line.error:
-        piece.errors[line.id] = line.error
-    else:
-        good.add(line.id)
-        piece.errors.pop(line.id, None)
-
-
-def _object(raw: bytes) -> Mapping[str, object]:
-    tree = json.loads(raw.decode("utf-8", "replace"))
-    if not isinstance(tree, dict):
-        raise Malformed("no object")
-    return tree
-
-
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines that hold something; one that is far too long comes in pieces, none of which makes sense."""
-    while raw := file.readline(_LONGEST):
-        if raw.strip():
-            yield raw
+SERVICES: Mapping[str, type[BatchService]] = {
+    "openai": BatchService,
+    "voyage": VoyageBatches,
+    "gemini": GeminiBatches,
+}

@@ -1,4 +1,4 @@
-"""Gemini's embedding endpoints, single or batch."""
+"""Gemini's embedding endpoints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from memory_tui.providers.base import Malformed, MediaText, field
 from memory_tui.providers.failures import Cause, ProviderFailure
@@ -21,9 +20,6 @@ from memory_tui.providers.options import (
     without_slash,
 )
 from memory_tui.providers.registry import ProviderRow, authorised
-
-if TYPE_CHECKING:
-    from memory_tui.providers.batch_format import BatchFormat, Upload, Ways
 
 _TASKS = {"query": "RETRIEVAL_QUERY", "document": "RETRIEVAL_DOCUMENT"}
 _PREFIXES = {"query": "task: search result | query: ", "document": "title: none | text: "}
@@ -119,85 +115,10 @@ def _size(asked: int | None, model: str, second: bool) -> int | None:
     return asked or (_FULL if second else None)
 
 
-_RESULTS: Ways = (
-    ("outputConfig", "file"),
-    ("outputConfig", "fileId"),
-    ("metadata", "output", "responsesFile"),
-    ("response", "responsesFile"),
-    ("output", "responsesFile"),
-)
-"""Where releases of the service name the file of results."""
-
-
-def _count(name: str) -> Ways:
-    return ("metadata", "batchStats", name), ("batchStats", name)
-
-
-def batch(wire: Wire) -> BatchFormat:
-    """Gemini's batch service: each line is what a direct request holds; a job bears the name of its file."""
-    from memory_tui.providers.batch_format import BatchFormat, multipart
-
-    root = (
-        wire.base_url.replace("/v1beta", "/upload/v1beta") if "/v1beta" in wire.base_url else f"{wire.base_url}/upload"
-    )
-
-    def line(text_id: str, text: str) -> Mapping[str, object]:
-        _, body = wire.request([text], "document")
-        requests = body["requests"]
-        assert isinstance(requests, list)
-        return {"key": text_id, "request": requests[0]}
-
-    def upload(lines: bytes, name: str) -> Upload:
-        about = json.dumps({"file": {"displayName": name, "mimeType": "application/jsonl"}})
-        return multipart(
-            f"{root}/files?uploadType=multipart",
-            "related",
-            [
-                ("Content-Type: application/json; charset=UTF-8", about.encode()),
-                ("Content-Type: application/jsonl", lines),
-            ],
-        )
-
-    def create(file_id: str) -> tuple[str, Mapping[str, object]]:
-        return f"/models/{wire.model}:asyncBatchEmbedContent", {
-            "batch": {"displayName": _mark(file_id), "inputConfig": {"file_name": file_id}}
-        }
-
-    return BatchFormat(
-        line=line,
-        upload=upload,
-        create=create,
-        recent="/batches?pageSize=100",
-        job="/batches/{}",
-        cancel="/batches/{}:cancel",
-        file="/files/{}",
-        content="/files/{}:download?alt=media",
-        file_id=(("file", "name"), ("name",)),
-        job_id=(("name",),),
-        listed=(("operations",), ("batches",)),
-        made_of=(("displayName",), ("metadata", "displayName")),
-        state=(("state",), ("metadata", "state")),
-        counts=(_count("successfulRequestCount"), _count("failedRequestCount"), _count("requestCount")),
-        results=(_RESULTS,),
-        line_id=(("key",), ("custom_id",), ("request_id",)),
-        vector=(("embedding", "values"), ("response", "embedding", "values")),
-        errors=((), ("response",)),
-        begun=("metadata", "name"),
-        file_folder="files/",
-        job_folder="batches/",
-        mark=_mark,
-    )
-
-
-def _mark(file_id: str) -> str:
-    return f"memory-tui-{file_id.removeprefix('files/')}"
-
-
 GEMINI = ProviderRow(
     "gemini",
     "Gemini",
     wire=gemini,
-    batch=batch,
     base_url="https://generativelanguage.googleapis.com/v1beta",
     variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEYS"),
     model="gemini-embedding-001",

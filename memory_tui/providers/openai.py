@@ -1,4 +1,4 @@
-"""OpenAI's embedding endpoints, single or batch, which compatible providers share."""
+"""OpenAI's embedding endpoints, which compatible providers share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from memory_tui.providers.base import Malformed, field, in_order
-from memory_tui.providers.batch_format import BatchFormat
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.options import (
     OTHERS_BYTES,
@@ -27,7 +26,6 @@ from memory_tui.providers.registry import ProviderRow, authorised, bearers
 _MOST_BYTES = 300_000
 """OpenAI documents 2,048 texts and 300,000 tokens a request."""
 _JSON = {"Content-Type": "application/json"}
-_SOURCE = "memory-tui"
 MAX_INPUT_BYTES = 8000
 """Within the limits of all these models, which start at 8,191 tokens."""
 
@@ -130,71 +128,10 @@ def input_type(settings: ProviderSettings, kind: Kind) -> dict[str, object]:
     return {"input_type": found} if found else {}
 
 
-def batch(wire: Wire) -> BatchFormat:
-    """OpenAI's batch service: each line is a whole request, and a job ends within a day."""
-
-    def line(text_id: str, text: str) -> Mapping[str, object]:
-        _, body = wire.request([text], "document")
-        return {"custom_id": text_id, "method": "POST", "url": "/v1/embeddings", "body": {**body, "input": text}}
-
-    return batch_format(line, "24h", {})
-
-
-def batch_format(
-    line: Callable[[str, str], Mapping[str, object]], window: str, more: Mapping[str, object]
-) -> BatchFormat:
-    """The format of a service with OpenAI's files and jobs; a job has to end within `window`, `more` goes with it."""
-
-    from memory_tui.providers.batch_format import BatchFormat, multipart
-
-    def create(file_id: str) -> tuple[str, Mapping[str, object]]:
-        body = {"input_file_id": file_id, "endpoint": "/v1/embeddings", "completion_window": window}
-        return "/batches", {**body, "metadata": {"source": _SOURCE}, **more}
-
-    return BatchFormat(
-        line=line,
-        upload=lambda lines, name: multipart(
-            "/files",
-            "form-data",
-            [
-                ('Content-Disposition: form-data; name="purpose"', b"batch"),
-                (
-                    f'Content-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
-                    "Content-Type: application/jsonl",
-                    lines,
-                ),
-            ],
-        ),
-        create=create,
-        recent="/batches?limit=100",
-        job="/batches/{}",
-        cancel="/batches/{}/cancel",
-        file="/files/{}",
-        content="/files/{}/content",
-        file_id=(("id",),),
-        job_id=(("id",),),
-        listed=(("data",),),
-        made_of=(("input_file_id",),),
-        state=(("status",),),
-        counts=(
-            (("request_counts", "completed"),),
-            (("request_counts", "failed"),),
-            (("request_counts", "total"),),
-        ),
-        results=((("output_file_id",),), (("error_file_id",),)),
-        why=(("errors", "data", 0, "message"),),
-        line_id=(("custom_id",),),
-        vector=(("response", "body", "data", 0, "embedding"),),
-        errors=((), ("response", "body")),
-        refusal=("response", "status_code"),
-    )
-
-
 OPENAI = ProviderRow(
     "openai",
     "OpenAI",
     wire=openai,
-    batch=batch,
     base_url="https://api.openai.com/v1",
     variables=("OPENAI_API_KEY",),
     model="text-embedding-3-small",

@@ -18,7 +18,6 @@ from memory_tui.providers.options import Headers, ProviderSettings, Wire, finger
 if TYPE_CHECKING:
     from memory_tui.providers.base import Provider
     from memory_tui.providers.batch import BatchService
-    from memory_tui.providers.batch_format import BatchFormat
     from memory_tui.providers.download import ModelSource
 
 
@@ -26,7 +25,7 @@ class ProviderRow(Struct, frozen=True):
     """One provider, without anything heavy to import.
 
     A provider that sends text elsewhere has `wire`, which reads settings, raises ProviderFailure for what they lack,
-    and asks nobody; any other one has `make`. `batch` gives the format of its batch service. `variables` name its API
+    and asks nobody; any other one has `make`. `variables` name its API
     keys in the environment, `model` is its usual model. `dims` has the lengths of the vectors, and `prices` US dollars
     for a million tokens, of its own models. `auto` is its place in what the provider `auto` tries, 0 for never. `check`
     raises ProviderFailure when `auto` cannot choose it, `asked_model` is the model that it will ask for, `files` are
@@ -38,7 +37,6 @@ class ProviderRow(Struct, frozen=True):
     label: str
     wire: Callable[[ProviderSettings], Wire] | None = None
     make: Callable[[ProviderSettings], Provider] | None = None
-    batch: Callable[[Wire], BatchFormat] | None = None
     base_url: str = ""
     variables: tuple[str, ...] = ()
     model: str = ""
@@ -270,12 +268,12 @@ def model_files(name: str, settings: ProviderSettings) -> tuple[ModelSource, ...
 
 def batch_service(name: str, settings: ProviderSettings) -> BatchService | None:
     """The batch service of the provider `name`, None where it has none. Raises ProviderError as `create` does."""
-    wire, batch = _wire(name, settings), row(name).batch
-    if wire is None or batch is None:
+    wire = _wire(name, settings) if name in BATCHING else None
+    if wire is None:
         return None
-    from memory_tui.providers.batch import BatchService
+    from memory_tui.providers import batch
 
-    return BatchService(batch(wire), wire, settings)
+    return batch.SERVICES[name](wire, settings)
 
 
 def _unknown(name: str) -> ProviderError:

@@ -1,16 +1,12 @@
-"""Voyage's embedding endpoints, single or batch."""
+"""Voyage's embedding endpoints."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from memory_tui.providers.openai import batch_format, compatible, input_type
+from memory_tui.providers.openai import compatible, input_type
 from memory_tui.providers.options import Kind, ProviderSettings, Wire
 from memory_tui.providers.registry import ProviderRow
-
-if TYPE_CHECKING:
-    from memory_tui.providers.batch_format import BatchFormat
 
 _MOST_BYTES = 120_000
 """Voyage documents 1,000 texts and, for its models of the least, 120,000 tokens a request."""
@@ -26,20 +22,10 @@ def voyage(settings: ProviderSettings) -> Wire:
     return compatible(VOYAGE, settings, more, size, most_items=1_000, most_bytes=_MOST_BYTES)
 
 
-def batch(wire: Wire) -> BatchFormat:
-    """Voyage's batch service: what all requests have in common goes with the job, which ends within twelve hours."""
-    _, request = wire.request([""], "document")
-    shared = {name: value for name, value in request.items() if name != "input"}
-    return batch_format(
-        lambda text_id, text: {"custom_id": text_id, "body": {"input": text}}, "12h", {"request_params": shared}
-    )
-
-
 VOYAGE = ProviderRow(
     "voyage",
     "Voyage",
     wire=voyage,
-    batch=batch,
     base_url="https://api.voyageai.com/v1",
     variables=("VOYAGE_API_KEY",),
     model="voyage-4-large",

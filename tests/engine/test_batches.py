@@ -27,7 +27,7 @@ from memory_tui.plan import Options
 from memory_tui.providers.options import RetryClock
 from tests.support.batch_server import BatchHandler, BatchPlay, Made, refused, text_of
 from tests.support.embed import KEY, Time
-from tests.support.provider_server import hang, serving, status
+from tests.support.provider_server import Reply, hang, reset, serving, status
 from tests.support.waiting import LONG
 
 DATA = Path(__file__).parent / "data"
@@ -341,8 +341,30 @@ def test_the_server_may_stumble_while_a_job_runs(world: World) -> None:
     assert any("502" in news.detail for news in world.news)
 
 
+@pytest.mark.parametrize("call", ["POST /files", "POST /batches"])
+@pytest.mark.parametrize("fault", [status(503), status(429, "", Retry_After="7"), reset], ids=["503", "429", "reset"])
+def test_a_job_is_submitted_again_after_a_failure_that_may_pass(world: World, call: str, fault: Reply) -> None:
+    world.play.fail(call, fault)
+    world.write(4)
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 4
+    assert (len(world.play.jobs), world.direct) == (1, [])
+
+
+def test_a_job_that_was_made_although_its_answer_was_lost_is_not_made_twice(world: World) -> None:
+    def made_and_gone(handler: Any, asked: Any) -> None:
+        handler._create({"input_file_id": "in-0"})
+        reset(handler, asked)
+
+    world.play.fail("POST /batches", made_and_gone)
+    world.write(4)
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 4
+    assert (len(world.play.jobs), world.play.count("POST /batches"), world.direct) == (1, 1, [])
+
+
 def test_many_jobs_run_no_more_at_once_than_allowed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_tui.providers.batch.MOST_LINES", 3)
+    monkeypatch.setattr("memory_tui.index.batch_jobs.MOST_LINES", 3)
     world.play.states = ("in_progress", "completed")
     world.write(14)
     with world.open() as engine:

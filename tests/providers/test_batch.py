@@ -11,12 +11,12 @@ import pytest
 
 from memory_tui.core.errors import Cancelled
 from memory_tui.providers import registry
-from memory_tui.providers.batch import BatchService, pause, results
+from memory_tui.providers.batch import BatchService
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.options import BatchOptions
 from tests.support.batch_server import BatchHandler, BatchPlay, id_of, refused, text_of
-from tests.support.embed import KEY, Time, settings_for
-from tests.support.provider_server import cut_off, echo_headers, hang, reset, serving, status, vector
+from tests.support.embed import KEY, settings_for
+from tests.support.provider_server import echo_headers, hang, serving, status, vector
 from tests.support.waiting import LONG
 
 TEXTS = [("a" * 64, "alpha"), ("b" * 64, "beta ü"), ("c" * 64, "gamma\nsecond line")]
@@ -43,14 +43,8 @@ def unit(text: str) -> np.ndarray:
 
 
 def fetched(service: BatchService, job: str) -> tuple[dict[str, np.ndarray], dict[str, str], int]:
-    vectors: dict[str, np.ndarray] = {}
-    errors: dict[str, str] = {}
-    broken = 0
-    for piece in service.fetch(service.status(job), 256):
-        vectors |= piece.vectors
-        errors |= piece.errors
-        broken += piece.broken
-    return vectors, errors, broken
+    results = service.fetch(service.status(job), 256)
+    return results.vectors, results.errors, results.broken
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -147,22 +141,6 @@ def test_a_vector_that_is_none_is_an_error_of_its_line_alone(play: BatchPlay) ->
     service.close()
 
 
-def test_a_good_line_after_a_bad_one_about_the_same_text_counts(tmp_path: Any) -> None:
-    from memory_tui.providers.openai import batch, openai
-    from tests.support.batch_server import answered
-
-    form = batch(openai(settings_for(None)))
-    good = answered({"custom_id": "x", "body": {"input": "alpha"}})
-    import json
-
-    file = tmp_path / "lines"
-    file.write_text("\n".join(map(json.dumps, [refused(good), good])))
-    with file.open("rb") as opened:
-        (piece,) = results([opened], form.read_line, 256)
-    assert set(piece.vectors) == {"x"}
-    assert piece.errors == {}
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("state", ["failed", "expired", "cancelled"])
 def test_bad_ends_are_told_and_bring_what_was_done(play: BatchPlay, name: str, state: str) -> None:
@@ -174,40 +152,6 @@ def test_bad_ends_are_told_and_bring_what_was_done(play: BatchPlay, name: str, s
     assert look.phase == state
     assert look.why == ("the input file is wrong" if state == "failed" else "")
     assert len(fetched(service, job)[0]) == (0 if state == "failed" else 1)
-    service.close()
-
-
-@pytest.mark.parametrize("call", ["POST /files", "POST /batches", "GET /batches", "GET /files"])
-@pytest.mark.parametrize("fault", [status(503), status(429, "", Retry_After="7"), reset], ids=["503", "429", "reset"])
-def test_what_may_pass_is_tried_again(play: BatchPlay, call: str, fault: Any) -> None:
-    time = Time()
-    play.fail(call, fault, fault)
-    service = service_for(play, time=time)
-    assert len(fetched(service, service.create(service.upload(TEXTS)))[0]) == 3
-    assert len(play.jobs) == 1
-    assert len(time.slept) == 2
-    service.close()
-
-
-def test_a_download_that_breaks_off_begins_again(play: BatchPlay) -> None:
-    play.fail("GET /files", cut_off)
-    service = service_for(play)
-    vectors, errors, broken = fetched(service, service.create(service.upload(TEXTS)))
-    assert (len(vectors), errors, broken) == (3, {}, 0)
-    service.close()
-
-
-def test_a_job_that_was_made_although_its_answer_was_lost_is_not_made_twice(play: BatchPlay) -> None:
-    def made_and_gone(handler: Any, asked: Any) -> None:
-        del asked
-        handler._create({"input_file_id": "in-0"})
-        reset(handler, None)
-
-    play.fail("POST /batches", made_and_gone)
-    service = service_for(play)
-    assert service.create(service.upload(TEXTS)) == "job_0"
-    assert len(play.jobs) == 1
-    assert play.count("POST /batches") == 1
     service.close()
 
 
@@ -268,7 +212,7 @@ def test_closing_lets_go_of_a_call_at_once(play: BatchPlay, call: str) -> None:
     def work() -> None:
         try:
             if look is not None:
-                list(service.fetch(look, 256))
+                service.fetch(look, 256)
             elif job:
                 service.status(job)
             else:
@@ -282,10 +226,3 @@ def test_closing_lets_go_of_a_call_at_once(play: BatchPlay, call: str) -> None:
     service.close()
     thread.join(LONG)
     assert len(outcome) == 1
-
-
-def test_pauses_grow_with_the_age_of_the_job() -> None:
-    assert pause(2.0, 0.0) == 2.0
-    assert pause(2.0, 200.0) == 10.0
-    assert pause(2.0, 1e6) == 60.0
-    assert pause(120.0, 1e6) == 120.0
