@@ -39,7 +39,7 @@ SHOTS = {
 def keep_labels(workspace: Path) -> None:
     """The questions that come with the sample, as if somebody had judged their hits."""
     queries = [
-        Query(found.query, tuple(Label(at.path, at.line, at.grade, at.answer) for at in found.relevant))
+        Query(found.text, tuple(Label(at.path, at.line, at.grade, at.answer) for at in found.relevant))
         for found in demo.labelled_queries(TODAY)
         if found.relevant
     ]

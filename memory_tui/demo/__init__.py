@@ -20,17 +20,27 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 import apsw
-from msgspec import Struct
 
 from memory_tui import durable, locks
+from memory_tui.core import profiles
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError, WorkspaceError
+from memory_tui.core.settings import TUNE_KEYS
+from memory_tui.notes.journal import Journal, journal_folder
+from memory_tui.notes.restore import keep_lost
+from memory_tui.openclaw import trust
+from memory_tui.openclaw.prompt import SEARCH
+from memory_tui.recalls import recall_log, recalled_lines
+from memory_tui.recalls.recall_log import LoggedHit
+from memory_tui.source.note_state import LastText
+from memory_tui.tune import judgments
+from memory_tui.tune.judgments import Label, Query
 
 SUGGESTED: tuple[str, ...] = (
     "How is the VLAN on the Omada router set up?",
@@ -79,25 +89,6 @@ _FORMS: Mapping[str, Callable[[dt.date], str]] = {
 }
 
 
-class SampleAnswer(Struct, frozen=True):
-    """A line that answers a sample query: `grade` 2 answers it, 1 helps; `answer` is a fragment of the line."""
-
-    path: str
-    line: int
-    grade: int
-    answer: str
-
-
-class LabelledQuery(Struct, frozen=True):
-    """A question with its relevant lines (none: the notes do not know); `note` says what makes it hard."""
-
-    id: str
-    query: str
-    category: str
-    relevant: tuple[SampleAnswer, ...]
-    note: str
-
-
 def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
     """Write the sample workspace as it stands on `today` into `target`, and return `target`.
 
@@ -134,26 +125,25 @@ def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
     return target
 
 
-def labelled_queries(today: dt.date) -> list[LabelledQuery]:
-    """The questions that come with the sample as it stands on `today`, each with the lines that answer it."""
+def labelled_queries(today: dt.date) -> list[Query]:
+    """Return the questions that come with the sample as it stands on `today`, each with the lines that answer it."""
     text = _fill((files(__name__) / "queries.jsonl").read_text(encoding="utf-8"), today)
-    return [_query(json.loads(line)) for line in text.splitlines()]
+    rows = [json.loads(line) for line in text.splitlines()]
+    return [
+        Query(
+            row["query"],
+            tuple(Label(**label) for label in row["relevant"]),
+            row["id"],
+            unanswerable=not row["relevant"],
+        )
+        for row in rows
+    ]
 
 
 def keep_queries(workspace: Path, config: Path, today: dt.date) -> None:
     """Save the labelled queries as those of the sample in `workspace`, whose own configuration is `config`."""
-    from memory_tui.tune import judgments
-
-    queries = tuple(
-        judgments.Query(
-            one.query,
-            tuple(judgments.Label(label.path, label.line, label.grade, label.answer) for label in one.relevant),
-            one.id,
-            unanswerable=not one.relevant,
-        )
-        for one in labelled_queries(today)
-    )
-    judgments.save(judgments.notebook_path(workspace, config), judgments.Notebook(queries))
+    place = judgments.notebook_path(workspace, config)
+    judgments.save(place, judgments.Notebook(tuple(labelled_queries(today))))
 
 
 def keep_recalls(workspace: Path, today: dt.date) -> None:
@@ -162,7 +152,6 @@ def keep_recalls(workspace: Path, today: dt.date) -> None:
     Two logs are recalled often, others of their age and most old ones never. Where the state folder cannot be written,
     the map begins empty, as it does for anybody then.
     """
-    from memory_tui.recalls import recalled_lines
 
     answers: dict[int, list[recalled_lines.Span]] = {}
     for line in (files(__name__) / "recalls.jsonl").read_text(encoding="utf-8").splitlines():
@@ -179,8 +168,6 @@ def keep_recalls(workspace: Path, today: dt.date) -> None:
 
 def _forget(folder: Path) -> None:
     """Remove what the state folder keeps of the demo below `folder`: nobody would find it again."""
-    from memory_tui.notes.journal import journal_folder
-    from memory_tui.recalls import recall_log, recalled_lines
 
     workspace = folder / WORKSPACE
     for place in (recalled_lines.marks_path(workspace), recall_log.recall_log_path(workspace)):
@@ -193,13 +180,9 @@ def _forget(folder: Path) -> None:
 
 def named(template: str, today: dt.date) -> str:
     """The path that a note of the sample has on `today`."""
-    found = _TEMPLATE_DAY.search(template)
-    day = today - dt.timedelta(days=int(found[1])) if found else today
+    match = _TEMPLATE_DAY.search(template)
+    day = today - dt.timedelta(days=int(match[1])) if match else today
     return _TEMPLATE_DAY.sub(day.isoformat(), template)
-
-
-def _query(fields: dict[str, Any]) -> LabelledQuery:
-    return LabelledQuery(**fields | {"relevant": tuple(SampleAnswer(**label) for label in fields["relevant"])})
 
 
 def _templates(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -240,16 +223,13 @@ MARK = "demo"
 
 @contextmanager
 def own() -> Iterator[Path]:
-    """A new folder for a demo, after those of dead ones are swept away; it is removed at the end."""
+    """Yield a new folder for a demo, after those of dead ones are swept away; it is removed at the end."""
     sweep(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
-        held = locks.WriterLock.acquire(Path(name) / MARK)
-        try:
-            yield Path(name)
-        finally:
-            _forget(Path(name))
-            if held is not None:
-                held.release()
+        folder = Path(name)
+        with locks.WriterLock.acquire(folder / MARK) or nullcontext():
+            yield folder
+            _forget(folder)
 
 
 def sweep(parent: Path) -> list[Path]:
@@ -268,44 +248,28 @@ def sweep(parent: Path) -> list[Path]:
 
 
 def _is_dead(folder: Path) -> bool:
-    """Whether `folder` is that of a demo whose process is gone."""
+    """Return whether `folder` is that of a demo whose process is gone."""
     mark = folder / f"{MARK}.lock"
     if not (_is_own(folder, stat.S_ISDIR) and _is_own(mark, stat.S_ISREG)):
         return False
-    who = locks.holder(folder / MARK)
-    return who is not None and not locks.is_alive(who)
+    holder = locks.holder(folder / MARK)
+    return holder is not None and not locks.is_alive(holder)
 
 
 def _is_own(path: Path, kind: Callable[[int], bool]) -> bool:
-    """Whether `path` itself, not what it leads to, is of `kind` (a test of `stat`) and belongs to this user."""
-    found = path.lstat()
-    mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
-    return mine and kind(found.st_mode)
+    """Return whether `path` itself, not its target, is of `kind` (a test of `stat`) and belongs to this user."""
+    status = path.lstat()
+    return kind(status.st_mode) and (not hasattr(os, "getuid") or status.st_uid == os.getuid())
 
 
 def _remove(folder: Path) -> bool:
-    """Remove `folder`, unless its lock is still held, as by a process of another container."""
-    mark = folder / f"{MARK}.lock"
-    said = mark.read_bytes()
-    held = locks.WriterLock.acquire(folder / MARK)
-    if held is None:
+    """Remove `folder`, unless its lock is held, as by a process of another container."""
+    lock = locks.WriterLock.acquire(folder / MARK)
+    if lock is None:
         return False
-    try:
-        for entry in folder.iterdir():
-            if entry == mark:
-                continue
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            else:
-                durable.remove_file(entry)
+    with lock:
         _forget(folder)
-    except OSError:
-        held.release()
-        # What is left is swept the next time, because it still says whose it was.
-        durable.replace_file(mark, said)
-        raise
-    held.release()
-    shutil.rmtree(folder)
+        shutil.rmtree(folder)
     return True
 
 
@@ -338,8 +302,8 @@ def surround(folder: Path, workspace: Path, today: dt.date) -> Path:
     settings = json.dumps({"autoMemoryDirectory": str(facts)}).encode()
     durable.create_file(workspace / ".claude" / "settings.json", settings)
     _distrust(state_folder(folder), workspace, today)
-    theirs = {"agents": {"defaults": {"workspace": str(workspace), "bootstrapMaxChars": _READ_CHARS}}}
-    durable.create_file(state_folder(folder) / "openclaw.json", json.dumps(theirs, indent=2).encode())
+    config = {"agents": {"defaults": {"workspace": str(workspace), "bootstrapMaxChars": _READ_CHARS}}}
+    durable.create_file(state_folder(folder) / "openclaw.json", json.dumps(config, indent=2).encode())
     durable.create_file(workspace / FOREIGN, _BAKERY.encode("cp1252"))
     saved = int(_noon(today - dt.timedelta(days=40)))
     os.utime(workspace / FOREIGN, (saved, saved))
@@ -360,7 +324,6 @@ def _noon(day: dt.date) -> float:
 
 def _distrust(state: Path, workspace: Path, today: dt.date) -> None:
     """OpenClaw's ledger, in which one note is the agent's no more."""
-    from memory_tui.openclaw import trust
 
     database = state / "state" / "openclaw.sqlite"
     durable.make_folder(database.parent)
@@ -392,16 +355,12 @@ def _ask(workspace: Path, today: dt.date) -> None:
 
     Its index of then is named by no id, because the demo makes its own; `tests/tools/demo_log.py` made the answers.
     """
-    from memory_tui.core import profiles
-    from memory_tui.core.settings import TUNE_KEYS
-    from memory_tui.openclaw.prompt import SEARCH
-    from memory_tui.recalls import recall_log
 
     place = recall_log.recall_log_path(workspace)
     values = profiles.compose(profiles.OWN, {}, {}).values
     knobs = {key: values[key].value for key in TUNE_KEYS}
-    asked = (files(__name__) / "asked.jsonl").read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(asked, 1):
+    lines = (files(__name__) / "asked.jsonl").read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
         fields = json.loads(line)
         at = _noon(today - dt.timedelta(days=fields.pop("age"))) + number * 60
         hits = tuple(_hit(hit, today) for hit in fields.pop("hits"))
@@ -416,16 +375,12 @@ _GENERATION = 1
 
 
 def _hit(fields: Mapping[str, Any], today: dt.date) -> Any:  # noqa: ANN401 - the class is imported on use
-    from memory_tui.recalls.recall_log import LoggedHit
 
     return LoggedHit(**{**fields, "path": named(fields["path"], today)})
 
 
 def _lose(workspace: Path, today: dt.date) -> None:
     """A note that lacks a line, as the journal keeps it when the index saw the line before."""
-    from memory_tui.notes.journal import Journal, journal_folder
-    from memory_tui.notes.restore import keep_lost
-    from memory_tui.source.note_state import LastText
 
     path = named(LOSING, today)
     now = (workspace / path).read_bytes()

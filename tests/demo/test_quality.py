@@ -126,7 +126,7 @@ def test_the_labelled_questions_of_the_demo(tmp_path: Path) -> None:
             hits = []
             for labelled in demo.labelled_queries(today):
                 answers = [label for label in labelled.relevant if label.grade == 2]
-                trace = engine.queries.search(labelled.query)
+                trace = engine.queries.search(labelled.text)
                 hits += [
                     any(
                         c.chunk.path == label.path and c.chunk.start_line <= label.line <= c.chunk.end_line

@@ -263,7 +263,7 @@ def test_nothing_untrue_is_said_at_all(
         questions = adversarial(folder)
     elif name == "demo":
         folder = demo.materialize(tmp_path / "notes", TODAY)
-        questions = [labelled.query for labelled in demo.labelled_queries(TODAY)]
+        questions = [labelled.text for labelled in demo.labelled_queries(TODAY)]
     elif name in ("en", "zh"):
         bank = request.getfixturevalue("memorybank") / name
         folder = bank / "workspaces" / "user-00"

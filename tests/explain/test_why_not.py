@@ -81,7 +81,7 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     out = tmp_path_factory.mktemp("whynot")
     if request.param == "demo":
         folder = demo.materialize(out / "notes", dt.date(2026, 11, 20))
-        questions = [labelled.query for labelled in demo.labelled_queries(dt.date(2026, 11, 20))][:20]
+        questions = [labelled.text for labelled in demo.labelled_queries(dt.date(2026, 11, 20))][:20]
     elif request.param == "oracle":
         folder = request.getfixturevalue("oracle_workspace")
         recorded = request.getfixturevalue("oracle_data") / "2026.3.13" / "default" / "queries.jsonl"

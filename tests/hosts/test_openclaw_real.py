@@ -193,7 +193,7 @@ def what_was_said_is_found_in_the_sessions(gateway: Gateway) -> None:
 def the_right_lines_are_found(gateway: Gateway) -> None:
     asked = [query for query in demo.labelled_queries(dt.date.today()) if query.relevant]
     assert len(asked) == 26
-    results = gateway.ask(*(query.query for query in asked))
+    results = gateway.ask(*(query.text for query in asked))
     assert len(results) == len(asked)
     right = 0
     for query, result in zip(asked, results, strict=True):

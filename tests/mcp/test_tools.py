@@ -148,14 +148,14 @@ def test_an_agent_gets_the_right_line_of_25_of_the_demos_questions(tmp_path: Pat
     with Engine.open(options) as engine:
         engine.indexer.catch_up()
         for query in asked:
-            hits = search(engine, query=query.query)["results"]
+            hits = search(engine, query=query.text)["results"]
             right += any(
                 hit["path"] == answer.path and hit["startLine"] <= answer.line <= hit["endLine"]
                 for hit in hits
                 for answer in query.relevant
                 if answer.grade == 2
             )
-            assert not [hit for hit in hits if hit["snippet"].split("\n")[-1].startswith("#")], query.query
+            assert not [hit for hit in hits if hit["snippet"].split("\n")[-1].startswith("#")], query.text
     assert right >= 25
 
 

@@ -99,7 +99,7 @@ def test_the_search_of_the_knobs_says_what_the_engine_found(workspace: Path) -> 
     from tests.support.tui import TODAY
 
     labelled = [
-        Query(query.query, tuple(Label(label.path, label.line, label.grade) for label in query.relevant))
+        Query(query.text, tuple(Label(label.path, label.line, label.grade) for label in query.relevant))
         for query in demo.labelled_queries(TODAY)
         if query.relevant
     ]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from memory_tui import demo
 from memory_tui.cli import main
@@ -21,23 +22,11 @@ TODAY = dt.date(2026, 11, 20)
 Run = Callable[..., tuple[int, str, str]]
 
 
-def lines_of(queries: list[demo.LabelledQuery]) -> str:
-    """The sample's questions as a file of labels."""
-    return "".join(
-        json.dumps(
-            {
-                "id": query.id,
-                "query": query.query,
-                "unanswerable": not query.relevant,
-                "relevant": [
-                    {"path": label.path, "line": label.line, "grade": label.grade, "answer": label.answer}
-                    for label in query.relevant
-                ],
-            }
-        )
-        + "\n"
-        for query in queries
-    )
+def line_of(query: judgments.Query) -> str:
+    """Return a question of the sample as a line of a file of labels."""
+    labels = [to_builtins(label) for label in query.relevant]
+    fields = {"id": query.id, "query": query.text, "unanswerable": query.unanswerable, "relevant": labels}
+    return json.dumps(fields) + "\n"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +34,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the sample workspace, its labels, and its index."""
     out = tmp_path_factory.mktemp("eval")
     demo.materialize(out / "notes", TODAY)
-    (out / "labels.jsonl").write_text(lines_of(demo.labelled_queries(TODAY)), "utf-8")
+    (out / "labels.jsonl").write_text("".join(map(line_of, demo.labelled_queries(TODAY))), "utf-8")
     return out
 
 
