@@ -12,8 +12,8 @@ from memory_tui.cli.common import Command, at_least, confirmed, opened, options,
 from memory_tui.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from memory_tui.config.config_patch import Patch
     from memory_tui.doctor.check import Result
-    from memory_tui.tune.config_patch import Patch
 
 
 SHELLS = ("bash", "zsh", "fish")
@@ -40,7 +40,7 @@ def _declare_write_config(parser: argparse.ArgumentParser) -> None:
 
 def _write_config(given: argparse.Namespace) -> int:
     from memory_tui import plan
-    from memory_tui.tune.config_patch import patch
+    from memory_tui.config.config_patch import patch
 
     if hasattr(given, "undo"):
         return _undo(given)
@@ -77,8 +77,8 @@ def _undo(given: argparse.Namespace) -> int:
 
 
 def _show(found: Patch) -> None:
+    from memory_tui.config.config_patch import summary
     from memory_tui.render import as_text
-    from memory_tui.tune.config_patch import summary
 
     _say(
         "\n".join(

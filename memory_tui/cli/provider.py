@@ -48,9 +48,9 @@ def _declare_add(parser: argparse.ArgumentParser) -> None:
 def _add(given: argparse.Namespace) -> int:
     """Set up the provider that `given` describes, or that a person describes when asked. Returns the exit code."""
     from memory_tui import plan
+    from memory_tui.config.config_patch import provider_patch
     from memory_tui.providers import registry
     from memory_tui.render import as_text
-    from memory_tui.tune.config_patch import provider_patch
 
     choices = plan.choose(options(given))
     answers = _answers(given)

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from memory_tui.tui.workers import PostPart
 
 if TYPE_CHECKING:
+    from memory_tui.config.config_patch import Patch
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
     from memory_tui.tui.tuning import Tuning
-    from memory_tui.tune.config_patch import Patch
     from memory_tui.tune.evaluate import Case, ScoreComparison
     from memory_tui.tune.judgments import Label, Notebook, Query
     from memory_tui.tune.knob_search import Outcome
@@ -273,8 +273,8 @@ def propose_write(engine: Engine, settings: Settings) -> Callable[[PostPart], Pa
 
     def run(_tell: PostPart) -> Patch:
         from memory_tui import plan
+        from memory_tui.config.config_patch import patch
         from memory_tui.core.settings import TUNE_KEYS, Settings
-        from memory_tui.tune.config_patch import patch
 
         choices = plan.choose(engine.plan.asked)
         written = replace(choices, settings=settings).as_written()

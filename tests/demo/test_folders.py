@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from memory_tui import demo, locks, plan
 from memory_tui.cli.main import main
 from memory_tui.config import places
+from memory_tui.config.config_patch import patch
 from memory_tui.ltm.location import of_choices
 from memory_tui.plan import Options
-from memory_tui.tune.config_patch import patch
 
 CHILD = """
 import sys

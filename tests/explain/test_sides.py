@@ -11,7 +11,6 @@ from rich.cells import cell_len
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.score_lines import ScoreLine
-from memory_tui.explain.stages import stages
 from memory_tui.explain.why import explain, terms_line
 from memory_tui.plan import Options
 from memory_tui.search.trace import ChunkRef, Trace
@@ -79,7 +78,6 @@ def test_each_line_is_true_and_they_add_up(
         text = lines["text"].detail
         if side == "the vector alone":
             assert text == "hybrid is off: words are not searched"
-            assert [stage.lines for stage in stages(hit, trace) if stage.title == "By words"] == [(text,)]
         else:
             assert "hybrid is off" not in text
 

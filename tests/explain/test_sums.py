@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.score_lines import ScoreLine, divided
-from memory_tui.explain.stages import parts, stages
 from memory_tui.explain.why import explain, in_a_line
 from memory_tui.plan import Options
 from memory_tui.search.trace import Candidate, Trace
@@ -161,9 +160,6 @@ def check(candidate: Candidate, trace: Trace) -> None:
         check_second(lines)
     for line in lines:
         check_age(line)
-    for stage in stages(candidate, trace):
-        for text in stage.lines:
-            check_stage(text)
     gate = next(line.detail for line in lines if line.label == "gate")
     found = re.match(rf"{NUMBER} (>=|<) {NUMBER}", gate)
     assert found, gate
@@ -184,15 +180,6 @@ def check_age(line: ScoreLine) -> None:
         left = weighed[1]
     if aged := re.search(rf"{NUMBER} d old.*half-life {NUMBER} d", line.detail):
         assert close(0.5 ** (float(aged[1]) / float(aged[2])), left), (line.detail, points)
-
-
-def check_stage(text: str) -> None:
-    """The differences and the products of the record."""
-    if found := re.search(rf"{NUMBER} - {NUMBER} = ([-+][0-9.]+)$", text):
-        assert close(float(found[1]) - float(found[2]), found[3].lstrip("+")), text
-    if found := re.match(rf"{NUMBER} x relevance {NUMBER} - {NUMBER} x likeness {NUMBER} = {NUMBER}$", text):
-        one, relevance, other, likeness, value = (float(found[i]) for i in range(1, 6))
-        assert abs(one * relevance - other * likeness - value) <= 0.00051, text
 
 
 def check_formula(formula: str) -> None:
@@ -277,7 +264,6 @@ def test_every_term_of_2026_9_adds_up(tmp_path: Path, provider: str) -> None:
                     for candidate in [*trace.recalled, *trace.lost[:8]]:
                         check(candidate, trace)
                         assert all(len(line.label) < WIDEST for line in explain(candidate, trace))
-                        assert sum(parts(candidate).values()) == pytest.approx(candidate.score)
                         seen.update(one.term for one in candidate.factors if one.value != 1.0)
                         seen.update({"term"} if candidate.lexical and candidate.lexical.term else ())
                         seen.update({"path"} if candidate.level else ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 from pathlib import Path
@@ -18,7 +17,6 @@ from textual.widgets import Input
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, show
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Flips, flips
-from memory_tui.explain.stages import gaps, parts, stages
 from memory_tui.explain.why import in_a_line
 from memory_tui.explain.why_not import row_of
 from memory_tui.search.evidence import later
@@ -430,8 +428,6 @@ def test_zr_goes_deeper_and_escape_back(app: MemoryApp) -> None:
         await ask(pilot, QUESTION)
         await press(pilot, "w", "z", "r")
         assert "the full record" in text_of(app)
-        assert "By meaning:" in text_of(app)
-        assert "By words:" in text_of(app)
         await press(pilot, "z", "r")
         pane = app.screen.query_one(WhyPane)
         shown = "".join(
@@ -467,7 +463,7 @@ def test_the_raw_record_is_json(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
-def test_the_full_record_adds_up_for_every_candidate(workspace: Path, profile: str) -> None:
+def test_the_formula_ends_at_the_score_of_every_candidate(workspace: Path, profile: str) -> None:
     app = make_app(
         workspace,
         changes=[
@@ -481,15 +477,8 @@ def test_the_full_record_adds_up_for_every_candidate(workspace: Path, profile: s
         await ask(pilot, "what about the router on March 15?")
         trace = trace_of(app)
         order = [*trace.recalled, *trace.lost]
-        for above, candidate in itertools.pairwise(order):
-            assert sum(parts(candidate).values()) == pytest.approx(candidate.score)
-            found = gaps(candidate, above)
-            assert sum(gap.difference for gap in found) == pytest.approx(candidate.score - above.score)
-            assert f"{candidate.score:.3f} " in in_a_line(candidate, trace)
         for candidate in order:
-            for stage in stages(candidate, trace):
-                if stage.title.startswith(("Final", "By meaning")) and stage.own >= 0:
-                    assert candidate.chunk.citation in stage.lines[stage.own]
+            assert f"{candidate.score:.3f} " in in_a_line(candidate, trace)
 
     drive(app, steps)
 

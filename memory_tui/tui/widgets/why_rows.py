@@ -14,7 +14,6 @@ from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.explain.matched_words import MatchedWords, Span, nearest_sentence
 from memory_tui.explain.score_lines import ScoreLine
-from memory_tui.explain.stages import stages
 from memory_tui.explain.why import explain, file_line, in_a_line, terms_line
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
 from memory_tui.tui.draw import Piece, fit_path, marked, wrap
@@ -392,16 +391,7 @@ def _quote(subject: Subject, width: int) -> Iterator[Row]:
 def _record_rows(subject: Subject, width: int) -> Iterator[Row]:
     if subject.candidate is None:
         return
-    yield from _heading(subject, width)
-    for stage in stages(subject.candidate, subject.trace):
-        yield []
-        yield from folded(one_line(stage.title), width, "head")
-        for number, line in enumerate(stage.lines):
-            text, own = safe(line), number == stage.own
-            if cell_len(text) > width - 2:
-                text = text.replace(" memory/", " ")
-            for part, row in enumerate(folded(text, width - 2, "strong" if own else "", 6)):
-                yield [("▸ " if own and not part else "  ", "mark"), *row]
+    yield from [*_heading(subject, width), [], *sum_rows(_steps(subject), width)]
 
 
 def _json_rows(subject: Subject, width: int) -> Iterator[Row]:

@@ -14,12 +14,12 @@ from memory_tui.tui.widgets.rowlist import Line, text
 from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
+    from memory_tui.config.config_patch import Patch
     from memory_tui.config.config_write import ConfigWrite
     from memory_tui.core.errors import MemoryTuiError
     from memory_tui.engine.engine import Engine
     from memory_tui.tui.home import Home
     from memory_tui.tui.tuning import Tuning, Write
-    from memory_tui.tune.config_patch import Patch
 
 
 class WriteView(View):
@@ -61,7 +61,7 @@ class WriteView(View):
         found = self.patch
         if found is None:
             return text("Reading the configuration ...", width, "muted")
-        from memory_tui.tune.config_patch import summary
+        from memory_tui.config.config_patch import summary
 
         if not found.changes:
             rows = text("The configuration already has these values.", width, "strong")

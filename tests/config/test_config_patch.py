@@ -15,10 +15,10 @@ from memory_tui import plan
 from memory_tui.cli import main
 from memory_tui.config import config_write, json5_edit
 from memory_tui.config import places as configuration
+from memory_tui.config.config_patch import Patch, patch
 from memory_tui.config.json5 import SourceText, parse_json5
 from memory_tui.core.errors import ConfigError
 from memory_tui.plan import Options
-from memory_tui.tune.config_patch import Patch, patch
 
 pytest_plugins = ["tests.support.config"]
 
