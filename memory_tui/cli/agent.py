@@ -169,9 +169,9 @@ def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
     from memory_tui.render import as_text
 
     if entry.asked == "memories":
-        from memory_tui.cli import ltm
-
-        return ltm.recalled_again(given, entry)
+        raise QueryError(
+            f"{entry.id} asked the long-term memories, not the notes.", "memory-tui ltm search asks again."
+        )
     if not entry.asked:
         raise QueryError(f"{entry.id} read {entry.query}; it asked nothing.", "Name a recall that is a search.")
     from memory_tui.engine.engine import Engine

@@ -196,7 +196,7 @@ COMMANDS: dict[str, Row] = {
     "disconnect": Row(_CONNECT, "bring a host's files back to what they were before connect"),
     "qmd": Row(_QMD, "QMD as the backend: update, embed, status, reset, approve"),
     "compare-qmd": Row(_QMD, "the answers of QMD beside those of the built-in index, and why they differ"),
-    "ltm": Row(_LTM, "long-term memories in LanceDB: list, search, store, edit, forget, undo, export, import"),
+    "ltm": Row(_LTM, "long-term memories in LanceDB: list, search, store, forget, undo"),
     "provider": Row(_PROVIDER, "embedding providers: status, data sent, test"),
     "completion": Row(_ADMIN, "print the completion script of bash, zsh or fish"),
     "help": Row(_HERE, "list the pages of the manual, or print one"),

@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
+from memory_tui.backends.lancedb import TableMissing, require_library
 from memory_tui.core.formatting import plural
 from memory_tui.doctor.check import Check, CheckOutcome, failed, ok, skipped, warning
-from memory_tui.ltm import lance
-from memory_tui.ltm.lance import TableMissing
-from memory_tui.ltm.vector_space import PROBED, OtherVectors
+from memory_tui.locks import living
 from memory_tui.qmd import index, models
 from memory_tui.qmd.folder import QmdFailure
 
@@ -87,22 +86,17 @@ QMD_CHECKS: tuple[Check, ...] = (
 
 
 def _library(_engine: Engine) -> CheckOutcome:
-    lance.require()
+    require_library()
     return ok("LanceDB is installed; it is loaded when a memory is asked for.")
 
 
 def _table(engine: Engine) -> CheckOutcome:
-    memories = engine.memories
-    place = f"{memories.location.shown} (named by {memories.location.named_by})"
+    location = engine.memories.location
     try:
-        facts = memories.table().facts()
+        count = len(engine.memories.table().entries())
     except TableMissing as missing:
-        return warning(f"There is no table of memories in {place}.", missing.next_step)
-    memories.table().page(1)
-    found = f"{plural(facts.rows, 'entry')} in {place}"
-    if not facts.key_declared:
-        return ok(f"{found}; its id is not declared as the key, so memory-tui writes it under a lock.")
-    return ok(f"{found}.")
+        return warning(missing.message, missing.next_step)
+    return ok(f"{plural(count, 'entry')} in {location.shown} (named by {location.named_by}).")
 
 
 def _model(engine: Engine) -> CheckOutcome:
@@ -111,36 +105,25 @@ def _model(engine: Engine) -> CheckOutcome:
         proof = memories.space.prove(memories.table())
     except TableMissing:
         return skipped("There is no table of memories.")
-    except OtherVectors as other:
-        return failed(other.message, other.next_step)
-    if proof.how == "empty":
-        return ok("No entry has a vector yet.")
-    if proof.how == "recorded":
-        return ok("The table says by which model its vectors were made, and that model answers.")
-    return ok(f"{plural(proof.compared, 'entry')} of at most {PROBED} embedded again: mean cosine {proof.cosine:.3f}.")
+    if proof["how"] == "probed":
+        return ok(f"{plural(proof['compared'], 'entry')} embedded again: mean cosine {proof['cosine']:.3f}.")
+    return ok("The table says whose its vectors are." if proof["how"] == "recorded" else "No entry has a vector yet.")
 
 
-def _journal(engine: Engine) -> CheckOutcome:
+def _writes(engine: Engine) -> CheckOutcome:
     memories = engine.memories
-    if (busy := memories.journal.writer()) is not None:
+    if (busy := living(memories.lock_file)) is not None:
         since = dt.datetime.fromtimestamp(busy.since)
         return warning(
             f"Process {busy.pid} has the memories locked since {since:%Y-%m-%d %H:%M:%S}: no other can change them.",
             f"Let it end. If it hangs: kill {busy.pid}",
         )
-    changes = memories.journal.changes()
-    if cut := [one for one in changes if one.state == "intent"]:
-        return warning(
-            f"{plural(len(cut), 'change')} of memories was cut off; the next one settles it by what the table holds.",
-            "memory-tui ltm undo --list",
-        )
-    writes = "memory-tui may write the memories" if memories.writable else "The memories are only read"
-    return ok(f"{writes}; {plural(len(changes), 'change')} in the journal.")
+    return ok("memory-tui may write the memories." if memories.writable else "The memories are only read.")
 
 
 LTM_CHECKS: tuple[Check, ...] = (
     Check("ltm-library", "settings", "The library of the long-term memories is there", _library),
     Check("ltm-table", "settings", "The table of the long-term memories can be read", _table),
     Check("ltm-model", "settings", "The memories can be searched with this provider", _model),
-    Check("ltm-journal", "settings", "The memories can be changed", _journal),
+    Check("ltm-writes", "settings", "The memories can be changed", _writes),
 )

@@ -33,6 +33,7 @@ from memory_tui.workspace.roots import note, reachable, scan, shown, why_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from memory_tui.backends.memories import Memories
     from memory_tui.core.cancel import Stop
     from memory_tui.core.events import Event, Listener
     from memory_tui.engine.status import FileRow, FileVerdict, Status
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from memory_tui.inbox.checks import CheckProgress
     from memory_tui.inbox.entries import Decisions, Suggestion
     from memory_tui.index.store import Store
-    from memory_tui.ltm.memories import Memories
     from memory_tui.notes.budget import PromptBudget
     from memory_tui.notes.changes import Change
     from memory_tui.notes.curator import Curator
@@ -259,7 +259,7 @@ class Engine:
     @cached_property
     def memories(self) -> Memories:
         """Long-term memories in LanceDB, beside the notes; opened when first used, on a worker thread."""
-        from memory_tui.ltm.memories import Memories
+        from memory_tui.backends.memories import Memories
 
         return Memories(self.plan, self.providers.approvals, self.providers.chain)
 

@@ -20,9 +20,9 @@ from memory_tui.openclaw.prompt import GET, RECALL, SEARCH, disabled_rule, recal
 from memory_tui.recalls.recalled_lines import Mode, mode_of
 
 if TYPE_CHECKING:
+    from memory_tui.backends.agent_memories import ToolAnswer
     from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
-    from memory_tui.ltm.agent_answers import ToolAnswer
     from memory_tui.mcp.questions import AgentQuestion
     from memory_tui.mcp.types import GetAnswer, SearchAnswer
     from memory_tui.plan import Plan
@@ -203,13 +203,13 @@ class ServedMemory:
 
     def entries(self, tool: str, given: Mapping[str, Any], client: str) -> ToolAnswer:
         """memory_recall, written down where that is wanted; memory_store, memory_forget. Raises MemoryTuiError."""
-        from memory_tui.ltm import agent_answers
+        from memory_tui.backends import agent_memories
         from memory_tui.mcp.arguments import entry_arguments
 
         asked, at, began = entry_arguments(tool, given), time.time(), time.perf_counter()
         memory = self.memory()
         try:
-            found = agent_answers.answer(memory.memories, tool, asked)
+            found = agent_memories.answer(memory.memories, tool, asked)
         except MemoryTuiError as error:
             if tool == RECALL and self._logs(memory):
                 note_down(memory.plan, _recall_of_memories(memory, asked, client, (at, began), (), error.message))

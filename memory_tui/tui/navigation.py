@@ -203,7 +203,7 @@ OVERLAYS: Sequence[OverlayView] = (
         "Long-term memories",
         "index.memories_view:MemoriesView",
         "index",
-        "long-term memories in LanceDB: list, search, edit, forget, promote",
+        "long-term memories in LanceDB: list, search, forget, promote",
         (Opener("everywhere", "go memories"),),
         renew=("read the table again", "Again"),
     ),

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.approval import Approvals
+from memory_tui.backends.memories import Memories
 from memory_tui.config import keys, release
 from memory_tui.config.keys import BY_PATH, LANCEDB, QMD
 from memory_tui.core.errors import ConfigError
 from memory_tui.engine.engine import Engine
 from memory_tui.index import watch
-from memory_tui.ltm import location
 from memory_tui.notes import budget
 from memory_tui.openclaw import compare, sessions
 from memory_tui.plan import Options
@@ -327,7 +327,9 @@ def _chosen(see: Callable[[plan.Choices], object]) -> Callable[[House, Options],
 
 
 def _entries(choices: plan.Choices) -> object:
-    return location.of_choices(choices), location.EntryRules.of(choices)
+    rules = ("autoRecall", "autoCapture", "captureMaxChars", "recallMaxChars", "customTriggers")
+    memories = Memories(choices, Approvals(choices.workspace))
+    return memories.location, memories.chosen, [memories.rule(name) for name in rules]
 
 
 def _got(house: House, options: Options) -> object:

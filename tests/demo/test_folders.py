@@ -14,10 +14,10 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import demo, locks, plan
+from memory_tui.backends.lancedb import TableLocation
 from memory_tui.cli.main import main
 from memory_tui.config import places
 from memory_tui.config.config_patch import patch
-from memory_tui.ltm.location import of_choices
 from memory_tui.plan import Options
 
 CHILD = """
@@ -138,7 +138,9 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(
         assert choices.settings.values["query.maxResults"].value == 6
         found = patch(choices.config, choices.settings, choices.as_written())
         assert "0.2" in found.diff()
-        assert of_choices(choices).uri.startswith(str(Path(chosen.workspace or "").parent)), "nobody's own memories"
+        assert TableLocation.of(choices).uri.startswith(str(Path(chosen.workspace or "").parent)), (
+            "nobody's own memories"
+        )
         assert places.openclaw_path().is_relative_to(temporary), "nobody's own OpenClaw"
         written.extend(str(file.path) for file in found.files)
         found.write()

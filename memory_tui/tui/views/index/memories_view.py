@@ -1,6 +1,4 @@
-"""The memories view lists long-term memories in LanceDB. It searches them with reasons, and finds pairs that repeat
-each other.
-"""
+"""The memories view lists long-term memories in LanceDB, and searches them with reasons."""
 
 from __future__ import annotations
 
@@ -11,10 +9,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from textual import on
 
+from memory_tui.backends.lancedb import MemoryEntry, TableMissing
+from memory_tui.backends.memories import CATEGORIES
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.ltm.entry import CATEGORIES, MemoryEntry
-from memory_tui.render import ltm_text
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.key_meanings import key_of
@@ -24,44 +22,41 @@ from memory_tui.tui.widgets.rowlist import Line, RowList, text
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
+    from memory_tui.backends.memories import EntryHit, Memories
     from memory_tui.engine.engine import Engine
-    from memory_tui.ltm.memories import EntryPair, FoundEntry, Memories
 
 PAGE = 200
 """Entries that are read at once."""
-_STEP = 0.1
 _NUMBERS = 23
 """Cells of day, importance and score."""
 _CATEGORY = 11
 
 
 class ShownMemories(Struct, frozen=True):
-    """What a worker read: a page, or hits and misses of a query, or pairs."""
+    """What a worker read: a page, or hits and misses of a query."""
 
     place: str
     writable: bool
     total: int
     entries: tuple[MemoryEntry, ...] = ()
-    hits: tuple[FoundEntry, ...] = ()
-    misses: tuple[FoundEntry, ...] = ()
-    pairs: tuple[EntryPair, ...] = ()
+    hits: tuple[EntryHit, ...] = ()
+    misses: tuple[EntryHit, ...] = ()
 
     def find(self, key: object) -> MemoryEntry | None:
         """The entry with the id `key`, wherever it stands."""
         every = [*self.entries, *(one.entry for one in (*self.hits, *self.misses))]
-        every += [one for pair in self.pairs for one in (pair.first, pair.second)]
         return next((one for one in every if one.id == key), None)
 
 
 class MemoriesView(View):
-    """The entries of one table; each change is in its journal, and u undoes it."""
+    """The entries of one table; u undoes the last change."""
 
     PLACE = "memories"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)
         self._query, self._letters, self._category = "", "", ""
-        self._paired, self._limit, self._open = False, PAGE, ""
+        self._limit, self._open = PAGE, ""
         self.listing = Listing(
             self,
             title="Long-term memories",
@@ -75,21 +70,18 @@ class MemoriesView(View):
 
     def _gather(self, engine: Engine) -> ShownMemories:
         """Read what is asked for now; on a worker thread."""
-        from memory_tui.ltm.lance import TableMissing
-
         memories = engine.memories
         place = memories.location.shown
         try:
-            table = memories.table()
+            entries = memories.table().entries()
         except TableMissing:
             return ShownMemories(place, True, 0)
-        shown = partial(ShownMemories, place, memories.writable, table.facts().rows)
-        if self._paired:
-            return shown(pairs=memories.near_duplicates())
+        shown = partial(ShownMemories, place, memories.writable, len(entries))
         if self._query:
             found = memories.search(self._query, category=self._category)
             return shown(hits=found.hits, misses=found.misses)
-        return shown(table.page(self._limit, 0, self._category))
+        fitting = [one for one in entries if self._category in ("", one.category)]
+        return shown(tuple(sorted(fitting, key=lambda one: one.created_at, reverse=True)[: self._limit]))
 
     def _summary(self, found: ShownMemories) -> str:
         said = [plural(found.total, "entry"), *((self._category,) if self._category else ())]
@@ -100,8 +92,6 @@ class MemoriesView(View):
         if not found.total:
             lines += text("There are no memories here yet.", width, "strong")
             return [*lines, *text('memory-tui ltm store "TEXT" stores the first one.', width, "muted")]
-        if self._paired:
-            return [*lines, *self._pairs(found, width)]
         if self._query:
             return [*lines, *self._answer(found, width)]
         chosen = [one for one in found.entries if self._letters.casefold() in one.text.casefold()]
@@ -127,17 +117,8 @@ class MemoriesView(View):
             yield from self._entry(miss.entry, width, f"{miss.score:.3f}")
             yield from text(miss.why_not, width, "warn", 3)
 
-    def _pairs(self, found: ShownMemories, width: int) -> Iterator[Line]:
-        """Two entries side by side where there is room, else one below the other."""
-        if not found.pairs:
-            yield from text("No two entries are near each other.", width, "strong")
-        for pair in found.pairs:
-            yield from text(f"score {pair.score:.3f} for each other", width, "muted")
-            yield from self._entry(pair.first, width)
-            yield from self._entry(pair.second, width)
-
     def _entry(self, one: MemoryEntry, width: int, score: str = "") -> Iterator[Line]:
-        numbers = f" {ltm_text.day(one)} {one.importance:>4.1f} {score}"
+        numbers = f" {one.day} {one.importance:>4.1f} {score}"
         pieces: list[Piece] = [(fit(numbers, _NUMBERS), "muted"), (fit(one.category, _CATEGORY), "mark")]
         yield [*pieces, (fit(one_line(one.text), max(10, width - _NUMBERS - _CATEGORY - 1)), "")], one.id
         if one.id == self._open:
@@ -174,7 +155,7 @@ class MemoriesView(View):
         from memory_tui.tui.views.dialogs import Prompt
 
         def take(query: str) -> None:
-            self._query, self._paired = query.strip(), False
+            self._query = query.strip()
             self.listing.do_again()
 
         Prompt("Search the memories", "what they should say", self._query).ask(self.app, take)
@@ -203,51 +184,15 @@ class MemoriesView(View):
         self.show_message(f"Category: {self._category or 'all'}.")
         self.listing.do_again()
 
-    def do_pairs(self) -> None:
-        """List pairs that are near each other, or all entries again."""
-        self._paired = not self._paired
-        self.listing.do_again()
-
     def back(self) -> bool:
         """All entries again, else back to the view below."""
-        if not (self._paired or self._query or self._letters or self._category):
+        if not (self._query or self._letters or self._category):
             return super().back()
-        self._query, self._letters, self._category, self._paired = "", "", "", False
+        self._query, self._letters, self._category = "", "", ""
         self.listing.do_again()
         return True
 
     # --- changing ----------------------------------------------------------------------------------------------------
-
-    def do_more(self) -> None:
-        """More important by a step."""
-        self._rate(_STEP)
-
-    def do_less(self) -> None:
-        """Less important by a step."""
-        self._rate(-_STEP)
-
-    def _rate(self, step: float) -> None:
-        one = self.entry
-        if one is not None:
-            rated = min(1.0, max(0.0, round(one.importance + step, 2)))
-            self._agreed(lambda memories: memories.edit(one.id, importance=rated), f"Importance {rated:g}.")
-
-    def do_edit_entry(self) -> None:
-        """Ask for another text of the entry under the cursor."""
-        from memory_tui.tui.views.dialogs import LineDialog, looks_secret
-
-        one = self.entry
-        if one is None:
-            return
-
-        def written(said: str | None) -> None:
-            if said and said != one.text:
-                self._agreed(lambda memories: memories.edit(one.id, text=said), f"Changed; {key_of('undo')} undoes it.")
-
-        explained = "It is embedded again. Lines of a longer text become one."
-        self.app.push_screen(
-            LineDialog("Edit this memory", explained, "Save", value=one_line(one.text), remark=looks_secret), written
-        )
 
     def do_forget(self) -> None:
         """Delete the entry under the cursor."""

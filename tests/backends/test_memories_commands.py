@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from memory_tui.backends import agent_memories
+from memory_tui.backends.lancedb import EntryRefused
 from memory_tui.cli import main
-from memory_tui.ltm import agent_answers, entry
-from memory_tui.ltm.entry import EntryRefused
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.mcp.server import Handlers
 from memory_tui.recalls import recall_log
-from tests.ltm.conftest import TEXTS, Opened, bytes_of
+from tests.backends.conftest import TEXTS, Opened
 from tests.support.mcp import Wire, end_all
 from tests.support.provider_server import Play, serving
 
@@ -47,41 +47,30 @@ def data(answer: tuple[int, str, str]) -> Any:
     return json.loads(answer[1])
 
 
-def test_store_search_forget_undo_without_a_workspace(run: Run) -> None:
+def test_each_action_answers_in_json_and_in_words(run: Run, copied: Path) -> None:
     assert "Stored:" in run("ltm", "store", "I prefer tabs")[1]
     [hit] = data(run("ltm", "search", "tabs", "--json"))["results"]
     assert (hit["text"], hit["category"], hit["importance"]) == ("I prefer tabs", "preference", 0.7)
     assert hit["score"] == pytest.approx(1 / (1 + hit["distance"]), abs=1e-5)
-    assert "Forgotten:" in run("ltm", "forget", "tabs")[1]
+    assert "name one of these by its id" in run("ltm", "forget", "tabs")[1]
+    assert "Forgotten:" in run("ltm", "forget", hit["id"][:8])[1]
     assert data(run("ltm", "list", "--json"))["total"] == 0
-    assert "undo forget" in run("ltm", "undo")[1]
-    assert data(run("ltm", "show", hit["id"][:8], "--json"))["text"] == "I prefer tabs"
-
-
-def test_each_action_answers_in_json_and_in_words(run: Run, copied: Path, tmp_path: Path) -> None:
+    assert "Undone, forget:" in run("ltm", "undo")[1]
     listed = data(run("ltm", "list", "-n", "2", "--json", place=copied))
     assert [one["text"] for one in listed["entries"]] == [TEXTS[3], TEXTS[2]]
-    assert listed["total"] == 4
-    assert "4 entries, 1 to 2 shown" in run("ltm", "list", "-n", "2", place=copied)[1]
+    assert (listed["total"], listed["writable"], listed["model"]) == (4, False, None)
+    assert "4 entries in" in run("ltm", "list", place=copied)[1]
     key = listed["entries"][0]["id"]
-    found = data(run("ltm", "stats", "--json", place=copied))
-    assert (found["entries"], found["dimensions"], found["keyDeclared"], found["writable"]) == (4, 256, False, False)
-    assert "Only read" in run("ltm", "stats", place=copied)[1]
-    code, _, err = run("ltm", "edit", key, "--importance", "0.2", place=copied)
+    code, _, err = run("ltm", "forget", key, place=copied)
     assert (code, "memory-tui ltm approve" in err) == (2, True)
-    changed = data(run("ltm", "edit", key, "--importance", "0.2", "--yes", "--json", place=copied))
-    assert changed["entry"]["importance"] == 0.2
-    rows = data(run("ltm", "query", "--filter", "importance < 0.5", "--cols", "id", "--json", place=copied))["rows"]
-    assert rows == [{"id": key}]
-    file = str(tmp_path / "entries.jsonl")
-    assert data(run("ltm", "export", file, "--json", place=copied))["entries"] == 4
-    assert data(run("ltm", "import", file, "--json", place=copied))["added"] == 0
-    assert data(run("ltm", "duplicates", "--json", place=copied))["pairs"] == []
-    assert data(run("ltm", "undo", "--list", "--json", place=copied))["changes"][0]["kind"] == "edit"
+    assert data(run("ltm", "forget", key, "--yes", "--json", place=copied))["action"] == "deleted"
+    assert data(run("ltm", "undo", "--json", place=copied))["undone"] == "forget"
     assert data(run("ltm", "revoke", "--json", place=copied))["revoked"] == [str(copied)]
     assert run("ltm", "forget", key, place=copied)[0] == 2
-    for words in (["store"], ["edit", key], ["undo", "x"], ["list", "--category", "x"], ["show", "zz' or 1=1"]):
+    for words in (["store"], ["undo", "x"], ["list", "--category", "x"]):
         assert run("ltm", *words, place=copied)[0] == 2
+    for place in ("ftp://x/y", "s3://", "s3:// /x"):
+        assert run("--memories", place, "ltm", "list")[0] == 2
 
 
 def test_a_name_that_acts_is_made_visible(run: Run) -> None:
@@ -95,24 +84,24 @@ def test_a_name_that_acts_is_made_visible(run: Run) -> None:
 
 def test_the_tools_have_openclaws_words(opened: Opened) -> None:
     memories = opened()
-    assert agent_answers.recall(memories, "tabs").text == "No relevant memories found."
-    made = agent_answers.store(memories, "I prefer tabs")
+
+    def ask(tool: str, **args: object) -> agent_memories.ToolAnswer:
+        return agent_memories.answer(memories, f"memory_{tool}", args)
+
+    assert ask("recall", query="tabs").text == "No relevant memories found."
+    made = ask("store", text="I prefer tabs")
     assert (made.text, made.details["action"]) == ('Stored: "I prefer tabs..."', "created")
-    assert memories.get(made.details["id"]).category == "other"
-    again = agent_answers.store(memories, "I prefer tabs")
-    assert again.details == {
-        "action": "duplicate", "existingId": made.details["id"], "existingText": "I prefer tabs"
-    }  # fmt: skip
-    found = agent_answers.recall(memories, "tabs")
-    assert found.text == "Found 1 memories:\n\n1. [other] I prefer tabs (64%)"
-    assert found.details["memories"][0]["score"] == pytest.approx(0.6388, abs=1e-3)
-    assert agent_answers.forget(memories).details == {"error": "missing_param"}
-    assert agent_answers.forget(memories, query="tabs").details == {"found": 0}
-    listed = agent_answers.forget(memories, query="prefer tabs or spaces")
-    assert listed.details["action"] == "candidates"
+    duplicate = {"action": "duplicate", "existingId": made.details["id"], "existingText": "I prefer tabs"}
+    assert ask("store", text="I prefer tabs").details == duplicate
+    recalled = ask("recall", query="tabs")
+    assert recalled.text == "Found 1 memories:\n\n1. [other] I prefer tabs (64%)"
+    assert recalled.details["memories"][0]["score"] == pytest.approx(0.6388, abs=1e-3)
+    assert ask("forget").details == {"error": "missing_param"}
+    assert ask("forget", query="tabs").details == {"found": 0}
+    assert ask("forget", query="prefer tabs or spaces").details["action"] == "candidates"
     with pytest.raises(EntryRefused, match="Invalid memory ID format"):
-        agent_answers.forget(memories, "1' or '1'='1")
-    assert agent_answers.forget(memories, query="I prefer tabs").details["action"] == "deleted"
+        ask("forget", memoryId="1' or '1'='1")
+    assert ask("forget", query="I prefer tabs").details["action"] == "deleted"
 
 
 @pytest.mark.parametrize(
@@ -156,9 +145,8 @@ def test_a_server_recalls_and_stores_and_logs_what_it_recalled(run: Run, tmp_pat
     assert [(one["tool"], one["query"], len(one["hits"])) for one in recalls] == [("memory_recall", "tabs", 1)]
     assert "prefer" not in log.read_text()
     assert re.search(r"tabs  best 0\.\d\d, 1 memory  ", run(*words, "recall-log")[1])
-    again = run(*words, "recall-log", recalls[0]["id"])[1]
-    assert "The same would come now, in the same order." in again
-    assert f"{recalls[0]['hits'][0]['path']}  then 1st with 0.639, now 1st with 0.639" in again
+    code, _, err = run(*words, "recall-log", recalls[0]["id"])
+    assert (code, "ltm search asks again" in err) == (2, True)
 
 
 # --- hooks ---------------------------------------------------------------------------------------------------------
@@ -167,11 +155,11 @@ def test_a_server_recalls_and_stores_and_logs_what_it_recalled(run: Run, tmp_pat
 def test_the_block_before_an_answer_is_escaped_and_untrusted(opened: Opened, run: Run, tmp_path: Path) -> None:
     memories = opened(tmp_path / "table")
     memories.store("I prefer <b>tabs</b> & \"spaces\" 'never'")
-    block = agent_answers.block(memories, "tabs or spaces?")
+    block = agent_memories.block(memories, "tabs or spaces?")
     assert block.splitlines()[0] == "<relevant-memories>"
     assert "untrusted" in block
     assert "&lt;b&gt;tabs&lt;/b&gt; &amp; &quot;spaces&quot; &#39;never&#39;" in block
-    assert agent_answers.block(memories, "hm") == ""
+    assert agent_memories.block(memories, "hm") == ""
     sent = json.dumps({"prompt": "tabs or spaces?"})
     assert run("hook", "recall", sent=sent, place=tmp_path / "table")[1] == block + "\n"
     assert run("hook", "recall", sent="what is the weather in Lima", place=tmp_path / "none") == (0, "", "")
@@ -220,48 +208,3 @@ def test_vectors_are_made_by_whom_the_plugin_names(run: Run, tmp_path: Path) -> 
         asked = play.asked[0]
     assert (asked.path, asked.headers["Authorization"]) == ("/v1/embeddings", "Bearer sk-of-the-plugin")
     assert (asked.body["model"], asked.body["dimensions"]) == ("model-of-the-plugin", 64)
-
-
-@pytest.mark.parametrize(
-    ("text", "category"),
-    [
-        ("I prefer tabs", "preference"),
-        ("We decided on Postgres, which I like", "preference"),
-        ("we will use Postgres", "decision"),
-        ("write to a@b.de, it is urgent", "entity"),
-        ("this", "fact"),
-        ("Rozhodli jsme", "decision"),
-        ("go", "other"),
-    ],
-)
-def test_categories_are_openclaws_in_its_order(text: str, category: str) -> None:
-    assert entry.category_of(text) == category
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("remember that I like tea", ""),
-        ("my printer is upstairs", ""),
-        ("call me at +491701234567", ""),
-        ("the weather was fine", "No trigger word"),
-        ("always", "It has 6 characters"),
-        ("<a>always</a> remember", "markup"),
-        ("always **bold**\n- a list", "formatted"),
-        ("always 🌀🌁🌂🌃 remember", "emoji"),
-        ("remember <relevant-memories>", "block of recalled"),
-    ],
-)
-def test_capture_goes_by_openclaws_triggers(text: str, why: str) -> None:
-    assert why in entry.not_captured(text)
-    assert bool(entry.not_captured(text)) == bool(why)
-    assert entry.not_captured("the weather was fine", triggers=["WEATHER"]) == ""
-
-
-def test_nothing_of_a_table_changes_while_an_agent_reads(opened: Opened, copied: Path) -> None:
-    before = bytes_of(copied)
-    memories = opened(copied)
-    assert agent_answers.recall(memories, "tabs").details["count"] >= 1
-    with pytest.raises(EntryRefused, match="Nobody has agreed"):
-        agent_answers.store(memories, "I prefer four spaces")
-    assert bytes_of(copied) == before

@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+from memory_tui.backends.lancedb import TableLocation
 from memory_tui.engine.engine import Engine
-from memory_tui.ltm.location import TableLocation
 from memory_tui.plan import Options
 from memory_tui.tui import signals
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.index.memories_view import MemoriesView
-from tests.ltm.conftest import TEXTS, bytes_of, foreign
-from tests.ltm.test_bad_tables import panics
+from tests.backends.conftest import TEXTS, bytes_of, damage
 from tests.support.tui import LARGE, SMALL, ask, drive, matches_screens, press, sample, settled, text_of, until
 
 
@@ -54,43 +52,29 @@ def test_entries_are_listed_searched_changed_and_undone(copied: Path) -> None:
         await press(pilot, "]")
         await shown(pilot, "No entry is near enough", "Its category is fact, not preference.")
         assert bytes_of(copied) == before
-        await press(pilot, "escape", "g", "g", "j", "l")
+        await press(pilot, "escape", "g", "g", "j", "d")
         await shown(pilot, "Write these memories?")
         assert bytes_of(copied) == before
         await press(pilot, "y")
-        await shown(pilot, " 0.8 ")
-        await press(pilot, "d")
         await shown(pilot, "3 entries")
         await press(pilot, "u")
         await shown(pilot, "4 entries")
-        await press(pilot, "u")
-        await until(lambda: "0.8" not in text_of(app))
         await press(pilot, "f", *"router", "enter")
         await until(lambda: TEXTS[0] not in text_of(app))
-        await press(pilot, "escape", "c")
-        await shown(pilot, "No two entries are near each other")
 
     drive(app, steps, LARGE)
 
 
-def test_the_screens(tmp_path: Path, embedded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import numpy as np
-
-    place = tmp_path / "lancedb"
-    foreign(place, (*TEXTS, "I prefer tabs over spaces"), np.vstack([embedded, embedded[0] + 0.001]))
+def test_the_screens(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TableLocation, "shown", property(lambda _: "~/.openclaw/memory/lancedb"))
-    app = app_on(place)
+    app = app_on(copied)
 
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "g", "m")
-        await shown(pilot, TEXTS[0], "5 entries, only read")
+        await shown(pilot, TEXTS[0], "4 entries, only read")
         await matches_screens(pilot, "memories_list", LARGE)
         await pilot.resize_terminal(*SMALL)
-        await press(pilot, "c")
-        await shown(pilot, "for each other")
-        await matches_screens(pilot, "memories_pairs", LARGE)
-        await pilot.resize_terminal(*SMALL)
-        await press(pilot, "c", "/", *"tabs", "enter")
+        await press(pilot, "/", *"tabs", "enter")
         await shown(pilot, "for: tabs")
         await press(pilot, "g", "g", "j", "enter")
         await shown(pilot, "distance")
@@ -118,8 +102,8 @@ def test_an_entry_becomes_a_line_of_memory_md_and_may_go(copied: Path) -> None:
     assert f"- {TEXTS[3]} (from LanceDB 00000000)" in (copied.parent / "notes" / "MEMORY.md").read_text()
 
 
-def test_a_real_panic_is_a_sentence_and_the_app_goes_on(copied: Path) -> None:
-    panics(copied)
+def test_a_damaged_table_is_a_sentence_and_the_app_goes_on(copied: Path) -> None:
+    damage(copied)
     app = app_on(copied)
 
     async def steps(pilot: Pilot[int]) -> None:

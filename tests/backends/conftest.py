@@ -1,0 +1,76 @@
+"""Tables of memories as memory-tui makes them, and as another program does."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import lancedb
+import pyarrow as pa
+import pytest
+
+from memory_tui import plan
+from memory_tui.approval import Approvals
+from memory_tui.backends.memories import Memories
+from memory_tui.plan import Options
+from memory_tui.providers.chain import Chain
+
+TEXTS = ("I prefer tabs to spaces", "The router is in the cellar", "We decided to use Postgres", "Mira likes oranges")
+Opened = Callable[..., Memories]
+
+
+def bytes_of(folder: Path) -> dict[Path, bytes]:
+    """Return every file below `folder` with what it holds."""
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def foreign(folder: Path, texts: Sequence[str], vectors: Any) -> list[str]:
+    """Make a table as OpenClaw does: no key is declared, nothing says who made the vectors. Returns the ids."""
+    ids = [str(uuid.UUID(int=number + 1, version=4)) for number in range(len(texts))]
+    columns = {
+        "id": ids,
+        "text": list(texts),
+        "vector": pa.array([list(map(float, row)) for row in vectors], pa.list_(pa.float32(), len(vectors[0]))),
+        "importance": [0.7] * len(texts),
+        "category": ["fact"] * len(texts),
+        "createdAt": [1.7e12 + 1000 * number for number in range(len(texts))],
+    }
+    lancedb.connect(str(folder)).create_table("memories", pa.table(columns))
+    return ids
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Any:
+    """Return the vectors of `TEXTS`, by the model in the package."""
+    provider = Chain("builtin", lambda _error: None).provider()
+    assert provider is not None
+    return provider.embed(list(TEXTS), "document")
+
+
+@pytest.fixture
+def copied(tmp_path: Path, embedded: Any) -> Path:
+    foreign(tmp_path / "lancedb", TEXTS, embedded)
+    return tmp_path / "lancedb"
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    """Open the memories in a folder."""
+    every: list[Memories] = []
+
+    def make(place: Path | str | None = None, **more: Any) -> Memories:
+        choices = plan.choose(Options(workspace=str(tmp_path), memories=str(place or tmp_path / "memories"), **more))
+        every.append(Memories(choices, Approvals(tmp_path)))
+        return every[-1]
+
+    yield make
+    for memories in every:
+        memories.close()
+
+
+def damage(folder: Path) -> None:
+    """Cut every file of data in the middle."""
+    for path in (folder / "memories.lance" / "data").iterdir():
+        path.write_bytes(path.read_bytes()[:200])
