@@ -122,12 +122,6 @@ def _private_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
 
 
 @pytest.fixture(autouse=True)
-def _vec0_from_the_first_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library of two notes has a vec0 table too, so that the tests see it."""
-    monkeypatch.setattr("memory_tui.index.index_write.VEC0_FROM", 0)
-
-
-@pytest.fixture(autouse=True)
 def _a_patient_goodbye(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who closes an engine finds its index closed, however busy the machine is; the app leaves the writer behind."""
     monkeypatch.setattr("memory_tui.engine.indexer._GOODBYE_SECONDS", LONG)

@@ -364,13 +364,6 @@ KNOBS: tuple[Knob, ...] = (
     ),
     Knob("store.vector.enabled", "vec0", True, "keep vectors in sqlite-vec too; off, numpy answers alone"),
     Knob(
-        "store.vector.always",
-        "vec0 always",
-        False,
-        "keep them there, and find the nearest there, in an index of any size; off, from 200,000 chunks",
-        own=True,
-    ),
-    Knob(
         "store.fts.tokenizer",
         "tokenizer",
         "unicode61",

@@ -94,8 +94,7 @@ class Indexer:
         )
         self._listener = emit
         self.opener = IndexOpener(plan, approvals, self._notice)
-        finds = plan.once or plan.settings.on("store.vector.always")
-        self.readers = Readers(self.opener.vec0 if finds else None, self.opener.expected)
+        self.readers = Readers(self.opener.vec0 if plan.once else None, self.opener.expected)
         """Connections that read; an index run never blocks them."""
         self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
         self._paused, self._yield = Stop(), Stop()
@@ -285,8 +284,6 @@ class Indexer:
             self._sessions.follow()
             with self.readers.borrow(self.opener.path) as store:
                 if store is None or store.recipe() is None or not self._provider.has_nothing_to_do(store):
-                    return False
-                if self._plan.settings.on("store.vector.always") and store.vec0.ready and not store.finds_nearest():
                     return False
                 found = self.freshness(store, reachable(self._plan.roots, store.known().settled))
                 return not (found.stale or found.rebuild or found.shrink or found.moved or self.batches.waiting)

@@ -74,7 +74,6 @@ class IndexOpener:
         agreed = not library or self._approvals.find(EXTENSION, library) is not None
         return Vec0Use(
             settings.on("store.vector.enabled"),
-            settings.on("store.vector.always"),
             library,
             "" if agreed else f"{named_by} asks to run {library} as sqlite-vec, and you have not agreed to run it",
         )

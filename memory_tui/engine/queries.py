@@ -403,5 +403,4 @@ class Queries:
     def _loaded(self, store: Store) -> IndexInMemory:
         from memory_tui.search.index_in_memory import IndexInMemory
 
-        light = self._plan.settings.on("store.vector.always")
-        return IndexInMemory.load(store, once=self._plan.once, light=light)
+        return IndexInMemory.load(store, once=self._plan.once)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from memory_tui import locks
 from memory_tui.core.formatting import plural
 from memory_tui.hosts import claude_memory
-from memory_tui.index import abilities, disk_usage, index_write
+from memory_tui.index import abilities, disk_usage
 from memory_tui.index.abilities import OFF, Vec0, Vec0Use, ability
 from memory_tui.notices import Notice, notice
 from memory_tui.search.answer_level import LevelBasis
@@ -393,17 +393,12 @@ def _vectors(plan: Plan, store: Store, vec0: Vec0) -> VectorSearch:
 
 
 def _compared_by(store: Store, vec0: Vec0) -> str:
-    """Who finds the nearest vectors: for all where vec0 always should, otherwise for a command that asks once.
-
-    The app and the server compare all of them in memory then.
-    """
+    """Who finds the nearest vectors for a command; the app and the server compare all of them in memory."""
     if not vec0.ready:
         return "numpy, exact"
-    mirrored = store.vec0_dims() > 0 or store.recipe() is None
+    mirrored = store.vec0_dims() > 0 or store.identity() is None
     return (
-        f"sqlite-vec {vec0.detail}"
-        if mirrored
-        else (f"numpy, exact; sqlite-vec {vec0.detail} from {index_write.VEC0_FROM:,} chunks")
+        f"sqlite-vec {vec0.detail}" if mirrored else f"numpy, exact; sqlite-vec {vec0.detail} once the index is written"
     )
 
 

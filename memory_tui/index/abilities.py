@@ -82,13 +82,12 @@ def _try(statement: str) -> str:
 
 
 class Vec0Use(Struct, frozen=True):
-    """Whether sqlite-vec is to be used: for an index of `always` any size, from the `library` that was named.
+    """Whether sqlite-vec is to be used, from the `library` that was named.
 
     `refused` says why that library is not loaded; then, and where none was named, the installed one serves.
     """
 
     enabled: bool = True
-    always: bool = False
     library: str = ""
     refused: str = ""
 

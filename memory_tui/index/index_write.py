@@ -16,11 +16,6 @@ from memory_tui.providers.base import Identity, Vectors
 from memory_tui.source.rows import IndexedNote
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
-VEC0_FROM = 200_000
-"""Chunks from which vectors are kept in vec0 as well. Below, a command that asks once reads all of them in less than
-half a second, and a second copy would make the index two fifths larger (4.5 and 6.1 KB a chunk at 384 dimensions) and
-each save slower.
-"""
 KEPT_CHANGES = 20_000
 """How many entries of the change log stay for readers that follow."""
 
@@ -230,34 +225,36 @@ def attach(store: Store, embeddings: Mapping[int, int]) -> None:
         _put_vec0(store, "c.id IN (SELECT value FROM json_each(?))", (json.dumps(list(embeddings)),))
 
 
+_PLACES = 64
+"""Vectors that vec0 makes room for at once: its usual 1,024 would be most of the index of a small workspace."""
+_SPARSE = (
+    "(SELECT coalesce(sum(size), 0) FROM chunks_vec_chunks) > 1.25 * (SELECT count(*) FROM chunks_vec_rowids) + 256"
+)
+
+
 def mirrors(store: Store) -> bool:
     """Whether vec0 holds the vectors and can be written here."""
     return store.vec0.ready and store.vec0_dims() > 0
 
 
-def wants_vec0(store: Store) -> bool:
-    """Whether vec0 should hold the vectors."""
-    if not store.vec0.ready or store.vec0.use.always:
-        return store.vec0.ready
-    return store.at_least(VEC0_FROM // 2 if store.vec0_dims() else VEC0_FROM)
-
-
 def prepare_vec0(store: Store, dims: int) -> None:
     """Make the vec0 table hold what the chunks hold, or forget it where it cannot be written. Mostly nothing to do.
 
-    Unless it is always wished, there is none before an index has VEC0_FROM chunks, and none any more when it has half
-    of that.
+    It is also filled anew once a fifth of its places is empty: vec0 gives no place of a dropped row to another.
     """
-    wanted = dims if wants_vec0(store) else 0
-    if store.vec0_dims() == wanted:
+    dims = dims if store.vec0.ready else 0
+    if store.vec0_dims() == dims and not (dims and store.value(f"SELECT {_SPARSE}")):
         return
     with store.writing():
         store.query("DELETE FROM meta WHERE key = 'vec0_dims'")
         if store.vec0.ready:
             store.query("DROP TABLE IF EXISTS chunks_vec")
-        if wanted:
-            store.query(f"CREATE VIRTUAL TABLE chunks_vec USING vec0(embedding float[{wanted}] distance_metric=cosine)")
-            store.query("INSERT INTO meta VALUES('vec0_dims', ?)", (wanted,))
+        if dims:
+            store.query(
+                f"CREATE VIRTUAL TABLE chunks_vec USING vec0("
+                f"embedding float[{dims}] distance_metric=cosine, chunk_size={_PLACES})"
+            )
+            store.query("INSERT INTO meta VALUES('vec0_dims', ?)", (dims,))
             _put_vec0(store, "true", ())
 
 

@@ -46,7 +46,7 @@ def problems(store: Store) -> list[str]:
     """What is wrong with an index, in words; empty when it is whole. Costs a pass over the file."""
     try:
         found = [str(row[0]) for row in store.query("PRAGMA integrity_check(5)") if row[0] != "ok"]
-        return found or _counts(store) or _contents(store)
+        return found or _counts(store) or _contents(store) or _table(store)
     except IndexUnavailable as error:
         return [error.message]
 
@@ -88,6 +88,18 @@ def _contents(store: Store) -> list[str]:
     )
     found = [f"{texts} chunks whose text is not what was indexed"] if texts else []
     return [*found, f"{vectors} vectors that are none"] if vectors else found
+
+
+def _table(store: Store) -> list[str]:
+    """Vectors that sqlite-vec's table lacks, or has although no chunk does."""
+    if not store.vec0_dims():
+        return []
+    mirrored = store.value("SELECT count(*) FROM chunks_vec_rowids")
+    vectors = store.value(
+        "SELECT count(*) FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id "
+        "WHERE c.occurrence = 0 AND e.embedding <> zeroblob(length(e.embedding))"
+    )
+    return [] if mirrored == vectors else [f"{vectors} chunks with a vector, and {mirrored} in sqlite-vec's table"]
 
 
 def _pages(store: Store, statement: str) -> Iterator[Rows]:

@@ -334,13 +334,6 @@ class Store(Database):
 
     # --- vectors ---------------------------------------------------------------------------------------------------
 
-    def at_least(self, count: int) -> bool:
-        """Whether there are so many chunks; mostly told by their numbers alone."""
-        if count <= 0:
-            return True
-        most = self.value("SELECT (SELECT max(id) FROM chunks) - (SELECT min(id) FROM chunks) + 1") or 0
-        return bool(most >= count and self.value("SELECT count(*) FROM chunks") >= count)
-
     def vec0_dims(self) -> int:
         """Dimensions of the vec0 table, 0 when there is none that mirrors the chunks."""
         return self._number("vec0_dims", 0)

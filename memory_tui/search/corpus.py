@@ -37,10 +37,6 @@ _SPARE = 256
 
 _MOST_CHUNKS = 100_000_000
 """More than this no index has: a number above is damage."""
-_FEW = 2000
-"""Chunks whose vectors are read faster than a store searches them."""
-
-
 _MANY = 1000
 """Rowids from which a table of all is made, so that none is searched for; rows that are counted, not put in order."""
 _SPARSE = 4
@@ -257,17 +253,6 @@ class Corpus:
                 np.arange(block.used),
                 np.concatenate(flags, axis=1),
             )
-
-    @classmethod
-    def load_once(cls, store: ChunkSource) -> Corpus:
-        """For a command that asks once: no vectors in memory where they are many and the store finds the nearest."""
-        by_store = store.finds_nearest() and sum(store.notes().chunks) > _FEW
-        return cls.load(store, vectors=not by_store)
-
-    @classmethod
-    def load_light(cls, store: ChunkSource) -> Corpus:
-        """Without vectors in memory, however few they are, where the store finds the nearest."""
-        return cls.load(store, vectors=not store.finds_nearest())
 
     def refresh(self, store: ChunkSource) -> Corpus:
         """The corpus as it is now: this one if nothing changed, else another whose making costs what changed.

@@ -121,31 +121,22 @@ class Dates(Struct, frozen=True):
 
 
 class IndexInMemory(Struct, frozen=True):
-    """What of an index stays in memory between queries, all of one generation.
-
-    With `light` no vectors are in memory where the store finds the nearest.
-    """
+    """What of an index stays in memory between queries, all of one generation."""
 
     corpus: Corpus
     dates: Dates
-    light: bool = False
     vocabularies: dict[int, Vocabulary] = field(default_factory=dict)
     """The words of the index by its generation, where a query needed them."""
 
     @classmethod
-    def load(cls, store: ChunkSource, *, once: bool, light: bool = False) -> IndexInMemory:
+    def load(cls, store: ChunkSource, *, once: bool) -> IndexInMemory:
         """Read it all. Raises IndexUnavailable, Cancelled."""
-        corpus = Corpus.load_light(store) if light else Corpus.load_once(store) if once else Corpus.load(store)
-        return cls(corpus, Dates.of(corpus), light)
+        corpus = Corpus.load(store, vectors=not (once and store.finds_nearest()))
+        return cls(corpus, Dates.of(corpus))
 
     def refresh(self, store: ChunkSource) -> IndexInMemory:
         """The same as it is now: this one if nothing changed, else another whose making costs what changed."""
-        # The table of the store comes with the first index, and goes where the vectors become others: then memory has
-        # vectors that the store could search, or lacks those that it can search no more.
-        has_vectors = self.corpus.dims > 0 or self.corpus.identity is None
-        is_stale = self.light and self.corpus.generation != store.generation()
-        table_changed = is_stale and has_vectors == store.finds_nearest()
-        corpus = Corpus.load_light(store) if table_changed else self.corpus.refresh(store)
+        corpus = self.corpus.refresh(store)
         if corpus is self.corpus:
             return self
-        return IndexInMemory(corpus, Dates.of(corpus, self.dates), self.light)
+        return IndexInMemory(corpus, Dates.of(corpus, self.dates))

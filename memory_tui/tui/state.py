@@ -123,7 +123,6 @@ class Facts(Struct, frozen=True):
             return PartStatus("no vectors", True, "nothing is embedded")
         vector = self.status.vector
         dims = f" {vector.dims}d" if vector.dims else ""
-        # sqlite-vec may work and still have nothing to do: small indexes have no vec0 table.
         return PartStatus(("vec0" if vector.engine.startswith("sqlite-vec") else "numpy") + dims, True, vector.engine)
 
     @property

@@ -503,25 +503,22 @@ def test_vec0_is_filled_again_after_a_writer_without_it(tmp_path):
     again.store.close()
 
 
-def test_vec0_is_kept_from_a_size_on(memory, monkeypatch):
+def test_an_index_of_before_gets_its_table_and_the_table_stays_dense(memory):
     if not memory.store.vec0.ready:
         pytest.skip("the case without vec0 has nothing to keep")
-    monkeypatch.setattr(index_write, "VEC0_FROM", 10)
     for number in range(9):
         memory.write(f"memory/{number}.md", f"note {number}")
     memory.sync()
-    assert memory.store.vec0_dims() == 0
-    memory.write("memory/9.md", "note 9")
+    with memory.store.writing():
+        memory.store.query("DROP TABLE chunks_vec")
+        memory.store.query("DELETE FROM meta WHERE key = 'vec0_dims'")
     memory.sync()
+    assert vec0_rows(memory.store) == 9
+    for number in range(600):
+        memory.write("memory/a.md", f"version {number}")
+        memory.sync()
     assert vec0_rows(memory.store) == 10
-    for number in range(5):
-        (memory.folder / f"memory/{number}.md").unlink()
-    memory.sync()
-    assert vec0_rows(memory.store) == 5
-    (memory.folder / "memory/5.md").unlink()
-    memory.sync()
-    memory.sync()
-    assert memory.store.vec0_dims() == 0
+    assert memory.store.value("SELECT sum(size) FROM chunks_vec_chunks") <= 400
     assert integrity(memory.store) == []
 
 

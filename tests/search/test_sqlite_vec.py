@@ -1,4 +1,4 @@
-"""sqlite-vec finds the nearest at any size where it is asked to, as numpy does; another build of it needs approval."""
+"""sqlite-vec finds the nearest for a command, as numpy does; another build of it needs approval."""
 
 from __future__ import annotations
 
@@ -27,12 +27,6 @@ NOTES = 260
 """More than a search has candidates, so that most are not among the nearest."""
 
 
-@pytest.fixture(autouse=True)
-def _usual_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Elsewhere the tests have vec0 tables at any size."""
-    monkeypatch.setattr("memory_tui.index.index_write.VEC0_FROM", 200_000)
-
-
 @pytest.fixture(scope="module")
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Notes of which each has its own words, some are alike, and one has a vector of zeros."""
@@ -45,15 +39,15 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def options(notes: Path, always: bool, *, once: bool = False, config: str | None = None) -> Options:
+def options(notes: Path, table: bool, *, once: bool = True, config: str | None = None) -> Options:
     return Options(
         workspace=str(notes),
-        index=str(notes.parent / f"always-{always}.sqlite"),
+        index=str(notes.parent / f"table-{table}.sqlite"),
         provider="builtin",
         config=config,
         once=once,
         now=1_795_000_000.0,
-        changes=(("store.vector.always", str(always).lower()), ("minScore", "0")),
+        changes=(("store.vector.enabled", str(table).lower()), ("minScore", "0")),
     )
 
 
@@ -64,18 +58,19 @@ def answers(engine: Engine, source: str = "") -> list[Trace]:
 def without_times(trace: Trace) -> dict[str, Any]:
     """The whole record but for its time, who found the nearest, the switch itself, and the count of writes."""
     told: dict[str, Any] = json.loads(json.dumps(trace_json.trace(trace)))
-    del told["timings"], told["nearestBy"], told["generation"], told["settings"]["store.vector.always"]
+    del told["timings"], told["nearestBy"], told["generation"], told["settings"]["store.vector.enabled"]
     return told
 
 
-@pytest.mark.parametrize("once", [False, True], ids=["the app and the server", "a command"])
-def test_the_answers_are_those_of_numpy(notes: Path, once: bool) -> None:
-    with Engine.open(options(notes, False)) as engine:
+@pytest.mark.parametrize(("table", "once"), [(True, False), (False, False), (False, True)])
+def test_the_answers_are_those_of_numpy(notes: Path, table: bool, once: bool) -> None:
+    with Engine.open(options(notes, table, once=once)) as engine:
         engine.indexer.catch_up()
         by_numpy = answers(engine)
         of_one_source = answers(engine, "memory")
         assert {trace.nearest_by for trace in by_numpy} == {NUMPY, ""}
-    with Engine.open(options(notes, True, once=once)) as engine:
+        assert engine.status().vector.engine.startswith("sqlite-vec v" if table else "numpy")
+    with Engine.open(options(notes, True)) as engine:
         engine.indexer.catch_up()
         by_vec0 = answers(engine)
         assert engine.status().vector.engine.startswith("sqlite-vec v")
@@ -88,8 +83,8 @@ def test_the_answers_are_those_of_numpy(notes: Path, once: bool) -> None:
 
 def test_why_not_and_inbox_are_the_same(notes: Path) -> None:
     seen: list[Any] = []
-    for always in (False, True):
-        with Engine.open(options(notes, always)) as engine:
+    for table in (False, True):
+        with Engine.open(options(notes, table)) as engine:
             engine.indexer.catch_up()
             evidence = engine.queries.gather("router vlan")
             far = trace_json.why(engine.queries.why(evidence, "memory/007.md", 1))
@@ -99,7 +94,7 @@ def test_why_not_and_inbox_are_the_same(notes: Path) -> None:
     assert seen[0] == seen[1]
 
 
-def test_an_index_that_grows_while_the_app_runs_is_followed(tmp_path: Path) -> None:
+def test_an_index_that_grows_is_followed(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
     with Engine.open(options(notes, True)) as engine:
@@ -118,7 +113,7 @@ def test_a_table_that_nobody_asks_for_any_more_goes(notes: Path) -> None:
     with Engine.open(options(notes, True)) as engine:
         engine.indexer.catch_up()
         assert engine.queries.search("router").nearest_by == SQLITE_VEC
-    off = Options(**{**vars_of(options(notes, True)), "changes": ()})
+    off = Options(**{**vars_of(options(notes, True)), "changes": (("store.vector.enabled", "false"),)})
     with Engine.open(off) as engine:
         engine.indexer.sync()
         assert engine.queries.search("router").nearest_by == NUMPY
@@ -131,7 +126,7 @@ def vars_of(options: Options) -> dict[str, Any]:
 
 def test_the_command_names_who_found_the_nearest(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = ["--workspace", str(notes), "--index", str(notes.parent / "cli.sqlite"), "--provider", "builtin"]
-    for more, who in (([], "numpy"), (["--set", "store.vector.always=true"], "sqlite-vec")):
+    for more, who in (([], "sqlite-vec"), (["--set", "store.vector.enabled=false"], "numpy")):
         assert main(["search", "router", *place, *more, "--json", "--explain"]) == 0
         assert json.loads(capsys.readouterr().out)["trace"]["nearestBy"] == who
         assert main(["search", "router", *place, *more, "--explain"]) == 0
@@ -174,7 +169,7 @@ def test_another_build_is_run_after_an_approval_alone(
     assert "openclaw.json:1" in told
     with Engine.open(options(notes, True, config=config)) as engine:
         assert engine.indexer.opener.vec0().path == str(library)
-        engine.indexer.catch_up()
+        engine.indexer.sync()
         assert engine.queries.search("router").nearest_by == SQLITE_VEC
         status = engine.status()
         assert status.vector.extension_path == str(library)

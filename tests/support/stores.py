@@ -78,14 +78,7 @@ class SqliteMade:
         self.store = Store.open(path)
         index_write.prepare_full_text(self.store, recipe.fts_tokenizer)
         index_write.reset(self.store, recipe)
-        if self.store.vec0.ready and recipe.identity.dims:
-            # As if the index were large: a small one has no vec0 table.
-            dims = recipe.identity.dims
-            with self.store.writing():
-                self.store.query(
-                    f"CREATE VIRTUAL TABLE chunks_vec USING vec0(embedding float[{dims}] distance_metric=cosine)"
-                )
-                self.store.query("INSERT INTO meta VALUES('vec0_dims', ?)", (dims,))
+        index_write.prepare_vec0(self.store, recipe.identity.dims)
 
     def _keep(self, vectors: Mapping[str, Vectors]) -> dict[str, int]:
         if not vectors:

@@ -55,16 +55,18 @@ def play(gate: threading.Event) -> Iterator[Play]:
 
 
 @pytest.mark.parametrize(
-    ("least", "engine", "words"), [(0, "sqlite-vec", "vec0 256d"), (10_000, "numpy", "numpy 256d")]
+    ("table", "engine", "words"), [("true", "sqlite-vec", "vec0 256d"), ("false", "numpy", "numpy 256d")]
 )
-def test_the_first_line_names_who_compares_the_vectors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int, engine: str, words: str
-) -> None:
-    monkeypatch.setattr("memory_tui.index.index_write.VEC0_FROM", least)
-    with Engine.open(Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"))) as opened:
+def test_the_first_line_names_who_compares_the_vectors(tmp_path: Path, table: str, engine: str, words: str) -> None:
+    options = Options(
+        workspace=str(sample(tmp_path / "notes")),
+        index=str(tmp_path / "i.sqlite"),
+        changes=(("store.vector.enabled", table),),
+    )
+    with Engine.open(options) as opened:
         opened.indexer.sync()
         status, found = opened.status(), state.gather(opened).vector
-    if not status.vector.available:
+    if table == "true" and not status.vector.available:
         pytest.skip("sqlite-vec does not work here")
     assert status.vector.engine.startswith(engine)
     assert (found.words, found.ok) == (words, True)
