@@ -17,18 +17,17 @@ from msgspec import Struct
 from memory_tui.core.profiles import Profile
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.explain import why_not
-from memory_tui.search.evidence import Evidence, Flags, Rows
+from memory_tui.search.evidence import Evidence, Rows
 from memory_tui.search.formulas import Floats, mmr
 from memory_tui.search.gate import pass_gate, without_repeats
-from memory_tui.search.rank import mmr_words
+from memory_tui.search.rank import likeness
 from memory_tui.search.score import (
-    Components,
+    Candidates,
+    Likeness,
     Rules,
-    Similarity,
+    candidates_of,
     column,
-    components,
     groups,
-    keyword_hits,
     leads,
     mode_by,
     ranges,
@@ -49,7 +48,7 @@ def tuned(settings: Settings) -> Values:
 class _Likeness:
     """How alike rows are, each compared once with all others, whichever of them are candidates together."""
 
-    def __init__(self, count: int, similarity: Similarity) -> None:
+    def __init__(self, count: int, similarity: Likeness) -> None:
         self._similarity = similarity
         self._alike = np.empty((count, count))
         self._nearest = np.full(count, np.nan)
@@ -73,21 +72,15 @@ class _Likeness:
 class Field:
     """The candidates that one profile proposes with one limit, and the components of their scores."""
 
-    def __init__(self, mode: Mode, evidence: Evidence, parts: Components, likeness: _Likeness) -> None:
+    def __init__(self, mode: Mode, parts: Candidates, likeness: _Likeness) -> None:
         self.mode, self.parts, self._likeness = mode, parts, likeness
-        self._evidence = evidence
         self._varied: list[int] | None = None
         self._totals: dict[tuple[object, ...], tuple[Floats, Rows]] = {}
 
     @cached_property
-    def keyword(self) -> Flags:
-        """Which candidates the relaxed floor takes for keyword hits; few rankings ask."""
-        return keyword_hits(self._evidence, self.parts)
-
-    @cached_property
     def ranges(self) -> Rows:
         """A number for the lines of each candidate."""
-        return ranges(self._evidence, self.parts.rows)
+        return ranges(self.parts.table)
 
     def totals(self, rules: Sequence[Rules]) -> tuple[Floats, Rows]:
         """The scores under each of `rules` and the part of the question that is answered: (rules, candidates).
@@ -98,24 +91,24 @@ class Field:
         new = {key: rule for key, rule in zip(keys, rules, strict=True) if key not in self._totals}
         if new:
             scores = score(self.parts, list(new.values()))
-            self._totals.update(zip(new, zip(scores.total, scores.part, strict=True), strict=True))
+            self._totals.update(zip(new, zip(scores["score"], scores["part"], strict=True), strict=True))
         return np.stack([self._totals[key][0] for key in keys]), np.stack([self._totals[key][1] for key in keys])
 
     def alike(self, which: Rows, others: Rows) -> Floats:
         """The similarity of each of the candidates `which` to `others`, a row of candidates for each."""
-        return self._likeness.of(self.parts.rows[which][:, None], self.parts.rows[others])
+        return self._likeness.of(self.parts.table["row"][which][:, None], self.parts.table["row"][others])
 
     def nearest(self, which: Rows) -> Floats:
         """At least the similarity of each of the candidates `which` to the one that is most like it."""
-        return self._likeness.nearest(self.parts.rows[which])
+        return self._likeness.nearest(self.parts.table["row"][which])
 
     def varied(self, rules: Rules) -> list[int]:
         """The candidates in their order under a profile with groups, none of whose knobs changes a score."""
         if self._varied is None:
             self._varied, scores = [], score(self.parts, [rules])
-            for own in groups(self.parts, scores.merit[0], scores.total[0]):
+            for own in groups(self.parts.table, scores["merit"][0], scores["score"][0]):
                 if rules.mmr:
-                    values = (scores.merit if self.parts.level[own[0]] else scores.total)[0, own]
+                    values = scores["merit" if self.parts.table["level"][own[0]] else "score"][0, own]
                     likeness = self.alike(own, np.broadcast_to(own, (len(own), len(own))))
                     steps = mmr(values, likeness.__getitem__, rules.mmr_lambda)
                     self._varied += own[[step.item for step in steps]].tolist()
@@ -201,7 +194,7 @@ class Reranking:
         for field, numbered in self._grouped([tuned(one) for one in settings]):
             batch = _Batch(field, [rules for _, rules in numbered])
             for (places, rules), order in zip(numbered, batch.order(), strict=True):
-                rows = tuple(self._rows[field.parts.rows[order[: rules.results]]].tolist())
+                rows = tuple(self._rows[field.parts.table["row"][order[: rules.results]]].tolist())
                 for at in places:
                     found[at] = rows
         return found
@@ -231,8 +224,8 @@ class Reranking:
     def _field(self, key: tuple[str, Mode, int], rules: Rules) -> Field:
         if key not in self._fields:
             small, mode = self._small, key[1]
-            parts = components(small, side_of(small, mode, rules), mode, rules)
-            self._fields[key] = Field(mode, small, parts, self._alike(rules.profile))
+            parts = candidates_of(small, side_of(small, mode, rules), mode, rules)
+            self._fields[key] = Field(mode, parts, self._alike(rules.profile))
         return self._fields[key]
 
     def _alike(self, profile: Profile) -> _Likeness:
@@ -240,12 +233,12 @@ class Reranking:
         key = profile.snippet, profile.exact_paths
         if key not in self._likeness:
             count = len(self._rows)
-            self._likeness[key] = _Likeness(count, Similarity(count, mmr_words(self._small, profile)))
+            self._likeness[key] = _Likeness(count, likeness(self._small, profile, np.arange(count)))
         return self._likeness[key]
 
     @staticmethod
     def _in(field: Field, rules: Sequence[Rules], own: int) -> list[Standing]:
-        there = np.flatnonzero(field.parts.rows == own)
+        there = np.flatnonzero(field.parts.table["row"] == own)
         if not len(there):
             return [Standing(False, 0, rule.results, float("nan")) for rule in rules]
         at = int(there[0])
@@ -285,11 +278,11 @@ class _Batch:
     def __init__(self, field: Field, rules: Sequence[Rules]) -> None:
         self.field = field
         self.results = np.array([rule.results for rule in rules])
-        self.diverse = np.array([rule.mmr and len(field.parts.rows) > 1 for rule in rules], dtype=np.bool_)
+        self.diverse = np.array([rule.mmr and len(field.parts.table["row"]) > 1 for rule in rules], dtype=np.bool_)
         self.balance = column([rule.mmr_lambda for rule in rules])
         self.rules = rules
         self.scores, part = field.totals(rules)
-        gate = pass_gate(self.scores, field.parts, rules, field.mode, lambda: field.keyword)
+        gate = pass_gate(self.scores, field.parts.table, rules, field.mode)
         self.passed, self.rescued = gate.passed, gate.rescued
         self.lead = leads(part, self.scores, self.passed)
 

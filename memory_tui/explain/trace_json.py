@@ -61,8 +61,8 @@ def result(candidate: Candidate) -> dict[str, Any]:
         "startLine": chunk.start_line,
         "endLine": chunk.end_line,
         "score": candidate.score,
-        "vectorScore": candidate.vector.score,
-        "textScore": candidate.lexical.reported if candidate.lexical else candidate.text.score,
+        "vectorScore": candidate.vector,
+        "textScore": candidate.lexical.reported if candidate.lexical else candidate.text,
         "snippet": candidate.snippet,
         "source": chunk.source,
         "citation": chunk.citation,
@@ -97,8 +97,8 @@ def chunk(value: ChunkRef) -> dict[str, Any]:
     }
 
 
-def components(value: Candidate) -> dict[str, Any]:
-    """Every number that makes a score."""
+def components(value: Candidate, *, proposed: bool = True) -> dict[str, Any]:
+    """Every number that makes a score, of a chunk that a side `proposed` or that is supposed to be."""
     terms = {
         "lexical": plain(value.lexical),
         "factors": plain(value.factors),
@@ -106,10 +106,29 @@ def components(value: Candidate) -> dict[str, Any]:
         "merit": value.merit,
     }
     return {
-        "vector": plain(value.vector),
-        "text": plain(value.text),
+        "vector": {
+            "cosine": value.cosine,
+            "rank": value.vector_rank or None,
+            "inPool": proposed and value.vector_rank > 0,
+            "score": value.vector,
+            "weight": value.vector_weight,
+            "points": value.vector_points,
+        },
+        "text": {
+            "bm25": value.bm25,
+            "rank": value.text_rank or None,
+            "inPool": proposed and value.text_rank > 0,
+            "score": value.text,
+            "weight": value.text_weight,
+            "points": value.text_points,
+        },
         "hybrid": value.hybrid,
-        "age": plain(value.age),
+        "age": {
+            "ageDays": value.age_days,
+            "basis": value.age_basis,
+            "factor": value.age_factor,
+            "points": value.age_points,
+        },
         "datePoints": value.date_points,
         **({"firstShare": value.first_share} if value.first_share != 1.0 else {}),
         **({"second": plain(value.second)} if value.second else {}),
@@ -128,7 +147,7 @@ def candidate(value: Candidate) -> dict[str, Any]:
 
 def _account(value: Account) -> dict[str, Any]:
     """One chunk's part in the answer; `components` with `proposed` false are what they would have been."""
-    numbers = components(value.candidate) if value.candidate is not None else None
+    numbers = components(value.candidate, proposed=value.proposed) if value.candidate is not None else None
     return {"chunk": chunk(value.chunk), "components": {"proposed": value.proposed, **numbers} if numbers else None}
 
 
@@ -225,6 +244,10 @@ def _empty(value: Trace) -> dict[str, Any] | None:
 def trace(value: Trace) -> dict[str, Any]:
     """The whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
     now = dt.datetime.fromtimestamp(value.now, dt.UTC).isoformat()
+    by_words = [
+        (value.chunks[at], float(value.candidates["bm25"][at]), float(value.candidates["text"][at]))
+        for at in value.pool("text_rank")
+    ]
     return {
         "query": value.query,
         "now": now,
@@ -251,10 +274,13 @@ def trace(value: Trace) -> dict[str, Any]:
                 "end_line": ref.end_line,
                 "rank": bm25 if bm25 == bm25 else None,
             }
-            for ref, bm25, _ in value.keyword_ranks
+            for ref, bm25, _ in by_words
         ],
-        "keyword": [{"id": ref.id, "textScore": score} for ref, _, score in value.keyword_ranks],
-        "vector": [{"id": ref.id, "score": score} for ref, score in value.vector_ranks],
+        "keyword": [{"id": ref.id, "textScore": score} for ref, _, score in by_words],
+        "vector": [
+            {"id": value.chunks[at].id, "score": float(value.candidates["vector"][at])}
+            for at in value.pool("vector_rank")
+        ],
         "recalled": [candidate(item) for item in value.recalled],
         "lost": [candidate(item) for item in value.lost],
         "unsearchable": plain(value.unsearchable),

@@ -59,7 +59,7 @@ class Digits(Struct, frozen=True):
     @classmethod
     def of(cls, candidate: Candidate, trace: Trace) -> Digits:
         """The fewest that do, from 3 on."""
-        age, multiplies = candidate.age, profiles.get(trace.profile).age == "multiply"
+        multiplies = profiles.get(trace.profile).age == "multiply"
         named = is_named(candidate)
 
         def score(digits: int) -> bool:
@@ -67,15 +67,15 @@ class Digits(Struct, frozen=True):
             if (second := candidate.second) is not None:
                 hybrid += rounded(second.points, digits) - rounded(second.lost, digits)
             if not multiplies:
-                hybrid += rounded(age.points, digits)
+                hybrid += rounded(candidate.age_points, digits)
             elif not named:
-                hybrid *= rounded(age.factor, digits)
+                hybrid *= rounded(candidate.age_factor, digits)
             for factor in _counted(candidate):
                 hybrid *= rounded(factor.value, digits)
             return same(hybrid + rounded(candidate.date_points, digits), candidate.score, 3)
 
         def hybrid(digits: int) -> bool:
-            both = rounded(candidate.vector.points, digits) + rounded(candidate.text.points, digits)
+            both = rounded(candidate.vector_points, digits) + rounded(candidate.text_points, digits)
             return same(both, candidate.hybrid, total)
 
         total = fewest(3, score)
@@ -155,7 +155,7 @@ def _named(candidate: Candidate, digits: int) -> list[ScoreLine]:
     names = ("this note's name without its ending", "this note's name", "this note's path")
     how = f"the question is {names[candidate.level - 1]}"
     factors = "".join(f" x {one.value:.2f} {one.term}" for one in candidate.factors if one.value != 1.0)
-    age = f" x {candidate.age.factor:.3f} age" if candidate.age.factor != 1.0 else ""
+    age = f" x {candidate.age_factor:.3f} age" if candidate.age_factor != 1.0 else ""
     middle = (1 + min(1.0, max(0.0, candidate.hybrid))) / 2
     return [
         ScoreLine(
@@ -248,28 +248,27 @@ def file_line(path: str, trace: Trace) -> ScoreLine:
     return ScoreLine("file", f"{known.state}: {known.detail}" if known else "indexed as it is on disk")
 
 
-def _rank(rank: int | None, pool: int) -> str:
+def _rank(rank: int, pool: int) -> str:
     if rank and rank > pool:
         return f"{ordinal(rank)}, beyond the {pool} candidates"
     return f"{ordinal(rank)} of {pool}" if rank else f"not among the {pool} candidates"
 
 
 def _vector(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
-    part = candidate.vector
-    if part.cosine is None:
+    if candidate.cosine is None:
         return ScoreLine("vector", _no_cosine(trace), "+", 0.0, digits)
-    score, weight = product_shown(part.score, part.weight, part.points, digits)
+    score, weight = product_shown(candidate.vector, candidate.vector_weight, candidate.vector_points, digits)
     profile = profiles.get(trace.profile)
-    if not part.points:
-        steps = [f"cosine {part.cosine:.3f}", "counts 0"]
+    if not candidate.vector_points:
+        steps = [f"cosine {candidate.cosine:.3f}", "counts 0"]
     elif profile.vector_score == "share":
-        steps = divided("cosine", part.cosine, trace.vector_scale, score, 3)
+        steps = divided("cosine", candidate.cosine, trace.vector_scale, score, 3)
     elif floor := profile.floor_of(trace.provider):
-        steps = lifted(part.cosine, floor, score)
+        steps = lifted(candidate.cosine, floor, score)
     else:
         steps = [f"cosine {score}"]
-    steps += [_rank(part.rank, trace.funnel.vector_pool), f"x {weight}"]
-    return ScoreLine("vector", "  ".join(steps), "+", part.points, digits)
+    steps += [_rank(candidate.vector_rank, trace.funnel.vector_pool), f"x {weight}"]
+    return ScoreLine("vector", "  ".join(steps), "+", candidate.vector_points, digits)
 
 
 def _no_cosine(trace: Trace) -> str:
@@ -319,16 +318,16 @@ def _unmatched(trace: Trace, join: str) -> str:
 
 
 def _text(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
-    part, rules = candidate.text, profiles.get(trace.profile)
+    rules = profiles.get(trace.profile)
     if trace.mode == "vectors only":
         return ScoreLine("text", words_off(trace), "+", 0.0, digits)
     if candidate.lexical is not None:
         return _lexical(candidate, trace, digits)
-    if part.bm25 is None:
+    if candidate.bm25 is None:
         return ScoreLine("text", _unmatched(trace, rules.join), "+", 0.0, digits)
-    relevance = -part.bm25
-    score, weight = product_shown(part.score, part.weight, part.points, digits)
-    if not part.score and not part.in_pool and rules.text_score != "magnitude":
+    relevance = -candidate.bm25
+    score, weight = product_shown(candidate.text, candidate.text_weight, candidate.text_points, digits)
+    if not candidate.text and not candidate.text_rank and rules.text_score != "magnitude":
         outside = f"not among the {trace.funnel.text_pool} candidates, counts 0"
         return ScoreLine("text", f"bm25 {made_of((relevance,), 2, lambda r: r[0] > 0)[0]}  {outside}", "+", 0.0, digits)
     if rules.text_score == "magnitude":
@@ -340,32 +339,37 @@ def _text(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
         (own,) = made_of((relevance,), 2, lambda r: same(r[0] / (1 + r[0]), float(score), places))
         steps = [f"bm25 {own}", f"r/(1+r) = {score}"]
     else:
-        steps = [f"bm25 {made_of((relevance,), 2, lambda r: r[0] > 0)[0]}", f"always {part.score:.1f} in this release"]
-    steps += [_rank(part.rank, trace.funnel.text_pool), f"x {weight}"]
-    return ScoreLine("text", "  ".join(steps), "+", part.points, digits)
+        steps = [
+            f"bm25 {made_of((relevance,), 2, lambda r: r[0] > 0)[0]}",
+            f"always {candidate.text:.1f} in this release",
+        ]
+    steps += [_rank(candidate.text_rank, trace.funnel.text_pool), f"x {weight}"]
+    return ScoreLine("text", "  ".join(steps), "+", candidate.text_points, digits)
 
 
 def _lexical(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     """How the words of a chunk, or of its path, made the keyword score of OpenClaw 2026.9."""
-    part, found = candidate.text, candidate.lexical
+    found = candidate.lexical
     if found is None:
         raise ValueError("a candidate that words did not find")
-    score, weight = product_shown(part.score, part.weight, part.points, digits)
+    score, weight = product_shown(candidate.text, candidate.text_weight, candidate.text_points, digits)
     term = [f'keyword "{found.term}" alone'] if found.term else []
-    end = [_rank(part.rank, trace.funnel.text_pool), f"x {weight}"]
-    if not found.body and not found.level and not part.rank:
-        return ScoreLine("text", _unmatched(trace, profiles.get(trace.profile).join), "+", part.points, digits)
+    end = [_rank(candidate.text_rank, trace.funnel.text_pool), f"x {weight}"]
+    if not found.body and not found.level and not candidate.text_rank:
+        return ScoreLine(
+            "text", _unmatched(trace, profiles.get(trace.profile).join), "+", candidate.text_points, digits
+        )
     if not found.body:
         steps = ["found by its path alone"] if found.level else [*term, f"words in its path {score}", *end]
-        return ScoreLine("text", "  ".join(steps), "+", part.points, digits)
-    if not part.points:
+        return ScoreLine("text", "  ".join(steps), "+", candidate.text_points, digits)
+    if not candidate.text_points:
         return ScoreLine("text", "  ".join([*term, "looked through for its words: no points"]), "+", 0.0, digits)
     places = max(4, len(score.partition(".")[2]) + 1)
     gains = (found.asked, found.held, found.path_words, found.length)
     named = zip(gains, ("words asked", "share of its words", "words in path", "length"), strict=True)
     steps = [f"{found.text_score:.{places}f} bm25", *(f"+ {gain:.{places}f} {name}" for gain, name in named if gain)]
     steps.append(f"= {score}{', 1 at most' if found.text_score + sum(gains) > 1 else ''}")
-    return ScoreLine("text", "  ".join([*term, *steps, *end]), "+", part.points, digits)
+    return ScoreLine("text", "  ".join([*term, *steps, *end]), "+", candidate.text_points, digits)
 
 
 def words_off(trace: Trace) -> str:
@@ -375,25 +379,26 @@ def words_off(trace: Trace) -> str:
 
 
 def _age(candidate: Candidate, trace: Trace, digits: int) -> list[ScoreLine]:
-    part = candidate.age
     half_life = trace.settings.whole("query.hybrid.temporalDecay.halfLifeDays")
-    if part.basis == "off":
+    if candidate.age_basis == "off":
         return [ScoreLine("age", "decay is off")]
     multiplies = profiles.get(trace.profile).age == "multiply"
     operation: Operation = "x" if multiplies else "+"
-    value = part.factor if multiplies else part.points
+    value = candidate.age_factor if multiplies else candidate.age_points
     weight, most = "", trace.settings.number("recency.weight") * candidate.share
     shown = f"{value:.{digits}f}"
     if not multiplies:
         # What age adds is a weight times what age leaves of 1.
-        shown, most_shown = product_shown(left_by_age(part.age_days, half_life), most, part.points, digits)
+        shown, most_shown = product_shown(
+            left_by_age(candidate.age_days, half_life), most, candidate.age_points, digits
+        )
         weight = f"{shown} x {most_shown}  "
-    if part.age_days is None:
+    if candidate.age_days is None:
         return [
             ScoreLine("age" if multiplies else "recency", f"{weight}evergreen, never fades", operation, value, digits)
         ]
-    source = "" if part.basis == "name" else " by file time"
-    old = _days(part.age_days, half_life, shown)
+    source = "" if candidate.age_basis == "name" else " by file time"
+    old = _days(candidate.age_days, half_life, shown)
     return [
         ScoreLine(
             "decay" if multiplies else "recency",
@@ -448,10 +453,13 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
 
     With a second stage it begins with the sum of both sides, so that its end is seen on a narrow screen.
     """
-    age, digits = candidate.age, Digits.of(candidate, trace)
+    digits = Digits.of(candidate, trace)
     sides = " + ".join(
-        " x ".join(reversed(product_shown(part.score, part.weight, part.points, digits.points)))
-        for part in (candidate.vector, candidate.text)
+        " x ".join(reversed(product_shown(*side, digits.points)))
+        for side in (
+            (candidate.vector, candidate.vector_weight, candidate.vector_points),
+            (candidate.text, candidate.text_weight, candidate.text_points),
+        )
     )
     formula = f"{sides} = {candidate.hybrid:.{digits.total}f}"
     more = ""
@@ -463,13 +471,13 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
         more += f" - {second.lost:.{digits.total}f} neighbour" if second.lost else ""
     if is_named(candidate):
         formula = f"named by the question: {1:.{digits.total}f}"
-    elif profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:
-        more += f" x {age.factor:.{digits.total}f} age"
+    elif profiles.get(trace.profile).age == "multiply" and candidate.age_factor != 1.0:
+        more += f" x {candidate.age_factor:.{digits.total}f} age"
     for one in _counted(candidate):
         if one.value != 1.0:
             more += f" x {one.value:.{digits.total}f} {one.term}"
-    if age.points >= 0.0005:
-        more += f" + {age.points:.{digits.total}f} recency"
+    if candidate.age_points >= 0.0005:
+        more += f" + {candidate.age_points:.{digits.total}f} recency"
     if candidate.date_points:
         more += f" + {candidate.date_points:.{digits.total}f} day"
     floor = floor_of(candidate, trace)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -186,8 +185,9 @@ def side_of(evidence: Evidence, settings: Settings) -> KeywordSide:
 
 def row_of(evidence: Evidence, rowid: int) -> int | None:
     """Where a chunk stands in `evidence`, None when it is not there; rows are in the order of rowids."""
-    at = bisect_left(range(evidence.chunks), rowid, key=lambda row: evidence.refs[row].rowid)
-    return at if at < evidence.chunks and evidence.refs[at].rowid == rowid else None
+    rowids = evidence.refs.rowids
+    at = int(np.searchsorted(rowids, rowid))
+    return at if at < len(rowids) and rowids[at] == rowid else None
 
 
 def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows]:
@@ -208,9 +208,8 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
     keywords = evidence.keywords
     return replace(
         evidence,
-        refs=_Placed(evidence.refs, rows),
-        file_of=evidence.file_of[rows],
-        lines=(evidence.lines[0][rows], evidence.lines[1][rows]),
+        refs=evidence.refs.take(rows),
+        pool=np.arange(len(rows)),
         cosine=None if evidence.cosine is None else evidence.cosine[rows],
         nearest=place[evidence.nearest],
         openclaw=narrowed(evidence.openclaw),
@@ -219,24 +218,6 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
         lexical=evidence.lexical.moved(place),
         of_chunks=evidence.indexed,
     ), rows
-
-
-class _Placed(Mapping[int, ChunkRef]):
-    """Where chunks stand, by their place among `rows`; few of them are ever asked for."""
-
-    def __init__(self, refs: Mapping[int, ChunkRef], rows: Rows) -> None:
-        self._refs, self._rows = refs, rows
-
-    def __getitem__(self, at: int) -> ChunkRef:
-        if not 0 <= at < len(self._rows):
-            raise KeyError(at)
-        return self._refs[int(self._rows[at])]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self._rows)))
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
 
 def _sides(evidence: Evidence) -> Iterator[KeywordSide]:
@@ -274,7 +255,7 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
     )
     # Variety chooses among candidates and changes no number of them.
     plain = trace.settings.set("query.hybrid.mmr.enabled", False, "as if proposed")
-    return find(rank(supposed, plain), supposed, at)
+    return find(rank(supposed, plain), at)
 
 
 def _listed_last(small: Evidence, nearest: Rows, trace: Trace, at: int, text: str) -> Candidate | None:
@@ -289,7 +270,7 @@ def _listed_last(small: Evidence, nearest: Rows, trace: Trace, at: int, text: st
         texts={**small.texts, ref.rowid: text},
         lexical=replace(small.lexical, hits=hits),
     )
-    return find(rank(supposed, trace.settings), supposed, at)
+    return find(rank(supposed, trace.settings), at)
 
 
 def _bm25(evidence: Evidence, side: KeywordSide, row: int) -> float | None:
@@ -299,11 +280,9 @@ def _bm25(evidence: Evidence, side: KeywordSide, row: int) -> float | None:
     return min(found, default=None)
 
 
-def find(trace: Trace, evidence: Evidence, row: int) -> Candidate | None:
-    """The candidate of `trace`, which ranks `evidence`, that stands at `row`; only its own record is written out."""
-    rowid = evidence.refs[row].rowid
-    recalled = next((candidate for candidate in trace.recalled if candidate.chunk.rowid == rowid), None)
-    return recalled or trace.lost.at_row(row)
+def find(trace: Trace, row: int) -> Candidate | None:
+    """The candidate of `trace` that stands at `row` of its evidence; only its own record is written out."""
+    return trace.at_row(row)
 
 
 LISTED = 20
@@ -369,12 +348,12 @@ class Inquest:
 
     def fate(self, row: int, text: str) -> Fate:
         """What became of the chunk at `row`, whose text is `text`."""
-        found = find(self.trace, self.evidence, row)
+        found = find(self.trace, row)
         return found.verdict if found is not None else self._pool_gate(row, text)
 
     def merit(self, row: int) -> tuple[int, float]:
         """How far a chunk got, to sort by: recalled, over the gate, held back by its age, scored, near by cosine."""
-        found = find(self.trace, self.evidence, row)
+        found = find(self.trace, row)
         if found is None:
             cosine = self.evidence.cosine
             return 0, float(cosine[row]) if cosine is not None and not np.isnan(cosine[row]) else -1.0
@@ -388,7 +367,7 @@ class Inquest:
     def account(self, row: int, text: str) -> Account:
         """The fate of a chunk with its numbers."""
         ref = self.evidence.refs[row]
-        real = find(self.trace, self.evidence, row)
+        real = find(self.trace, row)
         if real is not None:
             return Account(ref, real.verdict, real, True, text)
         supposed = as_if_proposed(self.evidence, self.trace, row, text)
@@ -398,11 +377,8 @@ class Inquest:
 
     def _with_true_ranks(self, supposed: Candidate, row: int) -> Candidate:
         place = self._outside(self._side.postings, row)
-        return replace(
-            supposed,
-            vector=replace(supposed.vector, rank=self._vector_rank(row), in_pool=False),
-            text=replace(supposed.text, rank=place.rank if place else None, in_pool=False),
-        )
+        rank = place.rank if place else 0
+        return replace(supposed, vector_rank=self._vector_rank(row) or 0, text_rank=rank)
 
     # --- the gates of the pools ------------------------------------------------------------------------------------
 
@@ -521,7 +497,7 @@ def _without_its_gate(
     gate, row = by_gate.get(type(fate)), row_of(evidence, rowid)
     if gate is None or row is None or GATE_SWITCHES[gate] in profiles.get(settings.word("profile")).fixed:
         return None
-    without = find(rank(evidence, settings.set(GATE_SWITCHES[gate], False, "without its gate")), evidence, row)
+    without = find(rank(evidence, settings.set(GATE_SWITCHES[gate], False, "without its gate")), row)
     if without is None:
         return None
     verdict = without.verdict

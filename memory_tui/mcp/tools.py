@@ -413,8 +413,8 @@ def _hit(hit: Candidate, with_source: bool) -> RecalledHit:
         "startLine": first,
         "endLine": last,
         "score": hit.score,
-        "vectorScore": hit.vector.score,
-        "textScore": hit.text.score,
+        "vectorScore": hit.vector,
+        "textScore": hit.text,
         "snippet": shown(hit.snippet),
         "source": chunk.source,
     }

@@ -33,7 +33,7 @@ def bar(parts: Sequence[tuple[str, float]], scale: float, width: int) -> str:
 
 def perfect(trace: Trace) -> float:
     """The score of a perfect hit, which fills a bar: 1, or both weights where a release lets them add up to more."""
-    sides = sum(part.weight for part in (trace.recalled[0].vector, trace.recalled[0].text)) if trace.recalled else 1.0
+    sides = trace.recalled[0].vector_weight + trace.recalled[0].text_weight if trace.recalled else 1.0
     return max(1.0, sides)
 
 
@@ -42,17 +42,17 @@ def score_bar(candidate: Candidate, scale: float, width: int) -> list[tuple[str,
 
     Of the second stage, what words and letters give is text, and what meaning gives is vector.
     """
-    factor = candidate.age.factor * candidate.first_share
+    factor = candidate.age_factor * candidate.first_share
     second = {"words": 0.0, "meaning": 0.0}
     if candidate.second is not None:
         for one in candidate.second.measures:
             second["meaning" if "meaning" in one.name else "words"] += one.points * candidate.second.weight
     lost = candidate.second.lost if candidate.second else 0.0
     parts = (
-        (VECTOR, candidate.vector.points * factor + second["meaning"]),
-        (TEXT, candidate.text.points * factor + second["words"] - lost),
-        (ADDED, candidate.age.points + candidate.date_points),
-        (FADED, candidate.hybrid * (1 - candidate.age.factor) + lost),
+        (VECTOR, candidate.vector_points * factor + second["meaning"]),
+        (TEXT, candidate.text_points * factor + second["words"] - lost),
+        (ADDED, candidate.age_points + candidate.date_points),
+        (FADED, candidate.hybrid * (1 - candidate.age_factor) + lost),
     )
     drawn = bar(parts, scale, width)
     names = {VECTOR: "vector", TEXT: "text", ADDED: "added", FADED: "lost", " ": ""}
@@ -148,9 +148,9 @@ def _plain(line: str, title: str) -> str:
 
 def age_of(candidate: Candidate, now: float) -> float | None:
     """The age as the score counts it; while it does not count, the age of the day in the note's name."""
-    if candidate.age.basis == "off" and (day := shown_day(candidate.chunk.path)) is not None:
+    if candidate.age_basis == "off" and (day := shown_day(candidate.chunk.path)) is not None:
         return float((dt.datetime.fromtimestamp(now).date() - day).days)
-    return candidate.age.age_days
+    return candidate.age_days
 
 
 COLOURS = {"vector": "34", "text": "33", "added": "32", "lost": "2", "muted": "2", "strong": "1", "warn": "33"}

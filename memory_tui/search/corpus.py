@@ -20,6 +20,7 @@ import numpy.typing as npt
 from msgspec import Struct, field
 
 from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
+from memory_tui.search.trace import Chunks
 from memory_tui.source.protocol import ChunkSource, making_sense
 from memory_tui.source.rows import ChunkPage, Delta, IndexedNote, NoteColumns, RowIds
 
@@ -200,6 +201,21 @@ class Corpus:
     def path(self, row: int) -> str:
         """The path of the note that a row's chunk is of."""
         return self.files.paths[int(self.file_of[row])]
+
+    @cached_property
+    def refs(self) -> Chunks:
+        """Where each row stands."""
+        files = self.files
+        return Chunks(
+            self.rowids,
+            self.file_of,
+            self.start_lines,
+            self.end_lines,
+            self._slots,
+            self._block.ids,
+            files.paths,
+            files.sources,
+        )
 
     def rows_of(self, rowids: RowIds | Sequence[int]) -> Indices:
         """The row of each rowid, -1 for a rowid that is not here (gone, later, or a repeat)."""

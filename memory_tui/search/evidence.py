@@ -18,7 +18,7 @@ from memory_tui.search.day_spans import day_at
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats, among_greatest
 from memory_tui.search.question_dates import time_in
 from memory_tui.search.rules_2026_9 import Hit
-from memory_tui.search.trace import ChunkRef, Elsewhere, NearestBy, QueryPlan, Unsearchable
+from memory_tui.search.trace import Chunks, Elsewhere, NearestBy, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
 
 if TYPE_CHECKING:
@@ -176,9 +176,9 @@ class Age(Struct, frozen=True):
         return found
 
 
-def texts_of(texts: Mapping[int, str], refs: Mapping[int, ChunkRef], rows: Sequence[int]) -> list[str]:
+def texts_of(texts: Mapping[int, str], refs: Chunks, rows: Sequence[int]) -> list[str]:
     """The texts of the chunks at `rows` of `refs`."""
-    return [texts[refs[row].rowid] for row in rows]
+    return [texts[rowid] for rowid in refs.rowids[list(rows)].tolist()]
 
 
 class Evidence(Struct, frozen=True, dict=True):
@@ -195,10 +195,10 @@ class Evidence(Struct, frozen=True, dict=True):
     generation: int
     provider: str
     model: str
-    refs: Mapping[int, ChunkRef]
-    file_of: npt.NDArray[np.int32]
-    lines: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
-    """First and last line of every row."""
+    refs: Chunks
+    """Where every row stands."""
+    pool: Rows
+    """The rows that any setting can make candidates, or reads it."""
     files: int
     cosine: Floats | None
     embedded: int
@@ -263,7 +263,7 @@ class Evidence(Struct, frozen=True, dict=True):
     @property
     def chunks(self) -> int:
         """Chunks that this is the evidence of: those in the index, unless some were picked out."""
-        return len(self.file_of)
+        return len(self.refs)
 
     @property
     def indexed(self) -> int:

@@ -108,14 +108,13 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
         for hit in every
         if isinstance(hit.verdict, Recalled | BeyondLimit) and hit.second is not None and hit.second.measures
     ][:CANDIDATES]
-    row_of = {ref.rowid: row for row, ref in evidence.refs.items()}
-    windows = stage.windows([row_of[hit.chunk.rowid] for hit in hits])
+    windows = stage.windows([hit.row for hit in hits])
     ordered = [(hit, one) for hit, own in zip(hits, windows, strict=True) for one in own]
     ordered.sort(key=lambda pair: _OF_CHUNK * pair[0].score + (1 - _OF_CHUNK) * pair[1].share, reverse=True)
     given, weights = _Given(characters), dict.fromkeys(trace.plan.words, 1.0)
     lines_of = cache(partial(_lines, evidence, weights))
     for hit, one in ordered:
-        lines = lines_of(row_of[hit.chunk.rowid])
+        lines = lines_of(hit.row)
         chosen = _passage(lines, one, given)
         if chosen:
             given.add(chosen, hit)
@@ -126,10 +125,10 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
 
 def _lines(evidence: Evidence, weights: dict[str, float], row: int) -> list[_Line]:
     """The lines of a chunk, and behind it what its last one leads to; of long ones what is around the words asked."""
-    start, end = evidence.lines
+    start, end, file_of = evidence.refs.first_lines, evidence.refs.last_lines, evidence.refs.file_of
     behind = (start > start[row]) & (start <= end[row] + 1) & (end > end[row])
     lines: list[_Line] = []
-    for at in (row, *np.flatnonzero(behind & (evidence.file_of == evidence.file_of[row]))[:1].tolist()):
+    for at in (row, *np.flatnonzero(behind & (file_of == file_of[row]))[:1].tolist()):
         ref, last = evidence.refs[at], lines[-1].number if lines else 0
         lines += [
             _Line(ref.path, number, line if len(line) <= MOST else window(line, weights).text)

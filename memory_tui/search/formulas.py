@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -143,43 +142,6 @@ def mmr(
         MmrStep(int(items[at]), float(relevance[at]), similar[k], int(items[order[nearest[k]]]) if k else -1)
         for k, at in enumerate(order)
     ]
-
-
-def mmr_head(
-    scores: Floats, alike: Callable[[int, int], float], lam: float, enough: Callable[[int], bool]
-) -> list[MmrStep]:
-    """The steps of `mmr` until `enough` says so of the item that was chosen; `alike` compares two items.
-
-    Few items are compared with each other: what is not relevant enough cannot be chosen next, whatever it resembles.
-    """
-    raw = np.asarray(scores, dtype=np.float64)
-    items = np.argsort(-raw, kind="stable")
-    raw = raw[items]
-    low, high = float(raw[-1]), float(raw[0])
-    relevance = ((raw - low) / (high - low) if high > low else np.ones(len(raw))).tolist()
-    worth, share = [lam * one for one in relevance], 1.0 - lam
-    numbers = items.tolist()
-    nearness, twin, seen = [0.0] * len(raw), [0] * len(raw), [0] * len(raw)
-    # What an item can be worth at most, by what it was compared with so far; of equal ones the first.
-    most = [(-one, at) for at, one in enumerate(worth)]
-    order: list[int] = []
-    found: list[MmrStep] = []
-    while most:
-        at = most[0][1]
-        if seen[at] < len(order):
-            k = seen[at]
-            seen[at] = k + 1
-            value = alike(numbers[at], numbers[order[k]])
-            if value > nearness[at]:
-                nearness[at], twin[at] = value, k
-                heapq.heapreplace(most, (value * share - worth[at], at))
-            continue
-        heapq.heappop(most)
-        found.append(MmrStep(numbers[at], relevance[at], nearness[at], numbers[order[twin[at]]] if order else -1))
-        order.append(at)
-        if enough(numbers[at]):
-            break
-    return found
 
 
 def fts5_idf(holding: int, chunks: int) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
 from msgspec import Struct
@@ -18,45 +18,44 @@ from memory_tui.core.settings import Settings
 from memory_tui.notices import Notice, notice, other_vectors
 from memory_tui.search import formulas, gate, rules_2026_9
 from memory_tui.search.answer_level import level_of
-from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
-from memory_tui.search.formulas import Floats, MmrStep
-from memory_tui.search.rules_2026_9 import Hit
+from memory_tui.search.evidence import Evidence, KeywordSide, Rows
+from memory_tui.search.formulas import Floats
 from memory_tui.search.score import (
-    Components,
+    SCORED,
+    Candidates,
+    Likeness,
     Rules,
-    Scores,
-    Similarity,
     age_of,
+    candidates_of,
     compares,
-    components,
     groups,
-    keyword_hits,
     leads,
     mode_of,
-    pools,
     ranges,
     score,
     second_part,
     side_of,
 )
 from memory_tui.search.trace import (
-    AgePart,
+    BelowMinScore,
+    BeyondLimit,
     Candidate,
     ChunkRef,
+    DisplacedByMmr,
     EmptyReason,
     Factor,
     Funnel,
-    Lazy,
     LexicalPart,
-    Losers,
+    LoweredByDecay,
     MmrPart,
     Mode,
     NothingMatched,
+    Numbers,
     Provenance,
     Recalled,
-    TextPart,
+    Table,
     Trace,
-    VectorPart,
+    Verdict,
 )
 from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
@@ -161,40 +160,10 @@ def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
     return frozenset(tokens.WORD.findall(tokens.segmented(shown)))
 
 
-def mmr_words(evidence: Evidence, profile: Profile) -> Callable[[int], frozenset[str]]:
-    """What MMR compares of each row of `evidence`, kept for rankings and explanations of the same evidence."""
-    found: dict[int, frozenset[str]] = evidence.reusable.setdefault(("mmr", profile.snippet, profile.exact_paths), {})
-    texts, refs = evidence.texts, evidence.refs
-
-    def of(row: int) -> frozenset[str]:
-        if row not in found:
-            found[row] = mmr_tokens(profile, texts.get(refs[row].rowid, ""))
-        return found[row]
-
-    return of
-
-
-def first_varied(
-    parts: Components,
-    scores: Scores,
-    own: Rows,
-    likeness: Similarity,
-    rules: Rules,
-    enough: Callable[[int], bool],
-) -> list[MmrStep]:
-    """The first steps of MMR over the group `own`, until there are `enough`."""
-    items = own.tolist()
-    return formulas.mmr_head(
-        _valued(parts, scores, own),
-        lambda i, j: likeness.of(items[i], items[j]),
-        rules.mmr_lambda,
-        lambda i: enough(items[i]),
-    )
-
-
-def _valued(parts: Components, scores: Scores, own: Rows) -> Floats:
-    values: Floats = (scores.merit if len(own) and parts.level[own[0]] else scores.total)[0, own]
-    return values
+def likeness(evidence: Evidence, profile: Profile, rows: Rows) -> Likeness:
+    """Return how alike the texts at `rows` are by the words that `profile` compares."""
+    rowids = evidence.refs.rowids[rows].tolist()
+    return Likeness([mmr_tokens(profile, evidence.texts.get(rowid, "")) for rowid in rowids])
 
 
 def rank(evidence: Evidence, settings: Settings) -> Trace:
@@ -203,18 +172,19 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     mode = mode_of(evidence, settings)
     rules = Rules.of(settings, mode, evidence.known)
     side = side_of(evidence, mode, rules)
-    ranking = _Ranking(evidence, side, mode, rules)
-    numbers, decided = ranking.numbers, ranking.decided
-    stages, of_its_days = numbers.stages, bool(numbers.named.any())
+    ranking = Ranking.of(evidence, side, mode, rules)
+    candidates, table = ranking.candidates, ranking.table
+    stages, of_its_days = candidates.stages, bool(table["named"].any())
     # Where vectors answer without full-text search nobody knows which words a window holds.
     knows = bool(stages) and (evidence.full_text or evidence.cosine is None)
     level = level_of(stages[0].signals, settings, evidence.unrelated, of_its_days=of_its_days) if knows else None
-    decided.keeps_back = level is not None and level.keeps_back
-    recalled = tuple(ranking.candidate(place) for place in decided.recalled)
-    rows = numbers.rows[ranking.order[ranking.losers()]].tolist()
-    nearest, matched = pools(evidence, side, mode, rules.limit)
-    best = float(ranking.scores.total.max()) if len(numbers.rows) else None
-    empty = None if recalled else gate.empty_reason(evidence, side, mode, decided, best, ranking.fresh())
+    ranking = replace(ranking, keeps_back=level is not None and level.keeps_back)
+    count = min(rules.results, int(np.count_nonzero(table["passed"])))
+    recalled = tuple(ranking.candidate(place) for place in range(count))
+    losers = (count + np.argsort(-table["score"][count:], kind="stable")).tolist()
+    empty = None
+    if not recalled:
+        empty = gate.empty_reason(evidence, side, mode, table["score"], rules.min_score, ranking.fresh())
     return Trace(
         query=evidence.query,
         now=evidence.now,
@@ -226,12 +196,15 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         generation=evidence.generation,
         plan=replace(side.plan, elsewhere=evidence.elsewhere),
         candidate_limit=rules.limit,
-        vector_scale=numbers.vector_scale,
-        text_scale=numbers.text_scale,
-        floor=decided.floor,
-        funnel=_funnel(ranking, len(nearest), matched),
+        vector_scale=candidates.vector_scale,
+        text_scale=candidates.text_scale,
+        floor=ranking.floor,
+        funnel=_funnel(ranking),
         recalled=recalled,
-        lost=Losers(rows, lambda i: ranking.whole.at_row(rows[i])),
+        lost=Losers(ranking, losers),
+        losers=losers,
+        candidates=table,
+        chunks=evidence.refs.take(table["row"]),
         unsearchable=evidence.unsearchable,
         notices=(
             *_as_told(evidence.notices, rules),
@@ -241,12 +214,10 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
             *_weights_notice(settings, rules),
             *(_meaning_alone(side, mode, ranking, recalled) or _waiting(evidence, empty)),
             *_words_alone(evidence, rules, recalled),
-            *_no_table(numbers),
+            *_no_table(candidates),
             *not_copied(evidence, mode, rules.profile),
         ),
         empty=empty,
-        keyword_ranks=Lazy(len(matched), lambda i: ranking.keyword_rank(int(matched[i]))),
-        vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),
         nearest_by=evidence.nearest_by,
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=mode) if evidence.who else None,
@@ -300,14 +271,14 @@ def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
 
 
 def _meaning_alone(
-    side: KeywordSide, mode: Mode, ranking: _Ranking, recalled: tuple[Candidate, ...]
+    side: KeywordSide, mode: Mode, ranking: Ranking, recalled: tuple[Candidate, ...]
 ) -> tuple[Notice, ...]:
     """That no note holds a word that was looked for: something is always nearest, however far it is."""
     any_word = ranking.rules.profile.join == "OR"
-    asked = any_word and mode == "hybrid" and side.plan.words and not ranking.numbers.text_matches
+    asked = any_word and mode == "hybrid" and side.plan.words and not ranking.candidates.text_matches
     if not asked or not recalled:
         return ()
-    near = sum((hit.vector.cosine or 0.0) > 0 for hit in recalled)
+    near = sum((hit.cosine or 0.0) > 0 for hit in recalled)
     plan = replace(side.plan, elsewhere=ranking.evidence.elsewhere)
     return (
         notice(
@@ -351,9 +322,9 @@ _LETTERS = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 """A letter of another script than the Latin one."""
 
 
-def _no_table(numbers: Components) -> tuple[Notice, ...]:
+def _no_table(candidates: Candidates) -> tuple[Notice, ...]:
     """That lines and windows were compared by their words alone."""
-    problems = [stage.problem for stage in numbers.stages if stage.problem]
+    problems = [stage.problem for stage in candidates.stages if stage.problem]
     return (notice("passages_by_words", problem=problems[0]),) if problems else ()
 
 
@@ -368,255 +339,202 @@ def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
     return (notice("uneven_weights", **fields, **counts),)
 
 
-class _Ranking:
-    """One ranking: the numbers, the order they give, and who passed; writes out candidates on demand."""
+class Ranking(Struct, frozen=True):
+    """One ranking: `table` has the candidates in their final order, those that pass the gate first."""
 
-    def __init__(self, evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules, *, whole: bool = False) -> None:
-        self.evidence, self.side, self.mode, self.rules = evidence, side, mode, rules
-        self.numbers = numbers = components(evidence, side, mode, rules)
-        self.scores = scores = score(numbers, [rules])
-        self.ages = age_of(evidence, rules.profile)
-        passing = gate.pass_gate(scores.total, numbers, [rules], mode, lambda: keyword_hits(evidence, numbers))
-        self.lead = leads(scores.part, scores.total, passing.passed)[0]
-        ordered = groups(numbers, scores.merit[0] + self.lead, scores.total[0] + self.lead)
-        self.order = np.concatenate([*ordered, np.empty(0, dtype=np.int64)])
-        merit = np.empty(len(self.order))
-        # Those over the gate stand in this order where variety changes nothing; of equal scores one is the first.
-        merit[self.order] = -np.arange(len(self.order))
-        self.choices: list[MmrPart | None] = [None] * len(self.order)
-        self._is_whole = whole or not rules.profile.exact_paths
-        if rules.mmr and len(self.order) > 1:
-            self._diversify(ordered, passing)
+    evidence: Evidence
+    side: KeywordSide
+    mode: Mode
+    rules: Rules
+    candidates: Candidates
+    table: Table
+    floor: float
+    relaxed: bool
+    keeps_back: bool = False
+    """Whether the level of the answer keeps its hits back."""
+
+    @classmethod
+    def of(cls, evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) -> Ranking:
+        """Score the candidates, put them in order, tell those that pass."""
+        candidates = candidates_of(evidence, side, mode, rules)
+        table, scored = candidates.table.copy(), score(candidates, [rules])
+        for name in SCORED.names or ():
+            table[name] = scored[name][0]
+        if not rules.decay:
+            table["age_days"] = np.nan
+        passing = gate.pass_gate(scored["score"], table, [rules], mode)
+        lead = leads(scored["part"], scored["score"], passing.passed)[0]
+        table["leads"], table["keyword"], table["twin"] = lead > 0, passing.keyword, -1
         passed, rescued = passing.passed[0], passing.rescued[0]
+        floor, relaxed = float(passing.floor[0, 0]), bool(passing.relaxed[0, 0])
+        ordered = groups(table, table["merit"] + lead, table["score"] + lead)
+        plain = order = np.concatenate([*ordered, np.empty(0, dtype=np.int64)])
+        if rules.mmr and len(order) > 1:
+            order = _varied(evidence, table, ordered, lead, rules)
         if rescued.any():
             strict = passed & ~rescued
-            rescued = gate.without_repeats(self.order.tolist(), ranges(evidence, numbers.rows), strict, rescued)
+            rescued = gate.without_repeats(order.tolist(), ranges(table), strict, rescued)
             passed = strict | rescued
-            self._put_last(rescued)
-            merit = merit - rescued * 1e9
-        order = self.order
-        self.decided = gate.Decision(
-            gate.OrderedCandidates(
-                scores=scores.total[0, order],
-                before_decay=scores.fresh[0, order],
-                factors=scores.factor[0, order],
-                ages=numbers.days[order],
-                keyword=passing.keyword[order],
-                passed=passed[order],
-                floor=float(passing.floor[0, 0]),
-                relaxed=bool(passing.relaxed[0, 0]),
-                min_score=rules.min_score,
-                limit=rules.results,
-                mmr=self.choices,
-                merit=merit[order],
-                rescued=rescued[order],
-            )
-        )
+        order, plain = (np.concatenate([own[~rescued[own]], own[rescued[own]]]) for own in (order, plain))
+        table["passed"], table["rescued"] = passed, rescued
+        # A vector-only hit faces minScore even while keyword hits face the relaxed floor.
+        table["bar"] = np.where(passing.keyword, floor, rules.min_score)
+        table["faded"] = ~passed & (table["age_factor"] < 1.0) & (table["fresh"] >= table["bar"])
+        through = order[passed[order]]
+        table["place"][through] = np.arange(1, len(through) + 1)
+        # Without variety these would be recalled.
+        first = plain[passed[plain]][: rules.results]
+        table["displaced"][first] = (table["place"][first] > rules.results) & bool(table["chosen"].any())
+        order = np.concatenate([through, order[~passed[order]]])
+        place = np.empty(len(order) + 1, np.int64)
+        place[order], place[-1] = np.arange(len(order)), -1
+        table["twin"], table["beside"] = place[table["twin"]], place[table["beside"]]
+        candidates = replace(candidates, table=candidates.table[order])
+        return cls(evidence, side, mode, rules, candidates, table[order], floor, relaxed)
 
     def fresh(self) -> int:
-        """How many of those that were stopped would reach minScore without age."""
-        if not self.rules.decay or self.rules.profile.age != "add":
-            return self.decided.fresh
-        # Where age adds, it takes a share of the score from all else.
-        ageless = score(self.numbers, [replace(self.rules, decay=False)]).total[0, self.order]
-        return int(np.count_nonzero(~self.decided.passed & (ageless >= self.rules.min_score)))
+        """Count those that were stopped and would reach minScore without age."""
+        fresh = self.table["fresh"]
+        if self.rules.decay and self.rules.profile.age == "add":
+            # Where age adds, it takes a share of the score from all else.
+            fresh = score(self.candidates, [replace(self.rules, decay=False)])["score"][0]
+        return int(np.count_nonzero(~self.table["passed"] & (fresh >= self.rules.min_score)))
 
-    def losers(self) -> Rows:
-        """The places of those not recalled, by falling score."""
-        left = np.ones(len(self.order), dtype=np.bool_)
-        left[list(self.decided.recalled)] = False
-        places = np.flatnonzero(left)
-        return places[np.argsort(-self.scores.total[0, self.order[places]], kind="stable")]
+    def verdict(self, at: int) -> Verdict:
+        """Return what became of the candidate at `at`."""
+        own, limit = self.table[at], self.rules.results
+        place, relaxed = int(own["place"]), bool(self.relaxed and own["keyword"])
+        if place > limit and own["displaced"] and own["twin"] >= 0:
+            twin = self.evidence.refs[int(self.table["row"][own["twin"]])]
+            return DisplacedByMmr(twin, float(own["similarity"]), place, limit)
+        if place > limit:
+            return BeyondLimit(place, limit)
+        if place:
+            return Recalled(place, self.relaxed, bool(own["rescued"]), self.keeps_back)
+        bar = float(own["bar"])
+        margin = bar - float(own["score"])
+        if own["faded"]:
+            return LoweredByDecay(bar, margin, float(own["age_days"]), float(own["age_factor"]), relaxed)
+        return BelowMinScore(bar, margin, relaxed)
 
-    @cached_property
-    def whole(self) -> _Ranking:
-        """This ranking with every candidate in its place, where only those that are recalled were put in order."""
-        if self._is_whole:
-            return self
-        return _Ranking(self.evidence, self.side, self.mode, self.rules, whole=True)
-
-    def _diversify(self, ordered: list[Rows], passing: gate.Gate) -> None:
-        """Put each group in the order of variety: of all, or until those that are recalled came."""
-        refs, rows = self.evidence.refs, self.numbers.rows.tolist()
-        likeness = self._similarity(rows)
-        order: list[int] = []
-        self.choices = []
-        last = passing.rescued[0]
-        strict = passing.passed[0] & ~last
-        wanted = [min(self.rules.results, int(np.count_nonzero(strict))), 0]
-        places = ranges(self.evidence, self.numbers.rows) if last.any() else self.numbers.rows
-        spare = set(places[last].tolist()) - set(places[strict].tolist())
-        wanted[1] = min(self.rules.results - wanted[0], len(spare))
-
-        def enough(item: int) -> bool:
-            wanted[0] -= bool(strict[item])
-            if last[item] and (place := int(places[item])) in spare:
-                spare.discard(place)
-                wanted[1] -= 1
-            return max(wanted) <= 0
-
-        for own in ordered:
-            if self._is_whole:
-                alike, values = partial(likeness.among, own), _valued(self.numbers, self.scores, own)
-                steps = formulas.mmr(values, alike, self.rules.mmr_lambda, self.lead[own])
-            else:
-                going = max(wanted) > 0
-                steps = first_varied(self.numbers, self.scores, own, likeness, self.rules, enough) if going else []
-            for step in steps:
-                twin = refs[rows[own[step.nearest]]] if step.nearest >= 0 else None
-                order.append(int(own[step.item]))
-                self.choices.append(MmrPart(step.relevance, step.similarity, twin, len(order)))
-        chosen = set(order)
-        order += [item for own in ordered for item in own.tolist() if item not in chosen]
-        self.choices += [None] * (len(order) - len(self.choices))
-        self.order = np.array(order)
-
-    def at_row(self, row: int) -> Candidate:
-        """The record of the candidate that stands at `row` of the evidence."""
-        item = int(np.flatnonzero(self.numbers.rows == row)[0])
-        return self.candidate(int(np.flatnonzero(self.order == item)[0]))
-
-    def _put_last(self, rescued: Flags) -> None:
-        """Move those that are `rescued` behind all others, in their order."""
-        last = rescued[self.order]
-        places = [*np.flatnonzero(~last).tolist(), *np.flatnonzero(last).tolist()]
-        self.order = self.order[places]
-        self.choices = [self.choices[place] for place in places]
-
-    def _similarity(self, rows: Sequence[int]) -> Similarity:
-        """How like each other the candidates are, kept for rankings that have the same ones."""
-        profile = self.rules.profile
-        key = "similarity", profile.snippet, profile.exact_paths, self.numbers.rows.tobytes()
-        found = self.evidence.reusable.get(key)
-        if not isinstance(found, Similarity):
-            words = mmr_words(self.evidence, profile)
-            found = self.evidence.reusable[key] = Similarity(len(rows), lambda i: words(rows[i]))
-        return found
-
-    def keyword_rank(self, row: int) -> tuple[ChunkRef, float, float]:
-        """A chunk of the keyword pool with its bm25 and text score."""
-        i = int(np.flatnonzero(self.numbers.rows == row)[0])
-        return self.evidence.refs[row], float(self.numbers.bm25[i]), float(self.numbers.text[i])
-
-    def vector_rank(self, row: int) -> tuple[ChunkRef, float]:
-        """A chunk of the vector pool with its vector score."""
-        i = int(np.flatnonzero(self.numbers.rows == row)[0])
-        return self.evidence.refs[row], float(self.numbers.vector[i])
-
-    def candidate(self, place: int) -> Candidate:
-        """The record of the candidate at `place` in the final order."""
-        evidence, numbers, scores, rules = self.evidence, self.numbers, self.scores, self.rules
-        i = int(self.order[place])
-        ref, verdict = evidence.refs[int(numbers.rows[i])], self.decided.verdict(place)
-        shown = self._snippet(evidence.texts[ref.rowid], isinstance(verdict, Recalled))
-        vector_rank, text_rank = int(numbers.vector_rank[i]), int(numbers.text_rank[i])
-        vector, text = float(numbers.vector[i]), float(numbers.text[i])
+    def candidate(self, at: int) -> Candidate:
+        """Write out the candidate at `at` with all that made its score."""
+        evidence, rules, own = self.evidence, self.rules, self.table[at]
+        row, verdict = int(own["row"]), self.verdict(at)
+        ref = evidence.refs[row]
+        text = evidence.texts[ref.rowid]
+        shown = self._snippet(text, isinstance(verdict, Recalled))
         # OpenClaw counts what follows the last line end of a note as one more line.
-        blank_end = ref.source == MEMORY and evidence.texts[ref.rowid].endswith("\n")
+        blank_end = ref.source == MEMORY and text.endswith("\n")
+        said = evidence.lexical.said.get(row, NOTHING_SAID)
+        second = second_part(self.candidates, self.table, at, rules, evidence.refs)
+        columns: list[Any] = [None if value != value else value for value in own[list(_NUMBERS)].item()]
+        factors = {"importance": str(said.importance or ""), "project": said.project}
         return Candidate(
+            *columns,
             chunk=ref,
-            vector=VectorPart(
-                formulas.or_none(numbers.cosine[i]),
-                vector_rank or None,
-                vector_rank > 0,
-                vector,
-                rules.vector_weight,
-                rules.vector_weight * vector,
-            ),
-            text=TextPart(
-                formulas.or_none(numbers.bm25[i]),
-                text_rank or None,
-                text_rank > 0,
-                text,
-                rules.text_weight,
-                rules.text_weight * text,
-            ),
-            hybrid=float(scores.hybrid[0, i]),
-            age=self._age(i),
-            date_points=float(scores.date[0, i]),
-            score=float(scores.total[0, i]),
-            mmr=self.choices[place],
             verdict=verdict,
             snippet=shown.text,
             snippet_line=min(ref.end_line, ref.start_line + shown.lines_before),
             last_line=max(ref.start_line, ref.end_line - blank_end),
-            factors=self._factors(i),
-            lexical=self._lexical(i),
-            merit=float(scores.merit[0, i]),
-            level=int(numbers.level[i]),
-            provenance=self._provenance(i, ref),
-            annotations=evidence.lexical.said.get(int(numbers.rows[i]), NOTHING_SAID),
-            second=second_part(numbers, scores, i, leads=bool(self.lead[i])),
-            first_share=float(scores.first[0, 0]),
+            vector_weight=rules.vector_weight,
+            text_weight=rules.text_weight,
+            first_share=rules.share(self.candidates.dated) * (1.0 - rules.second_weight if second else 1.0),
+            age_basis=age_of(evidence, rules.profile).dates.basis(int(own["file"])) if rules.decay else "off",
+            mmr=self._choice(own),
+            factors=tuple(
+                Factor(term, float(own[term]), factors[term])
+                for term in ("importance", "project")
+                if term in rules.profile.terms
+            ),
+            lexical=self._lexical(row),
+            annotations=said,
+            provenance=self._provenance(row, ref),
+            second=second,
         )
 
-    def _factors(self, i: int) -> tuple[Factor, ...]:
-        said = self.evidence.lexical.said.get(int(self.numbers.rows[i]), NOTHING_SAID)
-        terms = self.numbers.terms
-        if not terms:
-            return ()
-        return (
-            Factor("importance", float(terms["importance"][i]), str(said.importance or "")),
-            Factor("project", float(terms["project"][i]), said.project),
-        )
-
-    def _provenance(self, i: int, ref: ChunkRef) -> Provenance | None:
-        if not self.rules.profile.exact_paths or ref.source != MEMORY:
+    def _choice(self, own: np.void) -> MmrPart | None:
+        if not own["chosen"]:
             return None
-        mtimes = self.evidence.lexical.mtimes_ms
-        if not len(mtimes):
-            # The index was cut by the rules of another release, and its lexical search did not run.
-            return None
-        origin = origin_class(ref.path, self.evidence.lexical.origins)
-        return Provenance(origin, "unknown", int(mtimes[int(self.evidence.file_of[self.numbers.rows[i]])]))
+        twin = self.evidence.refs[int(self.table["row"][own["twin"]])] if own["twin"] >= 0 else None
+        return MmrPart(float(own["relevance"]), float(own["similarity"]), twin, int(own["chosen"]))
 
-    def _lexical(self, i: int) -> LexicalPart | None:
-        """How words and paths found a candidate; None where they did not, or under a profile without such a side."""
-        hit = self._hits.get(int(self.numbers.rows[i]))
+    def _provenance(self, row: int, ref: ChunkRef) -> Provenance | None:
+        lexical = self.evidence.lexical
+        # Where the index was cut by the rules of another release, its lexical search did not run.
+        if not self.rules.profile.exact_paths or ref.source != MEMORY or not len(lexical.mtimes_ms):
+            return None
+        origin = origin_class(ref.path, lexical.origins)
+        return Provenance(origin, "unknown", int(lexical.mtimes_ms[int(self.evidence.refs.file_of[row])]))
+
+    def _lexical(self, row: int) -> LexicalPart | None:
+        """Return how words and paths found a candidate; None where they did not, or no such side counts."""
+        hits = self.evidence.lexical.hits if self.rules.profile.exact_paths else ()
+        hit = next((hit for hit in hits if hit.row == row), None)
         if hit is None:
             return None
         term = self.evidence.lexical.searches[hit.term].term if hit.term else ""
         score = hit.text_score if np.isnan(hit.bm25) else float(formulas.saturated(np.array(hit.bm25)))
         return LexicalPart(term, hit.body, score, hit.text_score, hit.path_score, hit.level, *hit.gain)
 
-    @cached_property
-    def _hits(self) -> Mapping[int, Hit]:
-        return {hit.row: hit for hit in self.evidence.lexical.hits} if self.rules.profile.exact_paths else {}
-
     def _snippet(self, text: str, recalled: bool) -> Snippet:
         if not recalled or self.rules.profile.snippet == "head":
             return head(text)
-        return window(text, self._weights)
-
-    @cached_property
-    def _weights(self) -> Mapping[str, float]:
         chunks, frequency = self.evidence.chunks, self.side.frequency
-        return {word: float(np.log1p(chunks / (1 + frequency.get(word, 0)))) for word in self.side.plan.words}
-
-    def _age(self, i: int) -> AgePart:
-        if not self.rules.decay:
-            return AgePart(None, "off", 1.0, 0.0)
-        file = int(self.evidence.file_of[self.numbers.rows[i]])
-        return AgePart(
-            formulas.or_none(self.numbers.days[i]),
-            self.ages.dates.basis(file),
-            float(self.scores.factor[0, i]),
-            float(self.scores.recency[0, i]),
-        )
+        return window(text, {word: np.log1p(chunks / (1 + frequency.get(word, 0))) for word in self.side.plan.words})
 
 
-def _funnel(ranking: _Ranking, nearest: int, matched: Rows) -> Funnel:
-    evidence, decided = ranking.evidence, ranking.decided
+_NUMBERS = Numbers.__struct_fields__
+
+
+def _varied(evidence: Evidence, table: Table, ordered: list[Rows], lead: Floats, rules: Rules) -> Rows:
+    """Put each group of candidates in the order of variety; fills in what made each choice."""
+    alike = likeness(evidence, rules.profile, table["row"])
+    order: list[int] = []
+    for own in ordered:
+        values = table["merit" if table["level"][own[0]] else "score"][own]
+        for step in formulas.mmr(values, alike.among(own), rules.mmr_lambda, lead[own]):
+            item = int(own[step.item])
+            order.append(item)
+            table["relevance"][item], table["similarity"][item] = step.relevance, step.similarity
+            table["twin"][item] = own[step.nearest] if step.nearest >= 0 else -1
+            table["chosen"][item] = len(order)
+    return np.array(order, dtype=np.int64)
+
+
+class Losers(Sequence[Candidate]):
+    """Those not recalled, by falling score; each is written out when somebody looks at it."""
+
+    def __init__(self, ranking: Ranking, places: Sequence[int]) -> None:
+        self._ranking, self._places = ranking, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, at: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Candidate, ...]: ...
+    def __getitem__(self, at: int | slice) -> Candidate | tuple[Candidate, ...]:
+        if isinstance(at, slice):
+            return tuple(map(self._ranking.candidate, self._places[at]))
+        return self._ranking.candidate(self._places[at])
+
+
+def _funnel(ranking: Ranking) -> Funnel:
+    evidence, table = ranking.evidence, ranking.table
+    passed = int(np.count_nonzero(table["passed"]))
+    by_words = int(np.count_nonzero(table["text_rank"]))
     return Funnel(
         chunks=evidence.chunks,
         files=evidence.files,
         vector_matches=evidence.embedded if compares(evidence, ranking.rules.profile) else 0,
-        vector_pool=nearest,
-        text_matches=ranking.numbers.text_matches if len(matched) else 0,
-        text_pool=len(set(matched.tolist())),
-        candidates=len(ranking.order),
-        removed_by_decay=decided.decayed,
-        over_gate=decided.over_gate,
-        displaced=decided.displaced,
-        recalled=len(decided.recalled),
+        vector_pool=int(np.count_nonzero(table["vector_rank"])),
+        text_matches=ranking.candidates.text_matches if by_words else 0,
+        text_pool=by_words,
+        candidates=len(table),
+        removed_by_decay=int(np.count_nonzero(table["faded"])),
+        over_gate=passed,
+        displaced=int(np.count_nonzero(table["displaced"])),
+        recalled=min(passed, ranking.rules.results),
     )

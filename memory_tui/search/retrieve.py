@@ -6,7 +6,7 @@ import datetime as dt
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct, field
@@ -35,7 +35,7 @@ from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.question_dates import Time, time_in
 from memory_tui.search.score import Rules
-from memory_tui.search.trace import NUMPY, SQLITE_VEC, ChunkRef, NearestBy, Unsearchable
+from memory_tui.search.trace import NUMPY, SQLITE_VEC, NearestBy, Unsearchable
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import Rejected, Withheld
 from memory_tui.workspace import chunking_2026_9
@@ -203,9 +203,8 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         generation=corpus.generation,
         provider=corpus.identity.provider if corpus.identity else "none",
         model=corpus.identity.model if corpus.identity else "fts-only",
-        refs=_Refs(corpus, pool),
-        file_of=corpus.file_of,
-        lines=(corpus.start_lines, corpus.end_lines),
+        refs=corpus.refs,
+        pool=np.array(pool, dtype=np.int64),
         files=dates.files,
         cosine=cosine,
         embedded=int(np.count_nonzero(corpus.embedded)),
@@ -244,35 +243,6 @@ def _of_time(dates: Dates, asked: Time | None) -> frozenset[int]:
     if asked is None:
         return frozenset()
     return frozenset(file for file, day in dates.days() if asked.holds(day))
-
-
-class _Refs(Mapping[int, ChunkRef]):
-    """Where the rows of `pool` stand, written out when asked for."""
-
-    def __init__(self, corpus: Corpus, pool: Sequence[int]) -> None:
-        self._corpus = corpus
-        self._pool = pool
-        self._known: dict[int, ChunkRef] = {}
-
-    def __getitem__(self, row: int) -> ChunkRef:
-        found = self._known.get(row)
-        if found is None:
-            corpus, file = self._corpus, int(self._corpus.file_of[row])
-            found = self._known[row] = ChunkRef(
-                int(corpus.rowids[row]),
-                corpus.chunk_id(row),
-                corpus.files.paths[file],
-                corpus.files.sources[file],
-                int(corpus.start_lines[row]),
-                int(corpus.end_lines[row]),
-            )
-        return found
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._pool)
-
-    def __len__(self) -> int:
-        return len(self._pool)
 
 
 def _of_source(corpus: Corpus, source: str) -> Flags | None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import count
 
 import numpy as np
 from msgspec import Struct
 
 from memory_tui.core import profiles
-from memory_tui.core.profiles import Profile, Term
+from memory_tui.core.profiles import Profile
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.search import formulas, rules_2026_9, second_stage
-from memory_tui.search.corpus import Integers, distinct
+from memory_tui.search.corpus import distinct
 from memory_tui.search.evidence import (
     Age,
     Evidence,
@@ -29,8 +29,8 @@ from memory_tui.search.evidence import (
 from memory_tui.search.formulas import Floats
 from memory_tui.search.passage_measures import MEASURES
 from memory_tui.search.rules_2026_9 import Hit
-from memory_tui.search.second_stage import SecondScores, SecondStage
-from memory_tui.search.trace import ChunkRef, MeasurePart, Mode, SecondPart
+from memory_tui.search.second_stage import SecondStage
+from memory_tui.search.trace import Chunks, MeasurePart, Mode, SecondPart, Table
 from memory_tui.workspace.annotations import NOTHING_SAID
 
 
@@ -58,6 +58,19 @@ class Rules(Struct, frozen=True):
     def corrects(self) -> bool:
         """Whether words are searched in our own way, which corrects them."""
         return self.profile.join == "OR"
+
+    @property
+    def fresh_weight(self) -> float:
+        """What age adds at most, beside the rest of a score."""
+        return self.recency if self.decay and self.profile.age == "add" else 0.0
+
+    def day_weight(self, dated: bool) -> float:
+        """Return what a day adds that the query names; nothing where it names none of which there are notes."""
+        return self.date_boost if dated else 0.0
+
+    def share(self, dated: bool) -> float:
+        """Return what both stages count for beside what age and a named day add."""
+        return 1.0 / (1.0 + self.fresh_weight + self.day_weight(dated))
 
     @classmethod
     def of(cls, settings: Settings, mode: Mode, known: float = 1.0) -> Rules:
@@ -102,61 +115,72 @@ class Rules(Struct, frozen=True):
         )
 
 
-class Components(Struct, frozen=True):
-    """What the candidates of one profile and limit bring along before any knob: arrays over `rows`, as proposed."""
+SCORED = np.dtype(
+    [
+        ("vector_points", "f8"),
+        ("text_points", "f8"),
+        ("hybrid", "f8"),
+        ("age_factor", "f8"),
+        ("age_points", "f8"),
+        ("date_points", "f8"),
+        ("fresh", "f8"),  # the score as it would be without age
+        ("merit", "f8"),  # what the order goes by: within a group of named notes what their content comes to
+        ("score", "f8"),
+        ("inside", "?"),  # whether the second stage looked into it
+        ("part", "i8"),  # the part of the question that it answers, -1 where that is one
+        ("second", "f8"),
+        ("lost", "f8"),
+        ("beside", "i8"),  # the better candidate beside it, -1 for none
+    ]
+)
+"""What the knobs make of a candidate."""
+CANDIDATE = np.dtype(
+    [
+        ("row", "i8"),
+        ("file", "i8"),
+        ("first_line", "i8"),
+        ("last_line", "i8"),
+        ("cosine", "f8"),
+        ("vector_rank", "i8"),
+        ("vector", "f8"),
+        ("bm25", "f8"),
+        ("text_rank", "i8"),
+        ("text", "f8"),
+        ("age_days", "f8"),
+        ("named", "f8"),  # 1 for chunks of the days that the query names
+        ("level", "i8"),
+        ("ordering", "f8"),  # orders chunks without points: the keyword score of a text that was looked through
+        ("importance", "f8"),
+        ("project", "f8"),
+        *((name, SCORED[name]) for name in SCORED.names or ()),
+        ("passed", "?"),
+        ("keyword", "?"),  # whether the relaxed floor lets it through
+        ("rescued", "?"),
+        ("bar", "f8"),  # what its score had to reach
+        ("faded", "?"),  # whether it would have reached that without its age
+        ("place", "i8"),  # 1-based among those that passed, else 0
+        ("displaced", "?"),  # whether it would be recalled but for variety
+        ("leads", "?"),
+        ("relevance", "f8"),
+        ("similarity", "f8"),
+        ("twin", "i8"),  # the candidate chosen before that is most like it, -1 for none
+        ("chosen", "i8"),  # 1-based among those that variety put in order, 0 where it did not
+    ]
+)
+"""A candidate: what it brings along before any knob, what the knobs make of it, what became of it."""
 
-    rows: Rows
-    cosine: Floats
-    vector_rank: Rows
-    vector: Floats
+
+class Candidates(Struct, frozen=True):
+    """What the sides propose under one profile and limit; `table` has the numbers that no other knob changes."""
+
+    table: Table
     vector_scale: float
-    bm25: Floats
-    text_rank: Rows
-    text: Floats
     text_scale: float
-    days: Floats
-    named: Floats
-    """1 for chunks of the days that the query names, 0 for others."""
     text_matches: int
-    level: Rows
-    """How exactly the query names the note: 3 by its path, 2 by its name, 1 without extension, 0 not."""
-    lexical: Floats
-    """What orders chunks that have no points: the keyword score of a text that was found without full-text search."""
-    terms: Mapping[Term, Floats]
-    """What multiplies, beside age, by the name of the term."""
-    in_list: Flags
-    """Which rows the keyword side proposed."""
-    refs: Mapping[int, ChunkRef]
     dated: bool = False
     """Whether the query names a time of which there are notes."""
     stages: tuple[SecondStage, ...] = ()
-    """What the second stage measures, one for each part of the question; none under a profile without a second stage.
-    """
-
-
-class Scores(Struct, frozen=True):
-    """What the knobs make of components: arrays of (rules, candidates)."""
-
-    hybrid: Floats
-    first: Floats
-    """What of the sum of both sides counts beside the second stage and all that is added: (rules, 1)."""
-    factor: Floats
-    recency: Floats
-    date: Floats
-    total: Floats
-    fresh: Floats
-    """The total as it would be without age."""
-    merit: Floats
-    """What the order goes by: the total, but within a group of exactly named notes what their content comes to."""
-    second: SecondScores | None = None
-    """What the second stage gave, where one ran."""
-
-    @property
-    def part(self) -> Rows:
-        """Which part of the question each candidate answers, by its number; -1 where it was not asked in parts."""
-        if self.second is None or len(self.second.best) < 2:
-            return np.full(self.total.shape, -1, dtype=np.int64)
-        return self.second.part
+    """What the second stage measures, one for each part of the question; none under a profile without one."""
 
 
 def mode_of(evidence: Evidence, settings: Settings) -> Mode:
@@ -245,8 +269,8 @@ def age_of(evidence: Evidence, profile: Profile) -> Age:
     return evidence.openclaw_age if profile.age == "multiply" else evidence.recommended_age
 
 
-def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) -> Components:
-    """The candidates that both sides propose, with the numbers that no weight, age or gate changes."""
+def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) -> Candidates:
+    """Return the candidates that both sides propose, with the numbers that no weight, age or gate changes."""
     nearest, matched = pools(evidence, side, mode, rules.limit)
     rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist()])), dtype=np.int64)
     profile = rules.profile
@@ -254,63 +278,57 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
     if profile.exact_paths:
         rows = _in_tie_order(evidence, rows, hits, mode)
     computed = profile.missing_side == "computed"
+    table = np.zeros(len(rows), CANDIDATE)
+    table["row"], table["file"] = rows, evidence.refs.file_of[rows]
+    table["first_line"], table["last_line"] = evidence.refs.first_lines[rows], evidence.refs.last_lines[rows]
+    table["vector_rank"], table["text_rank"] = _ranks(nearest, rows), _ranks(matched, rows)
 
     compared = compares(evidence, profile)
-    cosine = evidence.cosine[rows] if compared and evidence.cosine is not None else np.full(len(rows), np.nan)
-    vector_rank = _ranks(nearest, rows)
-    known = ~np.isnan(cosine) & (computed | (vector_rank > 0))
-    vector_scale = 1.0
-    if profile.vector_score == "share" and compared and evidence.cosine is not None and len(evidence.nearest):
-        vector_scale = max(float(evidence.cosine[evidence.nearest[0]]), 0.0)
-    values = np.where(known, cosine, 0.0)
-    lifted = formulas.lifted(values, profile.floor_of(evidence.provider))
-    vector = formulas.share(values, vector_scale) if profile.vector_score == "share" else lifted
+    table["cosine"] = cosine = evidence.cosine[rows] if compared and evidence.cosine is not None else np.nan
+    known = ~np.isnan(table["cosine"]) & (computed | (table["vector_rank"] > 0))
+    vector_scale, values = 1.0, np.where(known, cosine, 0.0)
+    if profile.vector_score == "share":
+        if compared and evidence.cosine is not None and len(evidence.nearest):
+            vector_scale = max(float(evidence.cosine[evidence.nearest[0]]), 0.0)
+        table["vector"] = formulas.share(values, vector_scale)
+    else:
+        table["vector"] = formulas.lifted(values, profile.floor_of(evidence.provider))
 
-    text_rank = _ranks(matched, rows)
     every = side.postings.spread(evidence.chunks)
-    bm25 = every[rows]
+    table["bm25"] = bm25 = every[rows]
     text_scale = 1.0
     if profile.text_score == "magnitude":
         text_scale = max(float(-side.postings.bm25[0]), 0.0) if len(matched) else 0.0
-    counted = ~np.isnan(bm25) & (computed | (text_rank > 0)) & (mode != "vectors only")
     if hits:
-        text = np.array([_keyword_score(hits.get(row), mode) for row in rows.tolist()])
+        table["text"] = [_keyword_score(hits.get(row), mode) for row in rows.tolist()]
+        table["ordering"] = [_unmatched(hits.get(row)) for row in rows.tolist()]
     else:
-        text = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
+        counted = ~np.isnan(bm25) & (computed | (table["text_rank"] > 0)) & (mode != "vectors only")
+        table["text"] = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
 
-    files = evidence.file_of[rows]
-    unmatched = [_unmatched(hits.get(row)) for row in rows.tolist()] if hits else np.zeros(len(rows))
-    return Components(
-        rows,
-        cosine,
-        vector_rank,
-        vector,
+    files = table["file"].tolist()
+    table["age_days"] = age_of(evidence, profile).days(evidence.refs.file_of[rows])
+    table["named"] = [file in evidence.of_named_time for file in files]
+    table["level"] = [evidence.lexical.levels.get(file, 0) for file in files] if profile.exact_paths else 0
+    for term in ("importance", "project"):
+        table[term] = _term(term, evidence.lexical, rows) if term in profile.terms else 1.0
+    return Candidates(
+        table,
         vector_scale,
-        bm25,
-        text_rank,
-        text,
         text_scale,
-        age_of(evidence, profile).days(files),
-        np.array([file in evidence.of_named_time for file in files.tolist()], dtype=np.float64),
         int(np.count_nonzero(~np.isnan(every))),
-        _levels(evidence, files, profile),
-        np.array(unmatched, dtype=np.float64),
-        {term: _term(term, evidence.lexical, rows) for term in profile.terms if term != "decay"},
-        text_rank > 0,
-        evidence.refs,
         bool(evidence.of_named_time),
-        _stages(evidence, side, mode, rules, rows, (vector, text)) if profile.second_stage and len(rows) else (),
+        _stages(evidence, side, mode, rules, table) if profile.second_stage and len(rows) else (),
     )
 
 
-def _stages(
-    evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules, rows: Rows, sides: tuple[Floats, Floats]
-) -> tuple[SecondStage, ...]:
+def _stages(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules, table: Table) -> tuple[SecondStage, ...]:
     """The second stage of one search by each part of the question, kept for rankings of the same evidence."""
     # The reference is the same under all knobs, so that what was measured in a chunk stays.
-    usual = (float(rules.profile.values[f"query.hybrid.{name}Weight"]) for name in ("vector", "text"))
-    first = sum((weight * values for weight, values in zip(usual, sides, strict=True)), np.zeros(len(rows)))
-    reference = rows[second_stage.first_of(first[None, :])[0]]
+    first = np.zeros(len(table))
+    for name in ("vector", "text"):
+        first += float(rules.profile.values[f"query.hybrid.{name}Weight"]) * table[name]
+    reference = table["row"][second_stage.first_of(first[None, :])[0]]
     plan = side.plan
 
     def stage_of(asked: str, own: Callable[[str], bool]) -> SecondStage:
@@ -344,14 +362,6 @@ def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
     return next(stages, None)
 
 
-def _levels(evidence: Evidence, files: Integers, profile: Profile) -> Rows:
-    """How exactly the query names the note of each row; 0 under a profile that does not ask."""
-    levels = evidence.lexical.levels if profile.exact_paths else {}
-    return np.array(
-        [levels.get(file, 0) for file in files.tolist()] if levels else np.zeros(len(files)), dtype=np.int64
-    )
-
-
 def _keyword_score(hit: Hit | None, mode: Mode) -> float:
     """What the word side gives a chunk: nothing to one that only its path was found by, where the path is exact."""
     if hit is None or (hit.level and not hit.body):
@@ -380,16 +390,16 @@ def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode:
         return np.array(sorted(rows.tolist(), key=key), dtype=np.int64)
     order = evidence.lexical.path_order
     if len(order):
-        paths = order[evidence.file_of[rows]]
+        paths = order[evidence.refs.file_of[rows]]
     else:
         # Of chunks that are cut otherwise nobody put the paths in order.
         paths = rules_2026_9.path_order([evidence.refs[row].path for row in rows.tolist()])
     by_words = np.array([_unmatched(hits.get(row)) for row in rows.tolist()])
-    first, last = evidence.lines
-    return rows[np.lexsort((last[rows], first[rows], paths, -by_words))]
+    refs = evidence.refs
+    return rows[np.lexsort((refs.last_lines[rows], refs.first_lines[rows], paths, -by_words))]
 
 
-def _term(term: Term, found: Lexical, rows: Rows) -> Floats:
+def _term(term: str, found: Lexical, rows: Rows) -> Floats:
     """What `term` multiplies each of `rows` by."""
     said = [found.said.get(row, NOTHING_SAID) for row in rows.tolist()]
     if term == "importance":
@@ -402,44 +412,46 @@ def column(values: Sequence[float]) -> Floats:
     return np.array(values, dtype=np.float64)[:, None]
 
 
-def score(parts: Components, rules: Sequence[Rules]) -> Scores:
-    """Every candidate's score under each of `rules`: (vector + text) x age factor, plus recency and a named day.
+def score(candidates: Candidates, rules: Sequence[Rules]) -> Table:
+    """Return every candidate's score under each of `rules`, SCORED of (rules, candidates).
 
-    Where a second stage runs, both sides share the score with it, and neighbours lose a little. Where something is
-    added, the parts share one score, so that the most a chunk can reach is 1.
+    That is (vector + text) x age factor, plus recency and a named day. Where a second stage runs, both sides share the
+    score with it, and neighbours lose a little. Where something is added, the parts share one score, so that the most
+    a chunk can reach is 1.
     """
-    vector_weight, text_weight = column([rule.vector_weight for rule in rules]), column([r.text_weight for r in rules])
-    hybrid = vector_weight * parts.vector + text_weight * parts.text
-    fade = formulas.decay_factor(parts.days[None, :], column([rule.half_life for rule in rules]))
+    table, profile, dated = candidates.table, rules[0].profile, candidates.dated
+    scored = np.zeros((len(rules), len(table)), SCORED)
+    scored["part"], scored["beside"] = -1, -1
+    scored["vector_points"] = column([rule.vector_weight for rule in rules]) * table["vector"]
+    scored["text_points"] = column([rule.text_weight for rule in rules]) * table["text"]
+    scored["hybrid"] = hybrid = scored["vector_points"] + scored["text_points"]
+    fade = formulas.decay_factor(table["age_days"][None, :], column([rule.half_life for rule in rules]))
     multiplies = column([rule.decay and rule.profile.age == "multiply" for rule in rules]) > 0
-    adds = column([rule.decay and rule.profile.age == "add" for rule in rules]) > 0
-    factor = np.where(multiplies, fade, 1.0)
+    scored["age_factor"] = factor = np.where(multiplies, fade, 1.0)
+    share = column([rule.share(dated) for rule in rules])
     # Evergreen notes count as fresh, so that an undated fact never loses to a dated one for want of a date.
-    fresh_weight = np.where(adds, column([rule.recency for rule in rules]), 0.0)
-    day_weight = column([rule.date_boost if parts.dated else 0.0 for rule in rules])
-    share = 1.0 / (1.0 + fresh_weight + day_weight)
-    recency, date = share * fresh_weight * fade, share * day_weight * parts.named
-    base = hybrid
-    if rules[0].profile.exact_paths:
-        content = np.where(hybrid != 0, hybrid, parts.lexical)
-        base = np.where(parts.level > 0, (1.0 + np.clip(hybrid, 0.0, 1.0)) / 2.0, content)
-    merit, fresh = base * factor, base
-    for values in parts.terms.values():
-        merit, fresh = merit * values, fresh * values
-    if not rules[0].profile.exact_paths:
-        merit, fresh = share * merit + recency + date, share * fresh + date
-        second = _look_into(parts, rules, hybrid, share, recency + date)
-        if second is None:
-            return Scores(hybrid, share, factor, recency, date, merit, fresh, merit)
-        # A sum of shares is off in the sixteenth digit, and what is best at everything has to reach 1.
-        total = (_both_stages(rules, share, hybrid, second.score) + recency + date - second.lost).round(12)
-        # Where age only adds, it takes nothing from anybody.
-        first = share * (1.0 - column([rule.second_weight for rule in rules]))
-        return Scores(hybrid, first, factor, recency, date, total, total, total, second)
-    # A note that the question names counts 1 whatever it holds; a chunk without points counts 0 whatever orders it.
-    named, empty = parts.terms["project"], hybrid == 0
-    total = np.where(parts.level > 0, named, np.where(empty, 0.0, merit))
-    return Scores(hybrid, share, factor, recency, date, total, np.where(parts.level > 0, named, fresh), merit)
+    scored["age_points"] = share * column([rule.fresh_weight for rule in rules]) * fade
+    scored["date_points"] = share * column([rule.day_weight(dated) for rule in rules]) * table["named"]
+    if profile.exact_paths:
+        content = np.where(hybrid != 0, hybrid, table["ordering"])
+        base = np.where(table["level"] > 0, (1.0 + np.clip(hybrid, 0.0, 1.0)) / 2.0, content)
+        merit, fresh = (values * table["importance"] * table["project"] for values in (base * factor, base))
+        # A note that the question names counts 1 whatever it holds; a chunk without points counts 0 whatever orders it.
+        named = table["level"] > 0
+        scored["merit"] = merit
+        scored["score"] = np.where(named, table["project"], np.where(hybrid == 0, 0.0, merit))
+        scored["fresh"] = np.where(named, table["project"], fresh)
+        return scored
+    added = scored["age_points"] + scored["date_points"]
+    if not _look_into(candidates, rules, scored, share, added):
+        scored["merit"] = scored["score"] = share * (hybrid * factor) + scored["age_points"] + scored["date_points"]
+        scored["fresh"] = share * hybrid + scored["date_points"]
+        return scored
+    # A sum of shares is off in the sixteenth digit, and what is best at everything has to reach 1.
+    total = _both_stages(rules, share, hybrid, scored["second"]) + scored["age_points"] + scored["date_points"]
+    # Where age only adds, it takes nothing from anybody.
+    scored["merit"] = scored["fresh"] = scored["score"] = (total - scored["lost"]).round(12)
+    return scored
 
 
 def _both_stages(rules: Sequence[Rules], share: Floats, first: Floats, second: Floats) -> Floats:
@@ -447,67 +459,61 @@ def _both_stages(rules: Sequence[Rules], share: Floats, first: Floats, second: F
     return share * (1.0 - weight) * first + share * weight * second
 
 
-def _look_into(
-    parts: Components, rules: Sequence[Rules], hybrid: Floats, share: Floats, added: Floats
-) -> SecondScores | None:
-    """What the second stage gives the first candidates by each of `rules`; None where none of them has one."""
-    if not parts.stages or not any(rule.second_weight > 0 for rule in rules):
-        return None
+def _look_into(candidates: Candidates, rules: Sequence[Rules], scored: Table, share: Floats, added: Floats) -> bool:
+    """Fill in what the second stage gives the first candidates by each of `rules`; whether any of them has one."""
+    if not candidates.stages or not any(rule.second_weight > 0 for rule in rules):
+        return False
+    table, hybrid = candidates.table, scored["hybrid"]
     on = column([rule.second_weight > 0 for rule in rules]) > 0
     order = second_stage.first_of(share * hybrid + added)
     inside = np.zeros(hybrid.shape, dtype=np.bool_)
     np.put_along_axis(inside, order, np.broadcast_to(on, order.shape), axis=1)
     # Few candidates are among the first under any of the rules: only these are measured and compared.
     used = distinct(order.ravel())
-    rows = parts.rows[used].tolist()
+    rows = table["row"][used].tolist()
     # Of a question in parts a chunk answers one, that which it answers best.
-    asked = parts.stages[1:] or parts.stages
-    by_part = [second_stage.shares(stage.measured(rows), inside[:, used]) for stage in asked]
-    given_by = np.stack([over @ stage.weights for (over, _), stage in zip(by_part, asked, strict=True)])
-    part = np.full(hybrid.shape, -1, dtype=np.int64)
-    part[:, used] = np.where(inside[:, used], np.argmax(given_by, axis=0), -1)
-    best = np.stack([own for _, own in by_part])
-    score, lost = np.zeros(hybrid.shape), np.zeros(hybrid.shape)
-    beside = np.full(hybrid.shape, -1, dtype=np.int64)
-    score[:, used] = given_by.max(axis=0)
-    total = (_both_stages(rules, share, hybrid, score) + added)[:, used]
-    near = second_stage.neighbours([parts.refs[row] for row in rows])
+    stages = candidates.stages[1:] or candidates.stages
+    by_part = np.stack([second_stage.shares(stage.measured(rows), inside[:, used]) @ stage.weights for stage in stages])
+    scored["inside"] = inside
+    if len(stages) > 1:
+        scored["part"][:, used] = np.where(inside[:, used], np.argmax(by_part, axis=0), -1)
+    scored["second"][:, used] = by_part.max(axis=0)
+    total = (_both_stages(rules, share, hybrid, scored["second"]) + added)[:, used]
     penalty = np.where(on, share * column([rule.neighbour for rule in rules]), 0.0)
-    lost[:, used], twin = second_stage.spread(total, np.searchsorted(used, order), near, penalty)
-    beside[:, used] = np.where(twin >= 0, used[twin], -1)
-    return SecondScores(inside, score, share * column([rule.second_weight for rule in rules]), part, best, lost, beside)
+    lost, twin = second_stage.spread(total, np.searchsorted(used, order), neighbours(table[used]), penalty)
+    scored["lost"][:, used] = lost
+    scored["beside"][:, used] = np.where(twin >= 0, used[twin], -1)
+    return True
 
 
-def second_part(parts: Components, scores: Scores, i: int, *, leads: bool) -> SecondPart | None:
-    """What the second stage made of candidate `i` by the first of the rules; None where none ran."""
-    found = scores.second
-    if found is None:
+def second_part(candidates: Candidates, table: Table, i: int, rules: Rules, refs: Chunks) -> SecondPart | None:
+    """Return what the second stage made of number `i` of `candidates`, whose `table` is scored; None where none ran."""
+    if not candidates.stages or not rules.second_weight > 0:
         return None
-    weight = float(found.weight[0, 0])
-    if not found.inside[0, i]:
+    own = table[i]
+    weight, score, lost = rules.share(candidates.dated) * rules.second_weight, float(own["second"]), float(own["lost"])
+    if not own["inside"]:
         return SecondPart(weight, 0.0, 0.0)
-    asked, own_part = parts.stages[1:] or parts.stages, int(found.part[0, i])
-    stage = asked[own_part]
-    row, score, lost = int(parts.rows[i]), float(found.score[0, i]), float(found.lost[0, i])
-    seen, ref = stage.best(row), parts.refs[row]
-    measures = []
-    for measure, value, best, own in zip(
-        MEASURES, seen.values, found.best[own_part, 0].tolist(), stage.weights.tolist(), strict=True
-    ):
-        share = value / best if best > 0 else 0.0
-        if own:
-            measures.append(MeasurePart(measure.name, value, best, share, own, share * own))
+    stages = candidates.stages[1:] or candidates.stages
+    stage, row = stages[max(0, int(own["part"]))], int(own["row"])
+    seen, ref = stage.best(row), refs[row]
+    best = stage.measured(table["row"][table["inside"]].tolist()).max(axis=0).tolist()
+    measures = tuple(
+        MeasurePart(measure.name, value, top, part := value / top if top > 0 else 0.0, weighs, part * weighs)
+        for measure, value, top, weighs in zip(MEASURES, seen.values, best, stage.weights.tolist(), strict=True)
+        if weighs
+    )
     return SecondPart(
         weight,
         score,
         weight * score,
-        tuple(measures),
+        measures,
         lost,
-        parts.refs[int(parts.rows[found.beside[0, i]])] if lost else None,
+        refs[int(table["row"][own["beside"]])] if lost else None,
         ref.start_line + seen.line,
         (ref.start_line + seen.window[0], ref.start_line + seen.window[1]),
-        stage.query if len(asked) > 1 else "",
-        leads,
+        stage.query if len(stages) > 1 else "",
+        bool(own["leads"]),
     )
 
 
@@ -528,87 +534,60 @@ def leads(part: Rows, total: Floats, passed: Flags) -> Floats:
     return lead
 
 
-def groups(parts: Components, merit: Floats, total: Floats) -> list[Rows]:
-    """The candidates in their order before variety counts: exactly named notes by level, then all others."""
-    found = []
-    for level in sorted(set(parts.level.tolist()), reverse=True):
-        own = np.flatnonzero(parts.level == level)
-        keys = (-merit[own],) if level else (-merit[own], -total[own])
-        found.append(own[np.lexsort(keys)])
-    return found
+def groups(table: Table, merit: Floats, score: Floats) -> list[Rows]:
+    """Return the candidates in their order before variety: exactly named notes by level, then all others."""
+    ordered = []
+    for level in sorted(set(table["level"].tolist()), reverse=True):
+        own = np.flatnonzero(table["level"] == level)
+        keys = (-merit[own],) if level else (-merit[own], -score[own])
+        ordered.append(own[np.lexsort(keys)])
+    return ordered
 
 
-def keyword_hits(evidence: Evidence, parts: Components) -> Flags:
-    """Which candidates the relaxed floor takes for keyword hits: those, and all others on the very lines of one.
+def keyword_hits(table: Table) -> Flags:
+    """Return which candidates the relaxed floor takes for keyword hits: those, and all others on the lines of one.
 
     OpenClaw knows its keyword hits by path and lines, and the pieces of one long line share them.
     """
-    found = parts.in_list
-    if found.all() or not found.any():
-        return found
-    places = ranges(evidence, parts.rows)
-    return np.isin(places, places[found])
+    hits: Flags = table["text_rank"] > 0
+    if hits.all() or not hits.any():
+        return hits
+    places = ranges(table)
+    return np.isin(places, places[hits])
 
 
-def ranges(evidence: Evidence, rows: Rows) -> Rows:
-    """A number for each of `rows`, the same for those on the very same lines of one note."""
-    columns = np.stack([column[rows] for column in (evidence.file_of, *evidence.lines)])
+def ranges(table: Table) -> Rows:
+    """Return a number for each candidate, the same for those on the very same lines of one note."""
+    columns = np.stack([table[name] for name in ("file", "first_line", "last_line")])
     return np.unique(columns, axis=1, return_inverse=True)[1].reshape(-1)
 
 
-class Similarity:
-    """Jaccard similarity between token sets: shared tokens over all tokens; two empty sets are the same.
+def neighbours(table: Table) -> Flags:
+    """Return which candidates are of one note and touch or overlap: (candidates, candidates)."""
+    first, last, file = table["first_line"], table["last_line"], table["file"]
+    touch = (first[:, None] <= last[None, :] + 1) & (first[None, :] <= last[:, None] + 1)
+    return np.asarray(touch & (file[:, None] == file[None, :]), dtype=np.bool_)
 
-    `tokens` makes each of so many sets when it is asked for. May be used by several threads at once.
-    """
 
-    def __init__(self, count: int, tokens: Callable[[int], frozenset[str]]) -> None:
-        self._count, self._make = count, tokens
-        self._tokens: dict[int, frozenset[str]] = {}
-        self._known: dict[int, Floats] = {}
+class Likeness:
+    """Jaccard similarity between token sets: shared tokens over all tokens; two empty sets are the same."""
 
-    @cached_property
-    def _sets(self) -> _Sets:
-        return _Sets([self._of(i) for i in range(self._count)])
-
-    def _of(self, i: int) -> frozenset[str]:
-        found = self._tokens.get(i)
-        if found is None:
-            found = self._tokens[i] = self._make(i)
-        return found
-
-    def of(self, i: int, j: int) -> float:
-        """The similarity of two sets, without the others being made."""
-        one, other = self._tokens.get(i), self._tokens.get(j)
-        if one is None or other is None:
-            one, other = self._of(i), self._of(j)
-        shared = len(one & other)
-        union = len(one) + len(other) - shared
-        return shared / union if union else 1.0
+    def __init__(self, sets: Sequence[frozenset[str]]) -> None:
+        number: defaultdict[str, int] = defaultdict(count().__next__)
+        columns = [[number[token] for token in items] for items in sets]
+        holds = np.zeros((len(sets), -(-len(number) // 64) * 64), np.bool_)
+        for row, own in zip(holds, columns, strict=True):
+            row[own] = True
+        # A bit a token, so that a set is compared with all others in some microseconds.
+        self._bits = np.packbits(holds, axis=1).view(np.uint64)
+        self._sizes = np.array([len(items) for items in sets], dtype=np.float64)
 
     def row(self, i: int) -> Floats:
-        """The similarity of set `i` to every set; not to be changed."""
-        found = self._known.get(i)
-        if found is None:
-            found = self._known[i] = self._sets.with_each(i)
-        return found
-
-    def among(self, own: Rows, i: int) -> Floats:
-        """The similarity of the `i`-th of the sets `own` to each of them."""
-        return self.row(int(own[i]))[own]
-
-
-class _Sets:
-    def __init__(self, tokens: Sequence[frozenset[str]]) -> None:
-        number: defaultdict[str, int] = defaultdict(count().__next__)
-        self._columns = [np.array([number[token] for token in items], dtype=np.int64) for items in tokens]
-        # A row a token, so that the tokens of one set are whole rows to add up.
-        self._holds = np.zeros((len(number), len(tokens)), dtype=np.float32)
-        self._sizes = np.array([len(items) for items in tokens], dtype=np.float64)
-        sets = np.repeat(np.arange(len(tokens)), [len(items) for items in tokens])
-        self._holds[np.concatenate([*self._columns, _NO_ROWS]), sets] = 1.0
-
-    def with_each(self, i: int) -> Floats:
-        shared = self._holds[self._columns[i]].sum(axis=0, dtype=np.float32).astype(np.float64)
+        """Return the similarity of set `i` to every set."""
+        shared = np.bitwise_count(self._bits & self._bits[i]).sum(axis=1, dtype=np.int64).astype(np.float64)
         union = self._sizes + self._sizes[i] - shared
         return np.where(union > 0, shared / np.maximum(union, 1.0), 1.0)
+
+    def among(self, own: Rows) -> Callable[[int], Floats]:
+        """Return what gives the similarity of the i-th of the sets `own` to each of them."""
+        return lambda i: self.row(int(own[i]))[own]

@@ -18,7 +18,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError
@@ -37,7 +36,6 @@ from memory_tui.search.passage_measures import (
     windows_of,
 )
 from memory_tui.search.passages import PassageMemory, Passages, gram_counts, grams_of, is_german, pairs_beside
-from memory_tui.search.trace import ChunkRef
 
 CANDIDATES = 30
 """How many of the first candidates are looked into; more give no better answers."""
@@ -174,23 +172,6 @@ class SecondStage:
         return np.array(values, dtype=np.float64).reshape(len(rows), len(MEASURES))
 
 
-class SecondScores(Struct, frozen=True):
-    """What the second stage gives candidates: arrays of (rules, candidates), `best` of (parts, rules, measures).
-
-    `inside` are the first candidates, which alone were looked into; `score` runs from 0 to 1, of which `weight` (rules,
-    1) counts, and `part` the number of the part of the question that gives it, -1 outside them. `beside` is the
-    better candidate for whose sake one loses `lost` points, -1 where it loses none.
-    """
-
-    inside: Flags
-    score: Floats
-    weight: Floats
-    part: Rows
-    best: Floats
-    lost: Floats
-    beside: Rows
-
-
 def first_of(scores: Floats) -> Rows:
     """The first CANDIDATES of each row of `scores` (rules, candidates), best first, equal ones in their order."""
     columns: Rows = np.arange(scores.shape[1])
@@ -201,16 +182,14 @@ def first_of(scores: Floats) -> Rows:
     return np.asarray(columns[np.argsort(-scores[:, columns], axis=1, kind="stable")[:, :CANDIDATES]])
 
 
-def shares(values: Floats, inside: Flags) -> tuple[Floats, Floats]:
-    """`values` (candidates, measures) over the best of those `inside` by each rule, and the best: (rules, measures).
+def shares(values: Floats, inside: Flags) -> Floats:
+    """Return `values` (candidates, measures) over the best of those `inside` by each rule, 0 for others.
 
-    Returns (rules, candidates, measures), 0 for those that are not inside.
+    That is (rules, candidates, measures).
     """
     within = np.where(inside[:, :, None], values[None, :, :], 0.0)
-    best = within.max(axis=1, initial=0.0)
-    over = np.zeros_like(within)
-    np.divide(within, best[:, None, :], out=over, where=best[:, None, :] > 0)
-    return over, best
+    best = within.max(axis=1, initial=0.0)[:, None, :]
+    return np.asarray(np.divide(within, best, out=np.zeros_like(within), where=best > 0), dtype=np.float64)
 
 
 def spread(scores: Floats, order: Rows, beside: Flags, penalty: Floats) -> tuple[Floats, Rows]:
@@ -244,12 +223,3 @@ def spread(scores: Floats, order: Rows, beside: Flags, penalty: Floats) -> tuple
     np.put_along_axis(lost, order, off, axis=1)
     np.put_along_axis(twin, order, of, axis=1)
     return lost, twin
-
-
-def neighbours(refs: Sequence[ChunkRef]) -> Flags:
-    """Which chunks are of one note and touch or overlap: (chunks, chunks)."""
-    places: dict[str, int] = {}
-    note = np.array([places.setdefault(ref.path, len(places)) for ref in refs])
-    first, last = np.array([ref.start_line for ref in refs]), np.array([ref.end_line for ref in refs])
-    touch = (first[:, None] <= last[None, :] + 1) & (first[None, :] <= last[:, None] + 1)
-    return np.asarray(touch & (note[:, None] == note[None, :]), dtype=np.bool_)

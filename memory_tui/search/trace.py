@@ -6,25 +6,29 @@ are closed unions, so that one without wording does not pass the type checker.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeVar, overload
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from memory_tui.core.settings import Settings
+from memory_tui.core.spelling import Correction
 from memory_tui.notices import Notice
-from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
-
-if TYPE_CHECKING:
-    from memory_tui.core.spelling import Correction
-    from memory_tui.providers.chain import ServingProvider
-    from memory_tui.search.answer_level import AnswerLevel
+from memory_tui.providers.chain import ServingProvider
+from memory_tui.search.answer_level import AnswerLevel
+from memory_tui.workspace.annotations import Annotations
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 NearestBy = Literal["sqlite-vec", "numpy", ""]
 """Who found the nearest vectors; empty where none were compared."""
 SQLITE_VEC: NearestBy = "sqlite-vec"
 NUMPY: NearestBy = "numpy"
+
+
+Table = npt.NDArray[np.void]
+"""A structured array: one row a candidate, one column a number."""
 
 
 class ChunkRef(Struct, frozen=True):
@@ -41,6 +45,49 @@ class ChunkRef(Struct, frozen=True):
     def citation(self) -> str:
         """`path#Lstart-Lend`."""
         return f"{self.path}#L{self.start_line}-L{self.end_line}"
+
+
+class Chunks(Struct, frozen=True):
+    """Where chunks stand, in columns; `ids` are at `slots`, paths and sources at `file_of`."""
+
+    rowids: npt.NDArray[np.int64]
+    file_of: npt.NDArray[np.int32]
+    first_lines: npt.NDArray[np.int32]
+    last_lines: npt.NDArray[np.int32]
+    slots: npt.NDArray[np.int64]
+    ids: Sequence[str]
+    paths: Sequence[str]
+    sources: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.rowids)
+
+    def __getitem__(self, row: int) -> ChunkRef:
+        file = int(self.file_of[row])
+        return ChunkRef(
+            int(self.rowids[row]),
+            self.ids[int(self.slots[row])],
+            self.paths[file],
+            self.sources[file],
+            int(self.first_lines[row]),
+            int(self.last_lines[row]),
+        )
+
+    def __iter__(self) -> Iterator[ChunkRef]:
+        return map(self.__getitem__, range(len(self)))
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Chunks:
+        """Return those at `rows`."""
+        return Chunks(
+            self.rowids[rows],
+            self.file_of[rows],
+            self.first_lines[rows],
+            self.last_lines[rows],
+            self.slots[rows],
+            self.ids,
+            self.paths,
+            self.sources,
+        )
 
 
 # --- verdicts ------------------------------------------------------------------------------------------------------
@@ -100,44 +147,7 @@ class BeyondLimit(Struct, frozen=True):
 Verdict = Recalled | BelowMinScore | LoweredByDecay | DisplacedByMmr | BeyondLimit
 
 
-# --- parts of a score ----------------------------------------------------------------------------------------------
-
-
-class VectorPart(Struct, frozen=True):
-    """The meaning side: raw `cosine`, `rank` by cosine (1-based), the score made of it, and weight x score.
-
-    `cosine` is None when the chunk has no vector; `in_pool` tells whether the vector side proposed the chunk.
-    """
-
-    cosine: float | None
-    rank: int | None
-    in_pool: bool
-    score: float
-    weight: float
-    points: float
-
-
-class TextPart(Struct, frozen=True):
-    """The word side: FTS5's `bm25` (negative, smaller is better; None when not matched), rank, score and points."""
-
-    bm25: float | None
-    rank: int | None
-    in_pool: bool
-    score: float
-    weight: float
-    points: float
-
-
-class AgePart(Struct, frozen=True):
-    """How age changed the score: `factor` multiplies (OpenClaw) or `points` are added (recommended).
-
-    `age_days` is None for evergreen notes; `basis` is name, mtime, evergreen or off.
-    """
-
-    age_days: float | None
-    basis: Literal["name", "mtime", "evergreen", "off"]
-    factor: float
-    points: float
+# --- candidates ----------------------------------------------------------------------------------------------------
 
 
 class MmrPart(Struct, frozen=True):
@@ -185,9 +195,9 @@ class SecondPart(Struct, frozen=True):
 class LexicalPart(Struct, frozen=True):
     """How words and paths found a chunk in OpenClaw 2026.9: which search gave the score, and what it is made of.
 
-    `term` is the keyword that was looked for alone, empty for the whole question. text.score = min(1, text_score +
-    asked + held + path_words + length) where the text was found (`body`), else `path_score` of its path. OpenClaw
-    gives the agent `reported`, the best text_score of any search.
+    `term` is the keyword that was looked for alone, empty for the whole question. text = min(1, text_score + asked +
+    held + path_words + length) where the text was found (`body`), else `path_score` of its path. OpenClaw gives the
+    agent `reported`, the best text_score of any search.
     """
 
     term: str
@@ -218,87 +228,65 @@ class Provenance(Struct, frozen=True):
     observed_at: int
 
 
-class Candidate(Struct, frozen=True):
+class Numbers(Struct, frozen=True):
+    """The columns of a table of candidates that others read: what a score is made of.
+
+    Of each side: the raw number (None: no vector, no match), its rank in the pool (0: not proposed), the score made of
+    it, and weight x score. `hybrid` is the sum of both. Age multiplies by `age_factor` (OpenClaw), or adds `age_points`
+    (recommended); `age_days` is None for evergreen notes. `level` tells how exactly the question names the note: 3 by
+    path, 2 by name, 1 by name without extension, 0 not. `merit` orders notes that are named.
+    """
+
+    row: int
+    cosine: float | None
+    vector_rank: int
+    vector: float
+    vector_points: float
+    bm25: float | None
+    text_rank: int
+    text: float
+    text_points: float
+    hybrid: float
+    age_days: float | None
+    age_factor: float
+    age_points: float
+    date_points: float
+    level: int
+    merit: float
+    score: float
+
+
+class Candidate(Numbers, frozen=True, kw_only=True):
     """One chunk that a side proposed, with every number that made its score.
 
-    score = (vector.points + text.points) x age.factor x each factor; under `recommended` first_share x both sides +
-    second.points + age.points + date_points - second.lost, of which the weights add up to 1. But where the question
-    names the note (lexical.level) it is 1 x project, and `merit` orders such notes among themselves.
+    score = hybrid x age_factor x each factor; under `recommended` first_share x hybrid + second.points + age_points +
+    date_points - second.lost, of which the weights add up to 1. But where the question names the note (`level`) it is
+    1 x project, and `merit` orders such notes among themselves.
     """
 
     chunk: ChunkRef
-    vector: VectorPart
-    text: TextPart
-    hybrid: float
-    age: AgePart
-    date_points: float
-    score: float
-    mmr: MmrPart | None
     verdict: Verdict
     snippet: str
     snippet_line: int
     """Line of the file at which the snippet starts."""
     last_line: int
     """The last line of the chunk in its note; unlike `chunk.end_line` never one that is not there."""
-    factors: tuple[Factor, ...] = ()
-    lexical: LexicalPart | None = None
-    merit: float = 0.0
-    level: int = 0
-    """How exactly the question names its note: 3 by path, 2 by name, 1 by name without extension, 0 not."""
-    annotations: Annotations = NOTHING_SAID
-    provenance: Provenance | None = None
-    second: SecondPart | None = None
-    first_share: float = 1.0
+    vector_weight: float
+    text_weight: float
+    first_share: float
     """What vector and text count for beside the second stage and what is added; 1 where nothing is."""
+    age_basis: Literal["name", "mtime", "evergreen", "off"]
+    mmr: MmrPart | None
+    factors: tuple[Factor, ...]
+    lexical: LexicalPart | None
+    annotations: Annotations
+    provenance: Provenance | None
+    second: SecondPart | None
 
     @property
     def share(self) -> float:
         """What both stages count for beside what age and a named day add."""
         return self.first_share + (self.second.weight if self.second else 0.0)
-
-
-Item = TypeVar("Item")
-
-
-class Lazy(Sequence[Item]):
-    """Records that are made when somebody looks at them: `make(i)` must give an equal one each time."""
-
-    def __init__(self, count: int, make: Callable[[int], Item]) -> None:
-        self._make = make
-        self._made: list[Item | None] = [None] * count
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-    @overload
-    def __getitem__(self, at: int) -> Item: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[Item, ...]: ...
-    def __getitem__(self, at: int | slice) -> Item | tuple[Item, ...]:
-        if isinstance(at, slice):
-            return tuple(self[i] for i in range(*at.indices(len(self))))
-        place = range(len(self))[at]
-        made = self._made[place]
-        if made is None:
-            made = self._made[place] = self._make(place)
-        return made
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class Losers(Lazy[Candidate]):
-    """Who was not recalled, by falling score; `rows` are where they stand in the evidence."""
-
-    def __init__(self, rows: Sequence[int], make: Callable[[int], Candidate]) -> None:
-        super().__init__(len(rows), make)
-        self._rows = rows
-
-    def at_row(self, row: int) -> Candidate | None:
-        """The loser that stands at `row` of the evidence, without the others being written out."""
-        return self[self._rows.index(row)] if row in self._rows else None
 
 
 # --- the whole -----------------------------------------------------------------------------------------------------
@@ -492,14 +480,16 @@ class Trace(Struct, frozen=True):
     """What a score had to reach: minScore, or the relaxed floor when that was used."""
     funnel: Funnel
     recalled: tuple[Candidate, ...]
-    lost: Losers
+    lost: Sequence[Candidate]
+    losers: Sequence[int]
+    """Their places among all `candidates`."""
+    candidates: Table
+    """All of them in the final order, those recalled first."""
+    chunks: Chunks
+    """Where each of `candidates` stands."""
     unsearchable: tuple[Unsearchable, ...]
     notices: tuple[Notice, ...]
     empty: EmptyReason | None
-    keyword_ranks: Sequence[tuple[ChunkRef, float, float]]
-    """The keyword pool in retrieval order: chunk, bm25, text score."""
-    vector_ranks: Sequence[tuple[ChunkRef, float]]
-    """The vector pool in retrieval order: chunk, vector score."""
     timings: Mapping[str, float]
     """Milliseconds per stage: embed, vector, text, rank."""
     who: ServingProvider | None = None
@@ -510,6 +500,21 @@ class Trace(Struct, frozen=True):
     """Whether the notes hold what was asked; None under a profile that does not look into its candidates."""
     nearest_by: NearestBy = ""
     """Who found the nearest vectors; the answer is the same by either."""
+
+    def pool(self, rank: Literal["vector_rank", "text_rank"]) -> list[int]:
+        """Return the places of the candidates that one side proposed, in the order in which it did."""
+        ranks = self.candidates[rank]
+        proposed = np.flatnonzero(ranks)
+        places: list[int] = proposed[np.argsort(ranks[proposed], kind="stable")].tolist()
+        return places
+
+    def at_row(self, row: int) -> Candidate | None:
+        """Return the candidate that stands at `row` of the evidence, without the others being written out."""
+        own = np.flatnonzero(self.candidates["row"] == row)
+        if not len(own):
+            return None
+        at = int(own[0])
+        return self.recalled[at] if at < len(self.recalled) else self.lost[self.losers.index(at)]
 
     @property
     def keeps_back(self) -> bool:

@@ -128,7 +128,11 @@ def probes(cases: Sequence[Case]) -> tuple[NoiseQuery, ...]:
     """The answerable ones of `cases` as questions that tell the noise floor what is right."""
     found = []
     for case in cases:
-        right = frozenset(ref.rowid for ref in case.evidence.refs.values() if (case.query.grade(ref) or 0) > 0)
+        right = frozenset(
+            ref.rowid
+            for ref in map(case.evidence.refs.__getitem__, case.evidence.pool.tolist())
+            if (case.query.grade(ref) or 0) > 0
+        )
         if case.query.relevant:
             found.append(NoiseQuery(case.evidence, right or frozenset([-1])))
     return tuple(found)

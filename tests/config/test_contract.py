@@ -478,7 +478,7 @@ def test_a_day_is_the_users_day(asked: Callable[..., Options], tmp_path: Path) -
             trace = engine.queries.search("bread today")
             hit = trace.recalled[0]
             assert hit.chunk.path == f"memory/2026-11-{today}.md"
-            assert hit.age.age_days == pytest.approx(old, abs=1e-6)
+            assert hit.age_days == pytest.approx(old, abs=1e-6)
             plan = engine.notes.curator.plan
             assert [file.path for file in plan.remember("a line").files] == [f"memory/2026-11-{today}.md"]
             assert gather(engine).today == dt.date(2026, 11, today)

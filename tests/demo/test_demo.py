@@ -234,7 +234,7 @@ def test_a_wrong_recall_is_mended_by_one_knob(opened: Engine) -> None:
     mended = []
     for hit in ranked.recalled:
         if not right(hit.chunk):
-            row = next(row for row, ref in evidence.refs.items() if ref == hit.chunk)
+            row = next(row for row, ref in enumerate(evidence.refs) if ref == hit.chunk)
             mended += [
                 flip.key
                 for flip in flips(evidence, opened.plan.settings, row, opened.plan.with_profile).found

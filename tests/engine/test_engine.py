@@ -100,7 +100,7 @@ def test_the_same_evidence_is_ranked_under_any_profile_without_asking_again(engi
 
 def test_an_edit_is_found_and_a_deleted_note_is_not(engine: Engine, workspace: Path) -> None:
     engine.indexer.sync()
-    assert engine.queries.search("zebra").recalled[0].text.bm25 is None
+    assert engine.queries.search("zebra").recalled[0].bm25 is None
     (workspace / "memory" / "animals.md").write_text("a zebra crossed the road\n")
     (workspace / "MEMORY.md").unlink()
     engine.indexer.sync()

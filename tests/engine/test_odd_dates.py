@@ -45,23 +45,23 @@ def test_impossible_dates_are_evergreen_and_future_ones_get_no_boost(tmp_path: P
     with opened(notes, tmp_path, profile) as engine:
         engine.indexer.sync()
         trace = engine.queries.search("omada router")
-        found = {one.chunk.path: one.age for one in [*trace.recalled, *trace.lost]}
+        found = {one.chunk.path: one for one in [*trace.recalled, *trace.lost]}
     assert len(found) == 9
-    assert found["MEMORY.md"].basis == "evergreen"
+    assert found["MEMORY.md"].age_basis == "evergreen"
     for path in INVALID:
         # The original takes the time of the file where the name has the shape of a daily log and is no day.
         daily = path.count("/") == 1 and profile != "recommended"
-        assert found[path].basis == ("mtime" if daily else "evergreen"), path
+        assert found[path].age_basis == ("mtime" if daily else "evergreen"), path
     ahead, today = found[FUTURE], found[TODAY]
     assert ahead.age_days is not None
     assert ahead.age_days < -60_000
-    assert ahead.factor == pytest.approx(1.0)
-    assert ahead.points <= today.points + 1e-3
+    assert ahead.age_factor == pytest.approx(1.0)
+    assert ahead.age_points <= today.age_points + 1e-3
     if profile == "recommended":
         # OpenClaw reads an age from `memory/YYYY-MM-DD.md` alone; ours from a name that begins with the day.
-        assert found[SLUG].basis == found[NESTED].basis == "name"
+        assert found[SLUG].age_basis == found[NESTED].age_basis == "name"
         assert found[SLUG].age_days == found[NESTED].age_days
-        assert found[SLUG].points < today.points
+        assert found[SLUG].age_points < today.age_points
 
 
 def test_each_date_that_cannot_be_is_pointed_out(tmp_path: Path, notes: Path) -> None:

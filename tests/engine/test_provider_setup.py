@@ -160,7 +160,7 @@ def test_transcripts_are_a_source_when_the_configuration_asks_twice(
         )
         with Engine.open(options) as engine:
             engine.indexer.sync(reason="cli")
-            return [hit.chunk.citation for hit in engine.queries.search("walrus").recalled if hit.text.bm25 is not None]
+            return [hit.chunk.citation for hit in engine.queries.search("walrus").recalled if hit.bm25 is not None]
 
     assert found(sources=["memory", "sessions"]) == []
     assert found(sources=["memory", "sessions"], experimental={"sessionMemory": True}) == ["sessions/one.jsonl#L2-L2"]

@@ -144,7 +144,7 @@ def test_weights_that_do_not_add_up_say_what_they_come_to(ask: Ask) -> None:
     assert "vec .90→.60  txt .60→.40" in placed(shown, -1, "", 200)[0][0].plain
     assert engine.queries.rank(engine.queries.gather("printer"), engine.plan.settings).recalled[
         0
-    ].vector.weight == pytest.approx(0.6)
+    ].vector_weight == pytest.approx(0.6)
     turned = dials(
         engine.plan.settings.update({"query.hybrid.vectorWeight": 0.7, "query.hybrid.textWeight": 0.3}, "here"),
         engine.plan.settings,

@@ -244,7 +244,7 @@ def _below(claim: trace.BelowMinScore, case: Case) -> None:
 def _lowered(claim: trace.LoweredByDecay, case: Case) -> None:
     _below(trace.BelowMinScore(claim.floor, claim.margin, claim.relaxed), case)
     assert 0 < claim.factor < 1
-    assert claim.factor == case.candidate.age.factor
+    assert claim.factor == case.candidate.age_factor
     assert case.candidate.score / claim.factor >= claim.floor - 1e-9
     if not profiles.get(case.trace.profile).fixed:
         fresh = case.without(DECAY)
@@ -342,7 +342,7 @@ def _no_vector(claim: verdicts.NoVector, case: Case) -> None:
         # There is a cosine, by characters that the table hardly knows, and it does not count.
         assert any(tokens.is_cjk(one) for one in case.evidence.query)
         assert static_table().known(case.evidence.query) < 0.1
-        assert not any(one.vector.points for one in (*case.trace.recalled, *case.trace.lost))
+        assert not any(one.vector_points for one in (*case.trace.recalled, *case.trace.lost))
     else:
         assert case.evidence.cosine is None or np.isnan(case.evidence.cosine[case.row])
     check_words(claim.text, case)

@@ -76,7 +76,7 @@ def test_a_question_that_is_embedded_while_the_index_is_made_anew(notes: Path, m
         monkeypatch.setattr(reader.queries, "embedded", slow)
         evidence = reader.queries.gather("line 40 of the garden")
         assert evidence.texts
-        for row in evidence.refs:
+        for row in evidence.pool.tolist():
             ref = evidence.refs[row]
             if ref.rowid in evidence.texts:
                 lines = (notes / "notes" / ref.path).read_text().split("\n")[ref.start_line - 1 : ref.end_line]

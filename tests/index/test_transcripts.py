@@ -209,10 +209,10 @@ def test_hits_come_from_either_source_or_from_one(engine) -> None:
 def test_a_transcript_never_ages_in_openclaw_and_ages_by_its_file_in_recommended(engine) -> None:
     evidence = engine.queries.gather("zeppelin", source="sessions")
     theirs = engine.queries.rank(evidence, engine.plan.settings).recalled[0]
-    assert (theirs.age.basis, theirs.age.age_days, theirs.age.factor) == ("evergreen", None, 1.0)
+    assert (theirs.age_basis, theirs.age_days, theirs.age_factor) == ("evergreen", None, 1.0)
     ours = engine.queries.rank(evidence, engine.plan.with_profile("recommended")).recalled[0]
-    assert ours.age.basis == "mtime"
-    assert ours.age.points < 0.001
+    assert ours.age_basis == "mtime"
+    assert ours.age_points < 0.001
 
 
 def test_a_snippet_holds_no_secret(engine) -> None:

@@ -70,8 +70,8 @@ def test_meaning_counts_by_how_much_of_a_question_the_table_knows(place) -> None
     assert 0.15 <= said.fields["known"] < 0.5
     assert found.recalled
     for hit in found.recalled:
-        assert hit.vector.weight == pytest.approx(0.4 * said.fields["known"])
-        assert hit.text.weight == pytest.approx(1 - 0.4 * said.fields["known"])
+        assert hit.vector_weight == pytest.approx(0.4 * said.fields["known"])
+        assert hit.text_weight == pytest.approx(1 - 0.4 * said.fields["known"])
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, qu
         theirs = engine.queries.rank(engine.queries.gather(question), engine.plan.with_profile("openclaw-2026.3"))
     said = [notice for notice in found.notices if notice.kind == "language_unknown"]
     assert [language_label(**one.fields) for one in said] == ([f"WORDS ONLY ({language})"] if language else [])
-    assert all(not hit.vector.points for hit in found.recalled) or not language
+    assert all(not hit.vector_points for hit in found.recalled) or not language
     if language == "Chinese":
         assert paths(found)[0] == "memory/书.md"
         shown = why.explain(found.recalled[0], found)
@@ -118,7 +118,7 @@ def test_without_fts5_vectors_answer_alone_and_the_answer_says_so(place, monkeyp
     trace = asked(place, "router vlan", profile=profile)
     assert trace.mode == "vectors only"
     assert paths(trace)[0] == "MEMORY.md"
-    assert trace.keyword_ranks == ()
+    assert not trace.pool("text_rank")
     assert codes(trace) == {"full_text"}
     assert "vectors answer alone" in trace.notices[0].message
 
@@ -336,7 +336,7 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
         trace = engine.queries.search("router vlan")
         assert trace.mode != "hybrid"
         assert "model_mismatch" in codes(trace)
-        assert all(hit.vector.cosine is None for hit in trace.recalled)
+        assert all(hit.cosine is None for hit in trace.recalled)
         assert engine.indexer.sync().rebuilt
         after = engine.queries.search("router vlan")
         assert after.mode == "hybrid"
@@ -352,7 +352,7 @@ def test_an_index_of_an_earlier_built_in_table_says_so_and_is_embedded_anew(plac
         assert engine.status().freshness.rebuild == ("model: minilm-static-256 is now minilm-trained-256",)
         trace = engine.queries.search("router vlan")
         assert "model_mismatch" in codes(trace)
-        assert all(hit.vector.cosine is None for hit in trace.recalled)
+        assert all(hit.cosine is None for hit in trace.recalled)
         assert "The index was made with builtin minilm-static-256, not with builtin minilm-trained-256" in str(
             trace.who
         )
@@ -391,8 +391,8 @@ def test_words_too_short_for_trigrams_are_looked_for_in_the_text(place) -> None:
         engine.indexer.sync()
         found = engine.queries.search("router is")
         assert found.plan.fts_query == '"router" AND text LIKE "%is%"'
-        assert [ref.path for ref, _, _ in found.keyword_ranks] == ["MEMORY.md"]
-        assert list(engine.queries.search("router zz").keyword_ranks) == []
+        assert [found.chunks[at].path for at in found.pool("text_rank")] == ["MEMORY.md"]
+        assert engine.queries.search("router zz").pool("text_rank") == []
 
 
 def test_another_tokenizer_makes_the_index_again_and_keeps_its_vectors(place) -> None:

@@ -99,7 +99,7 @@ def test_faults_of_2026_9_are_named_and_not_copied(options: Options, tmp_path: P
     assert told["zero_vector"].endswith("OpenClaw 2026.9.6 loses its whole vector side by one of them.")
     assert "memory/open.md#L1-L2" in told["unreadable_project"]
     assert [hit.chunk.path for hit in trace.recalled] == ["MEMORY.md"]
-    assert trace.recalled[0].vector.cosine
+    assert trace.recalled[0].cosine
 
 
 def test_the_manual_names_each_of_them() -> None:

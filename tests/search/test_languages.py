@@ -54,9 +54,9 @@ def asked(tmp_path: Path, query: str, provider: str, profile: str, play: Play | 
 def test_a_multilingual_provider_finds_the_note(tmp_path: Path, play: Play, query: str, profile: str) -> None:
     trace = asked(tmp_path, query, "openai", profile, play)
     (found,) = [hit for hit in trace.recalled if hit.chunk.path == "memory/kitchen.md"]
-    assert found.vector.rank == 1
-    assert found.vector.cosine is not None
-    assert found.vector.cosine > 0.3
+    assert found.vector_rank == 1
+    assert found.cosine is not None
+    assert found.cosine > 0.3
     assert "translation" not in {notice.code for notice in trace.notices}
 
 

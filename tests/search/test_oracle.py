@@ -30,7 +30,7 @@ RECORDED = [
 
 def in_their_order(evidence: Evidence, debug: dict[str, Any]) -> Evidence:
     """`evidence` with equal scores in the order of the original, which follows its rows."""
-    row_of = {ref.id: row for row, ref in evidence.refs.items()}
+    row_of = {ref.id: row for row, ref in enumerate(evidence.refs)}
 
     def ordered(rows: np.ndarray, ids: list[str]) -> np.ndarray:
         first = [row_of[i] for i in ids if i in row_of]

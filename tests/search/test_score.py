@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.search import formulas
-from memory_tui.search.score import Similarity
+from memory_tui.search.score import Likeness
 
 
 def array(*values: float) -> np.ndarray:
@@ -69,7 +69,7 @@ def test_max_norm_gives_the_best_one_and_the_negative_nothing() -> None:
 
 
 def likeness(tokens: list[frozenset[str]]) -> Callable[[int], formulas.Floats]:
-    return Similarity(len(tokens), tokens.__getitem__).row
+    return Likeness(tokens).row
 
 
 def test_mmr_shares_are_jaccard_similarities() -> None:

@@ -23,8 +23,9 @@ from memory_tui.search.answer_level import AnswerSignals
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.passage_measures import MEASURES
 from memory_tui.search.rank import rank
+from memory_tui.search.score import CANDIDATE, neighbours
 from memory_tui.search.second_stage import SecondStage
-from memory_tui.search.trace import Candidate, ChunkRef, QuestionPart, Trace
+from memory_tui.search.trace import Candidate, QuestionPart, Trace
 from tests.support import search as made
 from tests.support import second_stage as plain
 
@@ -184,7 +185,8 @@ def one_note(texts: list[str], cosines: list[float], bm25: dict[int, float], wor
     side = replace(
         found.recommended, plan=replace(found.recommended.plan, words=words), frequency=dict.fromkeys(words, 3)
     )
-    refs = {i: ChunkRef(i, f"id{i}", f"memory/{i % 2}.md", "memory", 1 + i * 4, 5 + i * 4) for i in range(len(texts))}
+    numbers = np.arange(len(texts))
+    refs = replace(found.refs, file_of=numbers % 2, first_lines=1 + numbers * 4, last_lines=5 + numbers * 4)
     return replace(found, query=" ".join(words), recommended=side, refs=refs)
 
 
@@ -227,7 +229,7 @@ def test_a_ranking_is_that_of_the_plain_reference_and_adds_up(given_: tuple[Evid
     ]
     place = {ref.rowid: at for at, ref in enumerate(proposed)}
     reference = sorted(every(usual), key=lambda one: (-one.hybrid, place[one.chunk.rowid]))[:30]
-    added = {one.chunk.rowid: one.age.points + one.date_points for one in every(trace)}
+    added = {one.chunk.rowid: one.age_points + one.date_points for one in every(trace)}
     share = 1 / (1 + recency(chosen))
     first = sorted(
         every(trace), key=lambda one: (-share * one.hybrid - added[one.chunk.rowid], place[one.chunk.rowid])
@@ -332,9 +334,10 @@ def test_the_best_passages_of_many_chunks_are_those_of_each(chunks: list[list[tu
 
 
 def test_a_neighbour_of_a_better_chunk_loses_once_and_never_below_nothing() -> None:
-    refs = [ChunkRef(i, "", "a.md", "memory", 1 + 3 * i, 4 + 3 * i) for i in range(4)]
+    table = np.zeros(4, CANDIDATE)
+    table["first_line"], table["last_line"] = 1 + 3 * np.arange(4), 4 + 3 * np.arange(4)
     scores = np.array([[0.9, 0.8, 0.05, 0.72]])
-    off, of = second_stage.spread(scores, np.array([[0, 1, 3, 2]]), second_stage.neighbours(refs), np.array([[0.1]]))
+    off, of = second_stage.spread(scores, np.array([[0, 1, 3, 2]]), neighbours(table), np.array([[0.1]]))
     assert off[0].tolist() == pytest.approx([0.0, 0.1, 0.05, 0.0])
     assert of[0].tolist() == [-1, 0, 3, -1]
 

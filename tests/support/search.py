@@ -9,7 +9,7 @@ import numpy as np
 from memory_tui.core import profiles
 from memory_tui.core.settings import Settings, Value
 from memory_tui.search.evidence import DAY_SECONDS, Age, Basis, Evidence, KeywordSearch, KeywordSide, Postings
-from memory_tui.search.trace import ChunkRef, QueryPlan
+from memory_tui.search.trace import Chunks, QueryPlan
 
 DAY = 86_400.0
 NOW = 1_795_000_000.0
@@ -34,7 +34,11 @@ def evidence(
     nearest = np.empty(0, dtype=np.int64) if cosine is None else np.argsort(-cosine, kind="stable")[:200]
     days = np.array([np.nan] * n if ages is None else ages, dtype=np.float64)
     age = Age(GivenAges(days), 0.0)
-    refs = {i: ChunkRef(i, f"id{i}", f"memory/{i}.md", "memory", 1, 5) for i in range(n)}
+    numbers, paths = np.arange(n), [f"memory/{i}.md" for i in range(n)]
+    lines = np.ones(n, dtype=np.int32), np.full(n, 5, dtype=np.int32)
+    refs = Chunks(
+        numbers, numbers.astype(np.int32), *lines, numbers, [f"id{i}" for i in range(n)], paths, ["memory"] * n
+    )
     return Evidence(
         query="word",
         now=NOW,
@@ -42,8 +46,7 @@ def evidence(
         provider="scripted",
         model="hash-256",
         refs=refs,
-        file_of=np.arange(n, dtype=np.int32),
-        lines=(np.ones(n, dtype=np.int32), np.full(n, 5, dtype=np.int32)),
+        pool=numbers,
         files=n,
         cosine=cosine,
         nearest=nearest,

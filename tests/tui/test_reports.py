@@ -68,8 +68,8 @@ def test_the_date_knob_shows_what_a_search_on_that_day_gives(workspace: Path, da
         with Engine.open(options) as then:
             fresh = then.queries.search(QUESTION)
         for ours, theirs in ((shown.recalled, fresh.recalled), (tuple(shown.lost), tuple(fresh.lost))):
-            assert [(c.chunk.id, c.score, c.age.age_days) for c in ours] == [
-                (c.chunk.id, pytest.approx(c.score), pytest.approx(c.age.age_days)) for c in theirs
+            assert [(c.chunk.id, c.score, c.age_days) for c in ours] == [
+                (c.chunk.id, pytest.approx(c.score), pytest.approx(c.age_days)) for c in theirs
             ]
         assert f" on {'2026-04-19' if days == 30 else '2026-03-06'}" in text_of(app)
         await press(pilot, "u")

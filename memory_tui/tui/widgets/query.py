@@ -262,7 +262,7 @@ def lost_at(trace: Trace, cut: Cut) -> list[int]:
 def outside(trace: Trace, evidence: Evidence) -> list[tuple[ChunkRef, float]]:
     """Chunks that neither side proposed, with their cosine, nearest first; those that any profile could propose."""
     inside = {candidate.chunk.rowid for part in (trace.recalled, trace.lost) for candidate in part}
-    found = {row: ref for row, ref in evidence.refs.items() if ref.rowid not in inside}
+    found = {row: ref for row in evidence.pool.tolist() if (ref := evidence.refs[row]).rowid not in inside}
     cosines = [0.0] * len(found) if evidence.cosine is None else evidence.cosine[[*found]].tolist()
     return sorted(zip(found.values(), cosines, strict=True), key=lambda pair: -pair[1])
 

@@ -74,7 +74,7 @@ def find_questions(
             return later(engine.queries.gather(query), days)
 
         plan = side_of(evidence, settings).plan
-        lacks = absent(plan, text) if hit.text.bm25 is None and " AND " in plan.fts_query else ()
+        lacks = absent(plan, text) if hit.bm25 is None and " AND " in plan.fts_query else ()
         return rephrase(ask, evidence, settings, text, hit.chunk.rowid, lacks, hit.chunk.start_line)
 
     return run
