@@ -391,7 +391,7 @@ TABLE: Mapping[str, Sentence] = {
         lambda profile, provider: (
             f"{profile} ranks here {foreign_vectors(provider)}: {profiles.get(profile).title} itself gives other hits."
         ),
-        "memory-tui compare-index --query asks its own index; --provider NAME embeds as it does.",
+        "memory-tui openclaw compare-index shows its own index; --provider NAME embeds as it does.",
     ),
     "cut_otherwise": Sentence(_cut_otherwise, "Open this memory with --profile {profile}.", code="chunking"),
     "trust_unread": Sentence(

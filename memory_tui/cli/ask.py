@@ -1,277 +1,282 @@
-"""Commands that ask: index, status, search, get, config."""
+"""Commands that ask: search, get, index, status."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from memory_tui.cli.common import Command, opened, options, planned, positive, query_of, spoken, waiting
+from memory_tui.cli import provider
+from memory_tui.cli.context import opened, planned
+from memory_tui.cli.output import dumps, print_json, print_lines, say, show, tell, waiting
 from memory_tui.core.cancel import Stopped
-from memory_tui.core.errors import QueryError, SettingError
+from memory_tui.core.errors import MemoryTuiError, QueryError, SettingError
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import absent_words, trace_json
+from memory_tui.index.sync import SyncReport
+from memory_tui.plan import Plan
+from memory_tui.render import hit_text, qmd_text, status_text, why_text
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.excerpts import Excerpt, excerpts
+from memory_tui.search.trace import Trace
+from memory_tui.workspace import notes, root_state, roots
+from memory_tui.workspace.notes import NoteLines
 
-if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
-    from memory_tui.index.sync import SyncReport
-    from memory_tui.plan import Plan
-    from memory_tui.render.as_text import StdinQuery
-    from memory_tui.workspace.notes import NoteLines
-
-
-def _declare_index(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--force", action="store_true", help="read every file again")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be sent where, and send nothing")
-    parser.add_argument("--yes", action="store_true", help="approve that the provider gets the notes of this workspace")
-    parser.add_argument(
-        "--approve-extension",
-        action="store_true",
-        help="approve that the build of sqlite-vec is run which the configuration names, and say which that is",
-    )
-    parser.add_argument("--accept-shrink", action="store_true", help="forget notes that vanished at once")
-    _declare_verbose(parser)
+# --- index and status ----------------------------------------------------------------------------------------------
 
 
-def _declare_verbose(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--verbose", action="store_true", help="name each file as it is indexed, on standard error")
-
-
-def _declare_status(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--deep", action="store_true", help="also embed one text with the provider")
-    parser.add_argument("--sync", action="store_true", help="index what changed first; implies --deep")
-    _declare_verbose(parser)
-
-
-def _declare_search(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="?", type=spoken, help="the query")
-    parser.add_argument(
-        "--stdin", action="store_true", help='one query, or {"id","query","options"}, a line; one JSON answer a line'
-    )
-    parser.add_argument("-n", "--max-results", type=positive, metavar="N", help="how many hits")
-    parser.add_argument(
-        "--max-characters",
-        type=positive,
-        metavar="N",
-        help="print passages around what matched, of so many characters in all, as agents get them",
-    )
-    parser.add_argument("--min-score", metavar="F", help="what a hit has to score")
-    parser.add_argument("--source", choices=["memory", "sessions"], help="only hits of this source")
-    parser.add_argument("--full", action="store_true", help="on a terminal: the whole text of each hit")
-    parser.add_argument(
-        "--explain",
-        action="store_true",
-        help="show how each hit got its score, and why the others were dropped; with --json, add the whole trace",
-    )
-
-
-def _declare_get(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path")
-    parser.add_argument("--from", dest="start", type=positive, metavar="N", help="first line")
-    parser.add_argument("--lines", type=positive, metavar="N", help="how many lines")
-
-
-def _declare_why_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path")
-
-
-def _declare_compare_index(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("db", nargs="?", metavar="DB", help="its database (default: that of OpenClaw's agent)")
-
-
-def _index(given: argparse.Namespace) -> int:
-    from memory_tui.cli import provider
-    from memory_tui.render import as_text
-
-    with opened(given) as engine:
+def index(args: argparse.Namespace) -> int:
+    """Bring the index up to date, or show what that would send."""
+    with opened(args) as engine:
         engine.plan.require_enabled()
-        if hasattr(given, "dry_run"):
-            return provider.dry_run(engine, as_json=hasattr(given, "json"))
-        if hasattr(given, "approve_extension"):
+        if args.dry_run:
+            return provider.dry_run(engine, as_json=args.json)
+        if args.approve_extension:
             library, named_by = engine.indexer.opener.approve_extension("index --approve-extension")
-            as_text.approved_extension(library, named_by)
-        if (approved := provider.approve_for_index(engine, given)) is not None:
-            as_text.approval(engine.providers.may_get(approved.provider, approved.host), as_json=hasattr(given, "json"))
-        outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))
-        as_text.sync(engine, outcome, as_json=hasattr(given, "json"))
+            say(
+                f"{library} is run as sqlite-vec, which {named_by} names: approved. "
+                "To withdraw: memory-tui provider --revoke sqlite-vec."
+            )
+        approved = provider.approve_for_index(engine, args)
+        if approved is not None and not args.json:
+            does = engine.providers.may_get(approved.provider, approved.host)
+            print_lines([f"Approved: {does} To withdraw: memory-tui provider --revoke."])
+        outcome = _synced(engine, accepts=args.accept_shrink, force=args.force)
+        data = {**trace_json.plain(outcome), "fallback": engine.providers.who().instead}
+        show(args, data, [_done(engine, outcome)])
+        if not args.json:
+            for path, reason in outcome.failed:
+                sys.stderr.write(f"  {one_line(path)}: {one_line(reason)}\n")
+            for remark in engine.notices():
+                tell(remark)
+            for text in dict.fromkeys(filter(None, (outcome.error, outcome.postponed, outcome.unshared))):
+                say(text)
         return 1 if outcome.error or outcome.failed else 0
 
 
-def _synced(engine: Engine, *, accepts: bool, force: bool) -> SyncReport:
+def _synced(engine: Engine, *, accepts: bool = False, force: bool = False) -> SyncReport:
     """Bring the index up to date; whoever stops it is told what becomes of the work."""
     try:
-        outcome = (
-            engine.indexer.sync(reason="accept", accept_shrink=True)
-            if accepts
-            else engine.indexer.sync(force=force, reason="cli")
-        )
-        return engine.indexer.sync(force=True, reason="cli") if accepts and force else outcome
+        with waiting("Indexing"):
+            if not accepts:
+                return engine.indexer.sync(force=force, reason="cli")
+            outcome = engine.indexer.sync(reason="accept", accept_shrink=True)
+            return engine.indexer.sync(force=True, reason="cli") if force else outcome
     except Stopped as stopped:
         stopped.more = "What is indexed so far stays; memory-tui index goes on from there."
         raise
 
 
-def _status(given: argparse.Namespace) -> int:
-    from memory_tui.render import as_text, status_text
+def _done(engine: Engine, outcome: SyncReport) -> str:
+    """Return what an index run did, as a sentence."""
+    done = [f"{plural(outcome.indexed, 'file')} indexed"]
+    done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
+    done.append(f"{plural(outcome.embedded, 'text')} embedded")
+    if outcome.shared and engine.plan.sibling is not None:
+        done.append(f"{plural(outcome.shared, 'vector')} reused from {engine.plan.sibling.name}")
+    return f"{', '.join(done)} in {outcome.seconds:.1f} s."
 
-    with opened(given) as engine:
-        first = hasattr(given, "sync")
-        outcome = _synced(engine, accepts=False, force=False) if first else None
-        now = engine.status(deep=first or hasattr(given, "deep"))
-        status_text.status(now, as_json=hasattr(given, "json"))
+
+def status(args: argparse.Namespace) -> int:
+    """Tell what is indexed, by what, and what is missing."""
+    with opened(args) as engine:
+        outcome = _synced(engine) if args.sync else None
+        now = engine.status(deep=args.sync or args.deep)
+        show(args, lambda: trace_json.plain(now), status_text.lines(now))
         if outcome and outcome.error:
-            as_text.problem(outcome.error)
+            say(outcome.error)
     return 1 if outcome and (outcome.error or outcome.failed) else 0
 
 
-def _search(given: argparse.Namespace) -> int:
-    from memory_tui.render import as_text
+# --- search --------------------------------------------------------------------------------------------------------
 
-    plan = planned(given)
+
+def search(args: argparse.Namespace) -> int:
+    """Answer one query, or a query a line of standard input."""
+    plan = planned(args)
     plan.require_enabled()
-    if hasattr(given, "stdin"):
-        with opened(given, plan) as engine:
+    if args.stdin:
+        with opened(args, plan) as engine:
             engine.indexer.catch_up()
-            for question in _questions(sys.stdin):
-                source, characters = getattr(given, "source", ""), getattr(given, "max_characters", 0)
-                as_text.answer_stdin_query(engine, question, source, characters, explain=hasattr(given, "explain"))
+            for query in _queries(sys.stdin):
+                print(dumps({"id": query.id, **_answered(engine, query, args)}), flush=True)  # noqa: T201
         return 0
-    query = query_of(given)
-    if query is None:
+    if args.query is None or not args.query.strip():
         raise QueryError("There is no query.", 'For instance: memory-tui search "router vlan".')
-    asked = as_text.SearchCommand(
-        query,
-        getattr(given, "source", ""),
-        as_json=hasattr(given, "json"),
-        explain=hasattr(given, "explain"),
-        characters=getattr(given, "max_characters", 0),
-        full=hasattr(given, "full"),
-        terminal=as_text.terminal_here(),
-    )
-    with opened(given, plan) as engine:
-        if (found := engine.backend.ask(query, source=asked.source)) is not None:
-            as_text.of_qmd(found, as_json=asked.as_json, explain=asked.explain)
-            return 0
+    with opened(args, plan) as engine:
+        if (answer := engine.backend.ask(args.query, source=args.source)) is not None:
+            for remark in () if args.json else answer.remarks:
+                say(remark.sentence)
+            data = {**qmd_text.answer(answer, explain=args.explain), "roots": []}
+            return show(args, data, qmd_text.lines(answer, explain=args.explain))
         engine.indexer.catch_up()
-        trace, evidence = engine.queries.ranked(query, plan.settings, source=asked.source)
-        as_text.write(as_text.searched(engine, asked, trace, evidence))
+        trace, evidence = engine.queries.ranked(args.query, plan.settings, source=args.source)
+        passages = excerpts(trace, evidence, args.max_characters) if args.max_characters else None
+        if args.json:
+            print_json(_by_builtin(engine, trace, args.explain, passages))
+            return 0
+        _remarks(engine, trace, explain=args.explain)
+        if _is_styled() and not (args.explain or passages) and trace.recalled:
+            columns, colour = shutil.get_terminal_size((100, 24)).columns, "NO_COLOR" not in os.environ
+            for line in hit_text.hits(trace, evidence, columns, colour=colour, full=args.full):
+                sys.stdout.write(f"{line}\n")
+            return 0
+        print_lines(_lines(trace, evidence, passages or (), explain=args.explain))
     return 0
 
 
-def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[StdinQuery]:
-    """Each line as a question: a JSON object with `query`, or what is asked."""
-    import json
+def _is_styled() -> bool:
+    """Return whether standard output is a terminal that shows styles: what is piped stays plain."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
-    from memory_tui.render.as_text import StdinQuery
 
+def _remarks(engine: Engine, trace: Trace, *, explain: bool) -> None:
+    """Print beside an answer what a person should know of it."""
+    if engine.backend.is_qmd and (failed := engine.backend.fallback()) is not None:
+        say(engine.backend.answered_by(failed))
+    for remark in trace.notices:
+        if explain or not remark.not_copied:
+            tell(remark)
+    if trace.level is not None and trace.recalled and (explain or trace.level.level != "found"):
+        say(trace.level.sentence)
+    if missing := _missing(trace):
+        say(" ".join(missing))
+
+
+def _lines(trace: Trace, evidence: Evidence, passages: Iterable[Excerpt], *, explain: bool) -> Iterator[str]:
+    """Yield one answer: its hits, or the passages of them that a budget of characters allows."""
+    shown = [(p.hit, p.first, p.last, p.text) for p in passages]
+    shown = shown or [(hit, hit.chunk.start_line, hit.last_line, hit.snippet.strip("\n")) for hit in trace.recalled]
+    if explain and trace.level is not None and trace.recalled:
+        yield f"level   {trace.level.level}: {trace.level.explanation}"
+    for place, (hit, first, last, text) in enumerate(shown):
+        yield from [""] if place else []
+        yield f"{hit.score:.3f} {one_line(f'{hit.chunk.path}#L{first}-L{last}')}"
+        if explain:
+            yield from why_text.arithmetic(hit, trace, evidence, first=not place)
+        yield from safe(text, keep_newlines=True).split("\n")
+    for place, line in enumerate(why_text.empty(trace)):
+        yield line if place else f"No matches. {line}"
+    if explain:
+        yield from why_text.losers(trace)
+
+
+def _by_builtin(engine: Engine, trace: Trace, explain: bool, passages: Iterable[Excerpt] | None) -> dict[str, Any]:
+    """Return the answer of the built-in index as data, with what it stands in for."""
+    failed = engine.backend.fallback() if engine.backend.is_qmd else None
+    answer = {**trace_json.answer(trace, explain=explain), "backend": "builtin"}
+    answer |= {"fallback": failed.as_dict()} if failed else {}
+    missing, lost = _missing(trace), _lost(engine)
+    answer["stale"] = missing is not None or any(root["state"] != "watcher stalled" for root in lost)
+    if missing is not None:
+        answer["warning"], answer["action"] = missing
+    if passages is not None:
+        answer["passages"] = [*map(trace_json.passage, passages)]
+    return answer | {"roots": lost}
+
+
+def _missing(trace: Trace) -> tuple[str, str] | None:
+    """Return which notes the answer lacks as they are on disk, and what to do; None where it lacks none."""
+    return absent_words.notes_lacking(trace, "memory-tui get", by_itself=False) if trace.unsearchable else None
+
+
+def _lost(engine: Engine) -> list[dict[str, str]]:
+    """Return the roots whose notes cannot be read, or are not watched."""
+    lost = root_state.lost(engine.indexer.root_watch.states())
+    return [{"path": root.path, "state": root.state, "detail": root.detail} for root in lost]
+
+
+class _StdinQuery(NamedTuple):
+    """One query of `search --stdin`: `options` of OpenClaw's memory_search; `problem` says why it cannot run."""
+
+    id: object
+    query: str
+    options: Mapping[str, Any] = MappingProxyType({})
+    problem: str = ""
+
+
+def _queries(lines: Iterable[str]) -> Iterator[_StdinQuery]:
+    """Yield each line as a query: a JSON object with `query`, or the text itself."""
     for text in lines:
         text = text.rstrip("\r\n")
         if not text.lstrip().startswith("{"):
             if text.strip():
-                yield StdinQuery(None, text)
+                yield _StdinQuery(None, text)
             continue
         try:
             item = json.loads(text)
         except (ValueError, RecursionError) as error:
-            yield StdinQuery(None, "", problem=f"not valid JSON: {error}")
+            yield _StdinQuery(None, "", problem=f"not valid JSON: {error}")
             continue
-        query, asked = item.get("query"), item.get("options") or {}
-        problem = (
-            "it has no query"
-            if not isinstance(query, str)
-            else ("" if isinstance(asked, dict) else "its options are not an object")
-        )
-        yield StdinQuery(item.get("id"), query if isinstance(query, str) else "", {} if problem else asked, problem)
+        query, chosen = item.get("query"), item.get("options") or {}
+        if not isinstance(query, str):
+            yield _StdinQuery(item.get("id"), "", problem="it has no query")
+        elif not isinstance(chosen, dict):
+            yield _StdinQuery(item.get("id"), query, problem="its options are not an object")
+        else:
+            yield _StdinQuery(item.get("id"), query, chosen)
 
 
-def _get(given: argparse.Namespace) -> int:
-    from memory_tui.render import as_text
+_KEYS = {name: f"query.{name}" for name in ("maxResults", "minScore", "maxCharacters")}
 
-    plan, start = planned(given), getattr(given, "start", 1)
-    note = _lines_of(given, plan, start)
-    if start > max(1, note.total_lines):
-        from memory_tui.core.formatting import plural
 
+def _answered(engine: Engine, query: _StdinQuery, args: argparse.Namespace) -> dict[str, Any]:
+    """Return the answer as data, or `error`; a budget of the query's own goes before that of the command line."""
+    try:
+        if query.problem:
+            raise QueryError(f"The query cannot be read: {query.problem}.", 'Write {"id": 1, "query": "..."}.')
+        changes = {key: query.options[name] for name, key in _KEYS.items() if query.options.get(name) is not None}
+        settings = engine.plan.settings.update(changes, "the question")
+        most = settings.whole("query.maxResults")
+        if (answer := engine.backend.ask(query.query, most, source=args.source)) is not None:
+            return {**qmd_text.answer(answer, explain=args.explain), "roots": _lost(engine)}
+        trace, evidence = engine.queries.ranked(query.query, settings, source=args.source)
+        characters = args.max_characters
+        if query.options.get("maxCharacters") is not None:
+            characters = settings.whole("query.maxCharacters")
+        passages = excerpts(trace, evidence, characters) if characters else None
+        return _by_builtin(engine, trace, args.explain, passages)
+    except MemoryTuiError as error:
+        return {"error": error.as_dict()}
+
+
+# --- get -----------------------------------------------------------------------------------------------------------
+
+
+def get(args: argparse.Namespace) -> int:
+    """Print a note, or some of its lines."""
+    plan = planned(args)
+    note = _note(args, plan)
+    if args.start > max(1, note.total_lines):
         if not note.total_lines:
-            raise SettingError(f"{note.path} is empty; there is no line {start:,}.", "Leave --from out.")
+            raise SettingError(f"{note.path} is empty; there is no line {args.start:,}.", "Leave --from out.")
         raise SettingError(
-            f"{note.path} has {plural(note.total_lines, 'line')}; there is no line {start:,}.",
+            f"{note.path} has {plural(note.total_lines, 'line')}; there is no line {args.start:,}.",
             f"Start with a line from 1 to {note.total_lines:,}.",
         )
-    as_text.print_note(note, as_json=hasattr(given, "json"))
+    if args.json or note.total_lines:
+        show(args, lambda: trace_json.plain(note), safe(note.text, keep_newlines=True).removesuffix("\n").split("\n"))
+    if args.json:
+        return 0
+    if not note.total_lines:
+        say(f"{note.path} is empty.")
+    if note.cut_line:
+        say(f"line {note.cut_line} is longer than {len(note.text) - 1:,} characters and was cut.")
+    if note.next_from:
+        say(f"line {note.next_from} to {note.total_lines} not shown; --from {note.next_from} goes on.")
     return 0
 
 
-def _lines_of(given: argparse.Namespace, plan: Plan, start: int) -> NoteLines:
-    """The lines that are asked for; a file of QMD's is found by an engine, a note without one."""
-    from memory_tui.workspace import notes, roots
-
-    lines = getattr(given, "lines", None)
+def _note(args: argparse.Namespace, plan: Plan) -> NoteLines:
+    """Return the lines; a file of QMD's is found by an engine, a note without one."""
     if plan.backend == "builtin":
-        return notes.note_lines(roots.note(plan.roots, given.path), start, lines)
-    with opened(given, plan) as engine:
-        return engine.notes.get(given.path, start, lines)
-
-
-def _config(given: argparse.Namespace) -> int:
-    from memory_tui import plan as plans
-    from memory_tui.render import host_text
-
-    host_text.config(plans.choose(options(given)).summary(), as_json=hasattr(given, "json"))
-    return 0
-
-
-def _why_file(given: argparse.Namespace) -> int:
-    from memory_tui.render import as_text
-
-    with opened(given) as engine:
-        verdict = engine.notes.why_file(given.path)
-    as_text.print_verdict(verdict, as_json=hasattr(given, "json"))
-    return 2 if verdict.rule == "missing" else 0
-
-
-def _compare_index(given: argparse.Namespace) -> int:
-
-    from memory_tui import plan as plans
-    from memory_tui.openclaw import compare
-    from memory_tui.render import host_text
-
-    plan = plans.plan(options(given))
-    path = Path(given.db).expanduser() if hasattr(given, "db") else None
-    with waiting("Reading OpenClaw's index"):
-        outcome = compare.compare_configured(plan.config, plan.settings, plan.roots, path)
-    host_text.comparison(outcome, as_json=hasattr(given, "json"))
-    return {"ok": 0, "missing": 2}.get(outcome.state, 1)
-
-
-def _declare_inject(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("message", type=spoken, help="a message to the agent")
-
-
-def _inject(given: argparse.Namespace) -> int:
-    from msgspec import to_builtins
-
-    from memory_tui.engine.openclaw_answer import injected
-    from memory_tui.render import as_text, host_text
-
-    with opened(given) as engine:
-        if engine.plan.settings.on("sync.onSearch"):
-            engine.indexer.catch_up()
-        found = injected(engine, given.message)
-    if hasattr(given, "json"):
-        as_text.print_json([to_builtins(one) for one in found])
-    else:
-        as_text.print_lines(host_text.injected(found))
-    return 0
-
-
-COMMANDS: dict[str, Command] = {
-    "index": Command(_index, _declare_index),
-    "status": Command(_status, _declare_status),
-    "search": Command(_search, _declare_search),
-    "get": Command(_get, _declare_get),
-    "config": Command(_config),
-    "why-file": Command(_why_file, _declare_why_file),
-    "inject": Command(_inject, _declare_inject),
-    "compare-index": Command(_compare_index, _declare_compare_index),
-}
+        return notes.note_lines(roots.note(plan.roots, args.path), args.start, args.lines)
+    with opened(args, plan) as engine:
+        return engine.notes.get(args.path, args.start, args.lines)

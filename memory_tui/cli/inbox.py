@@ -1,117 +1,75 @@
-"""The command `inbox` lists what needs a decision, or carries one out."""
+"""The command `inbox`: list what needs a decision, or carry one out."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from msgspec import to_builtins
 
-from memory_tui.cli.common import Command, confirmed, opened, waiting
+from memory_tui.cli.context import confirmed, opened
+from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.core.errors import EditRefused, SettingError
-
-if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
-    from memory_tui.inbox.entries import Action, Suggestion
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import trace_json
+from memory_tui.inbox import checks
+from memory_tui.inbox.entries import Action, Suggestion
+from memory_tui.notes import diff
 
 _DAY_SECONDS = 86_400.0
-_MOST_DAYS = 36_500
-_ACTIONS = (
-    *(
-        "merge",
-        "merge-other",
-        "delete",
-        "demote",
-        "trash-note",
-        "rename",
-        "archive-note",
-        "restore",
-        "move-back",
-        "convert",
-        "edit",
-    ),
-    *("keep", "snooze", "reopen"),
-)
 
 
-def _declare_inbox(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--do", choices=_ACTIONS, metavar="ACTION", help=f"carry out one of {', '.join(_ACTIONS)}")
-    parser.add_argument("--id", metavar="ID", help="on the suggestion of this id")
-    parser.add_argument("--days", type=_days, default=7.0, metavar="N", help="snooze: for how long (default: 7)")
-    parser.add_argument("--kind", metavar="KIND", help="only suggestions of this kind; with --do all of them at once")
-    parser.add_argument("--text", metavar="TEXT", help="edit: what the entry says from now on")
-    parser.add_argument("--yes", action="store_true", help="do not ask before a note is changed")
-
-
-def _days(text: str) -> float:
-    """A number of days above 0, as an argument's type."""
-    try:
-        days = float(text)
-    except ValueError:
-        days = 0.0
-    if not 0 < days <= _MOST_DAYS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from above 0 to {_MOST_DAYS:,}")
-    return days
-
-
-def _inbox(given: argparse.Namespace) -> int:
-    named, acts = hasattr(given, "id"), hasattr(given, "do")
-    if (named and not acts) or (acts and not named and (given.do == "reopen" or not hasattr(given, "kind"))):
+def inbox(args: argparse.Namespace) -> int:
+    """List the open suggestions, or carry out `--do`."""
+    if (args.id and not args.do) or (args.do and not args.id and (args.do == "reopen" or not args.kind)):
         raise SettingError(
             "--do needs --id, or --kind for all of a kind.", "For instance: memory-tui inbox --id 3f9a12 --do merge."
         )
-    if acts and (given.do == "edit") != hasattr(given, "text"):
+    if args.do and (args.do == "edit") != (args.text is not None):
         raise SettingError("--do edit and --text belong together.", "--text is what the entry says from now on.")
-
-    kind = _kind(given.kind) if hasattr(given, "kind") else None
-    with opened(given) as engine:
+    kind = _kind(args.kind) if args.kind is not None else None
+    with opened(args) as engine:
         engine.indexer.catch_up()
-        if acts and given.do == "reopen":
-            return _reopen(given, engine)
+        if args.do == "reopen":
+            return _reopen(args, engine)
         with waiting("Examining the notes"):
-            found = engine.inbox.examine()
-        if acts:
-            chosen = [_named(found, given.id)] if named else [one for one in found if one.kind == kind]
-            return _do(given, engine, chosen)
-        _list(given, [one for one in found if kind in (None, one.kind)], kind)
-    return 0
+            suggestions = engine.inbox.examine()
+        if args.do:
+            chosen = [_named(suggestions, args.id)] if args.id else [each for each in suggestions if each.kind == kind]
+            return _do(args, engine, chosen)
+        shown = [each for each in suggestions if kind in (None, each.kind)]
+        return show(args, lambda: [_data(each) for each in shown], _lines(shown, kind))
 
 
 def _kind(text: str) -> str:
-    """The kind that `text` names, with or without hyphens. Raises SettingError."""
-    from memory_tui.inbox.checks import BY_KIND
-
-    found = text.strip().lower().replace("-", " ").replace("_", " ")
-    if found not in BY_KIND:
-        raise SettingError(f"There is no kind {text!r} of suggestions.", f"Choose one of {', '.join(BY_KIND)}.")
-    return found
+    """Return the kind that `text` names, with or without hyphens. Raises SettingError."""
+    kind = text.strip().lower().replace("-", " ").replace("_", " ")
+    if kind not in checks.BY_KIND:
+        raise SettingError(f"There is no kind {text!r} of suggestions.", f"Choose one of {', '.join(checks.BY_KIND)}.")
+    return kind
 
 
-def _suggested(one: Suggestion) -> dict[str, object]:
-    """A suggestion as JSON-ready data, its finding with kind, evidence and sentence."""
-    from memory_tui.explain import trace_json
-
-    said = {**trace_json.tagged(one.finding), "sentence": one.reason}
-    return {"id": one.id, **to_builtins(one), "reason": one.reason, "finding": said}
+def _data(each: Suggestion) -> dict[str, object]:
+    finding = {**trace_json.tagged(each.finding), "sentence": each.reason}
+    return {"id": each.id, **to_builtins(each), "reason": each.reason, "finding": finding}
 
 
-def _list(given: argparse.Namespace, found: list[Suggestion], kind: str | None) -> None:
-    from memory_tui.inbox.checks import BY_KIND
-    from memory_tui.render import as_text
-
-    if hasattr(given, "json"):
-        as_text.print_json([_suggested(one) for one in found])
-        return
-    for one in found:
-        as_text.print_lines([f"{one.id}  {one.place}  {BY_KIND[one.kind].title}", f"    {one.reason}"])
-        as_text.print_lines([f"    | {line}" for line in one.place.text.split("\n")[:3] if line.strip()])
-        as_text.print_lines([f"    {', '.join(action.replace(' ', '-') for action in one.actions)}"])
+def _lines(shown: Sequence[Suggestion], kind: str | None) -> list[str]:
+    lines = []
+    for each in shown:
+        lines += [f"{each.id}  {each.place}  {checks.BY_KIND[each.kind].title}", f"    {each.reason}"]
+        lines += [f"    | {line}" for line in each.place.text.split("\n")[:3] if line.strip()]
+        lines.append(f"    {', '.join(map(_word, each.actions))}")
     of = f" of the kind {kind}" if kind else ""
-    as_text.print_lines([f"Open suggestions{of}: {len(found)}." if found else f"Nothing{of} needs attention."])
+    return [*lines, f"Open suggestions{of}: {len(shown)}." if shown else f"Nothing{of} needs attention."]
 
 
-def _named(found: tuple[Suggestion, ...], identifier: str) -> Suggestion:
-    fitting = [one for one in found if one.id.startswith(identifier)]
+def _word(action: str) -> str:
+    return action.replace(" ", "-")
+
+
+def _named(suggestions: Sequence[Suggestion], identifier: str) -> Suggestion:
+    fitting = [each for each in suggestions if each.id.startswith(identifier)]
     if len(fitting) != 1:
         raise EditRefused(
             f"{'No' if not fitting else 'More than one'} open suggestion has the id {identifier!r}.",
@@ -120,64 +78,51 @@ def _named(found: tuple[Suggestion, ...], identifier: str) -> Suggestion:
     return fitting[0]
 
 
-def _reopen(given: argparse.Namespace, engine: Engine) -> int:
+def _reopen(args: argparse.Namespace, engine: Engine) -> int:
     """Take back that a suggestion was kept or put off."""
-    from memory_tui.render import as_text
-
-    fitting = [name for name in engine.inbox.decisions.decided() if name.startswith(given.id)]
+    fitting = [name for name in engine.inbox.decisions.decided() if name.startswith(args.id)]
     if len(fitting) != 1:
         raise EditRefused(
-            f"{'Nothing' if not fitting else 'More than one thing'} with the id {given.id!r} was kept or put off.",
+            f"{'Nothing' if not fitting else 'More than one thing'} with the id {args.id!r} was kept or put off.",
             "The id is the one that memory-tui inbox showed when it was decided.",
         )
     engine.inbox.decisions.reopen(fitting[0])
-    if hasattr(given, "json"):
-        as_text.print_json({"id": fitting[0], "done": "reopen"})
-    else:
-        as_text.print_lines([f"{fitting[0]} is open again."])
-    return 0
+    return show(args, {"id": fitting[0], "done": "reopen"}, [f"{fitting[0]} is open again."])
 
 
-def _do(given: argparse.Namespace, engine: Engine, chosen: list[Suggestion]) -> int:
-    from memory_tui.inbox import checks
-    from memory_tui.notes import diff
-    from memory_tui.render import as_text
-
+def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) -> int:
+    """Carry out an action on the chosen suggestions, which are of one kind."""
     if not chosen:
-        raise EditRefused(f"No open suggestion is of the kind {given.kind}.", "Nothing was changed.")
-    one = chosen[0]
-    action: Action = next((name for name in one.actions if name.replace(" ", "-") == given.do), "keep")
-    if action.replace(" ", "-") != given.do:
-        raise EditRefused(f"{given.do} is no action of this suggestion.", f"There is {', '.join(one.actions)}.")
+        raise EditRefused(f"No open suggestion is of the kind {args.kind}.", "Nothing was changed.")
+    first = chosen[0]
+    action = next((action for action in first.actions if _word(action) == args.do), None)
+    if action is None and args.do != "keep":
+        raise EditRefused(f"{args.do} is no action of this suggestion.", f"There is {', '.join(first.actions)}.")
     many = f" ({len(chosen)} suggestions)" if len(chosen) > 1 else ""
-    which = f"--id {one.id}" if len(chosen) == 1 else "--id ID"
-    back = f"memory-tui inbox {which} --do reopen undoes it."
-    if action == "keep":
+    back = f"memory-tui inbox --id {first.id if len(chosen) == 1 else 'ID'} --do reopen undoes it."
+    decisions = engine.inbox.decisions
+    if action is None or action == "keep":
         for each in chosen:
-            engine.inbox.decisions.keep(each)
-        said = f"Kept{many}; {back}"
+            decisions.keep(each)
+        report = f"Kept{many}; {back}"
     elif action == "snooze":
         for each in chosen:
-            engine.inbox.decisions.snooze(each, engine.now() + given.days * _DAY_SECONDS)
-        said = f"Put off for {given.days:g} days{many}; {back}"
+            decisions.snooze(each, engine.now() + args.days * _DAY_SECONDS)
+        report = f"Put off for {args.days:g} days{many}; {back}"
     else:
-        curator = engine.notes.curator
-        if action == "edit":
-            change = checks.rewritten(one, given.text, curator)
-        else:
-            change = checks.changes(chosen, action, curator)
-        if not hasattr(given, "json"):
-            as_text.print_lines([change.title, *change.notes, *map(str, diff.masked_lines(change))])
-        if not confirmed("Change these notes?", given):
-            raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")
-        number = engine.notes.curator.apply(change).entry.id
-        said = f"Written as change {number}; memory-tui undo {number} undoes it."
-    if hasattr(given, "json"):
-        ids = {"ids": [each.id for each in chosen]} if len(chosen) > 1 else {}
-        as_text.print_json({"id": one.id, "done": given.do, **ids})
-    else:
-        as_text.print_lines([said])
-    return 0
+        number = _changed(args, engine, chosen, action)
+        report = f"Written as change {number}; memory-tui undo {number} undoes it."
+    ids = {"ids": [each.id for each in chosen]} if len(chosen) > 1 else {}
+    return show(args, {"id": first.id, "done": args.do, **ids}, [report])
 
 
-COMMANDS: dict[str, Command] = {"inbox": Command(_inbox, _declare_inbox)}
+def _changed(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion], action: Action) -> int:
+    """Show the change, ask, and make it; return its number."""
+    curator = engine.notes.curator
+    edits = action == "edit"
+    change = checks.rewritten(chosen[0], args.text, curator) if edits else checks.changes(chosen, action, curator)
+    if not args.json:
+        print_lines([change.title, *change.notes, *map(str, diff.masked_lines(change))])
+    if not confirmed("Change these notes?", args):
+        raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")
+    return curator.apply(change).entry.id

@@ -14,24 +14,14 @@ from memory_tui.approval import Approvals
 from memory_tui.backends import agent_memories, memories
 from memory_tui.backends.lancedb import MemoryEntry, TableMissing
 from memory_tui.backends.memories import Memories
-from memory_tui.cli.common import Command, at_least, confirmed, options, positive, spoken, waiting
+from memory_tui.cli.context import confirmed, options
+from memory_tui.cli.output import show, waiting
 from memory_tui.core.errors import QueryError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.render import as_text
 
 Answer = tuple[Any, Iterable[str]]
 """What is printed as JSON, what a person reads."""
-
-
-def _declare_ltm(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=tuple(_RUN), metavar="ACTION", help=f"one of {', '.join(_RUN)}")
-    parser.add_argument("words", nargs="*", default=[], type=spoken, metavar="WORD", help="a text, query or id")
-    parser.add_argument("-n", "--limit", type=positive, metavar="N", help="how many (default: list 50, search 5)")
-    parser.add_argument("--min-score", type=at_least(0), metavar="F", help="search: the least score")
-    parser.add_argument("--category", metavar="NAME", help="preference, fact, decision, entity or other")
-    parser.add_argument("--importance", type=at_least(0), metavar="F", help="store: from 0 to 1")
-    parser.add_argument("--yes", action="store_true", help="agree that memory-tui writes this table")
 
 
 @contextmanager
@@ -45,28 +35,21 @@ def _opened(args: argparse.Namespace) -> Iterator[Memories]:
         opened.close()
 
 
-def _ltm(args: argparse.Namespace) -> int:
+def ltm(args: argparse.Namespace) -> int:
+    """Carry out an action on the long-term memories."""
     with _opened(args) as opened:
-        if args.action in ("store", "forget", "undo") and not hasattr(args, "read_only"):
+        if args.action in ("store", "forget", "undo") and not args.read_only:
             _agree(args, opened)
         with waiting("Working on the memories"):
             data, lines = _RUN[args.action](opened, args)
-    return _printed(args, data, lines)
-
-
-def _printed(args: argparse.Namespace, data: Any, lines: Iterable[str]) -> int:  # noqa: ANN401 - any JSON
-    if hasattr(args, "json"):
-        as_text.print_json(data)
-    else:
-        as_text.print_lines(lines)
-    return 0
+    return show(args, data, lines)
 
 
 def _agree(args: argparse.Namespace, opened: Memories) -> None:
     """Ask a person once whether a table that is there may be written; what refuses to write says how to agree."""
     question = f"memory-tui has only read the memories in {opened.location.shown} so far. May it write them?"
     if opened.exists() and not opened.writable and confirmed(question, args):
-        opened.approve("ltm --yes" if hasattr(args, "yes") else "ltm")
+        opened.approve("ltm --yes" if args.yes else "ltm")
 
 
 def _words(args: argparse.Namespace, what: str) -> str:
@@ -82,13 +65,13 @@ def _line(entry: MemoryEntry) -> str:
 
 
 def _list(opened: Memories, args: argparse.Namespace) -> Answer:
-    category = memories.require_category(args.category) if hasattr(args, "category") else ""
+    category = memories.require_category(args.category) if args.category else ""
     try:
         table = opened.table()
     except TableMissing as missing:
         return {"entries": [], "total": 0}, [missing.message, missing.next_step]
     fitting = [one for one in table.entries() if category in ("", one.category)]
-    newest = sorted(fitting, key=lambda one: one.created_at, reverse=True)[: getattr(args, "limit", 50)]
+    newest = sorted(fitting, key=lambda one: one.created_at, reverse=True)[: args.limit or 50]
     place = f"{plural(len(fitting), 'entry')} in {opened.location.shown} (named by {opened.location.named_by})"
     data = {
         "entries": [one.as_dict() for one in newest],
@@ -102,10 +85,8 @@ def _list(opened: Memories, args: argparse.Namespace) -> Answer:
 
 
 def _search(opened: Memories, args: argparse.Namespace) -> Answer:
-    least = getattr(args, "min_score", memories.COMMAND_MIN)
-    answer = opened.search(
-        _words(args, "QUERY"), getattr(args, "limit", memories.LIMIT), least, getattr(args, "category", "")
-    )
+    least = memories.COMMAND_MIN if args.min_score is None else args.min_score
+    answer = opened.search(_words(args, "QUERY"), args.limit or memories.LIMIT, least, args.category)
     lines = [f"{hit.score:.3f}  (distance {hit.distance:.3f})  {_line(hit.entry)}" for hit in answer.hits]
     lines = lines or [f"No entry reaches the score {least:g}."]
     if answer.misses:
@@ -117,8 +98,8 @@ def _search(opened: Memories, args: argparse.Namespace) -> Answer:
 
 
 def _store(opened: Memories, args: argparse.Namespace) -> Answer:
-    importance = getattr(args, "importance", memories.IMPORTANCE)
-    done = opened.store(_words(args, "TEXT"), importance, getattr(args, "category", ""))
+    importance = memories.IMPORTANCE if args.importance is None else args.importance
+    done = opened.store(_words(args, "TEXT"), importance, args.category)
     data = {"action": done.action, "entry": done.entry.as_dict(), "score": round(done.score, 6)}
     if done.action == "created":
         return data, [f"Stored: {_line(done.entry)}", "To undo: memory-tui ltm undo."]
@@ -174,14 +155,14 @@ def hook(args: argparse.Namespace) -> int:
     with _opened(args) as opened:
         if args.name == "recall":
             block = agent_memories.block(opened, texts[-1]) if texts else ""
-            return _printed(args, {"prependContext": block}, block.splitlines())
+            return show(args, {"prependContext": block}, block.splitlines())
         if opened.rule("autoCapture") is not True:
             off = "Capture is off: plugins.entries.memory-lancedb.config.autoCapture is not true."
-            return _printed(args, {"stored": 0, "off": off}, [off])
+            return show(args, {"stored": 0, "off": off}, [off])
         stored, left = agent_memories.capture(opened, texts if ended_well else ())
     entries = [{"action": one.action, "id": one.entry.id, "text": one.entry.text} for one in stored]
     data = {"entries": entries, "left": [{"text": text, "why": why} for text, why in left]}
-    return _printed(args, data, [agent_memories.captured(stored, left)])
+    return show(args, data, [agent_memories.captured(stored, left)])
 
 
 def _user_texts(text: str) -> tuple[list[str], bool]:
@@ -200,6 +181,3 @@ def _user_texts(text: str) -> tuple[list[str], bool]:
     parts = [part for content in contents for part in (content if isinstance(content, list) else [content])]
     texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
     return [one for one in texts if isinstance(one, str)], event.get("success", True) is True
-
-
-COMMANDS: dict[str, Command] = {"ltm": Command(_ltm, _declare_ltm)}

@@ -10,7 +10,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memory_tui.cli.common import Command, confirmed, opened, options, require_yes, typed, waiting
+from memory_tui.cli.context import asked, confirmed, opened, options, require_yes
+from memory_tui.cli.output import print_json, print_lines, waiting
 from memory_tui.core.errors import ConfigError, ProviderError, SettingError
 
 if TYPE_CHECKING:
@@ -35,62 +36,51 @@ class _Answers(NamedTuple):
     model: str
 
 
-def _declare_add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `--add` to the parser of `provider`."""
-    parser.add_argument(
-        "--add", nargs="?", const="", metavar="KIND", help="set a provider up: test it, show the file's difference, ask"
-    )
-    parser.add_argument("--address", metavar="URL", help="with --add: where it is asked (remote.baseUrl)")
-    parser.add_argument("--key-variable", metavar="NAME", help="with --add: the variable that holds its key")
-    parser.add_argument("--model", metavar="NAME", help="with --add: its model")
-
-
-def _add(given: argparse.Namespace) -> int:
-    """Set up the provider that `given` describes, or that a person describes when asked. Returns the exit code."""
+def _add(args: argparse.Namespace) -> int:
+    """Set up the provider that `args` describes, or that a person describes when asked. Returns the exit code."""
     from memory_tui import plan
     from memory_tui.config.config_patch import provider_patch
     from memory_tui.providers import registry
-    from memory_tui.render import as_text
 
-    choices = plan.choose(options(given))
-    answers = _answers(given)
+    choices = plan.choose(options(args))
+    answers = _answers(args)
     row = registry.row(answers.kind)
     _require_no_foreign_key(choices, answers, row)
     wanted = _wanted(choices, answers, row)
     found = provider_patch(choices.config, wanted)
     tried = _trial(choices, answers, wanted)
-    as_json, agreed = hasattr(given, "json"), False
+    as_json, agreed = args.json, False
     if not as_json:
         where = f" at {tried['host']}" if tried["host"] else ""
-        as_text.print_lines([f"{tried['provider']} {tried['model']}{where} answers: {tried['dims']:,} dimensions.", ""])
-        as_text.print_lines(found.diff().splitlines() or [f"{found.target} says so already."])
+        print_lines([f"{tried['provider']} {tried['model']}{where} answers: {tried['dims']:,} dimensions.", ""])
+        print_lines(found.diff().splitlines() or [f"{found.target} says so already."])
     if found.files:
-        agreed = confirmed(f"Write to {found.target}?", given)
+        agreed = confirmed(f"Write to {found.target}?", args)
         if not agreed:
             raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
     written = found.write() if agreed else ()
     if as_json:
         backups = [one.backup for one in written]
-        as_text.print_json(
+        print_json(
             {"target": str(found.target), "diff": found.diff(), "written": agreed, "backups": backups, "test": tried}
         )
     elif written:
-        as_text.print_lines(["Written. To undo it: memory-tui write-config --undo. To use it: memory-tui index."])
+        print_lines(["Written. To undo it: memory-tui config --undo. To use it: memory-tui index."])
     return 0
 
 
-def _answers(given: argparse.Namespace) -> _Answers:
+def _answers(args: argparse.Namespace) -> _Answers:
     """What the command line says, and what a person on a terminal answers about the rest. Raises SettingError."""
     from memory_tui.providers import registry
 
-    asks = not hasattr(given, "yes") and sys.stdin.isatty() and sys.stderr.isatty()
+    asks = not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
 
     def answer(name: str, question: str, usual: str) -> str:
-        if hasattr(given, name):
-            return str(getattr(given, name))
-        return typed(question, usual) if asks else usual
+        if getattr(args, name) is not None:
+            return str(getattr(args, name))
+        return asked(question, usual) if asks else usual
 
-    kind = given.add or (typed(f"Kind ({', '.join(registry.NAMES)})", "openai") if asks else "")
+    kind = args.add or (asked(f"Kind ({', '.join(registry.NAMES)})", "openai") if asks else "")
     if not kind:
         raise SettingError("No kind of provider is named.", f"For instance: {_COMMAND}.")
     row = registry.row(kind)
@@ -163,6 +153,7 @@ def _trial(choices: Choices, answers: _Answers, wanted: Mapping[str, str]) -> di
 
 
 _ALL = "all"
+"""What `--revoke` names by itself."""
 _MAY = {
     "qmd": "may be run",
     "sqlite-vec": "may be run",
@@ -172,56 +163,26 @@ _MAY = {
 """What was approved, where it is not that a provider gets the notes."""
 
 
-def _declare_provider(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--test", nargs="?", const="", metavar="NAME", help="make one real call, with a sentence of memory-tui's own"
-    )
-    parser.add_argument(
-        "--approve",
-        nargs="?",
-        const="",
-        metavar="NAME",
-        help="approve a provider, after asking: it gets the notes of this workspace",
-    )
-    parser.add_argument(
-        "--stays-here",
-        metavar="NAME",
-        help="say that nothing leaves this machine from a server at one of its addresses: it gets secrets too",
-    )
-    parser.add_argument(
-        "--revoke", nargs="?", const=_ALL, metavar="NAME", help="withdraw the approval of one provider, or of all"
-    )
-    parser.add_argument(
-        "--fetch",
-        action="store_true",
-        help="show address, size and checksum of each file of the model that local.modelPath names",
-    )
-    _declare_add(parser)
-    parser.add_argument("--yes", action="store_true", help="do what --add, --approve, --stays-here or --fetch shows")
-
-
-def _provider(given: argparse.Namespace) -> int:
+def provider(args: argparse.Namespace) -> int:
+    """List, test, approve or set up embedding providers."""
     from memory_tui.explain import trace_json
-    from memory_tui.render import as_text
 
-    if hasattr(given, "add"):
-        return _add(given)
-    with opened(given) as engine:
-        if hasattr(given, "fetch"):
-            return _fetch(engine.providers.chain, agreed=hasattr(given, "yes"), as_json=hasattr(given, "json"))
+    if args.add is not None:
+        return _add(args)
+    with opened(args) as engine:
+        if args.fetch:
+            return _fetch(engine.providers.chain, agreed=args.yes, as_json=args.json)
         embedding = engine.providers
         revoked = (
-            embedding.revoke("" if given.revoke == _ALL else given.revoke, sync=False)
-            if hasattr(given, "revoke")
-            else ()
+            embedding.revoke("" if args.revoke == _ALL else args.revoke, sync=False) if args.revoke is not None else ()
         )
-        approved = _approved(embedding, given)
+        approved = _approved(embedding, args)
         with waiting("Asking the provider"):
-            tried = embedding.chain.try_out(given.test) if hasattr(given, "test") else None
+            tried = embedding.chain.try_out(args.test) if args.test is not None else None
         approvals, who = embedding.approvals.every(), embedding.who()
         links = embedding.members()
-        if hasattr(given, "json"):
-            as_text.print_json(
+        if args.json:
+            print_json(
                 {
                     "requested": engine.plan.provider,
                     "origin": engine.plan.provider_origin,
@@ -235,50 +196,49 @@ def _provider(given: argparse.Namespace) -> int:
                 }
             )
         else:
-            as_text.print_lines(_lines(engine, who, links, approvals, revoked, approved))
-            if hasattr(given, "approve") and approved is None:
-                as_text.print_lines(embedding.why_approved(link) for link in links if link.approved)
+            print_lines(_lines(engine, who, links, approvals, revoked, approved))
+            if args.approve is not None and approved is None:
+                print_lines(embedding.why_approved(link) for link in links if link.approved)
             if tried is not None:
-                as_text.print_lines(_tried(tried))
+                print_lines(_tried(tried))
         return 1 if tried is not None and not tried["ok"] else 0
 
 
-def _approved(providers: Providers, given: argparse.Namespace) -> Approval | None:
+def _approved(providers: Providers, args: argparse.Namespace) -> Approval | None:
     """What a person agreed to; None where nothing was asked for, or nobody waits. Raises ApprovalMissing."""
-    if hasattr(given, "stays_here"):
-        member, how = providers.here(given.stays_here), "provider --stays-here"
+    if args.stays_here is not None:
+        member, how = providers.here(args.stays_here), "provider --stays-here"
         does = f"{member.name} at {member.host} gets text that looks like a secret: nothing leaves this machine there."
-        require_yes(does, f"memory-tui {how} {member.name} --yes", given)
+        require_yes(does, f"memory-tui {how} {member.name} --yes", args)
         return providers.says_secrets_stay(member.name, how)
-    if not hasattr(given, "approve") or (waiting := providers.waiting(given.approve)) is None:
+    if args.approve is None or (waiting := providers.waiting(args.approve)) is None:
         return None
     how = "provider --approve"
-    require_yes(providers.may_get(waiting.name, waiting.host), f"memory-tui {how} {waiting.name} --yes", given)
+    require_yes(providers.may_get(waiting.name, waiting.host), f"memory-tui {how} {waiting.name} --yes", args)
     return providers.approve(waiting.name, how, sync=False)
 
 
-def approve_for_index(engine: Engine, given: argparse.Namespace) -> Approval | None:
+def approve_for_index(engine: Engine, args: argparse.Namespace) -> Approval | None:
     """Approve the provider that waits, if a person says yes; None where none waits, or nobody agreed."""
     waiting = engine.providers.waiting()
     # On a terminal nobody is asked about a provider that nobody named: words and the built-in table answer.
-    if waiting is None or (engine.plan.provider == "auto" and not hasattr(given, "yes")):
+    if waiting is None or (engine.plan.provider == "auto" and not args.yes):
         return None
-    if not confirmed(f"{engine.providers.may_get(waiting.name, waiting.host)} Approve?", given):
+    if not confirmed(f"{engine.providers.may_get(waiting.name, waiting.host)} Approve?", args):
         return None
-    return engine.providers.approve(waiting.name, "index --yes" if hasattr(given, "yes") else "index", sync=False)
+    return engine.providers.approve(waiting.name, "index --yes" if args.yes else "index", sync=False)
 
 
 def _fetch(chain: Chain, *, agreed: bool, as_json: bool) -> int:
     """Show what is to be fetched for the model of `chain`, and fetch it if a person `agreed`. Raises ProviderError."""
     from memory_tui.core.formatting import plural
     from memory_tui.providers import download, registry
-    from memory_tui.render import as_text
 
     with waiting("Asking where the model is"):
         found = download.look_up_all(registry.model_files(chain.name, chain.settings), chain.settings)
     fetched = download.fetch_all(found, chain.settings) if agreed else ()
     if as_json:
-        as_text.print_json(
+        print_json(
             {
                 "provider": chain.name,
                 "model": chain.settings.model_path,
@@ -299,7 +259,7 @@ def _fetch(chain: Chain, *, agreed: bool, as_json: bool) -> int:
         lines.append(f"Fetched into {fetched[-1].parent}. To search with it: memory-tui index --provider {chain.name}")
     else:
         lines.append("Nothing was fetched. To fetch these files: memory-tui provider --fetch --yes.")
-    as_text.print_lines(lines)
+    print_lines(lines)
     return 0
 
 
@@ -359,15 +319,14 @@ def _time(at: float) -> str:
 def dry_run(engine: Engine, *, as_json: bool) -> int:
     """Print what an index run would send where; sends nothing. Returns the exit code."""
     from memory_tui.explain import trace_json
-    from memory_tui.render import as_text
 
     found = engine.providers.forecast()
     if as_json:
-        as_text.print_json(trace_json.plain(found) if found else None)
+        print_json(trace_json.plain(found) if found else None)
     elif found is None:
-        as_text.print_lines(["No provider is configured: nothing is sent, and search uses words alone."])
+        print_lines(["No provider is configured: nothing is sent, and search uses words alone."])
     else:
-        as_text.print_lines(_forecast(found, engine.plan.index_command))
+        print_lines(_forecast(found, engine.plan.index_command))
     return 0
 
 
@@ -418,6 +377,3 @@ def _price(found: Forecast) -> str:
         f"{price} (list price ${found.usd_per_million:g} a million tokens, looked up "
         f"{found.prices_of}; what you pay may differ)"
     )
-
-
-COMMANDS: dict[str, Command] = {"provider": Command(_provider, _declare_provider)}

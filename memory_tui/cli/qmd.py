@@ -11,67 +11,41 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from memory_tui.cli.common import Command, confirmed, opened, spoken, waiting
+from memory_tui.cli.context import confirmed, opened
+from memory_tui.cli.output import print_json, print_lines, waiting
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import LabelError, QueryError
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
 
-_ACTIONS = ("update", "embed", "status", "reset", "approve", "revoke", "probe")
 
+def qmd(args: argparse.Namespace) -> int:
+    """Carry out an action of QMD."""
 
-def _declare_qmd(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action",
-        choices=_ACTIONS,
-        metavar="ACTION",
-        help="update collections and index; embed texts; status; reset (delete QMD's index); approve or revoke "
-        "running the program that a configuration names; probe (ask it again now)",
-    )
-    parser.add_argument("--yes", action="store_true", help="agree to run the program, without being asked")
-
-
-def _declare_compare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="*", type=spoken, help="queries that both answer")
-    parser.add_argument("--stdin", action="store_true", help="read a query a line, or labelled queries as JSON Lines")
-    parser.add_argument("--labels", metavar="FILE", help="labelled queries (JSON Lines): compare hit@1, recall@6, MRR")
-    parser.add_argument(
-        "--their-index",
-        nargs="?",
-        const="",
-        metavar="FILE",
-        help="what OpenClaw's or the user's index of QMD lacks, or has of old; it is only read",
-    )
-
-
-def _qmd(given: argparse.Namespace) -> int:
-    from memory_tui.render import as_text
-
-    with opened(given) as engine:
-        if given.action in ("update", "embed") and not _agreed(given, engine):
+    with opened(args) as engine:
+        if args.action in ("update", "embed") and not _agreed(args, engine):
             return 1
-        found = _RUN[given.action](engine)
-        if hasattr(given, "json"):
-            as_text.print_json(found)
+        found = _RUN[args.action](engine)
+        if args.json:
+            print_json(found)
         else:
-            as_text.print_lines(_told(given.action, found))
+            print_lines(_told(args.action, found))
     return 1 if found.get("failed") else 0
 
 
-def _agreed(given: argparse.Namespace, engine: Engine) -> bool:
+def _agreed(args: argparse.Namespace, engine: Engine) -> bool:
     """Whether the program may be started: a person is shown the command line, and who names it."""
-    from memory_tui.render import as_text
 
     client = engine.backend.client
     found = client.found()
     if client.approved(found):
         return True
     question = f"{client.options.named_by} asks to run this program: {found.line}. Run it?"
-    if confirmed(question, given):
-        client.approve("qmd --yes" if hasattr(given, "yes") else "qmd")
+    if confirmed(question, args):
+        client.approve("qmd --yes" if args.yes else "qmd")
         return True
-    as_text.print_lines([question, "To agree: memory-tui qmd approve."])
+    print_lines([question, "To agree: memory-tui qmd approve."])
     return False
 
 
@@ -206,40 +180,40 @@ def _told(action: str, found: dict[str, Any]) -> Iterator[str]:
 # --- side by side --------------------------------------------------------------------------------------------------
 
 
-def _compare(given: argparse.Namespace) -> int:
-    from memory_tui.render import as_text
+def compare(args: argparse.Namespace) -> int:
+    """Answer queries by both, or tell what another index of QMD lacks."""
 
-    as_json = hasattr(given, "json")
-    with opened(given) as engine:
-        if hasattr(given, "their_index"):
+    as_json = args.json
+    with opened(args) as engine:
+        if args.their_index is not None:
             from memory_tui.engine.compare_qmd import compare_their_index
             from memory_tui.render import qmd_text
 
             with waiting("Reading QMD's index"):
-                found = compare_their_index(engine, given.their_index)
+                found = compare_their_index(engine, args.their_index)
             if as_json:
-                as_text.print_json(qmd_text.their_index_data(found))
+                print_json(qmd_text.their_index_data(found))
             else:
-                as_text.print_lines(qmd_text.their_index(found))
+                print_lines(qmd_text.their_index(found))
             return 0
         engine.indexer.catch_up()
-        return _both(engine, list(_questions(given)), as_json=as_json)
+        return _both(engine, list(_questions(args)), as_json=as_json)
 
 
 def _both(engine: Engine, questions: list[tuple[str, dict[str, set[int]]]], *, as_json: bool) -> int:
     """Ask both every question, and print the answers, then the measures of several or labelled questions."""
-    from memory_tui.engine.compare_qmd import Tally, compare
-    from memory_tui.render import as_text, qmd_text
+    from memory_tui.engine import compare_qmd
+    from memory_tui.render import qmd_text
 
     if not questions:
-        raise QueryError("There is no query.", 'For instance: memory-tui compare-qmd "router vlan".')
-    ours, theirs = Tally(), Tally()
+        raise QueryError("There is no query.", 'For instance: memory-tui qmd compare "router vlan".')
+    ours, theirs = compare_qmd.Tally(), compare_qmd.Tally()
     labelled = sum(bool(right) for _, right in questions)
     whole = len(questions) == 1 or not labelled
     rows, failed = [], 0
     for query, right in questions:
         with waiting(f"Asking both: {query}"):
-            found = compare(engine, query, explained=whole)
+            found = compare_qmd.compare(engine, query, explained=whole)
         ours.add(found.builtin, right)
         if not found.failure:
             theirs.add(found.qmd_hits, right)
@@ -247,26 +221,26 @@ def _both(engine: Engine, questions: list[tuple[str, dict[str, set[int]]]], *, a
         if as_json:
             rows.append(qmd_text.comparison_data(found))
         elif whole or found.failure:
-            as_text.print_lines(qmd_text.comparison(found))
+            print_lines(qmd_text.comparison(found))
     if as_json:
         sums = {"builtin": qmd_text.measures_data(ours.measures()), "qmd": qmd_text.measures_data(theirs.measures())}
-        as_text.print_json({"comparisons": rows, "labelled": labelled, "failed": failed, **sums})
+        print_json({"comparisons": rows, "labelled": labelled, "failed": failed, **sums})
     elif len(questions) > 1 or labelled:
-        as_text.print_lines(qmd_text.measures(ours.measures(), theirs.measures(), labelled))
+        print_lines(qmd_text.measures(ours.measures(), theirs.measures(), labelled))
     return 1 if failed == len(questions) else 0
 
 
-def _questions(given: argparse.Namespace) -> Iterator[tuple[str, dict[str, set[int]]]]:
+def _questions(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, set[int]]]]:
     """Each query with the lines that answer it, by path; none where it has no labels."""
-    yield from ((query, {}) for query in getattr(given, "query", ()))
-    if hasattr(given, "stdin"):
+    yield from ((query, {}) for query in args.query)
+    if args.stdin:
         yield from _parsed(sys.stdin.read(), "standard input")
-    if hasattr(given, "labels"):
+    if args.labels is not None:
         try:
-            text = Path(given.labels).expanduser().read_text("utf-8")
+            text = Path(args.labels).expanduser().read_text("utf-8")
         except (OSError, UnicodeError) as error:
-            raise LabelError(f"The labels in {given.labels} cannot be read: {error}.", "Check the file.") from error
-        yield from _parsed(text, given.labels)
+            raise LabelError(f"The labels in {args.labels} cannot be read: {error}.", "Check the file.") from error
+        yield from _parsed(text, args.labels)
 
 
 def _parsed(text: str, name: str) -> Iterator[tuple[str, dict[str, set[int]]]]:
@@ -290,9 +264,3 @@ def _parsed(text: str, name: str) -> Iterator[tuple[str, dict[str, set[int]]]]:
                 f"{name}, line {number}, is no labelled query: {error}.",
                 'Write {"query": "...", "relevant": [{"path": "...", "line": 1}]}.',
             ) from error
-
-
-COMMANDS: dict[str, Command] = {
-    "qmd": Command(_qmd, _declare_qmd),
-    "compare-qmd": Command(_compare, _declare_compare),
-}

@@ -165,10 +165,10 @@ def _theirs(engine: Engine) -> CheckOutcome:
             roots, compare.database(config), compare.wanted(config, engine.plan.settings, roots)
         )
     except MemoryTuiError as error:
-        return warning(error.message, error.next_step or "Run memory-tui compare-index for details.")
+        return warning(error.message, error.next_step or "Run memory-tui openclaw compare-index for details.")
     if found.state != "ok":
-        return warning(f"OpenClaw's own index: {found.state}.", "Run memory-tui compare-index for details.")
-    return ok("OpenClaw's own index can be read; memory-tui compare-index shows the differences.")
+        return warning(f"OpenClaw's own index: {found.state}.", "Run memory-tui openclaw compare-index for details.")
+    return ok("OpenClaw's own index can be read; memory-tui openclaw compare-index shows the differences.")
 
 
 def _trust(engine: Engine) -> CheckOutcome:
@@ -181,7 +181,7 @@ def _trust(engine: Engine) -> CheckOutcome:
     if bad or found.remarks:
         said = [*found.remarks, *(f"{file.path}: {file.words}." for file in bad[:3])]
         more = f" And {len(bad) - 3} more." if len(bad) > 3 else ""
-        return warning(" ".join(said) + more, "Run memory-tui trust to see every note, and how to repair one.")
+        return warning(" ".join(said) + more, "Run memory-tui openclaw trust to see every note, and how to repair one.")
     return ok(f"{plural(len(found.files), 'note')}, none edited since the agent wrote it and none untrusted.")
 
 
@@ -246,7 +246,7 @@ def _all_read(engine: Engine) -> CheckOutcome:
     if left:
         return warning(
             f"{plural(len(left), 'path')} left out, for instance {left[0].path}: {left[0].reason}",
-            "Run memory-tui why-file PATH to see the rule.",
+            "Run memory-tui why --file PATH to see the rule.",
         )
     return ok("Every note could be read, and nothing is left out.")
 

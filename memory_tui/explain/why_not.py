@@ -533,7 +533,7 @@ def named(roots: Roots, store: ChunkSource, typed: str) -> tuple[str, int | None
     path, line, _ = named_lines(typed)
     found = locate(roots, store, path, line)
     if isinstance(found.gate, NoSuchFile) and not found.chunks:
-        next_step = f"Check its name: memory-tui why-file {shlex.quote(path)}."
+        next_step = f"Check its name: memory-tui why --file {shlex.quote(path)}."
         if not set(path) & set("/."):
             next_step = f"If {shlex.quote(path)} belongs to the question, put the question in quotes. {next_step}"
         raise NoteMissing(f"There is no note {found.path}.", next_step)

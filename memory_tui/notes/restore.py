@@ -84,7 +84,7 @@ def _journal_text(journal: Journal, path: str, ref: str) -> bytes:
     data = None if file is None else journal.text(file.before if ref.startswith("before-") else file.after)
     if data is None:
         raise EditRefused(
-            f"There is no version {ref} of {path}.", f"Run memory-tui restore {path} to list the versions."
+            f"There is no version {ref} of {path}.", f"Run memory-tui journal {path} --restore to list the versions."
         )
     return data
 

@@ -63,7 +63,7 @@ class Triggered(Struct, frozen=True):
             case "below the line":
                 return f"{self.match:.3f} is below the line of {LINE}."
             case "untrusted":
-                return f"OpenClaw's ledger calls {path} untrusted: memory-tui trust --repair {path}."
+                return f"OpenClaw's ledger calls {path} untrusted: memory-tui openclaw trust --repair {path}."
             case "other project":
                 return f"Its project {self.entry.said.project} is not active: --active-project."
             case "more than three fit":

@@ -275,12 +275,12 @@ class Trust:
         if after is None:
             return f"OpenClaw's ledger keeps its row of {path}: a new one that the agent writes will be untrusted."
         if found.state == "edited":
-            return f"{path} is {found.words}. memory-tui trust --repair {path} changes that."
+            return f"{path} is {found.words}. memory-tui openclaw trust --repair {path} changes that."
         if approved:
             return f"{path} stays agent: memory-tui updates its hash in OpenClaw's ledger."
         return (
             f"the agent's next write to {path} will make it untrusted: {_LOSS}. "
-            "memory-tui trust --approve lets edits made here keep it."
+            "memory-tui openclaw trust --approve lets edits made here keep it."
         )
 
     def movable(self, files: Iterable[Written], now: float) -> frozenset[str]:
@@ -309,7 +309,7 @@ class Trust:
                 if fields.get("originClass") != "agent" or fields.get("fileHash") != was:
                     raise EditRefused(
                         f"OpenClaw wrote {path} meanwhile, so its trust is what OpenClaw made of it.",
-                        "The edit stands; memory-tui trust shows the file.",
+                        "The edit stands; memory-tui openclaw trust shows the file.",
                     )
                 moved = {**fields, "fileHash": becomes, "reservationId": str(uuid.uuid4())}
                 self._put(connection, path, _written(moved))

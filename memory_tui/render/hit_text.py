@@ -12,7 +12,9 @@ from msgspec import Struct
 
 from memory_tui.core.formatting import age_words, plural
 from memory_tui.core.sanitize import one_line, safe
+from memory_tui.explain import wording
 from memory_tui.explain.matched_words import MatchedWords, Span
+from memory_tui.render.why_text import cited
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 from memory_tui.workspace.notes import heading_of, is_heading, shown_day, title_of
@@ -201,8 +203,7 @@ class _Page:
         return drawn + self.style(text[at:], style)
 
     def hit(self, place: int, hit: Candidate, *, full: bool) -> Iterator[str]:
-        chunk = hit.chunk
-        told = hit_text(hit, self._evidence.texts.get(chunk.rowid, hit.snippet), self._words, self._trace.now)
+        told = hit_text(hit, self._evidence.texts.get(hit.chunk.rowid, hit.snippet), self._words, self._trace.now)
         bar = "".join(self.style(text, kind) for text, kind in score_bar(hit, self._scale, BAR))
         age = f"{age_words(age_of(hit, self._trace.now)):<{AGE}}"
         title = self._marked(told.title, told.title_marks, "strong")
@@ -216,10 +217,8 @@ class _Page:
         for line in lines:
             for part in textwrap.wrap(line, room) or [""]:
                 yield f"{'':{INDENT}}{self._marked(part, self._words.spans(part))}"
-        yield f"{'':{INDENT}}{self.style(one_line(chunk.citation), 'muted')}"
+        yield f"{'':{INDENT}}{self.style(one_line(cited(hit)), 'muted')}"
 
     def miss(self, hit: Candidate) -> str:
-        from memory_tui.explain import wording
-
         why = self.style(wording.reason(hit.verdict), "warn")
-        return f"{'':{INDENT}}{hit.score:.3f}  {self.style(one_line(hit.chunk.citation), 'muted')}  {why}"
+        return f"{'':{INDENT}}{hit.score:.3f}  {self.style(one_line(cited(hit)), 'muted')}  {why}"

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import sys
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.openclaw import trigger_recall
-from memory_tui.render.as_text import dumps, print_json
+from memory_tui.openclaw.compare import IndexComparison
+from memory_tui.openclaw.dreaming import Promotions
+from memory_tui.openclaw.host_index import HostProblem
+from memory_tui.openclaw.trigger_recall import Triggered
+from memory_tui.openclaw.trust import TrustReport
+from memory_tui.plan import ConfigSummary
 from memory_tui.render.status_text import trust_summary
-
-if TYPE_CHECKING:
-    from memory_tui.openclaw.compare import IndexComparison
-    from memory_tui.openclaw.dreaming import Promotions
-    from memory_tui.openclaw.host_index import HostProblem
-    from memory_tui.openclaw.trigger_recall import Triggered
-    from memory_tui.openclaw.trust import TrustReport
-    from memory_tui.plan import ConfigSummary
 
 _ERAS: Mapping[str, str] = {
     "own file": "a file of its own, as OpenClaw had it before 2026.7",
@@ -64,40 +60,24 @@ def refusal(value: HostProblem) -> Iterator[tuple[str, str]]:
         yield "Tables", ", ".join(value.tables)
 
 
-def comparison(value: IndexComparison | HostProblem, *, as_json: bool) -> None:
-    """What OpenClaw's own index holds of the notes, or why it cannot be told."""
-    from memory_tui.explain import trace_json
-
-    if as_json:
-        print_json(trace_json.plain(value))
-    elif value.state == "ok":
-        _compared(value)
-    else:
-        sys.stderr.write(f"memory-tui: {one_line(value.detail)} {one_line(value.next_step)} ({value.state})\n")
-        if value.tables:
-            _out(f"Tables: {one_line(', '.join(value.tables))}")
-
-
-def _compared(value: IndexComparison) -> None:
-
+def compared(value: IndexComparison | HostProblem) -> Iterator[str]:
+    """Yield what OpenClaw's own index holds of the notes; of one that cannot be compared, its tables."""
+    if not isinstance(value, IndexComparison):
+        yield from [f"Tables: {', '.join(value.tables)}"] if value.tables else []
+        return
     for label, text in statements(value):
-        _out(f"{label + ':':<16}{one_line(text)}")
+        yield f"{label + ':':<16}{one_line(text)}"
     for label, text in objections(value):
-        _out(f"{label}: {one_line(text)}")
+        yield f"{label}: {one_line(text)}"
     for file in value.files:
         if file.differences or not file.compared:
-            _out(f"  {', '.join(file.differences) or 'not compared'}: {one_line(file.path)}  {one_line(file.detail)}")
+            yield f"  {', '.join(file.differences) or 'not compared'}: {file.path}  {one_line(file.detail)}"
         for chunk in file.differing:
-            _out(f"    lines {chunk.start_line}-{chunk.end_line}: {chunk.difference}  {one_line(chunk.detail)}")
+            yield f"    lines {chunk.start_line}-{chunk.end_line}: {chunk.difference}  {one_line(chunk.detail)}"
 
 
-def config(value: ConfigSummary, *, as_json: bool) -> None:
-    """Every documented value of the configuration, with where it came from and what it does."""
-    from memory_tui.explain import trace_json
-
-    if as_json:
-        print_json(trace_json.plain(value))
-        return
+def config(value: ConfigSummary) -> Iterator[str]:
+    """Yield every documented value of the configuration, with where it came from and what it does."""
     agents = [f"{agent.id} ({'default, ' if agent.default else ''}{agent.workspace})" for agent in value.agents]
     head = [
         ("Configuration", f"{value.path or 'none'}{value.layout and f' ({value.layout})'}"),
@@ -109,19 +89,24 @@ def config(value: ConfigSummary, *, as_json: bool) -> None:
         ("OpenClaw's index", value.openclaw_index),
     ]
     for label, text in head:
-        _out(f"{label + ':' if label else '':<18}{one_line(text)}")
-    for problem in value.problems:
-        _out(f"Problem: {one_line(str(problem))}")
+        yield f"{label + ':' if label else '':<18}{one_line(text)}"
+    yield from (f"Problem: {one_line(str(problem))}" for problem in value.problems)
     if value.migrations:
-        _out("openclaw doctor --fix of 2026.9 would change the file (memory-tui does not):")
-    for step in value.migrations:
-        _out(f"  line {step.place.line}: {one_line(step.sentence)}")
+        yield "openclaw doctor --fix of 2026.9 would change the file (memory-tui does not):"
+    yield from (f"  line {step.place.line}: {one_line(step.sentence)}" for step in value.migrations)
     for row in value.values:
-        shown = "not set" if row.value is None else row.value if isinstance(row.value, str) else dumps(row.value)
-        _out(f"\n{row.key} = {one_line(shown, 100)}  ({one_line(row.origin)})")
+        shown = (
+            "not set"
+            if row.value is None
+            else row.value
+            if isinstance(row.value, str)
+            else json.dumps(row.value, ensure_ascii=False)
+        )
+        yield ""
+        yield f"{row.key} = {one_line(shown, 100)}  ({one_line(row.origin)})"
         effect = "Takes effect" if row.takes_effect else f"Effect: {one_line(row.effect)}"
-        gone = f" Retired in 2026.9: {one_line(row.retired)}." if row.retired else ""
-        _out(f"    {one_line(row.meaning)}. {effect}.{gone}")
+        retired = f" Retired in 2026.9: {one_line(row.retired)}." if row.retired else ""
+        yield f"    {one_line(row.meaning)}. {effect}.{retired}"
 
 
 def injected(value: Sequence[Triggered]) -> Iterator[str]:
@@ -163,7 +148,3 @@ def trust_lines(value: TrustReport) -> Iterator[str]:
     yield from value.remarks
     for file in value.files:
         yield f"  {file.path}: {file.words}"
-
-
-def _out(text: str) -> None:
-    sys.stdout.write(f"{text}\n")

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
-from memory_tui.explain import trace_json
 from memory_tui.openclaw.trust import TrustReport
-from memory_tui.render.as_text import print_json, print_lines
 
 
 def _made_by(value: Status) -> str:
@@ -29,15 +27,8 @@ def _vectors(value: Status) -> str:
     return _part(value.vector, value.vector.load_error)
 
 
-def status(value: Status, *, as_json: bool) -> None:
-    """Print the state."""
-    if as_json:
-        print_json(trace_json.plain(value))
-    else:
-        print_lines(_lines(value))
-
-
-def _lines(value: Status) -> Iterator[str]:
+def lines(value: Status) -> Iterator[str]:
+    """Yield the state, a label and its words a line, then every note that is not indexed as it is."""
     fresh = value.freshness
     rows = [
         ("Agent", value.agent_id + (f", of {', '.join(value.agents)}" if len(value.agents) > 1 else "")),

@@ -1,41 +1,52 @@
-"""The table of commands: each row loads, alone, and nothing is declared that has no row."""
+"""The table of commands: what --help lists, which module is imported, what a word that is no command is taken for."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from importlib import import_module
 
 import pytest
 
 from memory_tui.cli import main
+from memory_tui.cli.commands import COMMANDS, GLOBAL, GROUPS, SHARED, named
+from memory_tui.core.errors import SettingError
 
-OF_COMMANDS = {
-    *("admin", "agent", "ask", "connect", "curate", "hooks", "inbox", "ltm", "measure", "past"),
-    *("provider", "qmd", "serve"),
-}
-
-
-def test_every_command_has_one_row_and_every_row_a_command() -> None:
-    declared = {name: f"memory_tui.cli.{module}" for module in OF_COMMANDS for name in commands_of(module)}
-    declared |= dict.fromkeys(main.OWN, "memory_tui.cli.main")
-    assert {name: row.source.partition(":")[0] for name, row in main.COMMANDS.items()} == declared
-    assert len(declared) == len(main.OWN) + sum(len(commands_of(module)) for module in OF_COMMANDS)
+MODULES = {command.run.partition(":")[0] for command in COMMANDS.values()}
 
 
-def commands_of(module: str) -> dict[str, object]:
-    found = import_module(f"memory_tui.cli.{module}").COMMANDS
-    assert isinstance(found, dict)
-    return found
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    with pytest.raises(SystemExit):
+        main.main([*words, "--help"])
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_function_and_a_help_without_the_options_of_all(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert callable(COMMANDS[name].load())
+    text = printed(capsys, *name.split())
+    described = {line.split()[0].rstrip(",") for line in text.splitlines() if line.startswith("  -")}
+    assert not {option.names[0] for option in GLOBAL} & described
+    assert SHARED in " ".join(text.split())
+
+
+def test_help_lists_every_command_in_its_group_and_every_shared_option(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys).splitlines()
+    at = -1
+    for title, commands in GROUPS.items():
+        for line in [f"{title}:", *(f"  {name:<23} {command.help}" for name, command in commands.items())]:
+            at = lines.index(line, at + 1)
+    assert all(any(line.startswith(f"  {option.names[0]}") for line in lines) for option in GLOBAL)
 
 
 @pytest.mark.parametrize(
     ("arguments", "module"),
     [
-        (["search", "--help"], "ask"),
-        (["eval", "--help"], "measure"),
-        (["hook", "--help"], "hooks"),
+        (["search", "--help"], None),
+        (["help"], "admin"),
+        (["get", "x.md"], "ask"),
         (["--help"], None),
         (["--version"], None),
         (["serch"], None),
@@ -49,36 +60,36 @@ def test_only_the_module_of_the_command_is_imported(arguments: list[str], module
         "print(json.dumps([name for name in sys.modules if name.startswith('memory_tui.cli.')]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name.rpartition(".")[2] for name in json.loads(done.stdout)} & OF_COMMANDS
-    assert loaded == ({module} if module else set())
+    loaded = {name.rpartition(".")[2] for name in json.loads(done.stdout)} & MODULES
+    assert loaded - {"provider"} == ({module} if module else set())
 
 
-def test_help_and_did_you_mean_read_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main.main(["--help"])
-    shown = " ".join(capsys.readouterr().out.split())
-    for name, row in main.COMMANDS.items():
-        assert f" {name} {row.help.partition(';')[0]}" in shown
-    assert main.main(["serch"]) == 2
-    assert "Did you mean search?" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ("indx", "index"),
+        ("Search", "search"),
+        ("version", "--version"),
+        ("why-file", "why --file"),
+        ("why-never", "why --never"),
+        ("compare-index", "openclaw compare-index"),
+        ("trust", "openclaw trust"),
+        ("compare-qmd", "qmd compare"),
+        ("write-config", "config --write"),
+        ("redo", "undo --redo"),
+        ("restore", "journal --restore"),
+        ("budget", "prompt --budget"),
+        ("tune", "eval --tune"),
+        ("completion", "help --completion"),
+    ],
+)
+def test_a_word_that_is_no_command_names_the_nearest(words: str, command: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        named([words, "--json"])
+    assert refused.value.next_step == f"Did you mean {command}?"
 
 
-def test_the_help_of_a_command_leaves_the_global_options_to_that_of_all(capsys: pytest.CaptureFixture[str]) -> None:
-    def shown(*words: str) -> str:
-        with pytest.raises(SystemExit):
-            main.main([*words, "--help"])
-        return capsys.readouterr().out
-
-    names = {name for names, _ in main.GLOBAL for name in names}
-    every = shown()
-    assert all(f"  {name}" in every for name in names)
-    for name in main.COMMANDS:
-        said = shown(name)
-        described = {line.split()[0].rstrip(",") for line in said.splitlines() if line.startswith("  -")}
-        assert not names & described, name
-        assert main.ALSO in " ".join(said.split()), name
-    parser = main.build_parser("search")
-    for one, keywords in main.GLOBAL:
-        value = [] if keywords.get("action") == "store_true" else ["x"]
-        given = vars(parser.parse_args(["search", "router", *one, *value]))
-        assert given[one[0].lstrip("-").replace("-", "_")] in (True, "x", ["x"])
+def test_a_first_word_alone_names_the_second() -> None:
+    with pytest.raises(SettingError, match="needs another word") as refused:
+        named(["openclaw"])
+    assert "openclaw trust" in refused.value.next_step

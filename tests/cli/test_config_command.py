@@ -229,7 +229,7 @@ def test_a_memory_that_is_switched_off_is_not_searched_but_can_be_looked_at(run:
     assert code == 0
     assert "Memory search is disabled" in out
     assert run("get", "MEMORY.md", "--agent", "mute")[0] == 0
-    assert run("why-file", "MEMORY.md", "--agent", "mute")[0] == 0
+    assert run("why", "--file", "MEMORY.md", "--agent", "mute")[0] == 0
     assert values(run("config", "--json", "--agent", "mute")[1])["enabled"]["value"] is False
 
 

@@ -40,9 +40,9 @@ def test_remember_undo_redo(notes, capsys):
     assert log.read_text() == "# 2026-01-12 (Monday)\n\n- 14:05 milk\n"
     assert run(capsys, "undo", "--yes")[0] == 0
     assert not log.exists()
-    assert run(capsys, "redo", "--yes")[0] == 0
+    assert run(capsys, "undo", "--redo", "--yes")[0] == 0
     assert log.exists()
-    assert run(capsys, "redo", "--yes")[0] == 2
+    assert run(capsys, "undo", "--redo", "--yes")[0] == 2
 
 
 def test_nothing_is_written_unless_somebody_says_yes(notes, capsys):
@@ -102,12 +102,12 @@ def test_undo_of_a_note_that_changed_since_needs_merge(notes, capsys):
 
 
 def test_budget_and_archive(notes, capsys):
-    hosts = json.loads(run(capsys, "budget", "--json")[1])["hosts"]
+    hosts = json.loads(run(capsys, "prompt", "--budget", "--json")[1])["hosts"]
     assert [(host["host"]["name"], host["limit"], host["cut"]) for host in hosts] == [
         ("openclaw", 20_000, None),
         ("claude-code", 25_000, None),
     ]
-    assert "all of it is read" in run(capsys, "budget")[1]
+    assert "all of it is read" in run(capsys, "prompt", "--budget")[1]
     (notes / "memory/2025-01-01.md").write_bytes(b"old\r\n")
     assert run(capsys, "archive", "--older-than", "99", "--yes")[0] == 0
     assert (notes / "memory/archive/memory/2025-01-01.md").read_bytes() == b"old\r\n"
@@ -151,9 +151,9 @@ def test_budget_lists_the_whole_prompt_of_2026_9(tmp_path, monkeypatch, capsys):
     (tmp_path / ".openclaw" / "openclaw.json").write_text('{memory: {search: {provider: "none"}}}')
     (workspace / "USER.md").write_text("a line\n" * 700)
     (workspace / "MEMORY.md").write_text("# Facts\n")
-    found = json.loads(run(capsys, "budget", "--json")[1])["prompt"]
+    found = json.loads(run(capsys, "prompt", "--budget", "--json")[1])["prompt"]
     assert [file["path"] for file in found["files"]][-2:] == ["USER.md", "MEMORY.md"]
     assert found["taken"] == sum(file["taken"] for file in found["files"])
-    said = run(capsys, "budget")[1]
+    said = run(capsys, "prompt", "--budget")[1]
     assert "USER.md: 4,000 of 4,899 characters, limit 4,000; lines" in said
     assert "of 60,000 characters." in said

@@ -33,11 +33,12 @@ from tests.support.faults import Counting, Failing
 from memory_tui.cli import main as cli
 from memory_tui import durable
 import gc, platformdirs, rapidfuzz.distance, rapidfuzz.fuzz, rapidfuzz.process, tokenizers
-import memory_tui.cli.admin, memory_tui.cli.ask, memory_tui.cli.curate, memory_tui.cli.hooks, memory_tui.cli.inbox
-import memory_tui.cli.measure, memory_tui.notes.diff, memory_tui.notes.move_back, memory_tui.notes.restore
+import memory_tui.cli.admin, memory_tui.cli.ask, memory_tui.cli.agents, memory_tui.cli.notes, memory_tui.cli.inbox
+import memory_tui.cli.measure, memory_tui.cli.openclaw
+import memory_tui.notes.diff, memory_tui.notes.move_back, memory_tui.notes.restore
 import memory_tui.engine.engine, memory_tui.engine.inbox_inputs, memory_tui.explain.noise, memory_tui.explain.why_not
 import memory_tui.inbox.checks, memory_tui.index.rebuild, memory_tui.index.sync, memory_tui.openclaw.agent_sessions
-import memory_tui.openclaw.flush, memory_tui.openclaw.session_note, memory_tui.plan, memory_tui.render.as_text
+import memory_tui.openclaw.flush, memory_tui.openclaw.session_note, memory_tui.plan, memory_tui.render.why_text
 import memory_tui.notes.curator, memory_tui.notes.recover, memory_tui.render.evaluation, memory_tui.search.retrieve
 import memory_tui.tune.evaluate, memory_tui.tune.knob_search
 gc.freeze()
@@ -149,9 +150,9 @@ def with_labels(stage: Path) -> None:
 
 
 REMEMBER = ["remember", "the vlan of the printer is forty two", "--yes"]
-CONFIG = ["write-config", "--config", "CONFIG", "--set", "query.minScore=0.25", "--yes"]
+CONFIG = ["config", "--write", "--config", "CONFIG", "--set", "query.minScore=0.25", "--yes"]
 HOOK = ["hook", "session-memory", "--transcript", "SESSION", "--session", "abc"]
-FLUSH = ["flush", "--session", "main", "--done"]
+FLUSH = ["openclaw", "flush", "--session", "main", "--done"]
 INDEX = ["index", "--index", "INDEX"]
 QRELS = ["eval", "--set", "sync.onSearch=off", "--index", "INDEX", "--labels", "LABELS", "--write-qrels", "QRELS"]
 AGREE = ["provider", "--config", "ASKING", "--yes", "--approve"]
@@ -160,9 +161,9 @@ COMMANDS = {
     "promote": Command(["promote", "memory/2026-01-10.md:3", "--move", "--yes"]),
     "archive": Command(["archive", "--older-than", "3", "--yes"]),
     "undo": Command(["undo", "--yes"], (REMEMBER,)),
-    "redo": Command(["redo", "--yes"], (REMEMBER, ["undo", "--yes"])),
-    "write-config": Command(CONFIG, (), ("config",)),
-    "write-config --undo": Command(["write-config", "--config", "CONFIG", "--undo"], (CONFIG,), ("config",)),
+    "redo": Command(["undo", "--redo", "--yes"], (REMEMBER, ["undo", "--yes"])),
+    "config --write": Command(CONFIG, (), ("config",)),
+    "config --undo": Command(["config", "--config", "CONFIG", "--undo"], (CONFIG,), ("config",)),
     "hook": Command(HOOK),
     "inbox --do merge": Command(["inbox", "--id", "SUGGESTION", "--do", "merge", "--yes"]),
     "inbox --do keep": Command(["inbox", "--id", "SUGGESTION", "--do", "keep"], (), ("home/memory-tui/state.sqlite",)),

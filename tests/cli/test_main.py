@@ -17,6 +17,7 @@ import pytest
 
 from memory_tui import __version__
 from memory_tui.cli import main
+from memory_tui.cli.commands import COMMANDS, EXIT_CODES
 from memory_tui.core.errors import Unreadable
 from memory_tui.workspace import roots
 from memory_tui.workspace.notes import Document
@@ -60,7 +61,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
 def test_search_indexes_first_and_prints_hits_with_citations(run: Callable) -> None:
     code, out, err = run("search", "omada router")
     assert code == 0
-    assert "MEMORY.md#L1-L4" in out
+    assert "MEMORY.md#L1-L3" in out, "the note has three lines"
     assert err == ""
 
 
@@ -120,7 +121,7 @@ def test_global_options_stand_before_or_after_the_command(
 
 def test_settings_before_and_after_the_command_all_count() -> None:
     words = ["--set", "a=1", "--extra", "x", "search", "y", "--set", "b=2", "--set", "a=3"]
-    given = main.build_parser("search").parse_args(words)
+    given = main.parsed(words)
     assert (given.set, given.extra) == (["a=1", "b=2", "a=3"], ["x"])
 
 
@@ -135,9 +136,7 @@ def test_settings_before_and_after_the_command_all_count() -> None:
     ],
 )
 def test_a_bare_path_opens_the_app_wherever_the_options_stand(arguments: list[str]) -> None:
-    asked, words = main._with_command(arguments)
-    assert asked == "open"
-    given = main.build_parser(asked).parse_args(words)
+    given = main.parsed(arguments)
     assert (given.command, given.path, given.query) == ("open", "./notes", "x")
 
 
@@ -234,7 +233,7 @@ def test_a_session_below_its_threshold_is_named_with_its_word(
 
 
 def test_without_a_log_nothing_tells_what_agents_got(run: Callable) -> None:
-    code, out, _ = run("why-never")
+    code, out, _ = run("why", "--never")
     assert (code, "nothing tells which lines agents got" in out, "MEMORY.md" in out) == (0, True, False)
 
 
@@ -306,7 +305,7 @@ def test_an_answer_by_words_alone_is_an_answer_and_an_index_without_its_vectors_
     assert "MEMORY.md" in out
     assert "Meaning-based recall is off" in err
     assert run("index", "--provider", "openai")[0] == 1
-    promised = " ".join(main.EXIT_CODES.split())
+    promised = " ".join(EXIT_CODES.split())
     assert "0 done; an answer without hits is an answer, and so is one by words alone, with a notice" in promised
 
 
@@ -322,13 +321,13 @@ def test_why_file_gives_a_reason_for_any_path(run: Callable, workspace: Path) ->
     (workspace / "memory" / "photo.jpg").write_bytes(b"x")
     (workspace / "memory" / "link.md").symlink_to(workspace / "MEMORY.md")
     run("index")
-    assert "part of the memory" in run("why-file", "MEMORY.md")[1]
-    assert "Indexed as it is on disk, in 1 chunk." in run("why-file", "MEMORY.md")[1]
-    assert "not markdown" in run("why-file", "memory/photo.jpg")[1]
-    assert "symlink" in run("why-file", str(workspace / "memory" / "link.md"))[1]
-    code, out, _ = run("why-file", "memory/none.md")
+    assert "part of the memory" in run("why", "--file", "MEMORY.md")[1]
+    assert "Indexed as it is on disk, in 1 chunk." in run("why", "--file", "MEMORY.md")[1]
+    assert "not markdown" in run("why", "--file", "memory/photo.jpg")[1]
+    assert "symlink" in run("why", "--file", str(workspace / "memory" / "link.md"))[1]
+    code, out, _ = run("why", "--file", "memory/none.md")
     assert (code, "missing" in out) == (2, True)
-    verdict = json.loads(run("why-file", "/etc/passwd", "--json")[1])
+    verdict = json.loads(run("why", "--file", "/etc/passwd", "--json")[1])
     assert (verdict["included"], verdict["rule"]) == (False, "outside")
 
 
@@ -340,7 +339,7 @@ def test_hostile_text_is_shown_and_obeyed_by_nobody(run: Callable, workspace: Pa
         ["search", "router", "--json"],
         ["status"],
         ["get", "memory/evil\x1b[2J.md"],
-        ["why-file", "memory/evil\x1b[2J.md"],
+        ["why", "--file", "memory/evil\x1b[2J.md"],
     ):
         _, out, err = run(*arguments)
         assert not set(out + err) & CONTROLS, arguments
@@ -517,9 +516,9 @@ def test_files_that_cannot_be_notes_do_no_harm(run: Callable, workspace: Path) -
     before = fingerprint(workspace)
     code, _, err = run("index")
     assert code == 0, err
-    assert "part of the memory" in run("why-file", "memory/invalid.md")[1]
+    assert "part of the memory" in run("why", "--file", "memory/invalid.md")[1]
     for name, rule in (("huge.md", "too big"), ("pipe.md", "not a file"), ("loop", "symlink")):
-        assert rule in run("why-file", f"memory/{name}")[1]
+        assert rule in run("why", "--file", f"memory/{name}")[1]
     assert run("search", "router")[0] == 0
     assert fingerprint(workspace) == before
 
@@ -680,10 +679,10 @@ def test_a_change_that_is_not_there_cannot_be_undone(run: Callable) -> None:
     assert run("remember", "the first", "--yes")[0] == 0
     assert run("remember", "the second", "--yes")[0] == 0
     assert run("undo", "--yes")[0] == 0
-    for verb, number in (("undo", 1), ("redo", 2)):
-        said = refused(run, verb, "999")
+    for verb, number in ((("undo",), 1), (("undo", "--redo"), 2)):
+        said = refused(run, *verb, "999")
         assert "There is no change 999; the journal has 1 to 3." in said
-        assert f"These can be {'undone' if verb == 'undo' else 'redone'}: {number}." in said
+        assert f"These can be {'undone' if len(verb) == 1 else 'redone'}: {number}." in said
     assert "Change 2 cannot be undone now." in refused(run, "undo", "2")
     for text in ("-3", "0", "1.5", "last"):
         assert "is not a whole number from 1" in run("undo", "--", text)[2]
@@ -739,35 +738,28 @@ GLOBAL = {
 
 
 def test_every_global_option_is_taken_after_every_command() -> None:
-    parser = main.build_parser()
     needs = {
         "get": ["MEMORY.md"],
         "why": ["a", "b"],
-        "why-file": ["a"],
         "remember": ["a"],
         "promote": ["a:1"],
         "archive": ["--older-than", "3"],
         "hook": ["claude-code"],
-        "inject": ["a"],
+        "openclaw inject": ["a"],
         "qmd": ["status"],
-        "compare-qmd": ["a"],
-        "completion": ["bash"],
-        "report": ["a"],
-        "restore": ["a"],
         "ltm": ["list"],
-        "export": ["lancedb", "a"],
     }
-    for command in main.COMMANDS:
+    for command in COMMANDS:
         for option, value in GLOBAL.items():
-            given = parser.parse_args([command, *needs.get(command, []), option, value])
+            given = main.parsed([*command.split(), *needs.get(command, []), option, value])
             assert value in str(vars(given)[option.strip("-")]), (command, option)
         for option in ("--read-only", "--json", "--claude-code"):
-            assert vars(parser.parse_args([command, *needs.get(command, []), option]))[option[2:].replace("-", "_")]
+            assert vars(main.parsed([*command.split(), *needs.get(command, []), option]))[option[2:].replace("-", "_")]
 
 
 def test_the_app_and_the_demo_begin_with_a_question() -> None:
     for command in ("open", "demo"):
-        assert main.build_parser().parse_args([command, "--query", "vlan"]).query == "vlan"
+        assert main.parsed([command, "--query", "vlan"]).query == "vlan"
 
 
 def test_an_answer_in_json_is_short_without_explain(run: Callable, workspace: Path) -> None:
@@ -796,11 +788,11 @@ def test_an_answer_in_json_is_short_without_explain(run: Callable, workspace: Pa
         (("why", "bicycle", "door"), "If door belongs to the question, put the question in quotes."),
         (("search", "x", "-n", "0"), "is not a whole number from 1"),
         (("search", "x", "--source", "foo"), "'memory', 'sessions'"),
-        (("why", "x"), "The following arguments are required"),
+        (("why", "x"), "A query and a line belong together."),
         (("get", "nope.md"), "There is no note nope.md."),
         (("get", "memory/nope.md"), "There is no note memory/nope.md."),
         (("promote", "nope.md:1"), "There is no note nope.md."),
-        (("restore", "memory/nope.md"), "There is no note memory/nope.md, and no text of one is kept."),
+        (("journal", "memory/nope.md", "--restore"), "There is no note memory/nope.md, and no text of one is kept."),
         (("get", "../nope.md"), "outside the places"),
         (("recall-log", "last"), "memory-tui connect AGENT --log-recalls"),
         (("search", "router", "vlan"), 'search "router vlan". memory-tui search --help'),

@@ -60,7 +60,7 @@ def test_a_provider_is_tested_shown_written_used_and_taken_back(
     code, said = run(*added(play), *where)
     assert (code, path.exists(), "Use --yes" in said, "256 dimensions" in said) == (2, theirs, True, True)
     code, said = run(*added(play, "--yes"), *where)
-    assert (code, "+" in said, "write-config --undo" in said) == (0, True, True)
+    assert (code, "+" in said, "config --undo" in said) == (0, True, True)
     section = ["agents", "defaults", "memorySearch"] if theirs else []
     assert {asked.headers["Authorization"] for asked in play.asked} == {f"Bearer {KEY}"}
     assert "walrus" not in "".join(text for asked in play.asked for text in asked.texts)
@@ -72,7 +72,7 @@ def test_a_provider_is_tested_shown_written_used_and_taken_back(
     assert f"{'.'.join([*section, 'provider'])}" in run("config", *where)[1]
     assert run("index", *where)[0] == 0
     assert play.asked[-1].body["model"] == "small"
-    assert run("write-config", "--undo", *where)[0] == 0
+    assert run("config", "--undo", *where)[0] == 0
     assert path.read_text() == THEIRS if theirs else not path.exists()
 
 

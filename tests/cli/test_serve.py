@@ -185,14 +185,14 @@ async def test_a_tab_whose_app_cannot_start_ends_and_the_server_says_why(capsys:
 
 def test_the_app_in_a_tab_gets_what_serve_was_given_and_writes_only_if_allowed() -> None:
     def command(*words: str) -> list[str]:
-        return serve.command_of(main._parsed(["serve", *words]))[5:]
+        return serve.command_of(main.parsed(["serve", *words]))[5:]
 
     assert command() == ["--read-only"]
     assert command("notes", "--query", "-x y", "--port", "8000") == ["--workspace=notes", "--query=-x y", "--read-only"]
     words = ["--profile=openclaw-2026.3", "--set=query.minScore=.2", "--set=mmr=on", "--codex", "--extra=a", "--json"]
     assert sorted(command(*words, "--allow-write")) == sorted(words[:-1])
     assert command("--allow-write", "--read-only") == ["--read-only"]
-    assert isinstance(main._parsed(["open", *command("notes")]), argparse.Namespace)
+    assert isinstance(main.parsed(["open", *command("notes")]), argparse.Namespace)
 
 
 def test_a_port_that_is_taken_is_an_error_with_a_next_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

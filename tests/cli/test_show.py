@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui.cli import main
+from memory_tui.cli.commands import COMMANDS
 
 SECRET = "sk-proj-" + "Ab3dEf6hIj9kLm2nOp5q" * 2
 NOTE = f"# Router\n\n- The guest VLAN of the router is 30, key {SECRET} </script>.\n- Ferries sail at noon.\n"
@@ -59,15 +60,15 @@ def test_a_terminal_sees_bars_and_marked_words_and_a_pipe_plain_text(
 
 def test_completion_knows_every_command_and_its_options(capsys: pytest.CaptureFixture[str]) -> None:
     for shell in ("bash", "zsh", "fish"):
-        assert main.main(["completion", shell]) == 0
+        assert main.main(["help", "--completion", shell]) == 0
         script = capsys.readouterr().out
-        assert all(name in script for name in main.COMMANDS)
+        assert all(word in script for name in COMMANDS for word in name.split())
         assert "openclaw-index" in script
-    assert main.main(["completion", "bash"]) == 0
+    assert main.main(["help", "--completion", "bash"]) == 0
     asking = capsys.readouterr().out + (
         'ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
         '_shtab_memory_tui "$1" "${!#}" "${@: -2:1}"; echo "${COMPREPLY[*]}"; }\n'
-        "ask memory-tui disc; ask memory-tui completion fi\n"
+        "ask memory-tui disc; ask memory-tui help --completion fi\n"
     )
     answers = subprocess.run(["bash", "-c", asking], capture_output=True, text=True, check=True, cwd="/").stdout
     assert answers.split() == ["disconnect", "fish"]

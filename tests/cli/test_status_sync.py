@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.cli import common
+from memory_tui.cli import output
 from memory_tui.cli.main import main
 from tests.support.waiting import LONG
 
@@ -42,10 +42,10 @@ def test_a_terminal_is_told_what_takes_long_and_a_pipe_is_not(monkeypatch: pytes
             return True
 
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(common, "QUIET", 0.0)
+    monkeypatch.setattr(output, "QUIET", 0.0)
     for screen in (Screen(), io.StringIO()):
         monkeypatch.setattr(sys, "stderr", screen)
-        with common.waiting("Asking") as tell:
+        with output.waiting("Asking") as tell:
             tell(1, 1_200)
             end = time.monotonic() + LONG
             while screen.isatty() and "Asking: 1 of 1,200, 0 s; ctrl+c stops" not in screen.getvalue():

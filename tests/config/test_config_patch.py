@@ -305,7 +305,7 @@ def test_no_key_is_in_the_difference(commented: Path) -> None:
 
 def test_the_command_shows_asks_writes_and_takes_back(commented: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = commented.read_bytes()
-    place = ["write-config", "--config", str(commented), "--set", "query.minScore=0.2"]
+    place = ["config", "--write", "--config", str(commented), "--set", "query.minScore=0.2"]
     assert main.main([*place, "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert "minScore .35 -> .20" in out
@@ -317,6 +317,6 @@ def test_the_command_shows_asks_writes_and_takes_back(commented: Path, capsys: p
     data = json.loads(capsys.readouterr().out)
     assert data["written"] is True
     assert b"minScore: 0.2" in commented.read_bytes()
-    assert main.main(["write-config", "--undo"]) == 0
+    assert main.main(["config", "--undo"]) == 0
     assert commented.read_bytes() == before
-    assert main.main(["write-config", "--undo"]) == 2
+    assert main.main(["config", "--undo"]) == 2

@@ -328,7 +328,7 @@ def test_a_sandbox_that_may_not_write_is_not_flushed(
 
 def test_the_flush_command_names_the_sandbox(asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]) -> None:
     options = asked({"agents": {"defaults": {"sandbox": {"mode": "all", "workspaceAccess": "ro"}}}})
-    main.main(["--config", str(options.config), "flush", "--session", "s", "--tokens", "199000"])
+    main.main(["--config", str(options.config), "openclaw", "flush", "--session", "s", "--tokens", "199000"])
     assert "the sandbox may not write" in capsys.readouterr().out
 
 
@@ -407,7 +407,7 @@ def test_a_difference_of_the_file_shows_no_key_of_any_provider(
         '"agents": {"defaults": {"memorySearch": {"query": {"maxResults": 6}}}}}\n'
     )
     where = ["--workspace", str(tmp_path / "notes"), "--config", str(path)]
-    main.main([*where, "write-config", "--dry-run", "--set", "maxResults=9"])
+    main.main([*where, "config", "--write", "--dry-run", "--set", "maxResults=9"])
     out = capsys.readouterr().out
     assert "9" in out
     assert "beside-it" not in out
@@ -443,7 +443,7 @@ def test_what_the_prompt_and_memory_get_give_is_what_is_configured(
         options = asked(tree)
         where = ["--workspace", str(options.workspace), "--config", str(options.config), "--index", str(options.index)]
         found = []
-        for command in (["budget"], ["config"], ["prompt", "--json"]):
+        for command in (["prompt", "--budget"], ["config"], ["prompt", "--json"]):
             assert main.main([*where, *command]) == 0
             found.append(capsys.readouterr().out)
         with Engine.open(options) as engine:

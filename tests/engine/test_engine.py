@@ -287,7 +287,7 @@ def test_a_closed_engine_takes_no_work(engine: Engine) -> None:
 
 def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software() -> None:
     code = (
-        "import sys, memory_tui.engine.engine, memory_tui.cli.main, memory_tui.render.as_text\n"
+        "import sys, memory_tui.engine.engine, memory_tui.cli.main, memory_tui.cli.output\n"
         "print(sorted({'textual', 'rich', 'openai', 'google', 'mcp', 'tokenizers', 'watchfiles', 'numpy'}"
         " & set(sys.modules)))"
     )

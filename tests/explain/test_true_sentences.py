@@ -21,7 +21,7 @@ from memory_tui.mcp.tools import memory_search
 from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls.recall_log import RecallEntry
-from memory_tui.render import as_text, past_text
+from memory_tui.render import past_text, why_text
 from memory_tui.search.trace import AllBelowGate, Trace
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -236,7 +236,7 @@ def test_a_place_behind_the_candidates_is_not_said_to_be_one_of_them(notes: Path
     evidence = engine.queries.gather("router")
     places = []
     for number in range(9):
-        shown = "\n".join(as_text.answer(engine.queries.why(evidence, f"memory/note-{number}.md")))
+        shown = "\n".join(why_text.answer(engine.queries.why(evidence, f"memory/note-{number}.md")))
         places += re.findall(r"(\d+)(?:st|nd|rd|th)(?: of|, beyond the) (\d+)( candidates)?", shown)
     assert {bool(beyond) for _, _, beyond in places} == {True, False}
     assert all((int(place) > int(count)) == bool(beyond) for place, count, beyond in places)
@@ -249,7 +249,7 @@ def line_of(engine: Engine, query: str, path: str, label: str) -> str:
     """The detail of the line with this label in the arithmetic of a note's chunk; empty where there is none."""
     found = engine.queries.why(engine.queries.gather(query), path)
     assert found.best is not None
-    return next((line.detail for line in as_text.steps(found.best, found.trace) if line.label == label), "")
+    return next((line.detail for line in why_text.steps(found.best, found.trace) if line.label == label), "")
 
 
 @pytest.mark.parametrize("profile", ["openclaw-2026.3", "openclaw-2026.9"])
@@ -351,7 +351,7 @@ def test_no_hit_is_said_to_be_recalled_that_an_agent_does_not_get(diary: Path, o
     first = engine.queries.search(question).recalled[0]
     assert memory_search(engine, {"query": question}).answer["results"] == []
     answer = engine.queries.why(engine.queries.gather(question), first.chunk.path, first.chunk.start_line)
-    said = [*as_text.answer(answer), *(line.detail for line in why.explain(first, answer.trace))]
+    said = [*why_text.answer(answer), *(line.detail for line in why.explain(first, answer.trace))]
     assert wording.label(answer.fate) == "NEAREST 1st, kept back"
     assert not [line for line in said if "recalled" in line.lower()]
     assert answer.trace.count.startswith("Nearest ")

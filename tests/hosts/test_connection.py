@@ -421,7 +421,7 @@ def test_nothing_is_written_without_a_yes(home: Path, tmp_path: Path, capsys: py
         ("home/.claude/settings.json", ["connect", "claude-code", "--yes"]),
         ("home/pipe", ["hook", "session-memory", "--transcript", "../home/pipe"]),
         ("home/pipe", ["hook", "claude-code"]),
-        ("home/pipe", ["flush", "--transcript", "../home/pipe"]),
+        ("home/pipe", ["openclaw", "flush", "--transcript", "../home/pipe"]),
     ],
 )
 @pytest.mark.timeout(30)

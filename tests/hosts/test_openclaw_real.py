@@ -186,7 +186,7 @@ def what_was_said_is_found_in_the_sessions(gateway: Gateway) -> None:
     best = found["results"][0]
     assert best["path"].startswith("sessions/")
     assert "User: Remember that Wei plays the bassoon on Thursdays." in best["snippet"]
-    near = json.loads(run(installed, "flush", "--json"))
+    near = json.loads(run(installed, "openclaw", "flush", "--json"))
     assert Path(best["path"]).stem in {one["session"] for one in near if one["tokens"]}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.cli.main import build_parser
+from memory_tui.cli.main import parsed
 from memory_tui.hosts.wiring import of_agent, options_of, words_of
 from memory_tui.plan import Options
 
@@ -36,8 +36,7 @@ def test_words_are_read_back_as_the_options_that_they_are_of(options: Options) -
     words = words_of(options)
     assert options_of(words) == options
     assert options_of(["/bin/memory-tui", "mcp", "--no-prompts", "--log-recalls", *words]) == options
-    parsed = build_parser("mcp", alone=True).parse_args(["mcp", *words])
-    assert getattr(parsed, "agent", "") == options.agent
+    assert parsed(["mcp", *words]).agent == options.agent
 
 
 def test_an_agent_gets_our_profile_where_none_was_chosen_and_whole_paths() -> None:

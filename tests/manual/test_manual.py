@@ -7,7 +7,7 @@ import re
 import pytest
 
 from memory_tui import manual
-from memory_tui.cli import main
+from memory_tui.cli import commands, main
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -18,12 +18,9 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 
 def words_of_the_command_line() -> tuple[set[str], set[str]]:
     """The commands, and every option of any of them."""
-    parser = main.build_parser()
-    commands = next(action for action in parser._actions if action.dest == "command")
-    options = {name for action in parser._actions for name in action.option_strings}
-    for one in commands.choices.values():
-        options |= {name for action in one._actions for name in action.option_strings}
-    return set(commands.choices), options
+    parsers = [commands.main_parser(), *map(commands.command_parser, commands.COMMANDS)]
+    options = {name for parser in parsers for action in parser._actions for name in action.option_strings}
+    return set(commands.COMMANDS) | {name.split()[0] for name in commands.COMMANDS}, options
 
 
 def test_the_readme_is_a_page_and_its_first_two_commands_start_and_test() -> None:
@@ -48,10 +45,10 @@ def test_the_readme_lists_every_page_of_the_manual() -> None:
 @pytest.mark.parametrize("page", ["README", *PAGES])
 def test_every_command_that_is_named_exists(page: str) -> None:
     text = README if page == "README" else PAGES[page]
-    commands, options = words_of_the_command_line()
+    names, options = words_of_the_command_line()
     found = re.findall(r"```\w*\n(.*?)```|`([^`\n]+)`", text, re.DOTALL)
     code = "\n".join(block or inline for block, inline in found)
-    assert [name for name in COMMAND.findall(code) if name not in commands] == []
+    assert [name for name in COMMAND.findall(code) if name not in names] == []
     ours = [line for line in code.splitlines() if "memory-tui" in line]
     assert [name for line in ours for name in OPTION.findall(line) if name not in options | FOREIGN] == []
 

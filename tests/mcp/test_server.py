@@ -627,7 +627,7 @@ def test_the_server_ends_while_a_question_hangs(slow: tuple[Play, list[str]]) ->
     "needed",
     [
         "from memory_tui.mcp import host, server",
-        "from memory_tui.hosts import claude_code\nfrom memory_tui.render import as_text as report",
+        "from memory_tui.hosts import claude_code\nfrom memory_tui.cli import output as report",
     ],
 )
 def test_what_a_greeting_or_a_hook_does_not_need_is_not_imported_for_it(needed: str) -> None:

@@ -148,18 +148,18 @@ def test_the_command_lists_the_texts_of_journal_and_git_and_brings_one_back(
     with opened(notes) as engine:
         curator = engine.notes.curator
         number = curator.apply(curator.plan.trash_lines(curator.plan.spot(DAY, 3))).entry.id
-    assert main.main(["restore", DAY, *where]) == 0
+    assert main.main(["journal", DAY, "--restore", *where]) == 0
     said = capsys.readouterr().out
     assert "git: the first day" in said
     assert f"before-{number} " in said
     commit = next(word for word in said.split() if word.startswith("git:") and len(word) > 20)
     before = (notes / DAY).read_text()
-    assert main.main(["restore", DAY, "--version", commit, "--dry-run", *where]) == 0
+    assert main.main(["journal", DAY, "--restore", commit, "--dry-run", *where]) == 0
     assert "+- 09:00 new firmware" in capsys.readouterr().out
     assert (notes / DAY).read_text() == before
     changed = before.replace("lunch at the lake", "lunch at the sea")
     (notes / DAY).write_text(changed)
-    back = ["restore", DAY, "--version", f"before-{number}", "--yes", *where]
+    back = ["journal", DAY, "--restore", f"before-{number}", "--yes", *where]
     assert main.main([*back, "--lost-lines"]) == 0
     assert {"- 11:00 lunch at the lake", "- 11:00 lunch at the sea"} <= {*(notes / DAY).read_text().splitlines()}
     assert main.main(back) == 0
@@ -168,7 +168,7 @@ def test_the_command_lists_the_texts_of_journal_and_git_and_brings_one_back(
     assert main.main(["undo", "--yes", *where]) == 0
     assert (notes / DAY).read_text() == changed
     (notes / DAY).write_text(before)
-    assert main.main(["restore", DAY, "--version", "77", *where]) != 0
+    assert main.main(["journal", DAY, "--restore", "77", *where]) != 0
 
 
 @pytest.mark.parametrize(

@@ -229,16 +229,18 @@ def test_a_host_asks_runs_and_reports(
 ) -> None:
     write({})
     path = lines(tmp_path / "s1.jsonl", said(180_000), {"type": "compaction"})
-    found = run(capsys, "flush", "--transcript", str(path))
+    found = run(capsys, "openclaw", "flush", "--transcript", str(path))
     assert (found["flush"], found["cause"], found["session"]) == (True, "tokens", "s1")
     assert found["turn"]["file"].startswith("memory/")
-    run(capsys, "flush", "--transcript", str(path), "--done")
-    assert run(capsys, "flush", "--transcript", str(path))["cause"] == "already flushed"
+    run(capsys, "openclaw", "flush", "--transcript", str(path), "--done")
+    assert run(capsys, "openclaw", "flush", "--transcript", str(path))["cause"] == "already flushed"
     path.write_text(path.read_text() + '{"type": "compaction"}\n')
-    assert run(capsys, "flush", "--transcript", str(path))["flush"] is True
-    assert run(capsys, "flush", "--session", "other", "--tokens", "100")["cause"] == "below threshold"
-    assert run(capsys, "flush", "--session", "x", "--tokens", "190000", "--heartbeat")["cause"] == "heartbeat"
-    assert main.main(["flush", "--transcript", str(tmp_path / "none.jsonl")]) == 1
+    assert run(capsys, "openclaw", "flush", "--transcript", str(path))["flush"] is True
+    assert run(capsys, "openclaw", "flush", "--session", "other", "--tokens", "100")["cause"] == "below threshold"
+    assert (
+        run(capsys, "openclaw", "flush", "--session", "x", "--tokens", "190000", "--heartbeat")["cause"] == "heartbeat"
+    )
+    assert main.main(["openclaw", "flush", "--transcript", str(tmp_path / "none.jsonl")]) == 1
 
 
 def test_all_sessions_are_listed_with_what_their_host_keeps(
@@ -265,12 +267,12 @@ def test_all_sessions_are_listed_with_what_their_host_keeps(
             }
         )
     )
-    found = {one["session"]: one for one in run(capsys, "flush")}
+    found = {one["session"]: one for one in run(capsys, "openclaw", "flush")}
     assert (found["one"]["flush"], found["one"]["flushedAt"]) == (True, 1.0)
     assert found["two"]["cause"] == "below threshold"
     reads, read = [], sessions.read_regular
     monkeypatch.setattr(sessions, "read_regular", lambda path: reads.append(path.name) or read(path))
-    assert run(capsys, "flush")
+    assert run(capsys, "openclaw", "flush")
     assert reads.count("sessions.json") == 1, "however many transcripts there are"
     (folder / "sessions.json").write_text("{half")
-    assert {one["cause"] for one in run(capsys, "flush")} == {"below threshold"}
+    assert {one["cause"] for one in run(capsys, "openclaw", "flush")} == {"below threshold"}

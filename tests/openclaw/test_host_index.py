@@ -738,7 +738,9 @@ def run(
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
 
     def go(*arguments: str) -> tuple[int, str, str]:
-        code = main.main(["compare-index", "--workspace", str(workspace), "--index", str(tmp_path / "i"), *arguments])
+        code = main.main(
+            ["openclaw", "compare-index", "--workspace", str(workspace), "--index", str(tmp_path / "i"), *arguments]
+        )
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 

@@ -125,9 +125,9 @@ def test_without_a_state_database_there_is_nothing_and_a_damaged_one_says_so(led
 
 def test_the_command_and_the_inbox_tell_it(ledger: HostLedger, capsys: pytest.CaptureFixture[str]) -> None:
     store(ledger, [entry(1), entry(2, promotedAt="2026-11-18T03:00:00.000Z"), entry(3, userQueryHashes=["a"])])
-    assert main.main(["dreaming", "--json"]) == 0
+    assert main.main(["openclaw", "dreaming", "--json"]) == 0
     assert [one["held"][:8] for one in json.loads(capsys.readouterr().out)["passages"]] == ["", "promoted", "1 query,"]
-    assert main.main(["dreaming"]) == 0
+    assert main.main(["openclaw", "dreaming"]) == 0
     said = capsys.readouterr().out
     assert "promotes 1 passage into MEMORY.md" in said
     assert "1 query, at least 3 are needed: score" in said

@@ -84,9 +84,9 @@ def test_the_command_decides_it_from_the_index(tmp_path: Path, capsys: pytest.Ca
     )
     shared = ["--workspace", str(notes), "--index", str(tmp_path / "i.sqlite"), "--provider", "none"]
     newest = [*shared, "--profile", "openclaw-2026.9"]
-    assert main.main([*newest, "--json", "inject", "Which tea on the trip?"]) == 0
+    assert main.main([*newest, "--json", "openclaw", "inject", "Which tea on the trip?"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(one["entry"]["start_line"], one["outcome"]) for one in found] == [(2, "injected"), (3, "below the line")]
-    assert main.main([*newest, "inject", "Which tea on the trip?"]) == 0
+    assert main.main([*newest, "openclaw", "inject", "Which tea on the trip?"]) == 0
     assert "1 injected; the line is 0.65." in capsys.readouterr().out
-    assert main.main([*shared, "--profile", "openclaw-2026.3", "inject", "tea"]) == 2
+    assert main.main([*shared, "--profile", "openclaw-2026.3", "openclaw", "inject", "tea"]) == 2

@@ -80,7 +80,7 @@ def test_what_openclaw_injects_is_what_we_say(tmp_path: Path, capsys: pytest.Cap
     ours: dict[str, set[str]] = {}
     shared = ["--workspace", str(installed.workspace), "--index", str(tmp_path / "i.sqlite"), "--provider", "none"]
     for message in MESSAGES:
-        assert main.main([*shared, "--profile", "openclaw-2026.9", "--json", "inject", message]) == 0
+        assert main.main([*shared, "--profile", "openclaw-2026.9", "--json", "openclaw", "inject", message]) == 0
         found = [one["entry"] for one in json.loads(capsys.readouterr().out) if one["outcome"] == "injected"]
         ours[message] = {line for line in lines() if any(line in entry["text"] for entry in found)}
     print(json.dumps({m: [sorted(ours[m]), sorted(injected[m])] for m in MESSAGES}, indent=1))

@@ -147,7 +147,7 @@ def test_without_approval_the_preview_warns_and_the_ledger_is_only_read(
     before = ledger.row("MEMORY.md")
     (said,) = edit(curator, "- the router is an Omada\n- mine\n")
     assert "the agent's next write to MEMORY.md will make it untrusted" in said
-    assert "memory-tui trust --approve" in said
+    assert "memory-tui openclaw trust --approve" in said
     assert ledger.row("MEMORY.md") == before
     assert state(trust) == "edited"
     assert ledger.agent_writes("MEMORY.md", b"- x\n") == "untrusted"
@@ -466,20 +466,20 @@ def test_a_hit_has_the_class_of_the_ledger(ledger: HostLedger, monkeypatch: pyte
 def test_the_command_lists_approves_and_repairs_one_note_by_its_name(
     ledger: HostLedger, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main.main(["trust"]) == 0
+    assert main.main(["openclaw", "trust"]) == 0
     assert "  MEMORY.md: agent\n" in capsys.readouterr().out
-    assert main.main(["trust", "--approve", "--json"]) == 0
+    assert main.main(["openclaw", "trust", "--approve", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["approved"] is True
-    assert main.main(["trust", "--repair", "MEMORY.md"]) == 2
+    assert main.main(["openclaw", "trust", "--repair", "MEMORY.md"]) == 2
     assert "needs no repair" in capsys.readouterr().err
     (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
     ledger.agent_writes("MEMORY.md", b"- first\n- last line of all\n")
     for typed, code in (("yes\n", 2), ("", 2), ("MEMORY.md\n", 0)):
         monkeypatch.setattr("sys.stdin", __import__("io").StringIO(typed))
-        assert main.main(["trust", "--repair", "MEMORY.md"]) == code
+        assert main.main(["openclaw", "trust", "--repair", "MEMORY.md"]) == code
         assert "- last line of all" in capsys.readouterr().out
     assert (ledger.row("MEMORY.md") or {})["originClass"] == "agent"
-    assert main.main(["--read-only", "trust", "--withdraw"]) == 2
+    assert main.main(["--read-only", "openclaw", "trust", "--withdraw"]) == 2
 
 
 # --- the real program -----------------------------------------------------------------------------------------------

@@ -107,13 +107,13 @@ GARDEN = {"file": "qmd://memory-dir-main/garden.md", "score": 1, "snippet": "@@ 
 
 def test_both_answers_stand_side_by_side_with_reasons(run: Run, bench: Bench) -> None:
     run("qmd", "update")
-    found = data(run("compare-qmd", "Which VLAN for guests", "--json", backend=""))
+    found = data(run("qmd", "compare", "Which VLAN for guests", "--json", backend=""))
     [row] = [row for row in found["comparisons"][0]["rows"] if row["qmd"] is None]
     assert (row["path"], row["builtin"]) == ("MEMORY.md", 1)
     assert row["whyNotQmd"].startswith("The note lacks the word Which, and QMD gives only notes")
-    assert "not QMD: The note lacks the word Which" in run("compare-qmd", "Which VLAN for guests")[1]
+    assert "not QMD: The note lacks the word Which" in run("qmd", "compare", "Which VLAN for guests")[1]
     bench.stub.behave(search={"print": json.dumps([GARDEN])})
-    found = data(run("compare-qmd", "Which VLAN for guests", "--json"))
+    found = data(run("qmd", "compare", "Which VLAN for guests", "--json"))
     [row] = [row for row in found["comparisons"][0]["rows"] if row["builtin"] is None]
     assert (row["path"], row["qmd"], bool(row["whyNotBuiltin"])) == ("memory/garden.md", 1, True)
 
@@ -148,11 +148,11 @@ def test_labels_give_the_measures_of_both(run: Run, monkeypatch: pytest.MonkeyPa
         {"query": "which drink does Alice want", "relevant": [{"path": "MEMORY.md"}]},
     ]
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(json.dumps(one) + "\n" for one in labels)))
-    found = data(run("compare-qmd", "--stdin", "--json"))
+    found = data(run("qmd", "compare", "--stdin", "--json"))
     assert found["qmd"] == {"questions": 2, "hit@1": 0.5, "recall@6": 0.5, "mrr": 0.5, "empty": 1}
     assert found["builtin"]["empty"] == 0
     monkeypatch.setattr(sys, "stdin", io.StringIO('{"question": 1}\n'))
-    assert run("compare-qmd", "--stdin")[0] == 2
+    assert run("qmd", "compare", "--stdin")[0] == 2
 
 
 def test_their_index_is_read_and_not_written(run: Run, bench: Bench) -> None:
@@ -162,7 +162,7 @@ def test_their_index_is_read_and_not_written(run: Run, bench: Bench) -> None:
     (bench.workspace / "memory" / "garden.md").unlink()
     (bench.workspace / "MEMORY.md").write_text("Another text\n")
     before = {file.name: file.read_bytes() for file in bench.qmd_index.parent.iterdir() if file.is_file()}
-    found = data(run("compare-qmd", "--their-index", str(bench.qmd_index), "--json"))
+    found = data(run("qmd", "compare", "--their-index", str(bench.qmd_index), "--json"))
     assert {(file["path"], file["difference"]) for file in found["files"]} == {
         ("MEMORY.md", "stale"),
         ("garden.md", "ghost"),
@@ -172,7 +172,7 @@ def test_their_index_is_read_and_not_written(run: Run, bench: Bench) -> None:
     assert {file.name: file.read_bytes() for file in bench.qmd_index.parent.iterdir() if file.is_file()} == before
     with sqlite3.connect(bench.folder / "other.sqlite") as other:
         other.execute("CREATE TABLE notes (id)")
-    code, _, err = run("compare-qmd", "--their-index", str(bench.folder / "other.sqlite"))
+    code, _, err = run("qmd", "compare", "--their-index", str(bench.folder / "other.sqlite"))
     assert (code, "no index of QMD 2.x" in err) == (1, True)
 
 

@@ -12,7 +12,7 @@ import pytest
 from textual.pilot import Pilot
 
 from memory_tui.cli import main
-from memory_tui.cli.main import build_parser
+from memory_tui.cli.main import parsed
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.why import explain
 from memory_tui.plan import Options
@@ -419,7 +419,7 @@ def test_citation_and_text_go_to_the_clipboard(app: MemoryApp) -> None:
         await press(pilot, "Y", *"command", "enter")
         assert app.tuning is not None
         words = shlex.split(app.clipboard)
-        given = build_parser("search").parse_args(words[1:])
+        given = parsed(words[1:])
         assert (words[0], given.query) == ("memory-tui", QUESTION)
         turned = {key: one.value for key, one in app.tuning.settings.values.items() if one.origin == ORIGIN}
         assert turned

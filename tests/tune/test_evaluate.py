@@ -212,14 +212,16 @@ def test_comparing_counts_only_questions_that_both_have() -> None:
 
 
 def test_tune_says_what_it_found_and_on_which_half(run: Run, usual: dict[str, Any], place: Path) -> None:
-    code, out, _ = run("tune", "--labels", str(place / "labels.jsonl"), "--profile", "openclaw-2026.3", "--json")
+    code, out, _ = run(
+        "eval", "--tune", "--labels", str(place / "labels.jsonl"), "--profile", "openclaw-2026.3", "--json"
+    )
     found = json.loads(out)
     assert code == 0
     assert {"evidence", "reason", "changes", "heldOut", "training", "front", "sentence", "questions"} <= set(found)
     assert found["questions"] == usual["questions"]
     assert found["evidence"] == (found["heldOut"] is not None and found["heldOut"]["low"] > 0)
     assert found["front"]
-    text = run("tune", "--labels", str(place / "labels.jsonl"), "--profile", "openclaw-2026.3")[1]
+    text = run("eval", "--tune", "--labels", str(place / "labels.jsonl"), "--profile", "openclaw-2026.3")[1]
     assert text.startswith(found["sentence"])
     for key in found["changes"]:
         assert f"--set {key}=" in text
@@ -228,10 +230,10 @@ def test_tune_says_what_it_found_and_on_which_half(run: Run, usual: dict[str, An
 def test_tune_with_few_labels_claims_nothing(run: Run, place: Path, tmp_path: Path) -> None:
     few = "".join((place / "labels.jsonl").read_text("utf-8").splitlines(keepends=True)[:5])
     (tmp_path / "few.jsonl").write_text(few, "utf-8")
-    code, out, _ = run("tune", "--labels", str(tmp_path / "few.jsonl"))
+    code, out, _ = run("eval", "--tune", "--labels", str(tmp_path / "few.jsonl"))
     assert code == 0
     assert out.startswith("No evidence: 5 queries")
-    assert run("tune", "--labels", str(tmp_path / "few.jsonl"), "--metric", "beauty")[0] == 2
+    assert run("eval", "--tune", "--labels", str(tmp_path / "few.jsonl"), "--metric", "beauty")[0] == 2
 
 
 def test_labels_of_notes_that_are_not_there_are_named(run: Run, tmp_path: Path) -> None:

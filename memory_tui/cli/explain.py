@@ -1,0 +1,109 @@
+"""The command `why`: for a query and a line, over past questions, and for a file."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from memory_tui.cli.context import moment, opened
+from memory_tui.cli.output import print_json, print_lines, show, waiting
+from memory_tui.core.errors import IndexUnavailable, QueryError
+from memory_tui.core.sanitize import one_line
+from memory_tui.engine import past_questions
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import trace_json, why_not
+from memory_tui.explain.rephrase import remedies
+from memory_tui.openclaw import compare
+from memory_tui.render import past_text, why_text
+from memory_tui.source.protocol import ChunkSource
+from memory_tui.workspace.roots import NoteMissing
+
+
+def why(args: argparse.Namespace) -> int:
+    """Tell why a line was, or was not, recalled, or what `--never` and `--file` ask for."""
+    if args.file is not None:
+        return _file(args)
+    if args.never is not None:
+        return _never(args)
+    query = args.query
+    if query is None or args.place is None:
+        raise QueryError(
+            "A query and a line belong together.", 'For instance: memory-tui why "router vlan" MEMORY.md:3.'
+        )
+    if not query.strip():
+        raise QueryError("There is no query.", 'For instance: memory-tui why "router vlan" MEMORY.md:3.')
+    with opened(args) as engine:
+        engine.plan.require_enabled()
+        engine.indexer.catch_up()
+        with engine.queries.reader() as store:
+            query, path, line = _place(engine, store, query, args.place)
+        answer = engine.queries.why(engine.queries.gather(query), path, line)
+        if args.openclaw_index is not None:
+            answer = why_not.against_their_index(answer, _lacks(engine, args.openclaw_index))
+        saved = past_questions.saved_effect(engine)
+        plan = engine.plan
+        changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.queries.gather, saved)
+        theirs = engine.backend.why(query, answer.place.path, line or 0)
+    if args.json:
+        print_json({**trace_json.why(answer, changes, questions), **({"qmd": theirs} if theirs else {})})
+    else:
+        print_lines([f"QMD: {theirs}", "The built-in index:"] if theirs else [])
+        print_lines(why_text.answer(answer, changes, questions))
+    return 0
+
+
+def _place(engine: Engine, store: ChunkSource, query: str, place: str) -> tuple[str, str, int | None]:
+    """Return query, path and line; where the query names the line, the two change places. Raises NoteMissing."""
+    try:
+        return query, *why_not.named(engine.plan.roots, store, place)
+    except NoteMissing:
+        with suppress(NoteMissing):
+            return place, *why_not.named(engine.plan.roots, store, query)
+        raise
+
+
+def _lacks(engine: Engine, path: str) -> Callable[[str], str | None]:
+    """Return why OpenClaw's own index cannot recall a note, as a function of the note. Raises IndexUnavailable."""
+    plan = engine.plan
+    theirs = Path(path).expanduser() if path else compare.database(plan.config)
+    found = compare.compare_workspace(plan.roots, theirs, compare.wanted(plan.config, plan.settings, plan.roots))
+    if isinstance(found, compare.IndexComparison):
+        return found.lacks
+    raise IndexUnavailable(found.detail, found.next_step)
+
+
+def _never(args: argparse.Namespace) -> int:
+    """Tell over past questions which gate stops a line how often, or which lines no question reached."""
+    with opened(args) as engine:
+        engine.indexer.catch_up()
+        now = moment(args)
+        questions = past_questions.past_questions(engine, time.time() if now is None else now, args.days)
+        if not args.never:
+            with waiting("Reading what was asked"):
+                lines = past_questions.unreached(engine, questions)
+            return show(
+                args,
+                lambda: past_text.unreached_data(lines),
+                [past_text.reach(lines), *map(past_text.lines_place, lines.lines)],
+            )
+        with engine.queries.reader() as store:
+            place = why_not.named(engine.plan.roots, store, args.never)
+        with waiting("Asking past questions") as tell:
+            never = past_questions.never_of(engine, questions, *place, tell)
+    return show(
+        args,
+        lambda: {**past_text.never_data(never), "leftOut": questions.left_out},
+        [*past_text.never(never), *past_text.left_out(questions)],
+    )
+
+
+def _file(args: argparse.Namespace) -> int:
+    """Tell whether a path is part of the memory, and why."""
+    with opened(args) as engine:
+        verdict = engine.notes.why_file(args.file)
+    state = "part of the memory" if verdict.included else f"left out ({verdict.rule})"
+    lines = [f"{one_line(verdict.path)}: {state}. {one_line(verdict.detail)}", *filter(None, [verdict.index])]
+    return show(args, lambda: trace_json.plain(verdict), lines, 2 if verdict.rule == "missing" else 0)

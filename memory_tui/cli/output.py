@@ -1,0 +1,165 @@
+"""What commands print: JSON or lines on standard output; remarks and progress on standard error."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from memory_tui.core.events import (
+    BatchNews,
+    Event,
+    FileFailed,
+    FileIndexed,
+    FileRemoved,
+    ModelFetching,
+    SyncFinished,
+    SyncProgress,
+    VectorsMade,
+)
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import json_safe, one_line, safe
+from memory_tui.notices import Notice
+
+
+def dumps(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - whatever JSON can hold
+    """Return `value` as JSON in readable Unicode, with what acts on a terminal, or hides there, escaped."""
+    return json_safe(json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def show(args: argparse.Namespace, data: Any, lines: Iterable[str] = (), code: int = 0) -> int:  # noqa: ANN401
+    """Print `data`, or what it returns if it is a function, as JSON with `--json`, else `lines`; return `code`."""
+    if args.json:
+        print_json(data() if callable(data) else data)
+    else:
+        print_lines(lines)
+    return code
+
+
+def print_json(value: Any) -> None:  # noqa: ANN401
+    """Print `value` as JSON."""
+    sys.stdout.write(f"{dumps(value, 2)}\n")
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print `lines`, each made safe to show."""
+    for line in lines:
+        sys.stdout.write(f"{safe(line)}\n")
+
+
+def say(text: str) -> None:
+    """Print a remark on standard error."""
+    sys.stderr.write(f"memory-tui: {one_line(text)}\n")
+
+
+def tell(value: Notice) -> None:
+    """Print a notice with its next step on standard error."""
+    say(f"{value.message} {value.next_step}".rstrip())
+
+
+# --- progress ------------------------------------------------------------------------------------------------------
+
+QUIET, REDRAWN = 0.7, 0.1
+"""Seconds until the line of progress is drawn, for most work is done by then; and between two drawings."""
+PATIENCE, REPEATED = 5.0, 30.0
+"""The same where standard error is a pipe, which gets a line each time."""
+
+
+class Progress:
+    """How far a command is that waits: one line on a terminal, drawn again, which goes away; in a pipe a line at times.
+
+    With `each_file` every file that is indexed has a line.
+    """
+
+    def __init__(self, each_file: bool = False) -> None:
+        self._each_file = each_file
+        self._live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._since = time.monotonic()
+        self._drawn = 0.0
+        self._lock = threading.Lock()
+
+    def __call__(self, event: Event) -> None:
+        """Tell `event`, on the thread that made it."""
+        match event:
+            case BatchNews():
+                detail = event.detail and f", {event.detail}"
+                self._line(f"batch {event.stage}: {event.done:,} of {plural(event.total, 'text')}{detail}")
+            case SyncProgress():
+                self.draw(progress(event))
+            case VectorsMade():
+                pace = f", {event.pace}" if event.pace else ""
+                self.draw(f"Embedding {event.done:,} of {event.total:,} chunks{pace}; ctrl+c stops")
+            case ModelFetching():
+                self.draw(f"Fetching the model {event.name}: {event.progress}; ctrl+c stops, the next run goes on")
+            case SyncFinished():
+                self.clear()
+            case FileIndexed() if self._each_file:
+                self._line(f"indexed {event.path}: {plural(event.chunks, 'chunk')}, {event.embedded:,} embedded")
+            case FileRemoved() if self._each_file:
+                self._line(f"removed {event.path}")
+            case FileFailed() if self._each_file:
+                self._line(f"failed {event.path}: {event.reason}")
+            case _:
+                pass
+
+    def _line(self, line: str) -> None:
+        self.clear()
+        sys.stderr.write(f"{one_line(line)}\n")
+
+    def draw(self, line: str) -> None:
+        """Show `line` in place of the one before."""
+        quiet, redrawn = (QUIET, REDRAWN) if self._live else (PATIENCE, REPEATED)
+        with self._lock:
+            now = time.monotonic()
+            if now - self._since < quiet or (self._drawn and now - self._drawn < redrawn):
+                return
+            self._drawn = now
+        if self._live:
+            sys.stderr.write(f"\r{one_line(line)[: shutil.get_terminal_size().columns - 1]}\x1b[K")
+        else:
+            say(line)
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line of progress away."""
+        if self._live and self._drawn:
+            self._drawn = 0.0
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Tell on standard error that `what` is under way, and for how long; what it yields hears done and total."""
+    shown, over, began, words = Progress(), threading.Event(), time.monotonic(), [what]
+
+    def update(done: int, total: int) -> None:
+        words[0] = f"{what}: {done:,} of {total:,}"
+
+    def draw() -> None:
+        while not over.wait(QUIET / 2):
+            shown.draw(f"{words[0]}, {time.monotonic() - began:.0f} s; ctrl+c stops")
+
+    thread = threading.Thread(target=draw, daemon=True, name="progress")
+    thread.start()
+    try:
+        yield update
+    finally:
+        over.set()
+        thread.join()
+        shown.clear()
+
+
+def progress(event: SyncProgress) -> str:
+    """Return how far the indexing is: `Indexing 1,200 of 3,001 files, 410 files/s, 4 s left`."""
+    parts = [f"{'Rebuilding the index: ' if event.rebuilding else 'Indexing '}{event.done:,} of {event.total:,} files"]
+    parts += [f"{event.rate:,.0f} files/s"] if event.rate >= 1 else []
+    parts += [f"{event.seconds_left:,.0f} s left"] if event.seconds_left is not None else []
+    return f"{', '.join(parts)}; ctrl+c stops"

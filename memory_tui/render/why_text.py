@@ -1,0 +1,113 @@
+"""Why a line was, or was not, recalled, in lines of text: verdict, arithmetic, what would change it, what lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import one_line
+from memory_tui.explain import why, wording
+from memory_tui.explain.counterfactuals import ChangeSet, Flip, Flips
+from memory_tui.explain.rephrase import Rephrasings
+from memory_tui.explain.score_lines import ScoreLine
+from memory_tui.explain.why_not import Account, WhyNot
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.trace import Candidate, ChunkRef, Trace
+
+SHOWN = 3
+"""Side effects named on a line; the others are counted."""
+_LOSERS = 10
+
+
+def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> Iterator[str]:
+    """Yield the verdict, its arithmetic, what would change it, and the other chunks that hold the line."""
+    yield f"{wording.label(value.fate)}  {_cited(value.best) if value.best is not None else value.place.path}"
+    yield wording.account(value)
+    if value.place.remark:
+        yield value.place.remark
+    if value.best is not None:
+        yield from map(_row, steps(value.best, value.trace))
+    if changes is not None:
+        yield from _changes(changes)
+    if questions is not None and questions.found:
+        yield f"Query: {'   or '.join(wording.rephrased(found) for found in questions.found)}"
+    elif questions is not None and questions.none is not None:
+        yield wording.claim(questions.none)
+    for other in value.others:
+        yield f"Also holds the line: {_cited(other)}  {wording.label(other.fate)}"
+    if value.more:
+        yield f"and {plural(value.more, 'chunk')} of the note that score lower"
+
+
+def _changes(value: Flips) -> Iterator[str]:
+    if value.none is not None:
+        yield wording.no_single_knob(value.none)
+    changes: tuple[Flip | ChangeSet, ...] = (*value.found, *value.sets)
+    for found in changes:
+        also = [_few(sign, refs) for sign, refs in (("+", found.comes_in), ("-", found.drops_out)) if refs]
+        also += filter(None, (wording.accepted(found), wording.saved(found.saved)))
+        words = wording.flip(found) if isinstance(found, Flip) else wording.change_set(found)
+        yield f"With {'   '.join([words, *also])}"
+    if value.no_pair is not None:
+        yield wording.no_pair(value.no_pair)
+    if value.not_alone:
+        yield wording.none_alone(value.not_alone)
+
+
+def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
+    more = f" and {len(refs) - SHOWN} more" if len(refs) > SHOWN else ""
+    return f"{sign} {', '.join(ref.citation for ref in refs[:SHOWN])}{more}"
+
+
+def _row(line: ScoreLine) -> str:
+    number = f"{line.shown[0]} {line.shown[2:]:>7}" if line.value is not None else ""
+    return f"    {line.label + ' ':<8}{number:<11}{one_line(line.detail)}".rstrip()
+
+
+def steps(account: Account, trace: Trace) -> list[ScoreLine]:
+    """Return the lines of arithmetic and of words; for a chunk that was not proposed, what it would have scored."""
+    terms = why.terms_line(account.text, trace, chunk=account.chunk)
+    if account.candidate is None:
+        return [terms]
+    lines = why.explain(account.candidate, trace)
+    if not account.proposed:
+        score = account.candidate.score
+        # The last two lines tell of MMR and of the gate, which it never came to.
+        lines = [*lines[:-2], ScoreLine("gate", f"not a candidate; as one it would have {score:.3f}")]
+    return [*lines, terms]
+
+
+def arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> Iterator[str]:
+    """Yield how a hit got its score; the `first` one says also how words are searched."""
+    terms = why.terms_line(evidence.texts[hit.chunk.rowid], trace, chunk=hit.chunk, say_how=first)
+    yield from map(_row, [*why.explain(hit, trace), terms])
+
+
+def losers(trace: Trace) -> Iterator[str]:
+    """Yield how many candidates there were at each step, and the first of those that lost."""
+    funnel = trace.funnel
+    nearest = f"; nearest by {trace.nearest_by}" if trace.nearest_by else ""
+    yield ""
+    yield (
+        f"{funnel.chunks} chunks > {funnel.vector_pool} by vector + {funnel.text_pool} by text = "
+        f"{funnel.candidates} candidates > {funnel.over_gate} over {trace.floor:g} > {funnel.recalled} recalled   "
+        f"(profile {trace.profile}, {trace.mode}{nearest})"
+    )
+    for loser in trace.lost[:_LOSERS]:
+        yield f"  {loser.score:.3f} {one_line(cited(loser))}  {wording.reason(loser.verdict)}"
+    if len(trace.lost) > _LOSERS:
+        yield f"  and {len(trace.lost) - _LOSERS} more; --explain --json lists them all"
+
+
+def empty(trace: Trace) -> list[str]:
+    """Return why nothing was recalled, and what to do; nothing where something was."""
+    return [*map(one_line, wording.empty(trace.empty, trace.profile))] if trace.empty is not None else []
+
+
+def cited(hit: Candidate) -> str:
+    """Return where a hit stands, without the blank lines at the end of its chunk."""
+    return f"{hit.chunk.path}#L{hit.chunk.start_line}-L{hit.last_line}"
+
+
+def _cited(account: Account) -> str:
+    return cited(account.candidate) if account.candidate is not None else account.chunk.citation
