@@ -453,7 +453,7 @@ def settings(choices: Choices, approvals: Approvals) -> ProviderSettings:
         fallback=fallback if fallback in registry.NAMES else "",
         base_url=str(config.value("remote.baseUrl") or ""),
         api_keys=_keys(config),
-        headers={name: found.value for name, found in config.headers() if found.known},
+        headers={name: found.value for name, found in config.headers() if found.exists},
         output_dimensionality=dims if isinstance(dims, int) else None,
         input_type=str(config.value("inputType") or ""),
         query_input_type=str(config.value("queryInputType") or ""),
@@ -498,7 +498,7 @@ def _jobs(config: Config) -> BatchOptions:
 
 def _keys(config: Config) -> tuple[Secret, ...]:
     found = config.secret("remote.apiKey")
-    return (Secret(found.value),) if found and found.known else ()
+    return (Secret(found.value),) if found and found.exists else ()
 
 
 def _shared(config: Config) -> Callable[[str], Shared]:
@@ -510,7 +510,7 @@ def _shared(config: Config) -> Callable[[str], Shared]:
         return Shared(
             found.base_url,
             tuple(Secret(login.value) for login in found.logins),
-            (Secret(found.key.value),) if found.key is not None and found.key.known else (),
+            (Secret(found.key.value),) if found.key is not None and found.key.exists else (),
             found.headers,
         )
 

@@ -145,7 +145,7 @@ class TableLocation(Discreet, frozen=True):
         """Return the place that `--memories` names, else the configured one, else OpenClaw's. Raises SettingError."""
         config = choices.config
         secrets = config.headers(f"{CONFIG}storageOptions")
-        options = MappingProxyType({name: secret.value for name, secret in secrets if secret.known})
+        options = MappingProxyType({name: secret.value for name, secret in secrets if secret.exists})
         configured = config.entries.get(f"{CONFIG}dbPath")
         text, named_by = choices.asked.memories.strip(), "--memories"
         if not text and choices.asked.sample:

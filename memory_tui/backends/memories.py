@@ -259,7 +259,7 @@ class VectorSpace:
         return replace(
             _with(usual, str(values["provider"] or "openai"), str(values["model"] or "")),
             base_url=str(values["baseUrl"] or ""),
-            api_keys=(Secret(key.value),) if key is not None and key.known else (),
+            api_keys=(Secret(key.value),) if key is not None and key.exists else (),
             output_dimensionality=dims if isinstance(dims, int) else None,
         )
 

@@ -78,12 +78,12 @@ def agent_list(tree: Node, environment: Environment) -> AgentList:
     agents = []
     for entry in entries:
         default = entry.id == chosen
-        own = _workspace(entry.node, entry.path, environment, problems)
-        named = own or (shared if default or folders.alone else "")
+        workspace = _workspace(entry.node, entry.path, environment, problems)
+        named = workspace or (shared if default or folders.alone else "")
         agents.append(
             Agent(
                 entry.id,
-                folders.of(entry.id, own, default=default),
+                folders.of(entry.id, workspace, default=default),
                 default,
                 named,
                 Position.of(entry.node, entry.path),
@@ -99,9 +99,9 @@ class _Folders(Struct, frozen=True):
     newer: bool
     alone: bool
 
-    def of(self, name: str, own: str, *, default: bool) -> Path:
-        if own:
-            return expand(own)
+    def of(self, name: str, workspace: str, *, default: bool) -> Path:
+        if workspace:
+            return expand(workspace)
         if self.alone or (default and not self.newer):
             return expand(self.shared) if self.shared else default_workspace(newer=self.newer)
         if not (self.newer and self.shared):
@@ -115,9 +115,9 @@ def _written(tree: Node, problems: list[Problem]) -> Iterator[AgentEntry]:
     """Each agent in the order of the file, from `agents.entries`, else from `agents.list`."""
     entries, listed = tree.get("agents", "entries"), tree.get("agents", "list")
     if entries is not None and isinstance(entries.value, dict):
-        found = [(f"agents.entries.{name}", node, name) for name, node in entries.children()]
+        rows = [(f"agents.entries.{name}", node, name) for name, node in entries.children()]
     elif listed is not None and isinstance(listed.value, list):
-        found = [
+        rows = [
             (f"agents.list[{i}]", node, _id(node, f"agents.list[{i}]", problems)) for i, node in enumerate(listed.value)
         ]
     else:
@@ -125,7 +125,7 @@ def _written(tree: Node, problems: list[Problem]) -> Iterator[AgentEntry]:
             if node is not None:
                 problems.append(Problem(path, f"{path} does not list agents.", Position.of(node, path), "main is used"))
         return
-    for path, node, name in found:
+    for path, node, name in rows:
         if not isinstance(node.value, dict):
             problems.append(Problem(path, f"{path} is not an agent.", Position.of(node, path), "it is left out"))
             continue

@@ -12,7 +12,7 @@ from msgspec import Struct
 from memory_tui.config import config_write, json5_edit, release
 from memory_tui.config import load as configuration
 from memory_tui.config.json5 import Node, SourceText, parse_json5
-from memory_tui.config.keys import OWN
+from memory_tui.config.keys import OWN_KEYS
 from memory_tui.config.model import Config
 from memory_tui.config.places import own_path
 from memory_tui.core import profiles
@@ -21,7 +21,7 @@ from memory_tui.core.errors import ConfigError
 from memory_tui.core.secret_finder import redact
 from memory_tui.core.settings import BY_KEY, Scalar, Settings, Value, show
 
-_OWN_KEYS = frozenset(key.path for key in OWN)
+_OURS_ALONE = frozenset(key.path for key in OWN_KEYS)
 _WITHOUT_A_PLACE = {"profile": "beside OpenClaw's configuration it is asked for at each start: --profile NAME"}
 
 
@@ -75,20 +75,20 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
     Values tuned under OpenClaw's rules go into its configuration; those of our own rules, which OpenClaw would read
     otherwise, into memory-tui's.
     """
-    theirs = config.kind == "openclaw" and tuned.word("profile") != profiles.OWN
-    asked = config.values.get("profile")
-    named = str(asked.value) if asked else "auto"
+    of_openclaw = config.kind == "openclaw" and tuned.word("profile") != profiles.OWN
+    configured = config.values.get("profile")
+    named = str(configured.value) if configured else "auto"
     if release.meant(named, config).profile != tuned.word("profile"):
         written = Settings({**written.values, "profile": Value(named, "configuration")})
-    wanted = {key: value.value for key, value in tuned.values.items() if value.value != written.values[key].value}
-    if not theirs:
-        return _own(config, wanted, written)
+    values = {key: value.value for key, value in tuned.values.items() if value.value != written.values[key].value}
+    if not of_openclaw:
+        return _own_patch(config, values, written)
     fixed = profiles.get(tuned.word("profile")).fixed
-    wanted = {key: value for key, value in wanted.items() if key not in fixed}
+    values = {key: value for key, value in values.items() if key not in fixed}
     left = [
-        (key, _WITHOUT_A_PLACE.get(key, f"OpenClaw has no {BY_KEY[key].label}")) for key in wanted if key in _OWN_KEYS
+        (key, _WITHOUT_A_PLACE.get(key, f"OpenClaw has no {BY_KEY[key].label}")) for key in values if key in _OURS_ALONE
     ]
-    placed = {key: value for key, value in wanted.items() if key not in _OWN_KEYS}
+    placed = {key: value for key, value in values.items() if key not in _OURS_ALONE}
     notes = []
     if len(config.agents) > 1 and config.sections and config.sections[-1][0] == config.layout:
         notes.append(f"{config.layout} holds for every agent that has no value of its own.")
@@ -96,28 +96,28 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
     return _into(config, placed, _values(written), tuple(left), tuple(notes))
 
 
-def provider_patch(config: Config, wanted: Mapping[str, Scalar]) -> Patch:
+def provider_patch(config: Config, values: Mapping[str, Scalar]) -> Patch:
     """The patch that names a provider, by documented keys, in the configuration that is read. Raises ConfigError."""
     notes = () if config.kind != "openclaw" else ("OpenClaw reads it when its gateway starts or reloads.",)
-    wanted = {key: value for key, value in wanted.items() if config.value(key) != value or key == "remote.apiKey"}
-    before = {key: str(config.value(key) or "") for key in wanted if key != "remote.apiKey"}
-    return _into(_empty(own_path()) if config.kind == "none" else config, wanted, before, (), notes)
+    values = {key: value for key, value in values.items() if config.value(key) != value or key == "remote.apiKey"}
+    before = {key: str(config.value(key) or "") for key in values if key != "remote.apiKey"}
+    return _into(_empty(own_path()) if config.kind == "none" else config, values, before, (), notes)
 
 
-def _own(config: Config, wanted: Mapping[str, Scalar], written: Settings) -> Patch:
+def _own_patch(config: Config, values: Mapping[str, Scalar], written: Settings) -> Patch:
     notes = []
     if config.kind == "openclaw":
         notes.append(
             "These values belong to memory-tui's own rules, and hold where they are asked for (--profile "
             f"{profiles.OWN}); the agent itself keeps recalling by OpenClaw's."
         )
-        wanted = {key: value for key, value in wanted.items() if key != "profile"}
+        values = {key: value for key, value in values.items() if key != "profile"}
         config = _empty(own_path())
     elif config.kind == "none":
         config = _empty(own_path())
     if config.path == own_path():
         notes.append("This file holds for every workspace that is opened without --config.")
-    return _into(config, wanted, _values(written), (), tuple(notes))
+    return _into(config, values, _values(written), (), tuple(notes))
 
 
 def _values(settings: Settings) -> dict[str, Scalar]:
@@ -133,7 +133,7 @@ def _empty(path: Path) -> Config:
 
 def _into(
     config: Config,
-    wanted: Mapping[str, Scalar],
+    values: Mapping[str, Scalar],
     before: Mapping[str, Scalar],
     left: tuple[tuple[str, str], ...],
     notes: tuple[str, ...],
@@ -146,7 +146,7 @@ def _into(
     changes = []
     prefix, section = config.sections[-1] if config.sections else (config.layout, root)
     missing: dict[int, tuple[Node, dict[str, object]]] = {}
-    for key, value in sorted(wanted.items()):
+    for key, value in sorted(values.items()):
         below = key.split(".") if config.sections else [*filter(None, prefix.split(".")), *key.split(".")]
         node = section.get(*below)
         changes.append(KeyChange(key, before.get(key, ""), value, f"{prefix}.{key}" if prefix else key))

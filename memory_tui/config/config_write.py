@@ -49,12 +49,12 @@ def write(path: Path, before: bytes | None, after: bytes) -> ConfigWrite:
     try:
         folder = backups()
         durable.make_folder(folder)
-        kept = ""
+        backup = ""
         if before is not None:
             stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-            kept = str(folder / f"{real.stem}-{stamp}-{digest(before)[:8]}{real.suffix}")
-            durable.replace_file(Path(kept), before)
-        done = ConfigWrite(str(real), kept, digest(before), digest(after), time.time())
+            backup = str(folder / f"{real.stem}-{stamp}-{digest(before)[:8]}{real.suffix}")
+            durable.replace_file(Path(backup), before)
+        done = ConfigWrite(str(real), backup, digest(before), digest(after), time.time())
         # First the way back: a line about a write that was not made after all is passed over by `last`.
         _note(to_builtins(done))
         durable.make_folder(real.parent)
@@ -73,7 +73,7 @@ def last(path: Path | None = None) -> ConfigWrite | None:
 
     A file that holds what it held before a write does not count as written: that write was cut off, or taken back.
     """
-    wanted = os.path.realpath(path) if path else None
+    real = os.path.realpath(path) if path else None
     undone: set[tuple[str, float]] = set()
     for item in reversed(_noted()):
         if "undone" in item:
@@ -83,7 +83,7 @@ def last(path: Path | None = None) -> ConfigWrite | None:
             done = ConfigWrite(**item)
         except TypeError:
             continue
-        if (done.path, done.at) in undone or wanted not in (None, done.path):
+        if (done.path, done.at) in undone or real not in (None, done.path):
             continue
         if done.before == done.after or digest(read(Path(done.path))) != done.before:
             return done
@@ -126,15 +126,15 @@ def _note(fields: dict[str, Any]) -> None:
 
 def _noted() -> list[dict[str, Any]]:
     """The lines of the log, oldest first; one that was cut off is left out."""
-    found = []
+    items = []
     for line in (read(backups() / "log.jsonl") or b"").split(b"\n"):
         try:
             item = json.loads(line)
         except ValueError:
             continue
         if isinstance(item, dict):
-            found.append(item)
-    return found
+            items.append(item)
+    return items
 
 
 def _still(path: Path, before: bytes | None) -> None:

@@ -127,8 +127,8 @@ def parse_json5(source: SourceText) -> Node:
 
 def blank_end(text: str, at: int) -> int:
     """Where the white space and the comments that begin at `at` end."""
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def _node(source: SourceText, start: int) -> Node:

@@ -51,11 +51,11 @@ def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
     A member is a scalar, or a mapping that becomes an object. Comments stay with the member they stand beside.
     """
     style = _Style.of(parent)
-    own = _own(parent)
+    siblings = _siblings(parent)
     items = [style.member(key, value) for key, value in members.items()]
-    if not own:
+    if not siblings:
         return [_into_empty(parent, style, items)]
-    text, last = parent.source.text, own[-1]
+    text, last = parent.source.text, siblings[-1]
     comma = _comma_after(text, last.end, parent.end)
     if "\n" not in text[last.end : parent.end]:
         at = last.end if comma is None else comma + 1
@@ -68,11 +68,11 @@ def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
 
 def append(array: Node, value: object) -> list[Splice]:
     """`value` as the last item of `array`, on a line of its own where the others have one."""
-    text, own, item = array.source.text, _items(array), json.dumps(value, ensure_ascii=False)
-    if not own:
+    text, siblings, item = array.source.text, _items(array), json.dumps(value, ensure_ascii=False)
+    if not siblings:
         at = array.end - 1
         return [Splice(array.start + 1 if not text[array.start + 1 : at].strip() else at, at, item)]
-    last = own[-1]
+    last = siblings[-1]
     comma = _comma_after(text, last.end, array.end)
     if "\n" not in text[array.start : last.start]:
         at = last.end if comma is None else comma + 1
@@ -85,9 +85,9 @@ def append(array: Node, value: object) -> list[Splice]:
 
 def remove(parent: Node, child: Node) -> list[Splice]:
     """`child`, a member or an item of `parent`, goes with its key, its comma, its line; comments stay."""
-    text, own = parent.source.text, _items(parent) if isinstance(parent.value, list) else _own(parent)
-    at = next(number for number, node in enumerate(own) if node.start == child.start)
-    before = _comma_after(text, own[at - 1].end, parent.end) if at else None
+    text, siblings = parent.source.text, _items(parent) if isinstance(parent.value, list) else _siblings(parent)
+    at = next(number for number, node in enumerate(siblings) if node.start == child.start)
+    before = _comma_after(text, siblings[at - 1].end, parent.end) if at else None
     after = _comma_after(text, child.end, parent.end)
     begin = blank_end(text, parent.start + 1 if before is None else before + 1)
     end = child.end if after is None else after + 1
@@ -97,11 +97,11 @@ def remove(parent: Node, child: Node) -> list[Splice]:
         line -= 1
     trailing = _SPACES.match(text, end)
     rest = trailing.end() if trailing else end
-    if len(own) == 1 and not text[parent.start + 1 : begin].strip() and not text[end : parent.end - 1].strip():
+    if len(siblings) == 1 and not text[parent.start + 1 : begin].strip() and not text[end : parent.end - 1].strip():
         begin, end = parent.start + 1, parent.end - 1
     elif text[line - 1 : line] == "\n" and text[rest : rest + 1] in ("\r", "\n"):
         begin, end = line - 1 - (text[line - 2 : line - 1] == "\r"), rest
-    elif after is not None and at + 1 < len(own):
+    elif after is not None and at + 1 < len(siblings):
         end = rest
     else:
         begin = max(line, 0 if before is None else before + 1)
@@ -138,12 +138,12 @@ class _Style(Struct, frozen=True):
 
     @classmethod
     def of(cls, parent: Node) -> _Style:
-        text, own = parent.source.text, _own(parent)
+        text, siblings = parent.source.text, _siblings(parent)
         newline = "\r\n" if "\r\n" in text else "\n"
         outer = _indent(text, parent.start)
-        broken = "\n" in text[parent.start : parent.end] if own else "\n" in text
+        broken = "\n" in text[parent.start : parent.end] if siblings else "\n" in text
         step = _step(text)
-        indent = _indent(text, own[-1].start) if own and broken else outer + step
+        indent = _indent(text, siblings[-1].start) if siblings and broken else outer + step
         return cls(indent, outer, step, newline, _quoted(text), broken)
 
     def member(self, key: str, value: object) -> str:
@@ -161,7 +161,7 @@ class _Style(Struct, frozen=True):
         return f"{{{self.newline}{lines}{self.newline}{indent}}}"
 
 
-def _own(parent: Node) -> list[Node]:
+def _siblings(parent: Node) -> list[Node]:
     """The members that stand between the brackets of `parent` itself, in the order of the text."""
     inside = [
         node for _, node in parent.children() if node.source is parent.source and parent.start < node.start < parent.end
@@ -176,14 +176,14 @@ def _items(array: Node) -> list[Node]:
 
 def _indent(text: str, at: int) -> str:
     """The white space that the line of a character begins with."""
-    found = _SPACES.match(text, text.rfind("\n", 0, at) + 1)
-    return found[0] if found else ""
+    match = _SPACES.match(text, text.rfind("\n", 0, at) + 1)
+    return match[0] if match else ""
 
 
 def _step(text: str) -> str:
     """One level of indentation, as the first indented line of the file has it."""
-    found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
-    return found[1] if found else "  "
+    match = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
+    return match[1] if match else "  "
 
 
 def _quoted(text: str) -> bool:
@@ -209,6 +209,6 @@ def _comma_after(text: str, at: int, end: int) -> int | None:
 
 def _line_end(text: str, at: int) -> int:
     """The end of what belongs to a value on its line: before the line break, or before more that is no comment."""
-    found = _TAIL.match(text, at)
-    end = found.end() if found else at
+    match = _TAIL.match(text, at)
+    end = match.end() if match else at
     return end - 1 if text[end - 1 : end] == "\r" and end > at else end

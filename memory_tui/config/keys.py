@@ -394,13 +394,13 @@ FILE: tuple[Key, ...] = (
     _file("plugins.entries.active-memory", "any", None, "recall before each answer (2026.8)"),
 )
 
-OWN: tuple[Key, ...] = (
+OWN_KEYS: tuple[Key, ...] = (
     *(_knob(knob) for knob in KNOBS if knob.own),
     Key("workspace", "path", None, "folder of the notes"),
 )
 """Keys that only memory-tui's own configuration has."""
 
-BY_PATH: Mapping[str, Key] = MappingProxyType({key.path: key for key in (*SEARCH, *FILE, *OWN)})
+BY_PATH: Mapping[str, Key] = MappingProxyType({key.path: key for key in (*SEARCH, *FILE, *OWN_KEYS)})
 
 
 def of_backend(name: str) -> Key | None:

@@ -24,7 +24,7 @@ from memory_tui.config.keys import (
     FILE,
     NOT_ASKED,
     OF_AGENT,
-    OWN,
+    OWN_KEYS,
     PROVIDERS,
     SEARCH,
     Key,
@@ -53,9 +53,9 @@ def load(explicit: str | None, workspace: Path | None, agent: str = "") -> Confi
     if explicit is not None:
         document = _read(Path(explicit).expanduser())
         return document.config(_choose(document, workspace, agent))
-    theirs = openclaw_path()
-    if theirs.is_file():
-        document = _read(theirs)
+    openclaw = openclaw_path()
+    if openclaw.is_file():
+        document = _read(openclaw)
         if agent or workspace is None or _agents_of(document, workspace):
             return document.config(_choose(document, workspace, agent))
     if own_path().is_file():
@@ -76,10 +76,10 @@ def _choose(document: ConfigFile, workspace: Path | None, agent: str) -> Agent:
     if not agent:
         fitting = _agents_of(document, workspace) if workspace else []
         return fitting[0] if fitting else document.agent_list.default
-    found = document.agent_list.find(agent)
-    if found is None:
+    match = document.agent_list.find(agent)
+    if match is None:
         raise _unknown_agent(agent, document.agent_list.agents, f"{document.path} has no such agent")
-    return found
+    return match
 
 
 def _agents_of(document: ConfigFile, workspace: Path) -> list[Agent]:
@@ -88,8 +88,8 @@ def _agents_of(document: ConfigFile, workspace: Path) -> list[Agent]:
     return sorted(fitting, key=lambda agent: not agent.default)
 
 
-def _unknown_agent(agent: str, known: tuple[Agent, ...], why: str) -> SettingError:
-    return SettingError(f"There is no agent {agent!r}: {why}.", f"Choose one of {', '.join(a.id for a in known)}.")
+def _unknown_agent(agent: str, agents: tuple[Agent, ...], why: str) -> SettingError:
+    return SettingError(f"There is no agent {agent!r}: {why}.", f"Choose one of {', '.join(a.id for a in agents)}.")
 
 
 def _same(a: Path, b: Path) -> bool:
@@ -165,11 +165,11 @@ class _Joiner(Struct, frozen=True):
             return node
         members = {key: self.resolve(child, chain) for key, child in node.value.items() if key != KEY}
         rest = Node(members, node.source, node.start, node.end, node.repeated)
-        wanted = node.value.get(KEY)
-        if wanted is None:
+        include = node.value.get(KEY)
+        if include is None:
             return rest
         whole: Node | None = None
-        for name in wanted.value if isinstance(wanted.value, list) else [wanted]:
+        for name in include.value if isinstance(include.value, list) else [include]:
             part = self._load(name, chain)
             whole = part if whole is None or part is None else merged(whole, part)
         if whole is None or (members and not isinstance(whole.value, dict)):
@@ -188,9 +188,9 @@ class _Joiner(Struct, frozen=True):
                 reason = "it is larger than two megabytes"
             except OSError as error:
                 reason = f"it cannot be read: {error.strerror}"
-        shown = repr(name.value) if isinstance(name.value, str) else "This"
+        label = repr(name.value) if isinstance(name.value, str) else "This"
         self.problems.append(
-            Problem(KEY, f"{shown} is not included: {reason}.", Position.of(name, KEY), "the rest counts without it")
+            Problem(KEY, f"{label} is not included: {reason}.", Position.of(name, KEY), "the rest counts without it")
         )
         return None
 
@@ -218,7 +218,7 @@ def checked(key: Key, node: Node, environment: Environment) -> object:
     value = _substituted(key, node, environment)
     match key.kind:
         case "knob":
-            return check(BY_KEY[key.path], value if not isinstance(value, dict | list) else _shown(node))
+            return check(BY_KEY[key.path], value if not isinstance(value, dict | list) else _excerpt(node))
         case "switch":
             return _typed(key, isinstance(value, bool), value, "true or false", node)
         case "whole" | "number":
@@ -266,13 +266,13 @@ def _substituted(key: Key, node: Node, environment: Environment) -> object:
     return text
 
 
-def _typed(key: Key, fits: bool, value: object, wanted: str, node: Node, *, secret: bool = False) -> object:
+def _typed(key: Key, fits: bool, value: object, expected: str, node: Node, *, secret: bool = False) -> object:
     if not fits:
-        raise SettingError(f"{key.path} is {wanted}" + ("." if secret else f", not {_shown(node)}."), "")
+        raise SettingError(f"{key.path} is {expected}" + ("." if secret else f", not {_excerpt(node)}."), "")
     return value
 
 
-def _shown(node: Node) -> str:
+def _excerpt(node: Node) -> str:
     value = node.value
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
@@ -286,11 +286,11 @@ def _shown(node: Node) -> str:
 def _number(key: Key, value: object, node: Node) -> float:
     kind = "whole number" if key.kind == "whole" else "number"
     span = f"from {key.low:g}" + (f" to {key.high:g}" if math.isfinite(key.high) else "")
-    wanted = f"a {kind} {span}"
+    expected = f"a {kind} {span}"
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SettingError(f"{key.path} is {wanted}, not {_shown(node)}.", "")
+        raise SettingError(f"{key.path} is {expected}, not {_excerpt(node)}.", "")
     if not key.low <= value <= key.high or (key.kind == "whole" and value != int(value)):
-        raise SettingError(f"{key.path} is {wanted}, not {value:g}.", "")
+        raise SettingError(f"{key.path} is {expected}, not {value:g}.", "")
     return int(value) if key.kind == "whole" else float(value)
 
 
@@ -307,7 +307,7 @@ def _choices(key: Key, node: Node) -> tuple[str, ...]:
     items = [item.value for item in node.value] if isinstance(node.value, list) else [node.value]
     if not isinstance(node.value, list) or any(item not in key.choices for item in items):
         raise SettingError(
-            f"{key.path} is a list of {' and '.join(key.choices)}, not {_shown(node)}."
+            f"{key.path} is a list of {' and '.join(key.choices)}, not {_excerpt(node)}."
             if not isinstance(node.value, list)
             else f"{key.path} may only hold {', '.join(key.choices)}.",
             "",
@@ -317,22 +317,22 @@ def _choices(key: Key, node: Node) -> tuple[str, ...]:
 
 def _paths(key: Key, node: Node, environment: Environment) -> tuple[str | ExtraPath, ...]:
     if not isinstance(node.value, list):
-        raise SettingError(f"{key.path} is a list of paths, not {_shown(node)}.", "")
-    found: list[str | ExtraPath] = []
+        raise SettingError(f"{key.path} is a list of paths, not {_excerpt(node)}.", "")
+    paths: list[str | ExtraPath] = []
     for item in node.value:
         inner, pattern = item.get("path") or item, item.get("pattern")
         if not isinstance(inner.value, str) or not (pattern is None or isinstance(pattern.value, str)):
-            raise SettingError(f"{key.path} is a list of paths, and {_shown(item)} is none.", "")
+            raise SettingError(f"{key.path} is a list of paths, and {_excerpt(item)} is none.", "")
         if path := str(_substituted(key, inner, environment)).strip():
-            found.append(ExtraPath(path, str(pattern.value)) if pattern is not None and pattern.value else path)
-    return tuple(dict.fromkeys(found))
+            paths.append(ExtraPath(path, str(pattern.value)) if pattern is not None and pattern.value else path)
+    return tuple(dict.fromkeys(paths))
 
 
 def _size(key: Key, value: object, node: Node) -> int:
-    if isinstance(value, str) and (found := _SIZE.fullmatch(value.strip())):
-        return int(float(found[1]) * 1024 ** _UNITS[(found[2] or "b").lower()])
+    if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
+        return int(float(match[1]) * 1024 ** _UNITS[(match[2] or "b").lower()])
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise SettingError(f"{key.path} is a number of bytes or a size such as 2mb, not {_shown(node)}.", "")
+        raise SettingError(f"{key.path} is a number of bytes or a size such as 2mb, not {_excerpt(node)}.", "")
     return int(value)
 
 
@@ -360,8 +360,8 @@ class ConfigFile(Discreet, frozen=True):
         """Find out whose configuration `root` is, and its agents. Raises ConfigError for a broken included file."""
         tree, problems = joined(root)
         environment = Environment(tree)
-        theirs = path.name == "openclaw.json" or (tree.get("agents") or tree.get("memory", "search")) is not None
-        if theirs:
+        of_openclaw = path.name == "openclaw.json" or (tree.get("agents") or tree.get("memory", "search")) is not None
+        if of_openclaw:
             return cls(tree, path, True, agent_list(tree, environment), environment, problems)
         return cls(tree, path, False, AgentList((only_agent(),)), environment, problems)
 
@@ -370,14 +370,14 @@ class ConfigFile(Discreet, frozen=True):
         layers = _Layers(self.environment)
         layout = self._openclaw(layers, agent) if self.of_openclaw else ""
         if not self.of_openclaw:
-            layers.add(self.tree, "", (*SEARCH, *OWN))
+            layers.add(self.tree, "", (*SEARCH, *OWN_KEYS))
             if named := layers.entries.get("workspace"):
                 agent = only_agent(str(named.value), expand(str(named.value)))
         layers.relations()
         if self.of_openclaw:
             self._around(layers, agent)
         problems = (*self.problems, *self.agent_list.problems, *layers.problems)
-        found = sorted(problems, key=lambda p: (p.place.file != str(self.path), p.place.line, p.place.column))
+        ordered = sorted(problems, key=lambda p: (p.place.file != str(self.path), p.place.line, p.place.column))
         values = {
             key: Value(entry.value, str(entry.places[-1]))  # type: ignore[arg-type]
             for key, entry in layers.entries.items()
@@ -391,7 +391,7 @@ class ConfigFile(Discreet, frozen=True):
             agents=self.agent_list.agents if self.of_openclaw else (agent,),
             values=values,
             entries=layers.entries,
-            found=tuple(found),
+            found=tuple(ordered),
             secrets=Secrets(self.tree, self.environment),
             environment=self.environment,
             tree=self.tree,
@@ -425,18 +425,18 @@ class ConfigFile(Discreet, frozen=True):
         named = layers.entries.get("provider")
         if named is None or named.value in (*PROVIDERS, *NOT_ASKED):
             return
-        own = self.tree.get("models", "providers", str(named.value))
-        api, address = (own.get("api"), own.get("baseUrl")) if own is not None else (None, None)
+        provider = self.tree.get("models", "providers", str(named.value))
+        api, address = (provider.get("api"), provider.get("baseUrl")) if provider is not None else (None, None)
         wire = str(api.value) if api is not None else COMPATIBLE_APIS[0] if address is not None else ""
         name = "openai-compatible" if wire in COMPATIBLE_APIS else wire
-        if own is None or name not in registry.ACCOUNTS:
+        if provider is None or name not in registry.ACCOUNTS:
             return
         layers.entries["provider"], layers.account = replace(named, value=name), str(named.value)
         for part in ("baseUrl", "apiKey", "headers"):
             # Nothing of another account of that wire goes to this one's address.
             key = BY_PATH[f"models.providers.{registry.ACCOUNTS[name]}.{part}"]
             layers.entries.pop(key.path, None)
-            if (node := own.get(part)) is not None:
+            if (node := provider.get(part)) is not None:
                 layers.take(key, node, Position.of(node, f"models.providers.{named.value}.{part}"))
 
     def _around(self, layers: _Layers, agent: Agent) -> None:
@@ -627,7 +627,7 @@ def _walk(section: Node, table: Mapping[str, Key]) -> Iterator[tuple[str, Node, 
 def _unknown(path: str, table: Mapping[str, Key]) -> str:
     import difflib
 
-    if any(path == key.path for key in OWN):
+    if any(path == key.path for key in OWN_KEYS):
         return f"{path} is a setting of memory-tui, not of OpenClaw; its place is {own_path()}."
     near = difflib.get_close_matches(path, list(table), n=1, cutoff=0.75)
     return f"{path} is not a documented setting{f'; did you mean {near[0]}?' if near else '.'}"

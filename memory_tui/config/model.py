@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from memory_tui.config.json5 import Node
-from memory_tui.config.keys import BACKEND, FILE, OWN, QMD, SEARCH, Key, retired
+from memory_tui.config.keys import BACKEND, FILE, OWN_KEYS, QMD, SEARCH, Key, retired
 from memory_tui.config.places import Environment, ExtraPath, default_workspace
 from memory_tui.config.secret_refs import FoundSecret, Secrets
 from memory_tui.core import profiles
@@ -143,8 +143,8 @@ class Config(Discreet, frozen=True):
     @property
     def extra_paths(self) -> tuple[str | ExtraPath, ...]:
         """Notes and folders outside the usual places, as the file writes them."""
-        found = self.value("extraPaths")
-        return tuple(found) if isinstance(found, tuple) else ()
+        paths = self.value("extraPaths")
+        return tuple(paths) if isinstance(paths, tuple) else ()
 
     def value(self, key: str) -> object:
         """The documented value of `key`: from the file, else the default; None where there is neither."""
@@ -228,8 +228,8 @@ def agent_rows(config: Config) -> Iterator[AgentRow]:
 
 def rows(config: Config, settings: Settings, providers: Sequence[str]) -> Iterator[KeyRow]:
     """Every documented value; `settings` are those in force, `providers` the names that memory-tui has."""
-    own = OWN if config.kind != "openclaw" else [key for key in OWN if key.kind == "knob"]
-    for key in (*SEARCH, *FILE, *own):
+    own_keys = OWN_KEYS if config.kind != "openclaw" else [key for key in OWN_KEYS if key.kind == "knob"]
+    for key in (*SEARCH, *FILE, *own_keys):
         effect = _effect(key, config, settings, providers)
         entry = config.entries.get(key.path)
         yield KeyRow(
@@ -257,13 +257,13 @@ def _value(key: Key, config: Config, settings: Settings) -> object:
     if key.kind == "secret":
         return str(config.secret(key.path))
     if key.kind == "headers":
-        return {name: str(found) for name, found in config.headers(key.path)}
+        return {name: str(secret) for name, secret in config.headers(key.path)}
     if key.kind == "any":
         # What a plug-in is told may hold secrets that nobody here knows of.
         return "set"
     if key.kind == "text":
         # As it is written: what stands behind a variable may be a secret.
-        return _CREDENTIALS.sub(lambda found: f"{found[1] or ''}***", str(entry.node.value))
+        return _CREDENTIALS.sub(lambda secret: f"{secret[1] or ''}***", str(entry.node.value))
     if key.kind == "paths" and isinstance(entry.value, tuple):
         return tuple(
             {"path": item.path, "pattern": item.pattern} if isinstance(item, ExtraPath) else item
@@ -283,9 +283,9 @@ def _effect(key: Key, config: Config, settings: Settings, providers: Sequence[st
     """Why the value changes nothing here; empty where it takes effect."""
     entry = config.entries.get(key.path)
     if key.path == "provider":
-        known = config.provider in ("", "auto", *providers)
+        supported = config.provider in ("", "auto", *providers)
         instead = "words alone are searched, unless fallback names another"
-        return "" if known else f"none: memory-tui does not ask {config.provider!r}; {instead}"
+        return "" if supported else f"none: memory-tui does not ask {config.provider!r}; {instead}"
     if key.kind != "knob":
         idle = key.path.startswith(QMD) and config.value(BACKEND) != "qmd"
         return key.effect or ("none while memory.backend is builtin; --backend qmd asks QMD" if idle else "")

@@ -89,8 +89,8 @@ def private_name(folder: Path, agent: str = "", more: bytes = b"") -> str:
     import hashlib
 
     real = os.path.realpath(folder)
-    own = b"\0" + agent.encode() if agent else b""
-    key = hashlib.sha256(os.fsencode(real) + own + more).hexdigest()[:16]
+    marker = b"\0" + agent.encode() if agent else b""
+    key = hashlib.sha256(os.fsencode(real) + marker + more).hexdigest()[:16]
     return f"{Path(real).name[:40] or 'root'}{f'-{agent}' if agent else ''}-{key}"
 
 
@@ -151,7 +151,7 @@ class Environment(Discreet, frozen=True, dict=True):
             return value, f"the environment variable {name}"
         if value := self._env_file.get(name):
             return value, f"{name} in {self._env_path}"
-        if value := self._own.get(name):
+        if value := self._section.get(name):
             return value, f"{name} in the env section"
         return None
 
@@ -159,13 +159,13 @@ class Environment(Discreet, frozen=True, dict=True):
         """`text` with each `${NAME}` replaced, and the names that have no value; `$${NAME}` stands for itself."""
         missing: list[str] = []
 
-        def replace(found: re.Match[str]) -> str:
-            if found[1]:
-                return found[0][1:]
-            value = self.lookup(found[2])
+        def replace(match: re.Match[str]) -> str:
+            if match[1]:
+                return match[0][1:]
+            value = self.lookup(match[2])
             if value is None:
-                missing.append(found[2])
-            return value[0] if value else found[0]
+                missing.append(match[2])
+            return value[0] if value else match[0]
 
         return _REFERENCE.sub(replace, text) if "${" in text else text, tuple(missing)
 
@@ -187,7 +187,7 @@ class Environment(Discreet, frozen=True, dict=True):
         }
 
     @cached_property
-    def _own(self) -> dict[str, str]:
+    def _section(self) -> dict[str, str]:
         section = self.tree.get("env") if self.tree else None
         nested = section.get("vars") if section else None
         named = [*(section.children() if section else ()), *(nested.children() if nested else ())]

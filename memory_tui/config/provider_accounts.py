@@ -15,7 +15,7 @@ from msgspec import field
 
 from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.places import expand, state_folder
-from memory_tui.config.secret_refs import FoundSecret
+from memory_tui.config.secret_refs import FoundSecret, word_of
 from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import ConfigError
 from memory_tui.durable import open_regular
@@ -48,21 +48,23 @@ def shared(config: Config, name: str) -> SharedProvider:
     at, login = f"models.providers.{own_id}", config.account if name == config.provider and config.account else own_id
     return SharedProvider(
         str(config.value(f"{at}.baseUrl") or ""),
-        tuple(found for found in logins(config, login) if found.known),
+        tuple(secret for secret in logins(config, login) if secret.exists),
         config.secret(f"{at}.apiKey"),
-        {header: found.value for header, found in config.headers(f"{at}.headers") if found.known},
+        {header: secret.value for header, secret in config.headers(f"{at}.headers") if secret.exists},
     )
 
 
 def logins(config: Config, own_id: str) -> Iterator[FoundSecret]:
     """The API keys of a provider's auth profiles, in the order of `auth.order`, else in that of the file."""
     order = config.tree.get("auth", "order", own_id) if config.tree else None
-    wanted = [node.value for node in order.value] if order is not None and isinstance(order.value, list) else []
+    order_names = (
+        [str(node.value) for node in order.value] if order is not None and isinstance(order.value, list) else []
+    )
     for path in _files(config):
         profiles = dict(_profiles(path))
-        for name in [*(one for one in wanted if one in profiles), *(one for one in profiles if one not in wanted)]:
+        for name in dict.fromkeys([*filter(profiles.__contains__, order_names), *profiles]):
             entry = profiles[name]
-            if _word(entry, "type") != "api_key" or _word(entry, "provider") != own_id:
+            if word_of(entry.get("type")) != "api_key" or word_of(entry.get("provider")) != own_id:
                 continue
             key = entry.get("key") or entry.get("keyRef")
             if key is not None and config.secrets is not None:
@@ -85,11 +87,6 @@ def _profiles(path: Path) -> Iterator[tuple[str, Node]]:
     except (OSError, ConfigError):
         # Most people have none, and one that cannot be read is as good as none for looking a key up.
         return
-    found = tree.get("profiles")
-    if found is not None:
-        yield from found.children()
-
-
-def _word(node: Node, name: str) -> str:
-    found = node.get(name)
-    return found.value.strip() if found is not None and isinstance(found.value, str) else ""
+    profiles = tree.get("profiles")
+    if profiles is not None:
+        yield from profiles.children()

@@ -69,11 +69,11 @@ def installed() -> Release | None:
         manifest = folder / "package.json"
         try:
             with manifest.open("rb") as file:
-                found = json.loads(file.read(_MOST_BYTES))
+                match = json.loads(file.read(_MOST_BYTES))
         except (OSError, ValueError):
             continue
-        if isinstance(found, dict) and found.get("name") == "openclaw" and isinstance(found.get("version"), str):
-            version = found["version"]
+        if isinstance(match, dict) and match.get("name") == "openclaw" and isinstance(match.get("version"), str):
+            version = match["version"]
             profile = profile_of(version)
             return Release(profile, f"OpenClaw {version} is installed") if profile else None
     return None
@@ -81,10 +81,10 @@ def installed() -> Release | None:
 
 def profile_of(version: str) -> str:
     """The profile that is nearest to `version`; empty where it is no version of OpenClaw."""
-    found = _VERSION.match(version)
-    if found is None:
+    manifest_fields = _VERSION.match(version)
+    if manifest_fields is None:
         return ""
-    release = tuple(int(part or 0) for part in found.groups())
+    release = tuple(int(part or 0) for part in manifest_fields.groups())
     if release >= (2026, 8, 0):
         return profiles.NEWEST
     return profiles.OPENCLAW if release >= (2026, 3, 7) else "openclaw-2026.2"
@@ -132,8 +132,8 @@ class Migration(Struct, frozen=True):
 
 def migrations(tree: Node) -> tuple[Migration, ...]:
     """What the doctor would change in the configuration `tree`, in the order of the file."""
-    found = [*_sections(tree), *_qmd(tree)]
-    return tuple(sorted(found, key=lambda step: (step.place.line, step.place.column)))
+    steps = [*_sections(tree), *_qmd(tree)]
+    return tuple(sorted(steps, key=lambda step: (step.place.line, step.place.column)))
 
 
 def _sections(tree: Node) -> Iterator[Migration]:
@@ -146,11 +146,11 @@ def _sections(tree: Node) -> Iterator[Migration]:
     entries = tree.get("agents", "entries")
     for name, entry in entries.children() if entries is not None else ():
         here = f"agents.entries.{name}"
-        own = entry.get("memory", "search")
-        if own is not None:
-            yield from _inside(own, f"{here}.{SECTION}", f"{here}.{SECTION}", None)
+        own_section = entry.get("memory", "search")
+        if own_section is not None:
+            yield from _inside(own_section, f"{here}.{SECTION}", f"{here}.{SECTION}", None)
         if (section := entry.get(_OLD_NAME)) is not None:
-            yield from _moved(section, f"{here}.{_OLD_NAME}", f"{here}.{SECTION}", own)
+            yield from _moved(section, f"{here}.{_OLD_NAME}", f"{here}.{SECTION}", own_section)
 
 
 def _moved(section: Node, path: str, to: str, there: Node | None) -> Iterator[Migration]:

@@ -35,12 +35,12 @@ class FoundSecret(Discreet, frozen=True):
     value: str = ""
 
     @property
-    def known(self) -> bool:
+    def exists(self) -> bool:
         """Whether there is a value."""
         return bool(self.value)
 
     def __str__(self) -> str:
-        return f"set, from {self.source}" if self.known else f"not set: {self.problem}"
+        return f"set, from {self.source}" if self.exists else f"not set: {self.problem}"
 
 
 class Secrets(Discreet, frozen=True):
@@ -55,10 +55,10 @@ class Secrets(Discreet, frozen=True):
         """The secret that `node` is or refers to; never raises, the reason is in the answer."""
         if isinstance(node.value, str):
             return self._text(node.value.strip())
-        source, name = _word(node.get("source")), _word(node.get("id"))
+        source, name = word_of(node.get("source")), word_of(node.get("id"))
         if not isinstance(node.value, dict) or not source or not name:
             return FoundSecret("the file", "it is neither text nor a reference with source and id")
-        alias = _word(node.get("provider")) or _word(self.tree.get("secrets", "defaults", source)) or "default"
+        alias = word_of(node.get("provider")) or word_of(self.tree.get("secrets", "defaults", source)) or "default"
         return self._reference(source, alias, name)
 
     def _text(self, text: str) -> FoundSecret:
@@ -71,9 +71,9 @@ class Secrets(Discreet, frozen=True):
 
     def _reference(self, source: str, alias: str, name: str) -> FoundSecret:
         provider = self.tree.get("secrets", "providers", alias)
-        declared = _word(provider.get("source")) if provider else ""
+        declared = word_of(provider.get("source")) if provider else ""
         if source == "exec":
-            command = _word(provider.get("command")) if provider else ""
+            command = word_of(provider.get("command")) if provider else ""
             return FoundSecret(
                 f"the command {command or alias}", f"it comes from the command {command or alias}, {_NEVER}"
             )
@@ -91,28 +91,29 @@ class Secrets(Discreet, frozen=True):
         return FoundSecret(alias, f"there is no secrets.providers.{alias} of source {source!r}")
 
     def _variable(self, name: str) -> FoundSecret:
-        found = self.environment.lookup(name)
-        return FoundSecret(found[1], "", found[0]) if found else FoundSecret(f"the variable {name}", _unset(name))
+        value = self.environment.lookup(name)
+        return FoundSecret(value[1], "", value[0]) if value else FoundSecret(f"the variable {name}", _unset(name))
 
     def _file(self, provider: Node, name: str) -> FoundSecret:
-        path = expand(self.environment.substitute(_word(provider.get("path")))[0])
+        path = expand(self.environment.substitute(word_of(provider.get("path")))[0])
         lax = provider.get("allowInsecurePath")
         text, problem = _private_text(path, lax=lax is not None and lax.value is True)
         if problem:
             return FoundSecret(str(path), problem)
-        if _word(provider.get("mode")) == "singleValue":
+        if word_of(provider.get("mode")) == "singleValue":
             value = re.sub(r"\r?\n\Z", "", text) if name == "value" else ""
             return FoundSecret(str(path), "" if value else "a file of one value has the id 'value'", value)
         try:
-            found = _pointer(json.loads(text), name)
+            match = _pointer(json.loads(text), name)
         except (ValueError, LookupError, TypeError):
             return FoundSecret(str(path), f"{path} is not JSON with something at {name}")
-        if not isinstance(found, str) or not found:
+        if not isinstance(match, str) or not match:
             return FoundSecret(str(path), f"{name} in {path} is not text")
-        return FoundSecret(f"{path}, {name}", "", found)
+        return FoundSecret(f"{path}, {name}", "", match)
 
 
-def _word(node: Node | None) -> str:
+def word_of(node: Node | None) -> str:
+    """Return the text of `node` without blanks around it; empty where it is no text."""
     return node.value.strip() if node is not None and isinstance(node.value, str) else ""
 
 

@@ -13,5 +13,5 @@ class Discreet(Struct, frozen=True):
     HIDDEN: ClassVar[tuple[str, ...]] = ()
 
     def __repr__(self) -> str:
-        shown = (name for name in self.__struct_fields__ if name not in self.HIDDEN)
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+        fields = (name for name in self.__struct_fields__ if name not in self.HIDDEN)
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"

@@ -58,10 +58,10 @@ def utf16_head(text: str, count: int) -> str:
     units = _units(head)
     if len(head) == len(text) and len(units) <= 2 * count:
         return text
-    kept = units[: 2 * count]
-    if kept and 0xD8 <= kept[-1] <= 0xDB:
-        kept = kept[:-2]
-    return _text(kept)
+    units = units[: 2 * count]
+    if units and 0xD8 <= units[-1] <= 0xDB:
+        units = units[:-2]
+    return _text(units)
 
 
 def trim(text: str) -> str:

@@ -170,9 +170,9 @@ def compose(name: str, configured: Mapping[str, Value], chosen: Mapping[str, Val
     `configured` comes from a configuration file, `chosen` from the command line or the screen. Raises SettingError.
     """
     profile = get(name)
-    own = {key: Value(value, f"profile {name}") for key, value in profile.values.items()}
-    asked = chosen.get("profile") or configured.get("profile")
-    named = {"profile": Value(name, asked.origin if asked else "default")}
+    usual = {key: Value(value, f"profile {name}") for key, value in profile.values.items()}
+    choice = chosen.get("profile") or configured.get("profile")
+    named = {"profile": Value(name, choice.origin if choice else "default")}
     fixed = {key: Value(value, f"profile {name}") for key, value in profile.fixed.items()}
-    layers = {**Settings.defaults().values, **configured, **own, **chosen, **fixed, **named}
+    layers = {**Settings.defaults().values, **configured, **usual, **chosen, **fixed, **named}
     return Settings(MappingProxyType(layers))

@@ -72,15 +72,15 @@ def json_safe(text: str) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    found = match[0].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{found[at : at + 2].hex()}" for at in range(0, len(found), 2))
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def _visible(match: re.Match[str]) -> str:
-    found = match[0]
-    if len(found) > 1:
-        return "\n" if found == "\r\n" else found
-    code = ord(found)
+    text = match[0]
+    if len(text) > 1:
+        return "\n" if text == "\r\n" else text
+    code = ord(text)
     if code in _NAMES:
         return _NAMES[code]
     if code < 0x20:

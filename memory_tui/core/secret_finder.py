@@ -194,22 +194,22 @@ def find(text: str) -> tuple[Finding, ...]:
         (at + start, at + end, kind)
         for at, piece in _pieces(text)
         for runs in (_has_run(piece),)
-        for start, end, kind in (*_known(piece, runs), *_labelled(piece), *(_random(piece) if runs else ()))
+        for start, end, kind in (*_by_maker(piece, runs), *_labelled(piece), *(_random(piece) if runs else ()))
     ]
     spans += _private(text)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     line, counted = 1, 0
     for start, end, kind in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if found and start < found[-1].end:
-            last = found[-1]
+        if findings and start < findings[-1].end:
+            last = findings[-1]
             # The first to begin has the more telling name, unless it is only said to be random.
             kind = kind if last.kind in (RANDOM, LABELLED) and kind != RANDOM else last.kind
-            found[-1] = Finding(kind, last.line, last.start, max(end, last.end))
+            findings[-1] = Finding(kind, last.line, last.start, max(end, last.end))
         else:
             line += text.count("\n", counted, start)
             counted = start
-            found.append(Finding(kind, line, start, end))
-    return tuple(found)
+            findings.append(Finding(kind, line, start, end))
+    return tuple(findings)
 
 
 def masked(text: str, mask: Callable[[str], str] = lambda _secret: MASK) -> str:
@@ -218,9 +218,9 @@ def masked(text: str, mask: Callable[[str], str] = lambda _secret: MASK) -> str:
         return text
     parts: list[str] = []
     at = 0
-    for found in find(text):
-        parts += (text[at : found.start], mask(text[found.start : found.end]))
-        at = found.end
+    for finding in find(text):
+        parts += (text[at : finding.start], mask(text[finding.start : finding.end]))
+        at = finding.end
     return "".join((*parts, text[at:]))
 
 
@@ -234,7 +234,7 @@ def masked_head(text: str, most: int) -> str:
 
 def kinds(text: str) -> tuple[str, ...]:
     """The kinds of what `find` finds, each once."""
-    return tuple(dict.fromkeys(found.kind for found in find(text)))
+    return tuple(dict.fromkeys(finding.kind for finding in find(text)))
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
@@ -265,7 +265,7 @@ def _has_run(text: str) -> bool:
     return len(max(text.split(), key=len, default="")) >= _LONGEST_WORD and _RUN.search(text) is not None
 
 
-def _known(text: str, runs: bool) -> Iterator[tuple[int, int, str]]:
+def _by_maker(text: str, runs: bool) -> Iterator[tuple[int, int, str]]:
     """Keys whose maker gave them a form of their own; the long ones where there are `runs`."""
     small = text.lower()
     by_word = _BY_WORD if runs else _SHORT_BY_WORD
@@ -304,13 +304,13 @@ def _end(text: str, end: int) -> int:
 def _labelled(text: str) -> Iterator[tuple[int, int, str]]:
     """Values after a word like password."""
     small = text.lower()
-    held = [word for word in _LABELS_HOLD if word in small]
-    if not held:
+    labels = [word for word in _LABELS_HOLD if word in small]
+    if not labels:
         return
     at = 0
     for line in text.split("\n"):
         small = line.lower()
-        if any(word in small for word in held):
+        if any(word in small for word in labels):
             for cut in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
                 window = line[cut : cut + _WINDOW]
                 yield from ((at + cut + start, at + cut + end, LABELLED) for start, end in _values(window))
@@ -321,13 +321,13 @@ def _values(line: str) -> Iterator[tuple[int, int]]:
     for match in _LABEL.finditer(line):
         quote = match["open"][-1:]
         at = match.end()
-        found = _QUOTED[quote].match(line, at) if quote in _QUOTED else None
-        if found is None or " " in found[0]:
-            found = _VALUE.match(line, at)
-        raw = found[0].rstrip(".,;:") if found else ""
-        if not found or _REFERENCE.fullmatch(raw) or (match["name"] and _IDENTIFIER.fullmatch(raw)):
+        value_match = _QUOTED[quote].match(line, at) if quote in _QUOTED else None
+        if value_match is None or " " in value_match[0]:
+            value_match = _VALUE.match(line, at)
+        raw = value_match[0].rstrip(".,;:") if value_match else ""
+        if not value_match or _REFERENCE.fullmatch(raw) or (match["name"] and _IDENTIFIER.fullmatch(raw)):
             continue
-        value = found[0].partition(',"')[0].rstrip(".,;:)]}>*_|\"'`")
+        value = value_match[0].partition(',"')[0].rstrip(".,;:)]}>*_|\"'`")
         if match["bare"]:
             fits = match["name"] is None and _bare_secret(value)
         else:
@@ -393,7 +393,7 @@ def _random(text: str) -> Iterator[tuple[int, int, str]]:
         if not _is_random(word):
             continue
         if addresses is None:
-            addresses = [found.span() for found in _ADDRESS.finditer(text)]
+            addresses = [address.span() for address in _ADDRESS.finditer(text)]
         if not any(start <= match.start() < end for start, end in addresses):
             yield *match.span(), RANDOM
 
@@ -402,7 +402,7 @@ def _is_random(word: str) -> bool:
     classes = ["d" if sign.isdigit() else "A" if sign.isupper() else "a" for sign in word if sign.isalnum()]
     if len(set(classes)) < 3:
         return False
-    changes = sum(one != other for one, other in pairwise(classes))
+    changes = sum(sign != following for sign, following in pairwise(classes))
     return (
         changes >= _CHANGES * (len(classes) - 1)
         and _entropy(word) > _ENTROPY_BITS
@@ -441,7 +441,7 @@ _PATTERNS = tuple(
 )
 _SLICED_FROM = 32_768
 _SLICE = 16_384
-_KEPT = (6, 4)
+_CLEAR = (6, 4)
 _SHORTEST_SHOWN = 18
 
 
@@ -470,4 +470,4 @@ def _mask(token: str) -> str:
     if jsstring.utf16_len(token) < _SHORTEST_SHOWN:
         return "***"
     units = jsstring.utf16_slices(token, 1)
-    return "".join((*units[: _KEPT[0]], "…", *units[-_KEPT[1] :]))
+    return "".join((*units[: _CLEAR[0]], "…", *units[-_CLEAR[1] :]))

@@ -47,7 +47,7 @@ def secret(write: Write, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Found
 )
 def test_text_and_variables(secret: Callable[..., FoundSecret], written: object) -> None:
     found = secret(written)
-    assert (found.value, found.known, found.problem) == (KEY, True, "")
+    assert (found.value, found.exists, found.problem) == (KEY, True, "")
     assert "set, from" in str(found)
 
 
@@ -72,7 +72,7 @@ def test_text_and_variables(secret: Callable[..., FoundSecret], written: object)
 )
 def test_why_there_is_none(secret: Callable[..., FoundSecret], written: object, secrets: object, why: str) -> None:
     found = secret(written, secrets)
-    assert (found.known, found.value) == (False, "")
+    assert (found.exists, found.value) == (False, "")
     assert why in str(found)
 
 
@@ -84,7 +84,7 @@ def test_a_command_is_never_run(secret: Callable[..., FoundSecret], tmp_path: Pa
         {"source": "exec", "provider": "vault", "id": "openai"},
         {"providers": {"vault": {"source": "exec", "command": str(command)}}},
     )
-    assert not found.known
+    assert not found.exists
     assert str(command) in found.problem
     assert "never runs" in found.problem
     assert not trace.exists()
@@ -124,7 +124,7 @@ def test_a_file_can_be_one_value_and_the_default_provider_of_its_kind(
 @pytest.mark.parametrize("pointer", ["/providers/nobody", "/number", "value", "/list/9", "/list/x", "/number/deep"])
 def test_what_is_not_in_the_file_is_said(secret: Callable[..., FoundSecret], vault: Path, pointer: str) -> None:
     found = secret(*in_file(vault, pointer))
-    assert not found.known
+    assert not found.exists
     assert pointer in found.problem
 
 
@@ -141,7 +141,7 @@ def test_a_file_that_others_may_read_is_refused_unless_that_is_wanted(
     assert "cannot be read" in secret(*in_file(tmp_path / "none", "/a")).problem
     vault.chmod(0o600)
     vault.write_text("{broken")
-    assert not secret(*in_file(vault, "/a")).known
+    assert not secret(*in_file(vault, "/a")).exists
 
 
 def test_headers_are_secrets_too(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
