@@ -16,9 +16,9 @@ from memory_tui.engine import past_questions
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json, why_not
 from memory_tui.explain.rephrase import remedies
+from memory_tui.index.store import Store
 from memory_tui.openclaw import compare
 from memory_tui.render import past_text, why_text
-from memory_tui.source.protocol import ChunkSource
 from memory_tui.workspace.roots import NoteMissing
 
 
@@ -55,7 +55,7 @@ def why(args: argparse.Namespace) -> int:
     return 0
 
 
-def _place(engine: Engine, store: ChunkSource, query: str, place: str) -> tuple[str, str, int | None]:
+def _place(engine: Engine, store: Store, query: str, place: str) -> tuple[str, str, int | None]:
     """Return query, path and line; where the query names the line, the two change places. Raises NoteMissing."""
     try:
         return query, *why_not.named(engine.plan.roots, store, place)

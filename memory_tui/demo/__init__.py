@@ -32,13 +32,13 @@ from memory_tui import durable, locks
 from memory_tui.core import profiles
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError, WorkspaceError
 from memory_tui.core.settings import TUNE_KEYS
+from memory_tui.index.note_state import LastText
 from memory_tui.notes.journal import Journal, journal_folder
 from memory_tui.notes.restore import keep_lost
 from memory_tui.openclaw import trust
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log, recalled_lines
 from memory_tui.recalls.recall_log import LoggedHit
-from memory_tui.source.note_state import LastText
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Query
 

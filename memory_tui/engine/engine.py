@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.unrelated_memory import DelayedWork
     from memory_tui.inbox.checks import CheckProgress
     from memory_tui.inbox.entries import Decisions, Suggestion
+    from memory_tui.index.note_state import LastText
     from memory_tui.index.store import Store
     from memory_tui.notes.budget import PromptBudget
     from memory_tui.notes.changes import Change
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from memory_tui.openclaw.trust import FileTrust, Ledger, Trust, TrustReport
     from memory_tui.providers.chain import ServingProvider
     from memory_tui.providers.options import DownloadProgress
-    from memory_tui.source.note_state import LastText
 
 __all__ = ["Engine", "open_memory"]
 

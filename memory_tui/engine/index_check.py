@@ -8,10 +8,10 @@ from memory_tui.search.trace import ChunkRef
 
 if TYPE_CHECKING:
     from memory_tui.engine.queries import Queries
+    from memory_tui.index.rows import TableSize
     from memory_tui.index.store import Store
     from memory_tui.providers.chain import Chain
     from memory_tui.search.corpus import Corpus
-    from memory_tui.source.rows import TableSize
 
 
 def problems(queries: Queries) -> tuple[str, ...]:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.index_in_memory import IndexInMemory
     from memory_tui.search.retrieve import Asked, SearchContext
-    from memory_tui.source.protocol import ChunkSource
     from memory_tui.workspace.scan import Found
 
 Outcome = TypeVar("Outcome")
@@ -304,7 +303,7 @@ class Queries:
                 context = self._context(store, known, as_written=True)
                 self.rank(gather("memory", context, self._now(), "", asked), self._plan.settings)
 
-    def _context(self, store: ChunkSource, known: IndexInMemory, *, as_written: bool = False) -> SearchContext:
+    def _context(self, store: Store, known: IndexInMemory, *, as_written: bool = False) -> SearchContext:
         """What any query is searched in; with `as_written` no word of it is read, corrected or parted."""
         from memory_tui.search.retrieve import SearchContext
 

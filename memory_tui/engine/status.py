@@ -25,12 +25,12 @@ from memory_tui.workspace.notes import is_heading, shown_day, title_of
 if TYPE_CHECKING:
     from memory_tui.index.disk_usage import FileSize
     from memory_tui.index.freshness import Freshness
+    from memory_tui.index.rows import Rejected, Withheld
     from memory_tui.index.store import Counts, Store
     from memory_tui.locks import Role
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import MemberState, ServingProvider
     from memory_tui.search.answer_level import ByKind
-    from memory_tui.source.rows import Rejected, Withheld
     from memory_tui.workspace.root_state import RootState
     from memory_tui.workspace.roots import PathVerdict, Roots
     from memory_tui.workspace.scan import Scan

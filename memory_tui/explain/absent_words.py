@@ -17,8 +17,8 @@ from memory_tui.core.tokens import CJK, CJK_RUN, as_asked
 from memory_tui.search.trace import Elsewhere, Trace, Unsearchable
 
 if TYPE_CHECKING:
+    from memory_tui.index.store import Store
     from memory_tui.search.evidence import Evidence
-    from memory_tui.source.protocol import ChunkSource
 
 MOST_WORDS = 8
 MOST_TEXTS = 256
@@ -84,7 +84,7 @@ def notes_lacking(trace: Trace, reader: str, *, by_itself: bool) -> tuple[str, s
     return f"Not in this answer as on disk: {named}{more}.", " ".join(steps)
 
 
-def words_elsewhere(evidence: Evidence, source: ChunkSource, waiting: UnindexedTexts) -> Elsewhere:
+def words_elsewhere(evidence: Evidence, source: Store, waiting: UnindexedTexts) -> Elsewhere:
     """Where the words of `evidence` stand that no indexed chunk was found to hold."""
     lacking = _lacking(evidence)
     if not lacking:
@@ -132,7 +132,7 @@ def holds(text: str, word: str) -> bool:
     return re.search(rf"(?<![^\W{CJK}]){re.escape(word.lower())}(?![^\W{CJK}])", text.lower()) is not None
 
 
-def _held_by_texts(word: str, source: ChunkSource) -> bool | None:
+def _held_by_texts(word: str, source: Store) -> bool | None:
     """Whether a text holds `word`; None where too many texts would have to be read to tell."""
     if not word.isascii():
         forms = {word, word.lower(), word.upper(), word.capitalize()}
@@ -146,7 +146,7 @@ def _held_by_texts(word: str, source: ChunkSource) -> bool | None:
     return None if len(rowids) > MOST_TEXTS else False
 
 
-def _part_in_texts(word: str, source: ChunkSource) -> str:
+def _part_in_texts(word: str, source: Store) -> str:
     """The longest part of the Chinese, Japanese or Korean characters of `word` that a text holds; else empty."""
     if not source.words.cut():
         return ""

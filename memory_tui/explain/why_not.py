@@ -36,6 +36,9 @@ from memory_tui.explain.verdicts import (
     UnreadableProject,
     WordsOff,
 )
+from memory_tui.index.note_state import FileState, difference, state_of
+from memory_tui.index.rows import CosineRank
+from memory_tui.index.store import Store
 from memory_tui.providers.base import Vectors
 from memory_tui.search import rules_2026_9
 from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
@@ -54,15 +57,12 @@ from memory_tui.search.trace import (
     Recalled,
     Trace,
 )
-from memory_tui.source.note_state import FileState, difference, state_of
-from memory_tui.source.protocol import ChunkSource
-from memory_tui.source.rows import CosineRank
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import NoteMissing, PathVerdict, Roots, named_lines, scan, why_path
 from memory_tui.workspace.scan import Found
 
 if TYPE_CHECKING:
-    from memory_tui.source.protocol import ChunkSource
+    from memory_tui.index.store import Store
     from memory_tui.workspace.roots import Roots
 
 
@@ -83,9 +83,7 @@ class ExplainedLine(Struct, frozen=True):
     """The exact place of chunks by cosine, by rowid, where the evidence lacks it."""
 
 
-def locate(
-    roots: Roots, store: ChunkSource, path: str, line: int | None, vector: Vectors | None = None
-) -> ExplainedLine:
+def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vectors | None = None) -> ExplainedLine:
     """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is.
 
     With `vector`, which an evidence has that lacks cosines, the store is asked for the exact place of the chunks.
@@ -119,7 +117,7 @@ def locate(
     return ExplainedLine(stored, line, held, store.texts(rowids), None if stale and held else gate, remark, standings)
 
 
-def _found(roots: Roots, store: ChunkSource, path: str) -> tuple[Found | str, FileGate | None]:
+def _found(roots: Roots, store: Store, path: str) -> tuple[Found | str, FileGate | None]:
     """The note on disk, or the stored path it would have with the rule that keeps it out."""
     try:
         note = workspace_roots.located(roots, path)
@@ -162,7 +160,7 @@ def _lines(roots: Roots, found: Found) -> list[str]:
 
 
 def _holding(
-    store: ChunkSource, chunks: tuple[ChunkRef, ...], wanted: str, by_number: tuple[ChunkRef, ...]
+    store: Store, chunks: tuple[ChunkRef, ...], wanted: str, by_number: tuple[ChunkRef, ...]
 ) -> tuple[ChunkRef, ...]:
     """The chunks of an older text that hold the line `wanted` of the new one; of a blank line those of its number."""
     if not wanted.strip():
@@ -524,7 +522,7 @@ def against_their_index(answer: WhyNot, lacks: Callable[[str], str | None]) -> W
     return replace(answer, fate=LostInTheirIndex(answer.fate.place, detail))
 
 
-def named(roots: Roots, store: ChunkSource, typed: str) -> tuple[str, int | None]:
+def named(roots: Roots, store: Store, typed: str) -> tuple[str, int | None]:
     """The path and the line that were typed.
 
     Raises NoteMissing where neither disk nor index knows the note, or it ends before the line: what was mistyped is no
@@ -543,8 +541,6 @@ def named(roots: Roots, store: ChunkSource, typed: str) -> tuple[str, int | None
     return path, line
 
 
-def of_line(
-    evidence: Evidence, settings: Settings, roots: Roots, store: ChunkSource, path: str, line: int | None
-) -> WhyNot:
+def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, path: str, line: int | None) -> WhyNot:
     """Why a line of the note at `path` was, or was not, recalled, as `store` and the disk know it now."""
     return why(evidence, settings, locate(roots, store, path, line, evidence.vector))

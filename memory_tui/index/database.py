@@ -147,6 +147,14 @@ class Database:
         """Make the error that says that `what` makes no sense in this index."""
         return damaged(self.path, what)
 
+    @contextmanager
+    def making_sense(self) -> Iterator[None]:
+        """Take what trips up code that does nothing but take rows apart for damage."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+            raise self.damaged(f"a row makes no sense: {type(error).__name__}") from error
+
     def interrupt(self) -> None:
         """Stop the statement that runs now, which then raises Cancelled; safe from any thread."""
         self.connection.interrupt()

@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.index.index_file import rebuild_of
+from memory_tui.index.rows import TableSize
 from memory_tui.index.store import Store
-from memory_tui.source.rows import TableSize
 
 _KINDS = (
     ("files", ("files",), "SELECT count(*) FROM files", "the notes"),

@@ -12,9 +12,9 @@ from memory_tui.core import profiles
 from memory_tui.core.settings import Settings
 from memory_tui.index import abilities, schema
 from memory_tui.index.mass_deletion import Devices, Shrink, sort_out
+from memory_tui.index.note_state import FileState, State, Thresholds, difference, state_of
+from memory_tui.index.rows import IndexedNote
 from memory_tui.index.schema import Recipe
-from memory_tui.source.note_state import FileState, State, Thresholds, difference, state_of
-from memory_tui.source.rows import IndexedNote
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.scan import LeftOut, Scan

@@ -15,7 +15,7 @@ from memory_tui.core.errors import IndexDamaged, QueryError
 from memory_tui.core.tokens import and_query, or_query, tokens
 from memory_tui.index import abilities
 from memory_tui.index.database import Database, explained
-from memory_tui.source.rows import Form, Matches, RowIds
+from memory_tui.index.rows import Form, Matches, RowIds
 
 _MOST_TOKENS = 10_000
 """How many words are remembered with their tokens."""
@@ -27,7 +27,11 @@ _TABLES = {"plain": "chunks_fts", "stemmed": "chunks_words"}
 
 
 class FullText:
-    """The word index of an SQLite index (`source.protocol.WordIndex`); `generation` reads that of the index."""
+    """The word index; `generation` reads that of the index.
+
+    A word is matched by what the analysis of its form makes of it: one token, or several that have to follow each
+    other; none never match. In the form `plain` tokens are FTS5's unicode61, or trigrams; in `stemmed` porter stems.
+    """
 
     def __init__(self, index: Database, generation: Callable[[], int]) -> None:
         self._index = index

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from memory_tui.index import schema
+from memory_tui.index.rows import IndexedNote
 from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.index.store import Store
 from memory_tui.providers.base import Identity, Vectors
-from memory_tui.source.rows import IndexedNote
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 KEPT_CHANGES = 20_000

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
 
-from memory_tui.source.rows import IndexedNote
+from memory_tui.index.rows import IndexedNote
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import FOLDER, MEMORY, WORKSPACE, Roots, reachable
 from memory_tui.workspace.scan import Scan

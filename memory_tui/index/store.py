@@ -23,10 +23,7 @@ from memory_tui.durable import unmoved
 from memory_tui.index.abilities import Vec0
 from memory_tui.index.database import Database, Rows
 from memory_tui.index.full_text import FullText
-from memory_tui.index.schema import RECIPE, Recipe
-from memory_tui.providers.base import Identity, Vectors
-from memory_tui.source.protocol import making_sense
-from memory_tui.source.rows import (
+from memory_tui.index.rows import (
     ChunkPage,
     ChunkRow,
     CosineRank,
@@ -38,6 +35,8 @@ from memory_tui.source.rows import (
     Withheld,
     unit_rows,
 )
+from memory_tui.index.schema import RECIPE, Recipe
+from memory_tui.providers.base import Identity, Vectors
 from memory_tui.workspace.media import path_in
 from memory_tui.workspace.scan import Found, Settled
 
@@ -215,7 +214,7 @@ class Store(Database):
     def recipe(self) -> Recipe | None:
         """What the index was made with; None when nothing was indexed yet."""
         text = self.meta(RECIPE)
-        with making_sense(self.damaged):
+        with self.making_sense():
             return Recipe.from_json(text) if text else None
 
     def identity(self) -> Identity | None:
@@ -257,7 +256,7 @@ class Store(Database):
             generation = self.generation()
             at = self._known.generation
             changes = self.changes_since(at) if 0 <= at < generation else None
-            with making_sense(self.damaged):
+            with self.making_sense():
                 if changes is not None:
                     self._known.follow(generation, [number for op, number in changes if op == "file"])
                 elif generation != at:
@@ -349,7 +348,7 @@ class Store(Database):
                 (json.dumps(wanted),),
             )
         )
-        with making_sense(self.damaged):
+        with self.making_sense():
             return unit_rows([found.get(rowid) for rowid in wanted], identity.dims if identity else 0)[0]
 
     def finds_nearest(self) -> bool:
@@ -417,7 +416,7 @@ class Store(Database):
         identity = self.identity() if vectors else None
         live = _LIVE_WITH_VECTOR if vectors else _LIVE_IN_VEC0 if self.finds_nearest() else _LIVE_ALONE
         rows = self.query(f"{live} AND {which}", values)
-        with making_sense(self.damaged):
+        with self.making_sense():
             return ChunkPage.of(rows, identity.dims if identity else 0)
 
     def delta(self, generation: int, most: int, *, vectors: bool = True) -> Delta | None:

@@ -20,9 +20,9 @@ from memory_tui.index import embedding, index_write, rebuild
 from memory_tui.index.embedding import HERE, EmbeddingMode
 from memory_tui.index.freshness import PATIENT, recipe_for
 from memory_tui.index.mass_deletion import MANY, Shrink
+from memory_tui.index.note_state import Thresholds, difference
 from memory_tui.index.schema import Recipe
 from memory_tui.index.sync_run import Lost, SyncOptions, SyncRun
-from memory_tui.source.note_state import Thresholds, difference
 from memory_tui.workspace.roots import scan as scan_roots
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.database import Rows
 from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
 from memory_tui.index.mass_deletion import VanishedNotes
-from memory_tui.source.note_state import LastText, Thresholds, difference, is_daily, last_text, shrank, touched, waits
-from memory_tui.source.rows import CHANGED, IndexedNote
+from memory_tui.index.note_state import LastText, Thresholds, difference, is_daily, last_text, shrank, touched, waits
+from memory_tui.index.rows import CHANGED, IndexedNote
 from memory_tui.workspace import roots
 from memory_tui.workspace.notes import ChangedWhileRead, Document
 

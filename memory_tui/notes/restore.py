@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from memory_tui.core.errors import EditRefused, MemoryTuiError
 from memory_tui.core.formatting import minute, plural
+from memory_tui.index.note_state import LastText, lost_lines, shrank
 from memory_tui.notes.changes import Change, FileChange, bare, end_of
 from memory_tui.notes.git import History
 from memory_tui.notes.journal import LOST, Journal, JournalEntry, text_name
 from memory_tui.notes.merge import changed_spans
-from memory_tui.source.note_state import LastText, lost_lines, shrank
 
 if TYPE_CHECKING:
     from memory_tui.notes.curator import Curator

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
+from memory_tui.index.rows import ChunkPage, Delta, IndexedNote, NoteColumns, RowIds
+from memory_tui.index.store import Store
 from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
 from memory_tui.search.trace import Chunks
-from memory_tui.source.protocol import ChunkSource, making_sense
-from memory_tui.source.rows import ChunkPage, Delta, IndexedNote, NoteColumns, RowIds
 
 Indices = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
@@ -243,12 +243,12 @@ class Corpus:
         return rows
 
     @classmethod
-    def load(cls, store: ChunkSource, *, vectors: bool = True) -> Corpus:
+    def load(cls, store: Store, *, vectors: bool = True) -> Corpus:
         """Everything in the store, read in pages. Without `vectors` only `cosines_of_nearest` can compare.
 
         Raises IndexUnavailable, Cancelled.
         """
-        with store.snapshot(), making_sense(store.damaged):
+        with store.snapshot(), store.making_sense():
             identity = store.identity()
             notes = store.notes()
             files, count = Files.of(notes), sum(notes.chunks)
@@ -270,7 +270,7 @@ class Corpus:
                 np.concatenate(flags, axis=1),
             )
 
-    def refresh(self, store: ChunkSource) -> Corpus:
+    def refresh(self, store: Store) -> Corpus:
         """The corpus as it is now: this one if nothing changed, else another whose making costs what changed.
 
         It is loaded anew after a rebuild, and when more happened than the store remembers.
@@ -284,7 +284,7 @@ class Corpus:
             delta = store.delta(self.generation, len(self) + _PAGE, vectors=vectors) if same else None
             if delta is None:
                 return Corpus.load(store, vectors=vectors)
-        with self._block.lock, making_sense(store.damaged):
+        with self._block.lock, store.making_sense():
             return self._patched(delta)
 
     def _patched(self, delta: Delta) -> Corpus:
@@ -388,7 +388,7 @@ def cosines(corpus: Corpus, query: Vectors) -> Vectors:
 
 
 def cosines_of_nearest(
-    store: ChunkSource,
+    store: Store,
     corpus: Corpus,
     query: Vectors,
     count: int,
@@ -410,7 +410,7 @@ def cosines_of_nearest(
     return scores, found is not None
 
 
-def vectors_of(store: ChunkSource, corpus: Corpus, rows: Indices) -> Vectors:
+def vectors_of(store: Store, corpus: Corpus, rows: Indices) -> Vectors:
     """Float32 array (len(rows), dims) of unit rows, zeros without a vector: from memory, or else from the store."""
     if corpus.dims or corpus.identity is None:
         return corpus.vectors(rows)

@@ -9,10 +9,10 @@ import numpy as np
 from msgspec import Struct, field
 
 from memory_tui.core.spelling import Vocabulary
+from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus, Files, Integers, distinct
 from memory_tui.search.evidence import DAY_SECONDS, Basis
 from memory_tui.search.formulas import Floats
-from memory_tui.source.protocol import ChunkSource
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.notes import NoteDate, note_date, note_date_2026_9, shown_day
 
@@ -129,12 +129,12 @@ class IndexInMemory(Struct, frozen=True):
     """The words of the index by its generation, where a query needed them."""
 
     @classmethod
-    def load(cls, store: ChunkSource, *, once: bool) -> IndexInMemory:
+    def load(cls, store: Store, *, once: bool) -> IndexInMemory:
         """Read it all. Raises IndexUnavailable, Cancelled."""
         corpus = Corpus.load(store, vectors=not (once and store.finds_nearest()))
         return cls(corpus, Dates.of(corpus))
 
-    def refresh(self, store: ChunkSource) -> IndexInMemory:
+    def refresh(self, store: Store) -> IndexInMemory:
         """The same as it is now: this one if nothing changed, else another whose making costs what changed."""
         corpus = self.corpus.refresh(store)
         if corpus is self.corpus:

@@ -18,13 +18,13 @@ from msgspec.structs import replace
 from memory_tui.core import tokens as core_tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.spelling import Correction, Vocabulary, corrections
+from memory_tui.index.full_text import FullText
+from memory_tui.index.rows import Form, Matches
 from memory_tui.search.corpus import Corpus, Flags, distinct
 from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats, fts5_idf, lucene_idf
 from memory_tui.search.question_dates import Time, without
 from memory_tui.search.trace import QueryPlan, QuestionPart
-from memory_tui.source.protocol import WordIndex
-from memory_tui.source.rows import Form, Matches
 
 _MOST_REPEATED = 32
 """Words up to which a question is asked with its repeats, as OpenClaw does; of a longer one they are added up here."""
@@ -42,7 +42,7 @@ class Matcher(Struct, frozen=True):
     `vocabularies` remembers the words of the index by its generation.
     """
 
-    words: WordIndex
+    words: FullText
     corpus: Corpus
     kept: Flags | None
     full_text: str

@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from memory_tui.core import tokens as core_tokens
+from memory_tui.index.store import Store
 from memory_tui.search import formulas, rules_2026_9
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.evidence import Flags, KeywordSide, Lexical, Rows, TermSearch
@@ -31,7 +32,6 @@ from memory_tui.search.rules_2026_9 import (
     merged_and_limited,
     words_in_text,
 )
-from memory_tui.source.protocol import ChunkSource
 from memory_tui.workspace.annotations import Annotations
 
 
@@ -52,7 +52,7 @@ class LexicalCache(Struct, frozen=True):
 _known: WeakKeyDictionary[Corpus, LexicalCache] = WeakKeyDictionary()
 
 
-def known(store: ChunkSource, corpus: Corpus, *, trigram: bool) -> LexicalCache:
+def known(store: Store, corpus: Corpus, *, trigram: bool) -> LexicalCache:
     """What is known of `corpus`, worked out once; the paths of the corpus before it stay where no note came or went."""
     found = _known.get(corpus)
     if found is None or found.paths.trigram != trigram:
@@ -71,7 +71,7 @@ def known(store: ChunkSource, corpus: Corpus, *, trigram: bool) -> LexicalCache:
     return found
 
 
-def _gone(store: ChunkSource, corpus: Corpus) -> frozenset[int]:
+def _gone(store: Store, corpus: Corpus) -> frozenset[int]:
     """The files of `corpus` that were removed; a note without text has no chunk either, but its path counts."""
     paths = corpus.files.paths
     empty = np.flatnonzero(np.bincount(corpus.file_of, minlength=len(paths)) == 0).tolist()
@@ -79,7 +79,7 @@ def _gone(store: ChunkSource, corpus: Corpus) -> frozenset[int]:
     return frozenset(file for file in empty if paths[file] not in there)
 
 
-def search(store: ChunkSource, matcher: Matcher, query: str, whole: KeywordSide) -> tuple[Lexical, dict[int, str]]:
+def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tuple[Lexical, dict[int, str]]:
     """All that words and paths find for `query`, in the order of the original, and the texts read for it by rowid.
 
     `whole` is what the words of the whole query found.
@@ -107,7 +107,7 @@ class _Found(Struct, frozen=True):
 class _Search(Struct, dict=True):
     """One question."""
 
-    store: ChunkSource
+    store: Store
     matcher: Matcher
     seen: LexicalCache
     query: str

@@ -16,6 +16,8 @@ from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
 from memory_tui.core.settings import Settings
 from memory_tui.core.spelling import Vocabulary
+from memory_tui.index.rows import Rejected, Withheld
+from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.chain import ChainMember
@@ -36,8 +38,6 @@ from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.question_dates import Time, time_in
 from memory_tui.search.score import Rules
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, NearestBy, Unsearchable
-from memory_tui.source.protocol import ChunkSource
-from memory_tui.source.rows import Rejected, Withheld
 from memory_tui.workspace import chunking_2026_9
 
 MAX_QUERY = 50_000
@@ -49,7 +49,7 @@ _ROUNDING = 1e-6
 class SearchContext(Struct, frozen=True):
     """What a query is searched in: a store, its chunks in memory, and what an answer has to say of both."""
 
-    store: ChunkSource
+    store: Store
     corpus: Corpus
     dates: Dates
     provider: Provider | None

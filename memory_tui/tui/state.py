@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.connected_agents import AgentRanking
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileRow, Status
-    from memory_tui.source.note_state import FileState
+    from memory_tui.index.note_state import FileState
 
 
 KEPT = 2000

@@ -8,8 +8,8 @@ import pytest
 
 from memory_tui.index import index_write
 from memory_tui.index.freshness import compare, recipe_for
+from memory_tui.index.rows import CHANGED
 from memory_tui.index.schema import differences
-from memory_tui.source.rows import CHANGED
 from memory_tui.workspace.roots import scan
 from tests.support.index import Memory
 from tests.support.workspace import needs_inodes, unprivileged_folder

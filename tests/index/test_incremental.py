@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from memory_tui.engine.change_watch import Scanner
 from memory_tui.index.freshness import compare
+from memory_tui.index.note_state import difference
 from memory_tui.index.store import Store
 from memory_tui.index.sync import sync
-from memory_tui.source.note_state import difference
 from memory_tui.workspace.roots import scan
 from memory_tui.workspace.scan import MAX_BYTES, Scan
 from tests.support.index import Memory

@@ -13,7 +13,7 @@ from memory_tui.core.errors import Unreadable
 from memory_tui.index import index_write, mass_deletion
 from memory_tui.index.freshness import compare
 from memory_tui.index.mass_deletion import MANY
-from memory_tui.source.rows import IndexedNote
+from memory_tui.index.rows import IndexedNote
 from memory_tui.workspace import roots
 from memory_tui.workspace.roots import Roots, scan
 from memory_tui.workspace.scan import Found, Scan

@@ -12,11 +12,11 @@ from memory_tui.core.errors import PathRefused
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.status import SourceCounts
+from memory_tui.index import note_state
 from memory_tui.index.freshness import compare
+from memory_tui.index.note_state import Growth, Thresholds, due
 from memory_tui.index.sync import sync
 from memory_tui.plan import Options
-from memory_tui.source import note_state
-from memory_tui.source.note_state import Growth, Thresholds, due
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, scan
 from tests.support.index import Memory

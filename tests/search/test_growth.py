@@ -12,11 +12,11 @@ import pytest
 from memory_tui.core import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import flips
+from memory_tui.index.rows import Matches
 from memory_tui.plan import Options
 from memory_tui.search import keyword, rank
 from memory_tui.search.evidence import Rows
 from memory_tui.search.formulas import Floats
-from memory_tui.source.rows import Matches
 
 
 @pytest.fixture

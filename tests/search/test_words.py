@@ -16,19 +16,19 @@ from memory_tui.search.corpus import Corpus
 from memory_tui.search.evidence import Postings
 from memory_tui.search.formulas import MOST_CANDIDATES
 from memory_tui.search.keyword import Matcher
-from tests.support.stores import SqliteMade, cut_note, vectors_for
+from tests.support.stores import Made, cut_note, vectors_for
 
 WORDS = ["a'b", "Ü", "rose", "roses", "garden", "gardens", "tomato", "snake_case", "咖啡店", "the", "of", "and", "oak"]
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterator[SqliteMade]:
-    index = SqliteMade(tmp_path / "index.sqlite")
+def made(tmp_path: Path) -> Iterator[Made]:
+    index = Made(tmp_path / "index.sqlite")
     yield index
     index.close()
 
 
-def write(made: SqliteMade, name: str, text: str) -> None:
+def write(made: Made, name: str, text: str) -> None:
     files = [cut_note(f"memory/{name}.md", text)]
     made.add(files, vectors_for(files))
 
@@ -52,7 +52,7 @@ def test_matches_beyond_the_pool_know_their_rank(values: list[int]) -> None:
     assert found.rank_of(1) is None
 
 
-def test_a_question_weighs_words_by_lucenes_idf(made: SqliteMade) -> None:
+def test_a_question_weighs_words_by_lucenes_idf(made: Made) -> None:
     rng = random.Random(8)
     for at in range(40):
         write(made, f"n{at}", text(rng))

@@ -1,14 +1,12 @@
-"""The stores of the contract tests, written through one interface: SQLite's index, and a plain one in memory."""
+"""An index that a test writes by itself; each method is one generation or a few."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
-from msgspec.structs import replace
 
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.index import embedding, index_write
@@ -18,9 +16,7 @@ from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.providers.base import Vectors
 from memory_tui.providers.scripted import Scripted, hash_vector
-from memory_tui.source.protocol import ChunkSource
 from memory_tui.workspace import notes
-from tests.support.memory_store import MemoryIndex, MemoryStore
 
 RECIPE = Recipe(Scripted().identity, ("memory", "sessions"), "", 40, 8, 8000)
 SECOND = 1_000_000_000
@@ -39,38 +35,7 @@ def vectors_for(files: Sequence[NewFile]) -> dict[str, Vectors]:
     return {chunk.hash: hash_vector(chunk.text) for file in files for chunk in file.chunks}
 
 
-class Made(Protocol):
-    """An index that the tests write; each method is one generation or a few."""
-
-    def add(self, files: Sequence[NewFile], vectors: Mapping[str, Vectors]) -> None:
-        """Put `files` in the place of what was stored of them."""
-
-    def remove(self, paths: Sequence[str]) -> None:
-        """Forget notes."""
-
-    def touch(self, path: str, mtime: int) -> None:
-        """Give a note another modification time, in seconds."""
-
-    def attach(self, vectors: Mapping[str, Vectors]) -> None:
-        """Give the chunks with these hashes their vectors."""
-
-    def reject(self, text: str, reason: str) -> None:
-        """Remember that the provider refused a text."""
-
-    def withhold(self, text: str, kind: str) -> None:
-        """Remember that a text looks like a secret."""
-
-    def forget_log(self) -> None:
-        """Forget what changed so far."""
-
-    def reader(self) -> AbstractContextManager[ChunkSource]:
-        """What reads it, for one thread."""
-
-    def close(self) -> None:
-        """Let go of it."""
-
-
-class SqliteMade:
+class Made:
     """An index file, with vec0 where this machine has it."""
 
     def __init__(self, path: Path, recipe: Recipe = RECIPE) -> None:
@@ -116,47 +81,8 @@ class SqliteMade:
             self.store.query("DELETE FROM changes")
             self.store.query("UPDATE meta SET value = ? WHERE key = 'changes_from'", (generation,))
 
-    def reader(self) -> AbstractContextManager[ChunkSource]:
+    def reader(self) -> AbstractContextManager[Store]:
         return closing(Store.open(self.path, read_only=True))
 
     def close(self) -> None:
         self.store.close()
-
-
-class MemoryMade:
-    """The plain index in memory."""
-
-    def __init__(self, recipe: Recipe = RECIPE) -> None:
-        self.index = MemoryIndex(recipe)
-
-    def add(self, files: Sequence[NewFile], vectors: Mapping[str, Vectors]) -> None:
-        self.index.add(files, vectors)
-
-    def remove(self, paths: Sequence[str]) -> None:
-        self.index.remove(paths)
-
-    def touch(self, path: str, mtime: int) -> None:
-        self.index.touch(path, mtime * SECOND)
-
-    def attach(self, vectors: Mapping[str, Vectors]) -> None:
-        self.index.attach(vectors)
-
-    def reject(self, text: str, reason: str) -> None:
-        self.index.reject(sha256_hex(text), reason)
-
-    def withhold(self, text: str, kind: str) -> None:
-        self.index.withhold(sha256_hex(text), kind)
-
-    def forget_log(self) -> None:
-        self.index.forget_log()
-
-    def reader(self) -> AbstractContextManager[ChunkSource]:
-        return nullcontext(MemoryStore(self.index))
-
-    def close(self) -> None:
-        pass
-
-
-def without_full_text(recipe: Recipe = RECIPE) -> Recipe:
-    """`recipe` for an index without full-text search."""
-    return replace(recipe, fts_tokenizer="")

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from memory_tui.engine.costs import Estimate
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status, WriterProcess
+    from memory_tui.index.rows import TableSize
     from memory_tui.openclaw.dreaming import Promotable, Promotions
     from memory_tui.openclaw.sessions import Nearness
-    from memory_tui.source.rows import TableSize
 
 
 F = TypeVar("F")

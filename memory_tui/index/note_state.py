@@ -19,14 +19,14 @@ from msgspec import Struct
 from memory_tui.core.errors import Unreadable
 from memory_tui.core.settings import Settings
 from memory_tui.durable import unmoved
-from memory_tui.source.rows import CHANGED, IndexedNote
+from memory_tui.index.rows import CHANGED, IndexedNote
 from memory_tui.workspace import roots, transcripts
 from memory_tui.workspace.annotations import without_markers
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.scan import Found
 
 if TYPE_CHECKING:
-    from memory_tui.source.protocol import ChunkSource
+    from memory_tui.index.store import Store
 
 
 class Thresholds(Struct, frozen=True):
@@ -160,7 +160,7 @@ def is_daily(path: str) -> bool:
     return bool(_DAILY.match(path)) and not path.startswith("memory/dreaming/") and shown_day(path) is not None
 
 
-def last_text(source: ChunkSource, path: str) -> LastText | None:
+def last_text(source: Store, path: str) -> LastText | None:
     """Put the note `path` together as `source` holds it; None where it holds nothing of it.
 
     Raises IndexUnavailable, Cancelled.
