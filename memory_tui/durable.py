@@ -1,8 +1,8 @@
 """Durable writes: a file holds its old bytes or its new ones, never a part.
 
 Every byte that this program keeps outside SQLite is written here. A whole file is written beside its place, flushed
-and renamed (`replace_file`, `create_file`); lines go behind others in one call, and are taken out again when the disk
-refuses a part of them (`append`, `append_line`). `calls` are the system calls beneath; tests let each of them fail.
+and renamed (`replace_file`, `create_file`); a line goes behind others, and is cut off again when the disk refuses a
+part of it (`append_line`). `calls` are the system calls beneath; tests let each of them fail.
 """
 
 # ruff: noqa: PTH102
@@ -36,13 +36,10 @@ _END = ".part"
 """How the name of a file ends that is still being written."""
 _TRIES = 5
 _WAIT_SECONDS, _PAUSE_SECONDS = 5.0, 0.002
-_KEEP_SIZE = 1
-"""FALLOC_FL_KEEP_SIZE of Linux: room behind the end of a file, which stays where it is."""
 _EXCHANGE = 2
 """RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS."""
 _HERE = -100
 """AT_FDCWD of Linux, for a path that is relative to no open folder."""
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_SUCH_CALL = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 _numbers = itertools.count()
 
@@ -65,18 +62,6 @@ class Calls:
     def write(self, descriptor: int, data: bytes | memoryview) -> int:
         """Write some of `data`; returns how many bytes."""
         return os.write(descriptor, data)
-
-    def reserve(self, descriptor: int, start: int, size: int) -> None:
-        """Keep `size` bytes of the disk free for what will be written at `start`, where the file system can."""
-        if sys.platform == "linux":
-            import ctypes
-
-            call = _c_function("fallocate")
-            wide = ctypes.c_longlong
-            if size and call and call(descriptor, _KEEP_SIZE, wide(start), wide(size)):
-                number = ctypes.get_errno()
-                if number in _FULL:
-                    raise OSError(number, os.strerror(number))
 
     def truncate(self, descriptor: int, size: int) -> None:
         """Let a file end at `size`."""
@@ -125,14 +110,6 @@ class Calls:
 
 calls = Calls()
 """What this process changes files by; a test puts one here that fails."""
-
-
-class Partial(OSError):
-    """An append that failed after some of it was written: `pieces` are (start, bytes), in order, still in the file."""
-
-    def __init__(self, error: OSError, pieces: list[tuple[int, bytes]]) -> None:
-        super().__init__(error.errno, error.strerror)
-        self.pieces = pieces
 
 
 # --- whole files ----------------------------------------------------------------------------------------------------
@@ -322,71 +299,31 @@ def set_contents(descriptor: int, data: bytes) -> None:
         raise
 
 
-def append(descriptor: int, data: bytes, *, flush: bool = True) -> int:
-    """Write `data` in one piece behind what an open file (O_RDWR | O_APPEND) holds; returns where it begins.
-
-    Others may append meanwhile. What was written is flushed and read back. Raises OSError, and Partial when some of the
-    data is in the file, perhaps not at its end; see `cut`.
-    """
-    pieces: list[tuple[int, bytes]] = []
-    calls.reserve(descriptor, os.fstat(descriptor).st_size, len(data))
-    try:
-        view = memoryview(data)
-        while view:
-            written = _write(descriptor, view)
-            end = os.lseek(descriptor, 0, os.SEEK_CUR)
-            pieces.append((end - written, bytes(view[:written])))
-            view = view[written:]
-        start = pieces[0][0] if pieces else os.fstat(descriptor).st_size
-        if any(begin != before + len(piece) for (before, piece), (begin, _) in itertools.pairwise(pieces)):
-            raise OSError(errno.EAGAIN, "Another program wrote between two parts of it")
-        if flush:
-            calls.fsync(descriptor)
-        if _read_at(descriptor, start, len(data)) != data:
-            raise OSError(errno.EIO, "What was written is not in the file")
-    except OSError as error:
-        if not pieces:
-            raise
-        raise Partial(error, pieces) from error
-    return start
-
-
-def cut(descriptor: int, pieces: list[tuple[int, bytes]]) -> None:
-    """Take `pieces` out of an open file (O_RDWR), and leave what stands before and behind them.
-
-    Only while nobody else writes to it. Raises OSError, also when another text is in their place.
-    """
-    if any(_read_at(descriptor, start, len(piece)) != piece for start, piece in pieces):
-        raise OSError(errno.EAGAIN, "Another program has written over it")
-    for start, piece in reversed(pieces):
-        size = os.fstat(descriptor).st_size
-        behind = _read_at(descriptor, start + len(piece), size - start - len(piece))
-        if behind:
-            _write_at(descriptor, start, behind)
-        calls.truncate(descriptor, start + len(behind))
-    calls.fsync(descriptor)
-
-
 def append_line(path: Path, line: bytes, *, flush: bool = True) -> None:
     """Write `line`, which ends with a line feed, behind the others of the private file `path`, or nothing of it.
 
     One process at a time. A line that a killed process left without its end is ended first, so that it does not
     swallow this one. Raises OSError.
     """
-    known = path.exists()
-    descriptor = calls.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _PLAIN, PRIVATE)
+    is_new = not path.exists()
+    descriptor = calls.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, PRIVATE)
     try:
         _wait_for(descriptor)
         if os.fstat(descriptor).st_mode & 0o077:
             calls.chmod(descriptor, PRIVATE)
         size = os.fstat(descriptor).st_size
-        torn = size and _read_at(descriptor, size - 1, 1) != b"\n"
+        data = b"\n" + line if size and _read_at(descriptor, size - 1, 1) != b"\n" else line
+        os.lseek(descriptor, size, os.SEEK_SET)
         try:
-            append(descriptor, b"\n" + line if torn else line, flush=flush)
-        except Partial as partial:
-            cut(descriptor, partial.pieces)
+            write_all(descriptor, data)
+            if flush:
+                calls.fsync(descriptor)
+            if _read_at(descriptor, size, len(data)) != data:
+                raise OSError(errno.EIO, "What was written is not in the file")
+        except OSError:
+            calls.truncate(descriptor, size)
             raise
-        if flush and not known:
+        if flush and is_new:
             sync_folder(path.parent)
     finally:
         os.close(descriptor)
@@ -503,10 +440,6 @@ def _discard(part: Path) -> None:
 
 if sys.platform == "win32":
 
-    def _write_at(descriptor: int, start: int, data: bytes) -> None:
-        os.lseek(descriptor, start, os.SEEK_SET)
-        write_all(descriptor, data)
-
     def sweep(folder: Path, start: str = ".") -> None:
         """Remove what killed processes left in a folder of ours: files that nobody holds locked."""
         del folder, start
@@ -515,16 +448,6 @@ if sys.platform == "win32":
         del descriptor
         return unknown
 else:
-
-    def _write_at(descriptor: int, start: int, data: bytes) -> None:
-        """Write over what stands at `start`, also in a file that was opened to append."""
-        flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
-        fcntl.fcntl(descriptor, fcntl.F_SETFL, flags & ~os.O_APPEND)
-        try:
-            os.lseek(descriptor, start, os.SEEK_SET)
-            write_all(descriptor, data)
-        finally:
-            fcntl.fcntl(descriptor, fcntl.F_SETFL, flags)
 
     def sweep(folder: Path, start: str = ".") -> None:
         """Remove what killed processes left in a folder of ours: files that nobody holds locked."""

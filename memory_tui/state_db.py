@@ -11,31 +11,35 @@ A connection is opened for each call: calls are rare, and no thread has to be na
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
+import apsw
+import platformdirs
 from msgspec import Struct
 
-from memory_tui import durable
+from memory_tui import durable, locks
 from memory_tui.core.errors import IndexUnavailable, StateUnavailable
 
-if TYPE_CHECKING:
-    import apsw
+T = TypeVar("T")
 
 Old = Callable[[], Mapping[str, Any]]
 """Reads what an earlier release kept in a file. May raise OSError, ValueError."""
-Notice = Callable[[str], None]
+Tell = Callable[[str], None]
 _BUSY_MILLISECONDS = 5000
+# A table of another shape, or a value that is no JSON, is as broken as a torn page.
+_SENSELESS = apsw.NotADBError, apsw.CorruptError, apsw.SQLError, json.JSONDecodeError, UnicodeDecodeError
+_LITTLE = 1 << 16
+"""With fewer bytes left a failure of SQLite is taken for a full disk."""
 
 
 def default_path() -> Path:
-    """The database of this user."""
-    import platformdirs
-
+    """Return the path of this user's database."""
     return platformdirs.user_state_path("memory-tui", appauthor=False) / "state.sqlite"
 
 
@@ -46,7 +50,7 @@ def warn(text: str) -> None:
 
 
 def nothing_old() -> Mapping[str, Any]:
-    """There was no earlier release that kept this."""
+    """Return nothing, where no earlier release kept this."""
     return {}
 
 
@@ -56,11 +60,9 @@ class Table(Struct, frozen=True):
     name: str
     most: int = 0
 
-    def of(
-        self, scope: str, old: Old = nothing_old, *, path: Path | None = None, notice: Notice = warn
-    ) -> ScopedRecords:
-        """The values of one scope."""
-        return ScopedRecords(self, scope, old, path or default_path(), notice)
+    def of(self, scope: str, old: Old = nothing_old, *, path: Path | None = None, tell: Tell = warn) -> ScopedRecords:
+        """Return the values of one scope."""
+        return ScopedRecords(self, scope, old, path or default_path(), tell)
 
 
 class ScopedRecords(Struct, frozen=True):
@@ -70,14 +72,13 @@ class ScopedRecords(Struct, frozen=True):
     scope: str
     old: Old
     path: Path
-    notice: Notice
+    tell: Tell
 
     def read(self) -> dict[str, Any]:
-        """All values, the one written first in front."""
+        """Return all values, the one written first in front."""
         if not self.path.exists():
             return dict(self._old())
-        found: dict[str, Any] = self._healed(self._read)
-        return found
+        return run(self.path, self._read, tell=self.tell)
 
     def put(self, key: str, value: object) -> None:
         """Keep `value` (JSON) under `key`."""
@@ -93,49 +94,38 @@ class ScopedRecords(Struct, frozen=True):
         Nobody else writes between the two.
         """
 
-        def run(connection: apsw.Connection) -> Any:  # noqa: ANN401
-            with _writing(connection):
-                self._take_over(connection)
-                before = self._read(connection).get(key)
-                value = how(before)
-                connection.execute(f"DELETE FROM {self.table.name} WHERE scope = ? AND key = ?", (self.scope, key))
-                if value is not None:
-                    self._insert(connection, key, value)
-                self._bound(connection)
+        def replaced(connection: apsw.Connection) -> Any:  # noqa: ANN401
+            self._take_over(connection)
+            before = self._read(connection).get(key)
+            value = how(before)
+            connection.execute(f"DELETE FROM {self.table.name} WHERE scope = ? AND key = ?", (self.scope, key))
+            if value is not None:
+                self._insert(connection, key, value)
+            self._bound(connection)
             return before
 
-        return self._healed(run, make=True)
+        return run(self.path, replaced, write=True, tell=self.tell)
 
     # --- inside a transaction ---
 
     def _read(self, connection: apsw.Connection) -> dict[str, Any]:
-        if not _has(connection, self.table.name):
+        if not has_table(connection, self.table.name):
             return dict(self._old())
         rows = connection.execute(
             f"SELECT key, value FROM {self.table.name} WHERE scope = ? ORDER BY id", (self.scope,)
         )
-        found = {str(key): json.loads(str(value)) for key, value in rows}
-        return found if self._taken_over(connection) else {**self._old(), **found}
+        values = {str(key): json.loads(str(value)) for key, value in rows}
+        return values if was_taken_over(connection, self.table.name, self.scope) else {**self._old(), **values}
 
     def _take_over(self, connection: apsw.Connection) -> None:
         connection.execute(
             f"CREATE TABLE IF NOT EXISTS {self.table.name} (id INTEGER PRIMARY KEY, scope TEXT NOT NULL, "
             "key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (scope, key)) STRICT"
         )
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS taken_over (name TEXT NOT NULL, scope TEXT NOT NULL, "
-            "PRIMARY KEY (name, scope)) STRICT"
-        )
-        if not self._taken_over(connection):
+        if not was_taken_over(connection, self.table.name, self.scope):
             for key, value in self._old().items():
                 self._insert(connection, key, value)
-            connection.execute("INSERT INTO taken_over VALUES (?, ?)", (self.table.name, self.scope))
-
-    def _taken_over(self, connection: apsw.Connection) -> bool:
-        found = connection.execute(
-            "SELECT 1 FROM taken_over WHERE name = ? AND scope = ?", (self.table.name, self.scope)
-        )
-        return found.fetchone() is not None
+            mark_taken_over(connection, self.table.name, self.scope)
 
     def _insert(self, connection: apsw.Connection, key: str, value: object) -> None:
         statement = f"INSERT INTO {self.table.name} (scope, key, value) VALUES (?, ?, ?)"
@@ -153,97 +143,107 @@ class ScopedRecords(Struct, frozen=True):
         try:
             return self.old()
         except (OSError, ValueError) as error:
-            self.notice(f"A file of an earlier release cannot be read and is left alone: {error}.")
+            self.tell(f"A file of an earlier release cannot be read and is left alone: {error}.")
             return {}
 
-    # --- the file ---
 
-    def _healed(self, run: Callable[[apsw.Connection], Any], *, make: bool = False) -> Any:  # noqa: ANN401
-        """What `run` gives; a database that makes no sense is set aside first."""
-        import apsw
+# --- transactions ----------------------------------------------------------------------------------------------------
 
-        for attempt in (1, 2):
-            if not make and not self.path.exists():
-                return dict(self._old())
-            seen = _identity(self.path)
-            try:
-                with _opened(self.path, make=make) as connection:
-                    return run(connection)
-            except (apsw.NotADBError, apsw.CorruptError, apsw.SQLError, ValueError) as error:
-                # A table of another shape, or a value that is no JSON, is as broken as a torn page.
-                if attempt == 2:
-                    raise self._unavailable(error) from error
-                self._set_aside(seen, error)
-            except (apsw.Error, OSError) as error:
-                raise self._unavailable(error) from error
-        raise AssertionError("the second attempt returns or raises")
 
-    def _set_aside(self, seen: tuple[int, int] | None, error: Exception) -> None:
-        """Give the broken file another name, unless another process did so meanwhile."""
-        from memory_tui import locks
+def run(path: Path, how: Callable[[apsw.Connection], T], *, write: bool = False, tell: Tell = warn) -> T:
+    """Return what `how` gives of a connection to the database `path`, in one transaction; with `write` nobody else
+    writes meanwhile.
 
-        aside = self.path.with_name(f"{self.path.stem}-broken-{time.time_ns()}{self.path.suffix}")
+    A database that makes no sense is set aside first. Raises StateUnavailable.
+    """
+    for attempt in (1, 2):
+        seen = _identity(path)
         try:
-            # Under the lock nobody takes the new database for the broken one.
-            with locks.wait_for(self.path):
-                if seen is None or _identity(self.path) != seen:
-                    return
-                for end in ("-wal", "-shm", ""):
-                    part = self.path.with_name(self.path.name + end)
-                    if part.exists():
-                        durable.calls.replace(part, aside.with_name(aside.name + end))
-        except IndexUnavailable as problem:
-            raise StateUnavailable(f"{self.path} makes no sense ({error}): {problem.message}") from problem
-        except OSError as problem:
-            raise self._unavailable(problem) from problem
-        self.notice(f"{self.path} makes no sense ({error}). It is now {aside.name}, and a new one was begun.")
+            with _opened(path, write=write or attempt == 2) as connection:
+                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                answer = how(connection)
+                connection.execute("COMMIT")
+                return answer
+        except _SENSELESS as error:
+            if attempt == 2:
+                raise _unavailable(path, error) from error
+            _set_aside(path, seen, error, tell)
+        except (apsw.Error, OSError) as error:
+            raise _unavailable(path, error) from error
+    raise AssertionError("the second attempt returns or raises")
 
-    def _unavailable(self, error: Exception) -> StateUnavailable:
-        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-        return StateUnavailable(f"{self.path} cannot be used: {reason}.", "Check permissions and free space.")
+
+def has_table(connection: apsw.Connection, name: str) -> bool:
+    """Return whether the table `name` was made."""
+    return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)).fetchone())
+
+
+def was_taken_over(connection: apsw.Connection, name: str, scope: str) -> bool:
+    """Return whether the file of an earlier release that held `scope` of the table `name` was read already."""
+    return has_table(connection, "taken_over") and bool(
+        connection.execute("SELECT 1 FROM taken_over WHERE name = ? AND scope = ?", (name, scope)).fetchone()
+    )
+
+
+def mark_taken_over(connection: apsw.Connection, name: str, scope: str) -> None:
+    """Write down that the file of an earlier release was read."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS taken_over (name TEXT NOT NULL, scope TEXT NOT NULL, "
+        "PRIMARY KEY (name, scope)) STRICT"
+    )
+    connection.execute("INSERT INTO taken_over VALUES (?, ?)", (name, scope))
+
+
+def _set_aside(path: Path, seen: tuple[int, int] | None, error: Exception, tell: Tell) -> None:
+    """Give the broken file another name, unless another process did so meanwhile."""
+    aside = path.with_name(f"{path.stem}-broken-{time.time_ns()}{path.suffix}")
+    try:
+        # Under the lock nobody takes the new database for the broken one.
+        with locks.wait_for(path):
+            if seen is None or _identity(path) != seen:
+                return
+            for end in ("-wal", "-shm", ""):
+                part = path.with_name(path.name + end)
+                if part.exists():
+                    durable.calls.replace(part, aside.with_name(aside.name + end))
+    except IndexUnavailable as problem:
+        raise StateUnavailable(f"{path} makes no sense ({error}): {problem.message}") from problem
+    except OSError as problem:
+        raise _unavailable(path, problem) from problem
+    tell(f"{path} makes no sense ({error}). It is now {aside.name}, and a new one was begun.")
+
+
+def _unavailable(path: Path, error: Exception) -> StateUnavailable:
+    reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+    # SQLite tells of a full disk in several ways.
+    if durable.room(path) in range(_LITTLE):
+        reason = "No space left on device"
+    return StateUnavailable(f"{path} cannot be used: {reason}.", "Check permissions and free space.")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
-
-
-def _has(connection: apsw.Connection, name: str) -> bool:
-    found = connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,))
-    return found.fetchone() is not None
+    return status.st_dev, status.st_ino
 
 
 @contextmanager
-def _opened(path: Path, *, make: bool) -> Iterator[apsw.Connection]:
-    import apsw
-
-    if make and not path.exists():
+def _opened(path: Path, *, write: bool) -> Iterator[apsw.Connection]:
+    if write and not path.exists():
         durable.make_folder(path.parent)
         with suppress(FileExistsError):
-            durable.create_file(path, b"")
+            os.close(durable.calls.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+            durable.sync_folder(path.parent)
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(_BUSY_MILLISECONDS)
-        if make:
+        if write:
             # Where another process does so at this moment, it is done.
             with suppress(apsw.BusyError):
                 connection.execute("PRAGMA journal_mode = WAL")
         yield connection
     finally:
+        # A transaction that was not committed is rolled back.
         connection.close()
-
-
-@contextmanager
-def _writing(connection: apsw.Connection) -> Iterator[None]:
-    """A transaction that keeps other writers out from its first statement."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        with suppress(Exception):
-            connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")

@@ -89,7 +89,7 @@ def annotate(args: argparse.Namespace) -> int:
 def undo(args: argparse.Namespace) -> int:
     """Undo a change, or redo an undone one."""
     notes = curator_of(args)
-    change = notes.planned_redo(args.id) if args.redo else notes.planned_undo(args.id)
+    change = notes.planned_step("redo" if args.redo else "undo", args.id)
     if not _agreed(change, args, notes.read_only):
         return _finish(change, None, args)
     run = notes.redo if args.redo else notes.undo

@@ -30,7 +30,7 @@ import apsw
 
 from memory_tui import durable, locks
 from memory_tui.core import profiles
-from memory_tui.core.errors import IndexUnavailable, MemoryTuiError, WorkspaceError
+from memory_tui.core.errors import EditRefused, IndexUnavailable, MemoryTuiError, WorkspaceError
 from memory_tui.core.settings import TUNE_KEYS
 from memory_tui.index.note_state import LastText
 from memory_tui.notes.journal import Journal, journal_folder
@@ -175,7 +175,10 @@ def _forget(folder: Path) -> None:
             recall_log.clear_log(place)
             # Of a workspace that is gone nobody locks the record any more.
             durable.remove_file(locks.lock_path(place))
-    shutil.rmtree(journal_folder(workspace), ignore_errors=True)
+    journal = Journal(journal_folder(workspace))
+    with suppress(EditRefused):
+        journal.clear()
+    shutil.rmtree(journal.folder, ignore_errors=True)
 
 
 def named(template: str, today: dt.date) -> str:

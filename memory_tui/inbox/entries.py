@@ -165,9 +165,9 @@ class Decisions:
     Everything may raise EditRefused; `notice` gets what a person should know.
     """
 
-    def __init__(self, folder: Path, notice: state_db.Notice = state_db.warn) -> None:
+    def __init__(self, folder: Path, notice: state_db.Tell = state_db.warn) -> None:
         self._old = folder / "inbox.json"
-        self._records = TABLE.of(str(folder), self._read_old, notice=notice)
+        self._records = TABLE.of(str(folder), self._read_old, tell=notice)
 
     def _read_old(self) -> dict[str, Any]:
         """What earlier releases kept in a file of its own. Raises OSError, ValueError."""

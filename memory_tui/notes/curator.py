@@ -14,8 +14,6 @@ import datetime as dt
 import os
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,33 +21,35 @@ from msgspec.structs import replace
 from memory_tui.config import places
 from memory_tui.core.errors import EditRefused, MemoryTuiError
 from memory_tui.core.sanitize import one_line
-from memory_tui.notes import note_bytes, recover
+from memory_tui.notes import budget, recover
 from memory_tui.notes.budget import HostLimit
 from memory_tui.notes.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.notes.git import History
-from memory_tui.notes.journal import KEEP_DAYS, LOST, Journal, JournalEntry, journal_folder, repair_ledger, step_ledger
+from memory_tui.notes.journal import LOST, Journal, JournalEntry, journal_folder
 from memory_tui.notes.links import LinkIndex
-from memory_tui.notes.note_bytes import parent
-from memory_tui.notes.note_write import (
-    RECENT_SECONDS,
-    STAY_SECONDS,
+from memory_tui.notes.planner import Planner
+from memory_tui.notes.write import (
     SameLinesChanged,
     WrittenNote,
     current,
     deadline,
     moved_on,
+    parent,
     planned,
+    refuse_unwritable,
     standing,
-    stay,
+    tag,
     write,
 )
-from memory_tui.notes.planner import Planner
+from memory_tui.openclaw import trust as trusted
 from memory_tui.openclaw.dreaming import require_whole
+from memory_tui.openclaw.trust import Trust
+from memory_tui.plan import Plan
 from memory_tui.workspace.roots import Roots, destination
 
-if TYPE_CHECKING:
-    from memory_tui.openclaw.trust import Trust
-    from memory_tui.plan import Plan
+_PRUNE_SECONDS = 86_400.0
+_READ_ONLY = "memory-tui was started with --read-only."
+_REPAIRED = "the class in OpenClaw's ledger became agent after the whole text was shown; the note stayed as it is"
 
 
 class ExternalEdit(Struct, frozen=True):
@@ -65,58 +65,6 @@ class ExternalEdit(Struct, frozen=True):
     last: int
 
 
-def _external_edit(roots: Roots, journal: Journal, path: str) -> ExternalEdit:
-    """The note `path` as it is now. Raises PathRefused, Unreadable, EditRefused."""
-    _root, absolute, stored = destination(roots, path)
-    # Before the note is read, so that a change which is made in between counts as made meanwhile.
-    entries = journal.entries()
-    return ExternalEdit(
-        stored, absolute, current(roots, stored), standing(roots, stored), entries[-1].id if entries else 0
-    )
-
-
-def _record_external_edit(
-    roots: Roots, journal: Journal, edit: ExternalEdit, program: str
-) -> tuple[JournalEntry, Change] | None:
-    """Write down what became of `edit` while `program` had it; None when nothing did. Only while `locked`.
-
-    Where the journal has changes of the note from meanwhile, this one begins where the last of them ended, so that
-    each takes back its own. Raises PathRefused, Unreadable, EditRefused.
-    """
-    after = current(roots, edit.path)
-    before, others = edit.before, []
-    for entry in journal.entries():
-        for file in entry.files:
-            if entry.id > edit.last and entry.state == "done" and file.path == edit.path:
-                before = journal.text(file.after)
-                others.append(entry.id)
-    if after == before:
-        return None
-    change = Change("edit", _title(edit.path, before, after, program), (FileChange(edit.path, before, after),))
-    return journal.record(change, [edit.was], _reason(others)), change
-
-
-def _title(path: str, before: bytes | None, after: bytes | None, program: str) -> str:
-    name = one_line(program, 40)
-    if before is None:
-        return f"New note {path}, made in the outside editor {name}"
-    if after is None:
-        return f"{path} was removed while the outside editor {name} had it open"
-    return f"Edit {path} in the outside editor {name}"
-
-
-def _reason(others: list[int]) -> str:
-    """What a person should know of it, for the journal."""
-    said = "what the note held when the editor opened and when it closed, whoever wrote it"
-    if not others:
-        return said
-    numbers = ", ".join(map(str, dict.fromkeys(others)))
-    return f"{said}; it begins where change {numbers} of this journal ended, which was made meanwhile"
-
-
-_PRUNE_SECONDS = 86_400.0
-
-
 class AppliedChange(Struct, frozen=True):
     """A change that was made. `change` is as it came out; `merged` names notes where others' changes were kept too.
 
@@ -125,7 +73,7 @@ class AppliedChange(Struct, frozen=True):
 
     entry: JournalEntry
     change: Change
-    merged: tuple[str, ...]
+    merged: tuple[str, ...] = ()
     untold: str = ""
 
 
@@ -141,7 +89,7 @@ class Curator:
         roots: Roots,
         *,
         read_only: str = "",
-        journal: Path | None = None,
+        journal: Journal | None = None,
         changed: Callable[[tuple[str, ...]], None] | None = None,
         clock: Callable[[], float] = time.time,
         hosts: tuple[HostLimit, ...] = (),
@@ -155,15 +103,15 @@ class Curator:
         self.links = LinkIndex(roots)
         self.plan = Planner(roots, clock, hosts, self.links, trust, zone)
         self.git = History(roots.workspace)
-        self.journal = Journal(journal or journal_folder(roots.workspace))
+        self.journal = journal or Journal(journal_folder(roots.workspace))
         self._changed = changed
         self._pruned = 0.0
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a note now, None when it is not there. Raises PathRefused, Unreadable."""
+        """Return the bytes of a note now, None when it is not there. Raises PathRefused, Unreadable."""
         return current(self.roots, path)
 
-    # --- making ----------------------------------------------------------------------------------------------------
+    # --- making ------------------------------------------------------------------------------------------------------
 
     def apply(self, change: Change, *, merging: bool = True, draft: int = 0) -> AppliedChange:
         """Make `change`. What others changed meanwhile is kept by a merge where it does not touch.
@@ -199,49 +147,68 @@ class Curator:
 
         Raises Conflict when a note has changed since; with `merging` only when the same lines have.
         """
-        target, change = self._step("undo", number)
-        if target.ledger:
-            return AppliedChange(step_ledger(self.journal, self._ledger(), target, "undo"), change, ())
-        return self._make(change, merging=merging, undoes=target.id)
-
-    def planned_undo(self, number: int | None = None) -> Change:
-        """What `undo` would do, for a preview. Raises EditRefused."""
-        return self._step("undo", number)[1]
+        return self.step("undo", number, merging=merging)
 
     def redo(self, number: int | None = None, *, merging: bool = False) -> AppliedChange:
         """Make change `number`, or the last one that was taken back, again. Raises like `undo`."""
-        target, change = self._step("redo", number)
-        if target.ledger:
-            return AppliedChange(step_ledger(self.journal, self._ledger(), target, "redo"), change, ())
-        return self._make(change, merging=merging, redoes=target.id)
+        return self.step("redo", number, merging=merging)
 
-    def planned_redo(self, number: int | None = None) -> Change:
-        """What `redo` would do, for a preview. Raises EditRefused."""
-        return self._step("redo", number)[1]
+    def step(self, kind: str, number: int | None = None, *, merging: bool = False) -> AppliedChange:
+        """Do what `undo` or `redo` does, as `kind` says."""
+        target, change = self._step(kind, number)
+        undoes, redoes = (target.id, 0) if kind == "undo" else (0, target.id)
+        if not target.ledger:
+            return self._make(change, merging=merging, undoes=undoes, redoes=redoes)
+        was, becomes = target.ledger if kind == "redo" else target.ledger[::-1]
+        ledger = self._ledger()
+        with self.journal.locked():
+            entry = self.journal.begin(change, [(0, 0)], undoes=undoes, redoes=redoes)
+            return AppliedChange(self._exchanged(ledger, entry, was, becomes), change)
+
+    def planned_step(self, kind: str, number: int | None = None) -> Change:
+        """Return what "undo" or "redo" would do, for a preview. Raises EditRefused."""
+        return self._step(kind, number)[1]
 
     def repair(self, path: str, seen: bytes) -> JournalEntry:
         """Write the class agent into OpenClaw's ledger for `path`, whose whole text a person has `seen`.
 
         Raises EditRefused when the file has another text now, has no row, or the ledger cannot be written.
         """
-        return repair_ledger(self.journal, self._ledger(), path, seen)
+        ledger = self._ledger()
+        change = Change("trust", f"Trust {path} again", (FileChange(path, seen, seen),))
+        with self.journal.locked():
+            was, becomes = ledger.repaired_row(path, seen)
+            entry = self.journal.begin(change, [(0, 0)])
+            entry = self.journal.put(replace(entry, ledger=(was, becomes), reason=_REPAIRED))
+            return self._exchanged(ledger, entry, was, becomes, seen)
 
     def begin_external_edit(self, path: str) -> ExternalEdit:
-        """The note as it is before another program gets it. Raises PathRefused, Unreadable, EditRefused."""
-        return _external_edit(self.roots, self.journal, path)
+        """Return the note as it is before another program gets it. Raises PathRefused, Unreadable, EditRefused."""
+        _root, absolute, stored = destination(self.roots, path)
+        # Before the note is read, so that a change which is made in between counts as made meanwhile.
+        entries = self.journal.entries()
+        last = entries[-1].id if entries else 0
+        return ExternalEdit(stored, absolute, current(self.roots, stored), standing(self.roots, stored), last)
 
     def finish_external_edit(self, edit: ExternalEdit, program: str) -> AppliedChange | None:
         """Keep what became of a note while `program` had it as one change; None when it is as it was.
 
-        Raises Busy, PathRefused, Unreadable, EditRefused: then the note is as the program left it, without an entry.
+        Where the journal has changes of the note from meanwhile, this one begins where the last of them ended, so that
+        each takes back its own. Raises Busy, PathRefused, Unreadable, EditRefused: then the note is as the program left
+        it, without an entry.
         """
         with self.journal.locked():
-            recover.recover(self.roots, self.journal)
-            self._prune()
-            kept = _record_external_edit(self.roots, self.journal, edit, program)
-            if kept is None:
+            self._settle()
+            after, before, others = current(self.roots, edit.path), edit.before, []
+            for entry in self.journal.entries():
+                for file in entry.files:
+                    if entry.id > edit.last and entry.state == "done" and file.path == edit.path:
+                        before = self.journal.text(file.after)
+                        others.append(str(entry.id))
+            if after == before:
                 return None
-            entry, change = kept
+            change = Change("edit", _title(edit.path, before, after, program), (FileChange(edit.path, before, after),))
+            entry = self.journal.record(change, [edit.was], _reason(others))
             entry, untold = self._followed(entry, change.files, self._movable(change.files))
         self._tell((edit.path,))
         return AppliedChange(entry, change, (), untold)
@@ -255,10 +222,10 @@ class Curator:
         self._tell(tuple(path for entry in settled for path in entry.paths))
         return settled
 
-    # --- looking ---------------------------------------------------------------------------------------------------
+    # --- looking -----------------------------------------------------------------------------------------------------
 
     def history(self, path: str | None = None) -> tuple[JournalEntry, ...]:
-        """The changes that were made, newest first; with `path` only those of one note."""
+        """Return the changes that were made, newest first; with `path` only those of one note."""
         return tuple(
             entry
             for entry in reversed(self.journal.entries())
@@ -266,51 +233,39 @@ class Curator:
         )
 
     def undoable(self) -> tuple[JournalEntry, ...]:
-        """The changes that can be taken back, the next one first."""
-        return tuple(reversed(_stacks(self.journal.entries())[0]))
+        """Return the changes that can be taken back, the next one first."""
+        return _stacks(self.journal.entries())["undo"]
 
     def redoable(self) -> tuple[JournalEntry, ...]:
-        """The changes that can be made again, the next one first."""
-        return tuple(reversed(_stacks(self.journal.entries())[1]))
+        """Return the changes that can be made again, the next one first."""
+        return _stacks(self.journal.entries())["redo"]
 
     def drafts(self) -> tuple[JournalEntry, ...]:
-        """Texts that could not be written, newest first; a draft's first file is mine, its second theirs."""
+        """Return texts that could not be written, newest first; a draft's first file is mine, its second theirs."""
         return tuple(entry for entry in reversed(self.journal.entries()) if entry.state == "draft")
 
     def forget_draft(self, number: int) -> None:
         """Throw a draft away. Raises EditRefused when there is none of that number."""
         with self.journal.locked():
-            found = next((entry for entry in self.drafts() if entry.id == number), None)
-            if found is None:
+            if not self._forget(number):
                 raise EditRefused(f"There is no draft {number}.", "The journal lists the drafts.")
-            self.journal.forget(found)
 
-    def trash(self) -> tuple[JournalEntry, ...]:
-        """Notes and lines that were moved to the trash, newest first; `undo` of one brings it back."""
-        return tuple(entry for entry in self.undoable() if entry.kind == "trash")
-
-    # --- inside ----------------------------------------------------------------------------------------------------
+    # --- inside ------------------------------------------------------------------------------------------------------
 
     def _step(self, kind: str, number: int | None) -> tuple[JournalEntry, Change]:
-        """The change to "undo" or "redo", and what doing so would change."""
+        """Return the change to "undo" or "redo", and what doing so would change."""
         entries = self.journal.entries()
-        target = _chosen(self.undoable() if kind == "undo" else self.redoable(), number, entries, kind)
-        last = _last(entries, target, undone=kind == "redo")
-        return target, self._back(last, kind, f"{kind.capitalize()}: {target.title}")
-
-    def _ledger(self) -> Trust:
-        if self.read_only:
-            raise ReadOnly(self.read_only, "Start without --read-only to change the ledger.")
-        if self.trust is None:
-            raise EditRefused("OpenClaw keeps no ledger of these notes.", "Nothing was changed.")
-        return self.trust
-
-    def _back(self, entry: JournalEntry, kind: str, title: str) -> Change:
-        """The change that takes `entry` back, last note first."""
-        made = self.journal.change_of(entry)
+        target = _chosen(_stacks(entries)[kind], number, entries, kind)
+        last = [
+            entry
+            for entry in entries
+            if entry.state == "done"
+            and (entry.undoes == target.id if kind == "redo" else target.id in (entry.id, entry.redoes))
+        ][-1]
+        made = self.journal.change_of(last)
         files = tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))
-        change = Change(kind, title, files, entry.ledger_notes(kind))
-        return change if entry.ledger else self.plan.with_trust(change)
+        change = Change(kind, f"{kind.capitalize()}: {target.title}", files, last.ledger_notes(kind))
+        return target, change if last.ledger else self.plan.with_trust(change)
 
     def _make(
         self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0, draft: int = 0
@@ -318,8 +273,7 @@ class Curator:
         if self.read_only:
             raise ReadOnly(self.read_only, "Start without --read-only to change notes.")
         with self.journal.locked():
-            recover.recover(self.roots, self.journal)
-            self._prune()
+            self._settle()
             until, first = deadline(), True
             while True:
                 try:
@@ -331,7 +285,7 @@ class Curator:
                 first = False
                 movable = self._movable(files)
                 try:
-                    entry, made = self._attempt(change, files, until, undoes=undoes, redoes=redoes)
+                    entry, made = self._attempt(change, files, until, undoes, redoes)
                     break
                 except SameLinesChanged as news:
                     # It came to touch while it was written; whether it does still shows when it is planned again.
@@ -341,15 +295,158 @@ class Curator:
             self._forget(draft)
         self._tell(change.paths)
         asked = {file.path: (file.before, file.after) for file in change.files}
-        return AppliedChange(
-            entry,
-            replace(change, files=made),
-            tuple(file.path for file in made if asked[file.path] != (file.before, file.after)),
-            untold,
+        merged = tuple(file.path for file in made if asked[file.path] != (file.before, file.after))
+        return AppliedChange(entry, replace(change, files=made), merged, untold)
+
+    def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
+        """Return the notes that differ, as they are now with the change in them. Raises SameLinesChanged, ReadOnly."""
+        begins = change.kind in ("capture", "edit")
+        files = moved_on(self.roots, change.files) if merging else change.files
+        files = tuple(planned(self.roots, file, merging=merging, begins=begins) for file in files)
+        files = tuple(file for file in files if file.before != file.after)
+        for file in files:
+            if change.kind not in ("undo", "redo", "restore"):
+                require_whole(file.path, file.before, file.after)
+            refuse_unwritable(self.roots, file.path)
+        return files
+
+    def _attempt(
+        self, change: Change, files: tuple[FileChange, ...], until: float, undoes: int, redoes: int
+    ) -> tuple[JournalEntry, tuple[FileChange, ...]]:
+        """Write `files`, which `change` was planned to. Raises SameLinesChanged; then nothing of it is left."""
+        # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
+        noted = files or change.files
+        was = [standing(self.roots, file.path) for file in noted]
+        entry = self.journal.begin(replace(change, files=noted), was, undoes=undoes, redoes=redoes)
+        written: list[WrittenNote] = []
+        try:
+            for number, file in enumerate(files):
+                written.append(write(self.roots, file, tag(entry.id, number), until))
+        except SameLinesChanged:
+            self._take_back(entry, written, "another program changed the same lines")
+            raise
+        except MemoryTuiError as error:
+            self._stopped(entry, files[len(written)], written, error)
+            raise
+        made = tuple(
+            replace(file, before=note.before, after=note.after) for file, note in zip(files, written, strict=True)
+        )
+        try:
+            return self.journal.settle(entry, "done", made or noted, left=self._clear(entry, written)), made or noted
+        except EditRefused as error:
+            self._tell(change.paths)
+            raise Unfinished(
+                f"The change is made, but the journal could not record its end: {error.message}",
+                "The next start or change records it; then undo works.",
+            ) from None
+
+    def _stopped(
+        self, entry: JournalEntry, file: FileChange, written: list[WrittenNote], error: MemoryTuiError
+    ) -> None:
+        """Bring all notes back after `file` could not be written; else raise Unfinished, and the intent stays."""
+        try:
+            made = recover.is_made(file, current(self.roots, file.path))
+        except MemoryTuiError:
+            made = True
+        if made and file.before != file.after:
+            raise Unfinished(
+                f"{error.message} It may hold the change already.",
+                "The next start or change checks it.",
+            ) from None
+        self._take_back(entry, written, error.message)
+
+    def _take_back(self, entry: JournalEntry, written: list[WrittenNote], reason: str) -> None:
+        """Bring back the notes that were written before another one could not be."""
+        half = ""
+        for number, file in reversed(list(enumerate(written))):
+            try:
+                write(self.roots, FileChange(file.path, file.after, file.before), tag(entry.id, number) + "b")
+            except SameLinesChanged as news:
+                half = f"; {file.path} keeps its part, because it has changed again"
+                self.journal.draft(news.view, entry.title)
+            except MemoryTuiError as error:
+                raise Unfinished(
+                    f"{reason} {file.path} was changed before, and could not be changed back: {error.message}",
+                    "The next start or change finishes or undoes the whole change.",
+                ) from None
+        self.journal.settle(entry, "refused", left=self._clear(entry, written), reason=reason + half)
+
+    def _clear(self, entry: JournalEntry, written: list[WrittenNote]) -> tuple[str, ...]:
+        """Remove hidden files; returns those that a writer still has open."""
+        left: list[str] = []
+        for number, file in enumerate(entry.files):
+            with parent(self.roots, file.path) as (folder, _):
+                if folder is None:
+                    continue
+                hidden = tag(entry.id, number)
+                if number >= len(written) or written[number].final:
+                    with contextlib.suppress(OSError):
+                        # What cannot be removed is looked at again by the next start.
+                        folder.clear(hidden)
+                        # Else they may come back when the power goes, and nobody would look for them.
+                        folder.sync()
+                left += folder.names(hidden)
+        return tuple(left)
+
+    def _conflict(self, change: Change, view: ThreeWay, draft: int, undoes: int, redoes: int) -> Conflict:
+        what = "was removed" if view.theirs is None else "is there already" if view.base is None else "has changed"
+        if change.kind in ("undo", "redo"):
+            # The journal has this text already.
+            step = (
+                "Your change and theirs are in different lines. Use --merge to keep both."
+                if view.merged is not None
+                else "Change the note by hand; the journal shows the old text."
+            )
+            message = f"{view.path} {what} since. Nothing was written."
+            return Conflict(message, step, (view,), change=change, undoes=undoes, redoes=redoes)
+        number = self.journal.draft(view, change.title, draft).id
+        return Conflict(
+            f"{view.path} {what} since it was read, and the changes touch. Nothing was written.",
+            f"Your text is kept as draft {number} of the journal; look at both and make the change again.",
+            (view,),
+            number,
+            change=change,
         )
 
+    def _forget(self, draft: int) -> bool:
+        """Do without a draft, where there is one of that number. Only while locked."""
+        entry = next((entry for entry in self.drafts() if entry.id == draft), None) if draft else None
+        if entry is not None:
+            self.journal.forget(entry)
+        return entry is not None
+
+    def _settle(self) -> None:
+        """Settle what was cut off, and forget old changes, at most once a day. Only while locked."""
+        recover.recover(self.roots, self.journal)
+        if time.monotonic() - self._pruned > _PRUNE_SECONDS or not self._pruned:
+            self._pruned = time.monotonic()
+            self.journal.prune()
+
+    def _tell(self, paths: tuple[str, ...]) -> None:
+        if self._changed is not None and paths:
+            self._changed(paths)
+
+    # --- OpenClaw's ledger -------------------------------------------------------------------------------------------
+
+    def _ledger(self) -> Trust:
+        if self.read_only:
+            raise ReadOnly(self.read_only, "Start without --read-only to change the ledger.")
+        if self.trust is None:
+            raise EditRefused("OpenClaw keeps no ledger of these notes.", "Nothing was changed.")
+        return self.trust
+
+    def _exchanged(
+        self, ledger: Trust, entry: JournalEntry, was: str, becomes: str, seen: bytes | None = None
+    ) -> JournalEntry:
+        try:
+            ledger.exchange(entry.files[0].path, was, becomes, seen)
+        except EditRefused as error:
+            self.journal.settle(entry, "refused", reason=error.message)
+            raise
+        return self.journal.settle(entry, "done", reason=entry.reason)
+
     def _movable(self, files: tuple[FileChange, ...]) -> frozenset[str]:
-        """The notes whose hash in OpenClaw's ledger moves along with this change."""
+        """Return the notes whose hash in OpenClaw's ledger moves along with this change."""
         if self.trust is None:
             return frozenset()
         return self.trust.movable([(file.path, file.before, file.after) for file in files], self.plan.clock())
@@ -367,165 +464,38 @@ class Curator:
         except EditRefused as error:
             return entry, f"{error.message} {error.next_step}"
 
-    def _attempt(
-        self, change: Change, files: tuple[FileChange, ...], until: float, *, undoes: int, redoes: int
-    ) -> tuple[JournalEntry, tuple[FileChange, ...]]:
-        """Write `files`, which `change` was planned to. Raises SameLinesChanged; then nothing of it is left."""
-        nothing = not files
-        # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
-        files = files or change.files
-        was = [standing(self.roots, file.path) for file in files]
-        entry = self.journal.begin(replace(change, files=files), was, undoes=undoes, redoes=redoes)
-        written = self._write(entry, () if nothing else files, until)
-        if any(time.time() - mtime_ns / 1e9 < RECENT_SECONDS for _, mtime_ns in was):
-            time.sleep(STAY_SECONDS)
-            written = [
-                stay(self.roots, one, note_bytes.tag(entry.id, number), until) for number, one in enumerate(written)
-            ]
-        written += [WrittenNote(file.path, file.before, file.after) for file in files if nothing]
-        made = tuple(replace(file, before=w.before, after=w.after) for file, w in zip(files, written, strict=True))
-        try:
-            return self.journal.settle(entry, "done", made, left=self._clear(entry, written)), made
-        except EditRefused as error:
-            self._tell(change.paths)
-            raise Unfinished(
-                f"The change is made, but the journal could not record its end: {error.message}",
-                "The next start or change records it; then undo works.",
-            ) from None
 
-    def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
-        """The notes that differ, as they are now with the change in them. Raises SameLinesChanged, ReadOnly."""
-        begins = change.kind in ("capture", "edit")
-        files = moved_on(self.roots, change.files) if merging else change.files
-        files = tuple(planned(self.roots, file, merging=merging, begins=begins) for file in files)
-        files = tuple(file for file in files if file.before != file.after)
-        for file in files:
-            if change.kind not in ("undo", "redo", "restore"):
-                require_whole(file.path, file.before, file.after)
-            with parent(self.roots, file.path) as (folder, name):
-                if folder is not None:
-                    note_bytes.refuse_unwritable(folder, name, file.path)
-        return files
+def _title(path: str, before: bytes | None, after: bytes | None, program: str) -> str:
+    name = one_line(program, 40)
+    if before is None:
+        return f"New note {path}, made in the outside editor {name}"
+    if after is None:
+        return f"{path} was removed while the outside editor {name} had it open"
+    return f"Edit {path} in the outside editor {name}"
 
-    def _write(self, entry: JournalEntry, files: tuple[FileChange, ...], until: float) -> list[WrittenNote]:
-        written: list[WrittenNote] = []
-        try:
-            for number, file in enumerate(files):
-                written.append(write(self.roots, file, note_bytes.tag(entry.id, number), until))
-        except SameLinesChanged:
-            self._take_back(entry, written, "another program changed the same lines")
-            raise
-        except MemoryTuiError as error:
-            self._stopped(entry, files[len(written)], written, error)
-            raise
-        return written
 
-    def _stopped(
-        self, entry: JournalEntry, file: FileChange, written: list[WrittenNote], error: MemoryTuiError
-    ) -> None:
-        """After `file` could not be written: all notes as they were, or Unfinished raised, and the intent stays."""
-        if isinstance(error, Unfinished):
-            raise error
-        try:
-            made = recover.is_made(file, current(self.roots, file.path))
-        except MemoryTuiError:
-            made = True
-        if made and file.before != file.after:
-            raise Unfinished(
-                f"{error.message} It may hold the change already.",
-                "The next start or change checks it.",
-            ) from None
-        self._take_back(entry, written, error.message)
-
-    def _take_back(self, entry: JournalEntry, written: list[WrittenNote], reason: str) -> None:
-        """Bring back the notes that were written before another one could not be."""
-        half = ""
-        for number, file in reversed(list(enumerate(written))):
-            try:
-                write(
-                    self.roots, FileChange(file.path, file.after, file.before), note_bytes.tag(entry.id, number) + "b"
-                )
-            except SameLinesChanged as news:
-                half = f"; {file.path} keeps its part, because it has changed again"
-                self.journal.draft(news.view, entry.title)
-            except MemoryTuiError as error:
-                raise Unfinished(
-                    f"{reason} {file.path} was changed before, and could not be changed back: {error.message}",
-                    "The next start or change finishes or undoes the whole change.",
-                ) from None
-        self._clear(entry, written)
-        self.journal.settle(entry, "refused", reason=reason + half)
-
-    def _forget(self, draft: int) -> None:
-        """Do without a draft whose text is in the note now. Only while locked."""
-        found = next((entry for entry in self.drafts() if entry.id == draft), None)
-        if found is not None:
-            self.journal.forget(found)
-
-    def _conflict(self, change: Change, view: ThreeWay, draft: int, undoes: int, redoes: int) -> Conflict:
-        what = "was removed" if view.theirs is None else "is there already" if view.base is None else "has changed"
-        if change.kind in ("undo", "redo"):
-            # The journal has this text already.
-            step = (
-                "Your change and theirs are in different lines. Use --merge to keep both."
-                if view.merged is not None
-                else "Change the note by hand; the journal shows the old text."
-            )
-            return Conflict(
-                f"{view.path} {what} since. Nothing was written.",
-                step,
-                (view,),
-                change=change,
-                undoes=undoes,
-                redoes=redoes,
-            )
-        kept = self.journal.draft(view, change.title, draft)
-        return Conflict(
-            f"{view.path} {what} since it was read, and the changes touch. Nothing was written.",
-            f"Your text is kept as draft {kept.id} of the journal; look at both and make the change again.",
-            (view,),
-            kept.id,
-            change=change,
-        )
-
-    def _clear(self, entry: JournalEntry, written: list[WrittenNote]) -> tuple[str, ...]:
-        """Remove hidden files; returns those that a writer still has open."""
-        left: list[str] = []
-        for number, file in enumerate(entry.files):
-            with parent(self.roots, file.path) as (folder, _):
-                if folder is None:
-                    continue
-                hidden = note_bytes.tag(entry.id, number)
-                if number >= len(written) or written[number].final:
-                    with contextlib.suppress(OSError):
-                        # What cannot be removed is looked at again by the next start.
-                        note_bytes.clear(folder, hidden)
-                        # Else they may come back when the power goes, and nobody would look for them.
-                        folder.sync()
-                left += folder.names(hidden)
-        return tuple(left)
-
-    def _prune(self) -> None:
-        if time.monotonic() - self._pruned > _PRUNE_SECONDS or not self._pruned:
-            self._pruned = time.monotonic()
-            self.journal.prune(KEEP_DAYS)
-
-    def _tell(self, paths: tuple[str, ...]) -> None:
-        if self._changed is not None and paths:
-            self._changed(paths)
+def _reason(others: list[str]) -> str:
+    """Return what a person should know of an edit in another program, for the journal."""
+    what = "what the note held when the editor opened and when it closed, whoever wrote it"
+    if not others:
+        return what
+    numbers = ", ".join(dict.fromkeys(others))
+    return f"{what}; it begins where change {numbers} of this journal ended, which was made meanwhile"
 
 
 def _chosen(
     stack: tuple[JournalEntry, ...], number: int | None, entries: Sequence[JournalEntry], kind: str
 ) -> JournalEntry:
-    """Change `number` of the `stack` of what can be undone or redone, its first without one. Raises EditRefused."""
-    found = next((entry for entry in stack if number in (None, entry.id)), None)
-    if found is not None:
-        return found
-    done = [entry for entry in entries if entry.state == "done"]
+    """Return change `number` of the `stack` of what can be undone or redone, its first without one.
+
+    Raises EditRefused.
+    """
+    entry = next((entry for entry in stack if number in (None, entry.id)), None)
+    if entry is not None:
+        return entry
     verb = "undone" if kind == "undo" else "redone"
     there = f"These can be {verb}: {', '.join(str(entry.id) for entry in stack[:8])}." if stack else ""
-    if not done:
+    if not any(entry.state == "done" for entry in entries):
         raise EditRefused(
             f"Nothing is left to {kind}." if number is None else f"There is no change {number}.",
             "No note was changed yet.",
@@ -540,8 +510,8 @@ def _chosen(
     raise EditRefused(f"Change {number} cannot be {verb} now.", there or "Run memory-tui journal to see its state.")
 
 
-def _stacks(entries: tuple[JournalEntry, ...]) -> tuple[list[JournalEntry], list[JournalEntry]]:
-    """What can be undone and what can be redone, oldest first; a new change ends what can be redone."""
+def _stacks(entries: tuple[JournalEntry, ...]) -> dict[str, tuple[JournalEntry, ...]]:
+    """Return what can be undone and what can be redone, the next one first; a new change ends what can be redone."""
     by_id = {entry.id: entry for entry in entries}
     undo: list[JournalEntry] = []
     redo: list[JournalEntry] = []
@@ -558,26 +528,11 @@ def _stacks(entries: tuple[JournalEntry, ...]) -> tuple[list[JournalEntry], list
         elif not entry.undoes and not entry.redoes:
             undo.append(entry)
             redo.clear()
-    return undo, redo
-
-
-def _last(entries: tuple[JournalEntry, ...], target: JournalEntry, *, undone: bool) -> JournalEntry:
-    """The latest entry that took `target` back (`undone`), or else made it."""
-    made = [
-        entry
-        for entry in entries
-        if entry.state == "done" and (entry.undoes == target.id if undone else target.id in (entry.id, entry.redoes))
-    ]
-    return made[-1]
-
-
-_READ_ONLY = "memory-tui was started with --read-only."
+    return {"undo": tuple(undo[::-1]), "redo": tuple(redo[::-1])}
 
 
 def curator(plan: Plan, changed: Callable[[tuple[str, ...]], None] | None = None) -> Curator:
-    """What changes the notes of `plan`; `changed` is called after each change with its paths."""
-    from memory_tui.notes import budget
-
+    """Return what changes the notes of `plan`; `changed` is called after each change with its paths."""
     now = plan.now
     return Curator(
         plan.roots,
@@ -585,15 +540,7 @@ def curator(plan: Plan, changed: Callable[[tuple[str, ...]], None] | None = None
         changed=changed,
         clock=time.time if now is None else lambda: now,
         hosts=budget.hosts(plan.config, plan.roots.workspace),
-        trust=_trust(plan),
+        # OpenClaw's ledger of the notes; none where OpenClaw keeps no state.
+        trust=trusted.of_plan(plan) if os.path.lexists(places.state_database()) else None,
         zone=plan.config.time_zone,
     )
-
-
-def _trust(plan: Plan) -> Trust | None:
-    """OpenClaw's ledger of the notes of `plan`; None where OpenClaw keeps no state."""
-    if not os.path.lexists(places.state_database()):
-        return None
-    from memory_tui.openclaw import trust
-
-    return trust.of_plan(plan)

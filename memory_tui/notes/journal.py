@@ -1,13 +1,15 @@
-"""The journal keeps every change with its inverse. It keeps unsaved drafts, too, and lies outside the workspace.
+"""The journal keeps every change of notes with its inverse, and drafts that were not written, in the state database.
 
 A change is written down before the first note is touched (`intent`) and again when all are (`done`, or `refused` when
-nothing was changed). What is found as an intent alone was cut off; recover.py finishes it or takes it back.
+nothing was changed). What is an intent alone was cut off; the curator finishes it or takes it back.
+
+Three tables: a row of `note_change` for each change, of `note_version` for each note in it, and of `note_text` for each
+text by its SHA-256. A journal of an earlier release, a file of lines beside a folder of texts, is read once and stays.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
 import os
@@ -15,22 +17,22 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, TypeVar
 
-from msgspec import Struct
-from msgspec.structs import force_setattr, replace
+import apsw
+import msgspec
+import platformdirs
+from msgspec import MsgspecError, Struct
+from msgspec.structs import replace
 
-from memory_tui import durable
+from memory_tui import durable, state_db
 from memory_tui.config.places import private_name
-from memory_tui.core.errors import EditFailed, EditRefused, IndexUnavailable
+from memory_tui.core.errors import EditFailed, EditRefused, IndexUnavailable, StateUnavailable
 from memory_tui.core.secret_finder import masked
 from memory_tui.locks import WriterLock
 from memory_tui.notes.changes import Busy, Change, FileChange, ThreeWay
-
-if TYPE_CHECKING:
-    from memory_tui.openclaw.trust import Trust
 
 KEEP_DAYS = 90
 """So long a change can be looked at and taken back."""
@@ -40,6 +42,25 @@ LOST = "lost"
 """The kind of an entry about lines that another program took out of a note; undo passes it over."""
 _LOCK_SECONDS = 10.0
 State = Literal["intent", "done", "refused", "draft"]
+T = TypeVar("T")
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS note_change (
+  scope TEXT NOT NULL, id INTEGER NOT NULL, at REAL NOT NULL, state TEXT NOT NULL, kind TEXT NOT NULL,
+  title TEXT NOT NULL, undoes INTEGER NOT NULL, redoes INTEGER NOT NULL, reason TEXT NOT NULL, more TEXT NOT NULL,
+  PRIMARY KEY (scope, id)
+) STRICT;
+CREATE TABLE IF NOT EXISTS note_version (
+  scope TEXT NOT NULL, change INTEGER NOT NULL, place INTEGER NOT NULL, path TEXT NOT NULL, before TEXT, after TEXT,
+  mode INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+  PRIMARY KEY (scope, change, place)
+) STRICT;
+CREATE INDEX IF NOT EXISTS note_version_path ON note_version (scope, path);
+CREATE TABLE IF NOT EXISTS note_text (name TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;
+"""
+_NAMED = (
+    "SELECT before FROM note_version WHERE before NOT NULL UNION SELECT after FROM note_version WHERE after NOT NULL"
+)
 
 
 class RecordedNote(Struct, frozen=True):
@@ -53,7 +74,7 @@ class RecordedNote(Struct, frozen=True):
 
 
 class JournalEntry(Struct, frozen=True):
-    """One line of the journal; a later line with the same `id` is in its place. `at` is in epoch seconds.
+    """A change as the journal has it. `at` is in epoch seconds.
 
     `undoes` or `redoes` is the change that it takes back or makes again. `left` are hidden files that a writer still
     had open. A draft keeps, as its first file, what both started from and mine, as its second, theirs.
@@ -71,12 +92,8 @@ class JournalEntry(Struct, frozen=True):
     reason: str = ""
     trust: tuple[str, ...] = ()
     """Notes whose hash in OpenClaw's ledger moved along."""
-    ledger: tuple[str, str] | tuple[()] = ()
+    ledger: tuple[str, ...] = ()
     """The row of its note in OpenClaw's ledger, before and after, where it changed that alone."""
-
-    def __post_init__(self) -> None:
-        # Journals of earlier versions hold titles as they were.
-        force_setattr(self, "title", masked(self.title))
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -84,7 +101,7 @@ class JournalEntry(Struct, frozen=True):
         return tuple(file.path for file in self.files)
 
     def ledger_notes(self, kind: str) -> tuple[str, ...]:
-        """What to "undo" or "redo" it does to trust, where it changed OpenClaw's ledger alone."""
+        """Return what to "undo" or "redo" it does to trust, where it changed OpenClaw's ledger alone."""
         becomes = "untrusted" if kind == "undo" else "agent"
         return tuple(
             f"Trust: {path} becomes {becomes} in OpenClaw's ledger again." for path in self.paths if self.ledger
@@ -92,105 +109,92 @@ class JournalEntry(Struct, frozen=True):
 
 
 def journal_folder(workspace: Path) -> Path:
-    """The folder of the journal of `workspace`, in the user's state folder; two names of one folder share it."""
-    import platformdirs
-
+    """Return the folder that names the journal of `workspace`; two names of one workspace share it."""
     folder = platformdirs.user_state_path("memory-tui", appauthor=False)
     return folder / "journal" / private_name(workspace)
 
 
 class Journal:
-    """The journal in `folder`, made when the first change is written. Every method may raise EditRefused.
+    """The changes of the workspace that `folder` names. Every method may raise EditRefused.
 
-    What a writing method returned from is whole and flushed; what it raised from is not there.
+    What a writing method returned from is whole and flushed; what it raised from is not there. `folder` holds the lock,
+    and what an earlier release kept there; it is made when the first change is written.
     """
 
-    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, folder: Path, database: Path | None = None, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
-        self._clock = clock
-        self._file = folder / "journal.jsonl"
+        self.database = database or state_db.default_path()
+        self.clock = clock
+        self._scope = folder.name
+        self._old = folder / "journal.jsonl"
 
-    # --- reading ---------------------------------------------------------------------------------------------------
+    # --- reading -----------------------------------------------------------------------------------------------------
 
     def entries(self) -> tuple[JournalEntry, ...]:
-        """All changes, oldest first, each as its last line says; a line that was cut off is left out."""
-        try:
-            lines = self._file.read_bytes().split(b"\n")
-        except FileNotFoundError:
-            return ()
-        except OSError as error:
-            raise _broken(self._file, error) from None
-        found: dict[int, JournalEntry] = {}
-        for line in lines:
-            if (entry := _parsed(line)) is not None:
-                found[entry.id] = entry
-        return tuple(entry for _, entry in sorted(found.items()))
+        """Return all changes, oldest first."""
+        return self._read(self._entries, ())
 
     def has_unsettled(self) -> bool:
-        """Whether a change was cut off, or left hidden files that a writer still had open."""
+        """Return whether a change was cut off, or left hidden files that a writer still had open."""
         return any(entry.state == "intent" or entry.left for entry in self.entries())
 
     def text(self, name: str | None) -> bytes | None:
-        """The text that was kept under `name`. Raises EditRefused when it is gone or damaged."""
+        """Return the text that is kept under `name`. Raises EditRefused when it is gone or damaged."""
         if name is None:
             return None
+        row = self._read(lambda c: c.execute("SELECT data FROM note_text WHERE name = ?", (name,)).fetchone(), None)
         try:
-            data = zlib.decompress(self._blob(name).read_bytes())
-        except (OSError, zlib.error):
+            data = zlib.decompress(row[0]) if row is not None else b""
+        except zlib.error:
             data = b""
-        if text_name(data) != name:
+        if row is None or text_name(data) != name:
             raise EditRefused(
                 "A text that the journal kept is gone or damaged.",
-                f"It would be in {self._blob(name)}; the notes are as they are.",
+                f"It would be in {self.database}; the notes are as they are.",
             )
         return data
 
     def change_of(self, entry: JournalEntry) -> Change:
-        """The recorded change with its texts."""
+        """Return the recorded change with its texts."""
         return Change(
             entry.kind,
             entry.title,
             tuple(
-                FileChange(kept.path, self.text(kept.before), self.text(kept.after), kept.mode, kept.mtime_ns)
-                for kept in entry.files
+                FileChange(note.path, self.text(note.before), self.text(note.after), note.mode, note.mtime_ns)
+                for note in entry.files
             ),
         )
 
-    # --- writing ---------------------------------------------------------------------------------------------------
+    # --- writing -----------------------------------------------------------------------------------------------------
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep others from changing notes. Raises Busy, EditRefused."""
-        self._make()
-        with self._lock():
-            yield
-
-    def _lock(self) -> WriterLock:
         until = time.monotonic() + _LOCK_SECONDS
         try:
-            while (lock := WriterLock.acquire(self._file)) is None:
+            durable.make_folder(self.folder)
+            while (lock := WriterLock.acquire(self._old)) is None:
                 if time.monotonic() > until:
                     raise Busy("Another memory-tui is changing notes of this workspace.", "Try again in a moment.")
                 time.sleep(0.01)
+        except OSError as error:
+            raise _broken(f"{self.folder}: {error.strerror or error}") from None
         except IndexUnavailable as error:
             raise EditFailed(error.message, "Check the folder of the journal.") from None
-        return lock
+        with lock:
+            yield
 
     def begin(
         self, change: Change, was: Sequence[tuple[int, int]], *, undoes: int = 0, redoes: int = 0
     ) -> JournalEntry:
         """Write down what is about to be done; `was` is mode and time of each note. Only while `locked`."""
-        files = tuple(self._kept(file, *status) for file, status in zip(change.files, was, strict=True))
-        return self.put(
-            JournalEntry(self._next(), self._clock(), "intent", change.kind, change.title, files, undoes, redoes)
-        )
+        entry = JournalEntry(0, self.clock(), "intent", change.kind, change.title, (), undoes, redoes)
+        return self._put(entry, change.files, was)
 
     def record(self, change: Change, was: Sequence[tuple[int, int]], reason: str) -> JournalEntry:
         """Write down a change that another program has made already; `was` and when as for `begin`."""
-        files = tuple(self._kept(file, *status) for file, status in zip(change.files, was, strict=True))
-        return self.put(
-            JournalEntry(self._next(), self._clock(), "done", change.kind, change.title, files, reason=reason)
-        )
+        entry = JournalEntry(0, self.clock(), "done", change.kind, change.title, reason=reason)
+        return self._put(entry, change.files, was)
 
     def settle(
         self,
@@ -202,15 +206,8 @@ class Journal:
         reason: str = "",
     ) -> JournalEntry:
         """Write down how it ended; `files` are what the notes really held before and hold after."""
-        kept = (
-            entry.files
-            if files is None
-            else tuple(
-                replace(self._kept(file), mode=old.mode, mtime_ns=old.mtime_ns)
-                for file, old in zip(files, entry.files, strict=True)
-            )
-        )
-        return self.put(replace(entry, at=self._clock(), state=state, files=kept, left=left, reason=reason))
+        entry = replace(entry, at=self.clock(), state=state, left=left, reason=reason)
+        return self._put(entry, files, [(note.mode, note.mtime_ns) for note in entry.files])
 
     def forget(self, entry: JournalEntry) -> None:
         """Do without a draft from now on."""
@@ -218,122 +215,143 @@ class Journal:
 
     def draft(self, view: ThreeWay, title: str, number: int = 0) -> JournalEntry:
         """Keep a text that could not be written, in the place of draft `number` unless 0. Only while `locked`."""
-        files = (
-            self._kept(FileChange(view.path, view.base, view.mine)),
-            self._kept(FileChange(view.path, view.base, view.theirs)),
-        )
-        return self.put(JournalEntry(number or self._next(), self._clock(), "draft", "draft", title, files))
+        files = (FileChange(view.path, view.base, view.mine), FileChange(view.path, view.base, view.theirs))
+        return self._put(JournalEntry(number, self.clock(), "draft", "draft", title), files, [(0, 0)] * 2)
 
     def put(self, entry: JournalEntry) -> JournalEntry:
-        """Append one line and have it written to the disk."""
-        self._append(durable.record_line(entry))
-        return entry
+        """Write an entry down as it is."""
+        return self._put(entry, None, ())
 
     def prune(self, days: float = KEEP_DAYS, most: int = KEEP_BYTES) -> int:
         """Forget what is older than `days` or over `most` bytes, and texts that nothing names; returns how many.
 
         Only while `locked`.
         """
-        durable.sweep(self.folder / "texts")
-        entries = self.entries()
-        limit = self._clock() - days * 86_400
-        young = [entry for entry in entries if entry.at >= limit or entry.state == "intent"]
-        kept = self._within(young, most)
-        try:
-            if len(kept) < len(entries):
-                durable.replace_file(self._file, b"".join(map(durable.record_line, kept)))
-            self._sweep({name for entry in kept for name in _texts(entry)})
-        except OSError as error:
-            raise _broken(self._file, error) from None
-        return len(entries) - len(kept)
 
-    def _within(self, entries: list[JournalEntry], most: int) -> list[JournalEntry]:
-        """The newest of `entries` whose texts together take no more than `most` bytes."""
-        seen: set[str] = set()
-        size = 0
-        for number, entry in enumerate(reversed(entries)):
-            for name in _texts(entry) - seen:
-                seen.add(name)
-                size += self._blob(name).stat().st_size if self._blob(name).exists() else 0
-            if size > most and number:
-                return entries[len(entries) - number :]
-        return entries
+        def pruned(connection: apsw.Connection) -> int:
+            sizes = dict(connection.execute("SELECT name, length(data) FROM note_text"))
+            entries = self._entries(connection)
+            limit = self.clock() - days * 86_400
+            gone = {entry.id for entry in entries if entry.at < limit and entry.state != "intent"}
+            seen, size = set[str](), 0
+            for number, entry in enumerate(entry for entry in reversed(entries) if entry.id not in gone):
+                names = {name for note in entry.files for name in (note.before, note.after) if name} - seen
+                seen |= names
+                size += sum(sizes.get(name, 0) for name in names)
+                if size > most and number:
+                    gone |= {older.id for older in entries if older.id <= entry.id}
+                    break
+            for table, column in (("note_change", "id"), ("note_version", "change")):
+                connection.executemany(
+                    f"DELETE FROM {table} WHERE scope = ? AND {column} = ?", [(self._scope, id) for id in gone]
+                )
+            connection.execute(f"DELETE FROM note_text WHERE name NOT IN ({_NAMED})")
+            return len(gone)
 
-    def _sweep(self, named: set[str]) -> None:
-        for blob in (self.folder / "texts").iterdir():
-            if blob.stem not in named:
-                durable.calls.unlink(blob)
+        return self._write(pruned)
 
-    def _next(self) -> int:
-        entries = self.entries()
-        return entries[-1].id + 1 if entries else 1
+    def clear(self) -> None:
+        """Forget every change of this workspace."""
 
-    def _make(self) -> None:
-        try:
-            durable.make_folder(self.folder / "texts")
-            self.folder.chmod(0o700)
-        except OSError as error:
-            raise _broken(self.folder, error) from None
+        def cleared(connection: apsw.Connection) -> None:
+            for table in ("note_change", "note_version"):
+                connection.execute(f"DELETE FROM {table} WHERE scope = ?", (self._scope,))
+            connection.execute(f"DELETE FROM note_text WHERE name NOT IN ({_NAMED})")
 
-    def _blob(self, name: str) -> Path:
-        return self.folder / "texts" / f"{name}.z"
+        self._read(cleared, None, write=True)
 
-    def _kept(self, file: FileChange, mode: int = 0, mtime_ns: int = 0) -> RecordedNote:
-        return RecordedNote(file.path, self._keep(file.before), self._keep(file.after), mode, mtime_ns)
+    # --- the tables --------------------------------------------------------------------------------------------------
 
-    def _keep(self, data: bytes | None) -> str | None:
-        if data is None:
-            return None
-        name = text_name(data)
-        blob = self._blob(name)
-        if not self._holds(blob, data):
-            try:
-                durable.replace_file(blob, zlib.compress(data, 1))
-            except OSError as error:
-                raise _broken(blob, error) from None
-        return name
+    def _put(
+        self, entry: JournalEntry, files: Sequence[FileChange] | None, was: Sequence[tuple[int, int]]
+    ) -> JournalEntry:
+        def put(connection: apsw.Connection) -> JournalEntry:
+            made = entry
+            if not entry.id:
+                last = connection.execute("SELECT max(id) FROM note_change WHERE scope = ?", (self._scope,)).fetchone()
+                made = replace(made, id=(last[0] or 0) + 1 if last else 1)
+            if files is not None:
+                made = replace(
+                    made,
+                    files=tuple(
+                        RecordedNote(file.path, _keep(connection, file.before), _keep(connection, file.after), *status)
+                        for file, status in zip(files, was, strict=True)
+                    ),
+                )
+            self._insert(connection, made)
+            return made
 
-    def _holds(self, blob: Path, data: bytes) -> bool:
-        """Whether the text is kept already, and not damaged since."""
-        try:
-            return zlib.decompress(blob.read_bytes()) == data
-        except (OSError, zlib.error):
-            return False
+        return self._write(put)
 
-    def _append(self, line: bytes) -> None:
-        try:
-            durable.append_line(self._file, line)
-        except OSError as error:
-            raise _broken(self._file, error) from None
-
-
-def _texts(entry: JournalEntry) -> set[str]:
-    return {name for file in entry.files for name in (file.before, file.after) if name}
-
-
-def _parsed(line: bytes) -> JournalEntry | None:
-    try:
-        fields: dict[str, Any] = json.loads(line)
-        files = tuple(
-            RecordedNote(str(f["path"]), f.get("before"), f.get("after"), f.get("mode", 0), f.get("mtime_ns", 0))
-            for f in fields.get("files", ())
+    def _insert(self, connection: apsw.Connection, entry: JournalEntry) -> None:
+        more = json.dumps({"left": entry.left, "trust": entry.trust, "ledger": entry.ledger})
+        values = entry.id, entry.at, entry.state, entry.kind, entry.title, entry.undoes, entry.redoes, entry.reason
+        connection.execute(
+            f"INSERT OR REPLACE INTO note_change VALUES ({'?, ' * 9}?)", (self._scope, *map(_storable, values), more)
         )
-        return JournalEntry(
-            int(fields["id"]),
-            float(fields["at"]),
-            fields["state"],
-            fields["kind"],
-            fields["title"],
-            files,
-            fields.get("undoes", 0),
-            fields.get("redoes", 0),
-            tuple(fields.get("left", ())),
-            fields.get("reason", ""),
-            tuple(fields.get("trust", ())),
-            (str(ledger[0]), str(ledger[1])) if (ledger := fields.get("ledger", ())) else (),
+        connection.execute("DELETE FROM note_version WHERE scope = ? AND change = ?", (self._scope, entry.id))
+        connection.executemany(
+            f"INSERT INTO note_version VALUES ({'?, ' * 7}?)",
+            [
+                (self._scope, entry.id, place, note.path, note.before, note.after, note.mode, note.mtime_ns)
+                for place, note in enumerate(entry.files)
+            ],
         )
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
+
+    def _entries(self, connection: apsw.Connection) -> tuple[JournalEntry, ...]:
+        notes: dict[int, list[RecordedNote]] = {}
+        for change, *note in connection.execute(
+            "SELECT change, path, before, after, mode, mtime_ns FROM note_version WHERE scope = ? "
+            "ORDER BY change, place",
+            (self._scope,),
+        ):
+            notes.setdefault(change, []).append(RecordedNote(*note))
+        rows = connection.execute(
+            "SELECT id, at, state, kind, title, undoes, redoes, reason, more FROM note_change WHERE scope = ? "
+            "ORDER BY id",
+            (self._scope,),
+        )
+        return tuple(
+            JournalEntry(
+                id,
+                at,
+                state,
+                kind,
+                title,
+                tuple(notes.get(id, ())),
+                undoes,
+                redoes,
+                reason=reason,
+                **{key: tuple(values) for key, values in json.loads(more).items()},
+            )
+            for id, at, state, kind, title, undoes, redoes, reason, more in rows
+        )
+
+    def _read(self, how: Callable[[apsw.Connection], T], nothing: T, *, write: bool = False) -> T:
+        if self._old.exists():
+            return self._write(how)
+        if not self.database.exists():
+            return nothing
+        return self._run(lambda c: how(c) if state_db.has_table(c, "note_text") else nothing, write=write)
+
+    def _write(self, how: Callable[[apsw.Connection], T]) -> T:
+        def prepared(connection: apsw.Connection) -> T:
+            connection.execute(_TABLES)
+            if self._old.exists() and not state_db.was_taken_over(connection, "note_change", self._scope):
+                for entry in _old_entries(self._old):
+                    for name in {name for note in entry.files for name in (note.before, note.after) if name}:
+                        _take_over_text(connection, self.folder / "texts" / f"{name}.z", name)
+                    self._insert(connection, entry)
+                state_db.mark_taken_over(connection, "note_change", self._scope)
+            return how(connection)
+
+        return self._run(prepared, write=True)
+
+    def _run(self, how: Callable[[apsw.Connection], T], *, write: bool) -> T:
+        try:
+            return state_db.run(self.database, how, write=write)
+        except StateUnavailable as error:
+            raise _broken(error.message.removesuffix(".")) from None
 
 
 def text_name(data: bytes) -> str:
@@ -341,80 +359,76 @@ def text_name(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _broken(path: Path, error: OSError) -> EditFailed:
-    return EditFailed(
-        f"The journal cannot be used: {path}: {error.strerror or error}.", "Check the folder and the space on its disk."
-    )
+def _keep(connection: apsw.Connection, data: bytes | None) -> str | None:
+    if data is None:
+        return None
+    name = text_name(data)
+    # A text that was damaged since is mended.
+    connection.execute("INSERT OR REPLACE INTO note_text VALUES (?, ?)", (name, zlib.compress(data, 1)))
+    return name
 
 
-# --- OpenClaw's ledger ---------------------------------------------------------------------------------------------
-
-_REPAIRED = "the class in OpenClaw's ledger became agent after the whole text was shown; the note stayed as it is"
-
-
-def repair_ledger(journal: Journal, trust: Trust, path: str, seen: bytes) -> JournalEntry:
-    """Write the class agent back for the note `path`, whose whole text a person has `seen`; undo takes it back.
-
-    Raises EditRefused when the file has another text now, has no row, or the ledger cannot be written.
-    """
-    change = Change("trust", f"Trust {path} again", (FileChange(path, seen, seen),))
-    with journal.locked():
-        was, becomes = trust.repaired_row(path, seen)
-        entry = journal.begin(change, [(0, 0)])
-        entry = journal.put(replace(entry, ledger=(was, becomes), reason=_REPAIRED))
-        return _exchanged(journal, trust, entry, was, becomes, seen)
+def _storable(value: object) -> Any:  # noqa: ANN401 - what SQLite takes
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
-def step_ledger(journal: Journal, trust: Trust, target: JournalEntry, kind: str) -> JournalEntry:
-    """Take the ledger's row of `target` back ("undo"), or write it again. Raises EditRefused when it is another one."""
-    if not target.ledger:
-        raise EditRefused(f"Change {target.id} is none of the ledger.", "Nothing was changed.")
-    was, becomes = target.ledger if kind == "redo" else (target.ledger[1], target.ledger[0])
-    change = replace(journal.change_of(target), kind=kind, title=f"{kind.capitalize()}: {target.title}")
-    undoes, redoes = (target.id, 0) if kind == "undo" else (0, target.id)
-    with journal.locked():
-        entry = journal.begin(change, [(0, 0)], undoes=undoes, redoes=redoes)
-        return _exchanged(journal, trust, entry, was, becomes)
+def _broken(what: str) -> EditFailed:
+    return EditFailed(f"The journal cannot be used: {what}.", "Check the folder and the space on its disk.")
 
 
-def _exchanged(
-    journal: Journal, trust: Trust, entry: JournalEntry, was: str, becomes: str, seen: bytes | None = None
-) -> JournalEntry:
+def _old_entries(file: Path) -> list[JournalEntry]:
+    """Read the journal of an earlier release; of two lines about one change the later one counts."""
+    entries: dict[int, JournalEntry] = {}
+    for line in file.read_bytes().split(b"\n"):
+        # A line that was cut off counts for nothing.
+        with suppress(MsgspecError):
+            entry = msgspec.json.decode(line, type=JournalEntry)
+            # Titles of the oldest ones are as they were.
+            entries[entry.id] = replace(entry, title=masked(entry.title))
+    return [entry for _, entry in sorted(entries.items())]
+
+
+def _take_over_text(connection: apsw.Connection, file: Path, name: str) -> None:
     try:
-        trust.exchange(entry.files[0].path, was, becomes, seen)
-    except EditRefused as error:
-        journal.settle(entry, "refused", reason=error.message)
-        raise
-    return journal.settle(entry, "done", reason=entry.reason)
+        data = file.read_bytes()
+    except OSError:
+        # Whoever needs it is told that it is gone.
+        return
+    connection.execute("INSERT OR IGNORE INTO note_text VALUES (?, ?)", (name, data))
+
+
+# --- what is typed ---------------------------------------------------------------------------------------------------
+
+_UNSAVED = state_db.Table("unsaved_text")
 
 
 class Unsaved(Struct, frozen=True):
-    """The `text` in an editor at `at` (epoch seconds), begun on the bytes `before` of the note `path`; in `file`."""
+    """The `text` in an editor at `at` (epoch seconds), begun on the bytes `before` of the note `path`."""
 
     path: str
     at: float
     before: bytes | None
     text: str
-    file: Path
+    key: str
 
 
 class Typing:
-    """Keeps what one editor holds of the note `path`, in `folder` (the journal's), instead of what it `began` with.
+    """Keeps what one editor holds of the note `path`, beside `journal`, instead of what it `began` with.
 
     Methods may be called from any thread; each names its `turn`, and one that comes after a later turn does nothing,
     so that a slow writing never brings back what was saved meanwhile.
     """
 
-    def __init__(self, folder: Path, path: str, began: Unsaved | None = None) -> None:
-        self._folder, self._path = folder / "unsaved", path
-        self._file = self._folder / f"{_stem(path)}-{os.getpid()}.json"
-        self._files = {self._file, began.file} if began is not None else {self._file}
+    def __init__(self, journal: Journal, path: str, began: Unsaved | None = None) -> None:
+        self._records, self._path = _unsaved(journal), path
+        self._key = f"{os.getpid()} {path}"
+        self._keys = {self._key, began.key} if began is not None else {self._key}
         self._lock = threading.Lock()
         self._turn = 0
 
     def keep(self, turn: int, text: str, before: bytes | None) -> None:
         """Keep `text`, in the place of what was kept last. Raises EditRefused when the disk does not take it."""
-        line = {
+        value = {
             "path": self._path,
             "at": time.time(),
             "text": text,
@@ -424,26 +438,22 @@ class Typing:
             if self._late(turn):
                 return
             try:
-                durable.make_folder(self._folder)
-                durable.replace_file(self._file, json.dumps(line).encode("ascii"))
-            except OSError as error:
+                self._records.put(self._key, value)
+            except StateUnavailable as error:
                 raise EditFailed(
-                    f"Your typing is not protected against a crash: {error.strerror or error}.",
-                    "Press ctrl+s to save the note.",
+                    f"Your typing is not protected against a crash: {error.message}", "Press ctrl+s to save the note."
                 ) from None
 
     def drop(self, turn: int) -> None:
-        """It is in the note, or nobody wants it. Raises EditRefused when it cannot be removed."""
+        """Forget what was typed: it is in the note, or nobody wants it. Raises EditRefused when it stays."""
         with self._lock:
             if self._late(turn):
                 return
             try:
-                for file in self._files:
-                    durable.remove_file(file)
-            except OSError as error:
-                raise EditFailed(
-                    f"Your unsaved text is still stored: {error.strerror or error}.", f"Remove it from {self._folder}."
-                ) from None
+                for key in self._keys & self._records.read().keys():
+                    self._records.remove(key)
+            except StateUnavailable as error:
+                raise EditFailed(f"Your unsaved text is still stored: {error.message}", error.next_step) from None
 
     def _late(self, turn: int) -> bool:
         late = turn < self._turn
@@ -451,32 +461,25 @@ class Typing:
         return late
 
 
-def left(folder: Path, path: str | None = None) -> tuple[Unsaved, ...]:
-    """What editors left in `folder` (the journal's), of `path` or of every note, newest first; damaged files not."""
-    files = (folder / "unsaved").glob("*.json" if path is None else f"{_stem(path)}-*.json")
-    found = [one for file in files if (one := _read(file)) is not None and path in (None, one.path)]
-    return tuple(sorted(found, key=lambda one: one.at, reverse=True))
-
-
-def _stem(path: str) -> str:
-    return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def _read(file: Path) -> Unsaved | None:
+def left(journal: Journal, path: str | None = None) -> tuple[Unsaved, ...]:
+    """Return what editors left unsaved of `path`, or of every note, newest first. Raises EditRefused."""
+    records, texts = _unsaved(journal), []
     try:
-        fields = json.loads(file.read_bytes())
-        before = fields["before"]
-        one = Unsaved(
-            str(fields["path"]),
-            float(fields["at"]),
-            None if before is None else base64.b64decode(before),
-            str(fields["text"]),
-            file,
-        )
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    if one.at < time.time() - KEEP_DAYS * 86_400:
-        with contextlib.suppress(OSError):
-            durable.remove_file(file)
-        return None
-    return one
+        for key, value in records.read().items():
+            if value["at"] < time.time() - KEEP_DAYS * 86_400:
+                records.remove(key)
+            elif path in (None, value["path"]):
+                before = value["before"]
+                data = None if before is None else base64.b64decode(before)
+                texts.append(Unsaved(value["path"], value["at"], data, value["text"], key))
+    except StateUnavailable as error:
+        raise _broken(error.message.removesuffix(".")) from None
+    return tuple(sorted(texts, key=lambda text: -text.at))
+
+
+def _unsaved(journal: Journal) -> state_db.ScopedRecords:
+    def old() -> dict[str, Any]:
+        files = (journal.folder / "unsaved").glob("*.json")
+        return {file.stem: json.loads(file.read_bytes()) for file in files}
+
+    return _UNSAVED.of(journal.folder.name, old, path=journal.database)

@@ -1,4 +1,4 @@
-"""A read lease proves that no process is writing a file.
+"""Prove by a read lease that no process is writing a file.
 
 While the lease is held, whoever opens the file to write waits; after it is given back they go on. So what is read
 under the lease is what is there until the file is replaced, and what is read of a replaced file under a new lease is
@@ -30,11 +30,11 @@ class WriterState(Enum):
 if sys.platform == "linux":
     import fcntl
 
-    def _try(descriptor: int, *, writing: bool = False) -> WriterState:
+    def _try(descriptor: int) -> WriterState:
         try:
             # The signal that tells of a waiting writer would end the process; this one is ignored by default.
             fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
-            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK if writing else fcntl.F_RDLCK)
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         except OSError as error:
             # A lease on a file of somebody else, or on a file system without leases, is refused with other errors.
             return WriterState.WRITER if error.errno == errno.EAGAIN else WriterState.UNKNOWN
@@ -45,12 +45,12 @@ if sys.platform == "linux":
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
     def unbroken(descriptor: int) -> bool:
-        """Whether a lease is held and nobody waits for it."""
+        """Return whether a lease is held and nobody waits for it."""
         return fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_RDLCK
 else:
 
-    def _try(descriptor: int, *, writing: bool = False) -> WriterState:
-        del descriptor, writing
+    def _try(descriptor: int) -> WriterState:
+        del descriptor
         return WriterState.UNKNOWN
 
     def give_back(descriptor: int) -> None:
@@ -58,7 +58,7 @@ else:
         del descriptor
 
     def unbroken(descriptor: int) -> bool:
-        """Whether a lease is held and nobody waits for it."""
+        """Return whether a lease is held and nobody waits for it."""
         del descriptor
         return False
 
@@ -74,18 +74,6 @@ def quiet(descriptor: int, seconds: float) -> WriterState:
     if found is WriterState.UNKNOWN:
         _rest(descriptor, until)
     return found
-
-
-def alone(descriptor: int, seconds: float) -> bool:
-    """Wait up to `seconds` until nobody else has the file open; then it is ours until `give_back`, even to read.
-
-    `descriptor` must be open for reading and writing, and be the only one of this process. False where somebody else
-    keeps the file open, or where the system does not tell.
-    """
-    until = time.monotonic() + seconds
-    while (found := _try(descriptor, writing=True)) is WriterState.WRITER and time.monotonic() < until:
-        time.sleep(_PAUSE_SECONDS)
-    return found is WriterState.HELD
 
 
 def _rest(descriptor: int, until: float) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise, takewhile
 from typing import Literal
@@ -148,25 +148,25 @@ def _agreed(base: list[bytes], mine: list[bytes], theirs: list[bytes]) -> Iterat
 
 
 _SMALL = 4_096
-"""Up to so many pairs of lines are compared by SequenceMatcher, whose time grows with their square or worse."""
-_EDITS = 64
-"""So many edits ahead is looked for the shortest way from one text to the other where no line tells the place."""
+"""Up to so many pairs of lines SequenceMatcher compares all of them; its time grows with their square or worse."""
 _DEPTH = 8
-_NOWHERE = -(1 << 60)
 Run = tuple[int, int, int]
 """A run of equal items: start in the one, start in the other, length."""
 
 
 def matching(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Run]:
-    """The runs that two sequences share, in order. The time grows with their length, however alike their items are."""
-    # Numbers are compared faster than lines.
-    numbers: dict[Hashable, int] = {}
-    left, right = ([numbers.setdefault(item, len(numbers)) for item in text] for text in (one, other))
-    return _joined(_matching(left, right, 0, 0, _DEPTH))
+    """Return the runs that two sequences share, in order."""
+    runs: list[Run] = []
+    for a, b, count in _matching(one, other, 0, 0, _DEPTH):
+        if runs and (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]) == (a, b):
+            runs[-1] = runs[-1][0], runs[-1][1], runs[-1][2] + count
+        elif count:
+            runs.append((a, b, count))
+    return runs
 
 
-def _matching(one: list[int], other: list[int], a: int, b: int, depth: int) -> Iterator[Run]:
-    """The runs of two texts that begin at `a` and `b`; equal heads and tails are cut off first."""
+def _matching(one: Sequence[Hashable], other: Sequence[Hashable], a: int, b: int, depth: int) -> Iterator[Run]:
+    """Find the runs of two texts that begin at `a` and `b`; equal heads and tails are cut off first."""
     most = min(len(one), len(other))
     head = next((at for at in range(most) if one[at] != other[at]), most)
     tail = next((at for at in range(most - head) if one[-1 - at] != other[-1 - at]), most - head)
@@ -177,14 +177,13 @@ def _matching(one: list[int], other: list[int], a: int, b: int, depth: int) -> I
     yield a + len(one) - tail, b + len(other) - tail, tail
 
 
-def _between(one: list[int], other: list[int], depth: int) -> Iterator[Run]:
-    """The runs of two texts that begin and end differently."""
-    if len(one) * len(other) <= _SMALL:
-        yield from SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks()
-        return
-    places = _landmarks(one, other) if depth else []
+def _between(one: Sequence[Hashable], other: Sequence[Hashable], depth: int) -> Iterator[Run]:
+    """Find the runs of two texts that begin and end differently."""
+    large = len(one) * len(other) > _SMALL
+    places = _landmarks(one, other) if large and depth else []
     if not places:
-        yield from _shortest(one, other)
+        # Of long texts the lines that stand everywhere tell no place.
+        yield from SequenceMatcher(None, one, other, autojunk=large).get_matching_blocks()
         return
     for (a, b), (c, d) in pairwise([(-1, -1), *places, (len(one), len(other))]):
         yield from _matching(one[a + 1 : c], other[b + 1 : d], a + 1, b + 1, depth - 1)
@@ -192,8 +191,8 @@ def _between(one: list[int], other: list[int], depth: int) -> Iterator[Run]:
             yield c, d, 1
 
 
-def _landmarks(one: list[int], other: list[int]) -> list[tuple[int, int]]:
-    """Lines that stand once in each text, the most of them that keep their order: patience sorting, as Bram Cohen's."""
+def _landmarks(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """Find the most lines that stand once in each text and keep their order: patience sorting, as Bram Cohen's."""
     counts, others = Counter(one), Counter(other)
     places = {item: at for at, item in enumerate(other) if others[item] == 1}
     pairs = [(at, places[item]) for at, item in enumerate(one) if counts[item] == 1 and item in places]
@@ -212,72 +211,8 @@ def _landmarks(one: list[int], other: list[int]) -> list[tuple[int, int]]:
     return found[::-1]
 
 
-def _shortest(one: list[int], other: list[int]) -> Iterator[Run]:
-    """The runs along the shortest way from one text to the other, as Myers finds it (1986), a stretch at a time."""
-    x = y = 0
-    while x < len(one) and y < len(other):
-        way = _stretch(one, other, x, y)
-        yield from way
-        x, y = way[-1][0] + way[-1][2], way[-1][1] + way[-1][2]
-
-
-def _stretch(one: list[int], other: list[int], x0: int, y0: int) -> list[Run]:
-    """The way from (x0, y0) that leads furthest with at most _EDITS edits; its last run may be empty."""
-    wide, high = len(one), len(other)
-    reached = {1: x0}
-    steps: list[dict[int, int]] = []
-    best = (x0, y0)
-    for edits in range(_EDITS + 1):
-        now: dict[int, int] = {}
-        for k in range(-edits, edits + 1, 2):
-            down = k == -edits or (k != edits and reached.get(k - 1, _NOWHERE) < reached.get(k + 1, _NOWHERE))
-            x = reached.get(k + 1, _NOWHERE) if down else reached.get(k - 1, _NOWHERE) + 1
-            y = x - x0 - k + y0
-            if x < x0 or y < y0 or x > wide or y > high:
-                continue
-            while x < wide and y < high and one[x] == other[y]:
-                x, y = x + 1, y + 1
-            now[k] = x
-            best = max(best, (x, y), key=sum)
-            if x >= wide and y >= high:
-                return _way_back([*steps, now], x0, y0, (x, y))
-        steps.append(now)
-        reached = now
-        if not now:
-            break
-    return _way_back(steps, x0, y0, best)
-
-
-def _way_back(steps: list[dict[int, int]], x0: int, y0: int, end: tuple[int, int]) -> list[Run]:
-    x, y = end
-    k = x - x0 - (y - y0)
-    edits = next(at for at, now in enumerate(steps) if now.get(k) == x)
-    found: list[Run] = [(x, y, 0)]
-    while edits:
-        before = steps[edits - 1]
-        down = k == -edits or (k != edits and before.get(k - 1, _NOWHERE) < before.get(k + 1, _NOWHERE))
-        k = k + 1 if down else k - 1
-        start = before[k] if down else before[k] + 1
-        found.append((start, start - x0 - (k - 1 if down else k + 1) + y0, x - start))
-        x, edits = before[k], edits - 1
-    found.append((x0, y0, x - x0))
-    return found[::-1]
-
-
-def _joined(runs: Iterable[Run]) -> list[Run]:
-    """Runs without the empty ones, neighbours in one."""
-    found: list[Run] = []
-    for a, b, count in runs:
-        if found and count and (found[-1][0] + found[-1][2], found[-1][1] + found[-1][2]) == (a, b):
-            a, b, count = found[-1][0], found[-1][1], found[-1][2] + count
-            found.pop()
-        if count:
-            found.append((a, b, count))
-    return found
-
-
 def changed_spans(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterator[tuple[int, int, int, int]]:
-    """Where two sequences of lines differ, as ranges (a, b, c, d): before[a:b] became after[c:d]."""
+    """Tell where two sequences of lines differ, as ranges (a, b, c, d): before[a:b] became after[c:d]."""
     runs = [(0, 0, 0), *matching(before, after), (len(before), len(after), 0)]
     for (a, b, n), (c, d, _) in pairwise(runs):
         if a + n < c or b + n < d:

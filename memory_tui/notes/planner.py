@@ -39,9 +39,8 @@ from memory_tui.notes.changes import (
     end_of,
 )
 from memory_tui.notes.links import LinkIndex, Names, NoteLink, links
-from memory_tui.notes.note_bytes import parent
-from memory_tui.notes.note_write import current
 from memory_tui.notes.promote import Spot
+from memory_tui.notes.write import current, parent
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 

@@ -81,7 +81,7 @@ def left_over(engine: Engine) -> str:
     """What editors left unsaved, as a sentence, empty when nothing; for worker threads."""
     from memory_tui.notes.journal import left
 
-    paths = dict.fromkeys(one_line(one.path) for one in left(engine.notes.curator.journal.folder))
+    paths = dict.fromkeys(one_line(one.path) for one in left(engine.notes.curator.journal))
     return (
         f"Unsaved text is kept for {', '.join(paths)}. Press {key_of('edit')} on the note to continue." if paths else ""
     )
@@ -170,7 +170,7 @@ def step(engine: Engine, kind: str, number: int | None = None) -> AppliedChange:
     What others wrote since stays where it does not touch. Raises Conflict where it does.
     """
     curator = engine.notes.curator
-    return curator.undo(number, merging=True) if kind == "undo" else curator.redo(number, merging=True)
+    return curator.step(kind, number, merging=True)
 
 
 def step_or_plan(engine: Engine, kind: str, number: int | None, since: float) -> AppliedChange | Change:
@@ -189,7 +189,7 @@ def step_or_plan(engine: Engine, kind: str, number: int | None, since: float) ->
             "Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.",
             f"{key_of('go history')} shows what was changed.",
         )
-    change = curator.planned_undo(entry.id) if kind == "undo" else curator.planned_redo(entry.id)
+    change = curator.planned_step(kind, entry.id)
     return change if entry.at < since or change.notes else step(engine, kind, entry.id)
 
 
@@ -221,13 +221,13 @@ def opened(engine: Engine, path: str, most: int) -> Opened:
             f"{path} has {len(data):,} bytes, too many to edit here.",
             f"{key_of('editor')} opens it in your own editor.",
         )
-    folder = engine.notes.curator.journal.folder
-    found = next(iter(left(folder, path)), None)
+    journal = engine.notes.curator.journal
+    found = next(iter(left(journal, path)), None)
     if found is not None and found.text == Draft(shown(data, path)).text:
         found = None
     before = found.before if found is not None else data
     beginning = engine.notes.curator.plan.beginning(path) if before is None else ""
-    return Opened(before, shown(before, path), Typing(folder, path, found), found, beginning)
+    return Opened(before, shown(before, path), Typing(journal, path, found), found, beginning)
 
 
 def standing(engine: Engine, path: str, before: bytes | None, text: str) -> list[tuple[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import errno
 import os
 import re
 import shutil
@@ -20,7 +19,7 @@ from memory_tui.approval import Approvals
 from memory_tui.config import config_write
 from memory_tui.core.errors import EditRefused, IndexUnavailable, MemoryTuiError
 from memory_tui.locks import WriterLock, holder
-from memory_tui.notes import journal, recover
+from memory_tui.notes import journal
 from memory_tui.notes.changes import Change, FileChange, Unfinished
 from memory_tui.notes.curator import Curator
 from memory_tui.openclaw import session_note
@@ -28,7 +27,7 @@ from memory_tui.recalls import recall_log
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Query
 from memory_tui.workspace.roots import Roots
-from tests.support.curate import agent, curator, hidden, put
+from tests.support.curate import curator, hidden, journal_of, put
 from tests.support.faults import ERRORS, Failing, Losing, PowerCut, count, fill, on, small_disk
 
 fcntl = pytest.importorskip("fcntl", reason="the faults are those of POSIX")
@@ -56,8 +55,7 @@ def texts(notes: Path) -> dict[str, bytes]:
 @pytest.fixture(autouse=True)
 def _nobody_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the rest of a line, or for a late program, is no part of these tests."""
-    monkeypatch.setattr("memory_tui.notes.curator.STAY_SECONDS", 0.0)
-    monkeypatch.setattr("memory_tui.notes.note_bytes.HALF_SECONDS", 0.0)
+    monkeypatch.setattr("memory_tui.notes.write.HALF_SECONDS", 0.0)
 
 
 def at_work(notes: Path) -> Curator:
@@ -222,13 +220,6 @@ def disk(tmp_path_factory: pytest.TempPathFactory):
     subprocess.run(["umount", str(folder)], check=True)
 
 
-class Unreserved(durable.Calls):
-    """A file system that keeps no room free beforehand."""
-
-    def reserve(self, descriptor, start, size):
-        return
-
-
 FULL: dict[str, Step] = {
     "append": CHANGES["append"][1],
     "edit": lambda one: one.apply(
@@ -239,10 +230,9 @@ FULL: dict[str, Step] = {
 }
 
 
-@pytest.mark.parametrize("reserving", [True, False], ids=["reserving", "not reserving"])
 @pytest.mark.parametrize("journal", ["same disk", "other disk"])
 @pytest.mark.parametrize("name", FULL)
-def test_a_full_disk_leaves_no_part_of_a_text(disk: Path, tmp_path: Path, name: str, journal: str, reserving: bool):
+def test_a_full_disk_leaves_no_part_of_a_text(disk: Path, tmp_path: Path, name: str, journal: str) -> None:
     refused = 0
     for pages in range(4):
         for path in disk.iterdir():
@@ -252,18 +242,17 @@ def test_a_full_disk_leaves_no_part_of_a_text(disk: Path, tmp_path: Path, name: 
             # So that what is added begins in the last bytes of a page.
             data = NOTES[path] + b"- " + b"x" * (8192 - len(NOTES[path]) - 3 - 9) + b"\n"
             (notes / path).write_bytes(data)
-        where = (disk if journal == "same disk" else tmp_path / str(pages)) / "journal"
-        one = Curator(Roots.open(notes), journal=where, clock=lambda: NOW)
+        where = disk if journal == "same disk" else tmp_path / str(pages)
+        one = Curator(Roots.open(notes), journal=journal_of(where), clock=lambda: NOW)
         one.apply(put("memory/first.md", None, b"first\n"))
         old = texts(notes)
         fill(disk, pages)
         error = None
-        with on(durable.Calls() if reserving else Unreserved()):
-            try:
-                FULL[name](one)
-            except MemoryTuiError as found:
-                error = found
-        lock_is_free(where)
+        try:
+            FULL[name](one)
+        except MemoryTuiError as found:
+            error = found
+        lock_is_free(where / "journal")
         now = texts(notes)
         if error is not None:
             refused += 1
@@ -271,7 +260,7 @@ def test_a_full_disk_leaves_no_part_of_a_text(disk: Path, tmp_path: Path, name: 
             if not isinstance(error, Unfinished):
                 assert now == old
         (disk / "ballast").unlink()
-        fresh = Curator(Roots.open(notes), journal=where, clock=lambda: NOW)
+        fresh = Curator(Roots.open(notes), journal=journal_of(where), clock=lambda: NOW)
         fresh.recover()
         assert {entry.state for entry in fresh.journal.entries()} <= {"done", "refused"}
         assert hidden(notes) == []
@@ -317,7 +306,7 @@ def _no_note(path: str):
 
 
 def _typing(folder: Path) -> journal.Typing:
-    return journal.Typing(folder / "journal", "MEMORY.md")
+    return journal.Typing(journal_of(folder), "MEMORY.md")
 
 
 def _session(folder: Path) -> object:
@@ -368,12 +357,12 @@ WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
     "what is typed": (
         lambda at: _typing(at).keep(1, "first", b"old"),
         lambda at: _typing(at).keep(1, "second", b"old"),
-        lambda at: [one.text for one in journal.left(at / "journal")],
+        lambda at: [one.text for one in journal.left(journal_of(at))],
     ),
     "what was typed dropped": (
         lambda at: _typing(at).keep(1, "first", b"old"),
         lambda at: _typing(at).drop(1),
-        lambda at: [one.text for one in journal.left(at / "journal")],
+        lambda at: [one.text for one in journal.left(journal_of(at))],
     ),
 }
 
@@ -471,75 +460,6 @@ def test_a_change_outlives_the_power_at_each_call(tmp_path: Path, name: str, nam
 
 
 # --- beside an agent --------------------------------------------------------------------------------------------------
-
-
-class Refusing(durable.Calls):
-    """Lets a part of each text into a note, then refuses the rest until `again`."""
-
-    def __init__(self, of: bytes) -> None:
-        self.of, self.parts, self._half = of, 0, False
-
-    def reserve(self, descriptor, start, size):
-        return
-
-    def write(self, descriptor, data):
-        if self._half:
-            self._half = False
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        if self.of in bytes(data) and Path(f"/proc/self/fd/{descriptor}").readlink().name == "2026-01-20.md":
-            self._half = True
-            self.parts += 1
-            data = memoryview(data)[: len(data) // 2]
-        return super().write(descriptor, data)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the note is known by /proc, and leases are of Linux")
-def test_an_agent_loses_no_line_when_ours_is_taken_out_again(tmp_path: Path) -> None:
-    notes = notes_of(tmp_path)
-    log = notes / "memory" / "2026-01-20.md"
-    one = at_work(notes)
-    tries = 0
-    with agent(log, 300, 0.002) as process, on(Refusing(b"forty two")) as disk:
-        while process.poll() is None:
-            with pytest.raises(EditRefused, match="full"):
-                one.remember("the vlan is forty two and the rest of a long line")
-            tries += 1
-    assert process.wait() == 0
-    one.recover()
-    assert disk.parts >= tries > 0
-    lines = log.read_bytes().split(b"\n")
-    assert lines[:3] == NOTES["memory/2026-01-20.md"].split(b"\n")[:3]
-    assert lines[3:-1] == [b"- agent %d" % number for number in range(300)]
-    assert one.undoable() == ()
-
-
-@pytest.mark.parametrize(
-    ("now", "found"),
-    [
-        (b"a\n", None),
-        (b"a\n- 12:30 the vl", (2, b"- 12:30 the vl")),
-        (b"a\n-", (2, b"-")),
-        (b"a\n- agent\n- 12:30 the vlan of", (10, b"- 12:30 the vlan of")),
-        (b"a\n- 12:30 the vlan of- agent\n", (2, b"- 12:30 the vlan of")),
-        (b"a\n- 12:30 the", (2, b"- 12:30 the")),
-        (b"a\n- agent\n- 12", None),
-        (b"b\n- 12:30 the vlan of", None),
-    ],
-)
-def test_a_part_of_added_lines_is_known(now: bytes, found: tuple[int, bytes] | None) -> None:
-    change = FileChange("x.md", b"a\n", b"a\n- 12:30 the vlan of the printer is 7\n")
-    assert recover.part_of(change, now) == found
-
-
-def test_what_stands_behind_a_part_stays(tmp_path: Path) -> None:
-    path = tmp_path / "note"
-    path.write_bytes(b"one\npart- theirs\nrest")
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
-    durable.cut(descriptor, [(4, b"part"), (17, b"rest")])
-    with pytest.raises(OSError, match="written over"):
-        durable.cut(descriptor, [(0, b"two")])
-    os.close(descriptor)
-    assert path.read_bytes() == b"one\n- theirs\n"
 
 
 def test_signals_all_the_time_interrupt_no_write(tmp_path: Path) -> None:

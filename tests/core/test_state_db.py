@@ -109,7 +109,7 @@ def test_an_old_file_that_is_broken_is_said_and_stops_nothing(path: Path) -> Non
     def broken() -> dict[str, int]:
         return json.loads("{")
 
-    here = records(path, old=broken, notice=said.append)
+    here = records(path, old=broken, tell=said.append)
     assert here.read() == {}
     here.put("a", 1)
     assert here.read() == {"a": 1}
@@ -157,7 +157,7 @@ def test_a_broken_database_is_set_aside_with_a_notice_and_a_new_one_begun(path: 
     broken = DAMAGE[damage](path.read_bytes())
     path.write_bytes(broken)
     said: list[str] = []
-    here = records(path, notice=said.append)
+    here = records(path, tell=said.append)
     here.put("a", 1)
     assert here.read()["a"] == 1
     aside = list(path.parent.glob("state-broken-*.sqlite"))
@@ -174,7 +174,7 @@ def test_a_table_of_another_shape_is_set_aside_too(path: Path) -> None:
     other.execute("CREATE TABLE things (x)")
     other.close()
     said: list[str] = []
-    records(path, notice=said.append).put("a", 1)
+    records(path, tell=said.append).put("a", 1)
     assert records(path).read() == {"a": 1}
     assert said
 
@@ -194,7 +194,7 @@ def test_a_fault_of_the_disk_is_said_and_leaves_what_was_there(path: Path, monke
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
-        patched.setattr(durable, "create_file", refuse)
+        patched.setattr(durable.calls, "open", refuse)
         with pytest.raises(StateUnavailable, match="No space"):
             records(path).put("a", 1)
     records(path).put("a", 1)

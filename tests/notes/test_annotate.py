@@ -17,6 +17,7 @@ from memory_tui.notes.planner import Planner
 from memory_tui.workspace.annotations import Annotations, annotations_of
 from memory_tui.workspace.chunking_2026_9 import chunk_note
 from memory_tui.workspace.roots import Roots
+from tests.support.curate import journal_of
 
 NOTE = """# Facts
 - the router is an Omada <!-- importance: 3 --> <!-- trigger: router, wlan -->
@@ -63,7 +64,7 @@ def test_only_what_changes_is_written_at_the_end_of_the_first_line(planner: Plan
 
 
 def test_a_promotion_keeps_its_marker(planner: Planner, tmp_path: Path) -> None:
-    curator = Curator(planner.roots, journal=tmp_path / "journal")
+    curator = Curator(planner.roots, journal=journal_of(tmp_path))
     change = annotate(planner, "MEMORY.md", NOTE.encode(), {8: Annotations(5), 2: Annotations(1, "router; wlan")})
     done = curator.apply(change)
     text = (tmp_path / "MEMORY.md").read_text()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.notes import note_bytes, recover
+from memory_tui.notes import recover, write
 from memory_tui.notes.changes import FileChange
 from tests.support.curate import curator, hidden, put, workspace
 from tests.support.paths import ROOT
@@ -23,8 +23,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tests.support.curate import curator
 from memory_tui import durable
-from memory_tui.notes import curator as curators, journal, lease
-from memory_tui.notes import note_bytes as folder, note_bytes as swap, note_write as write
+from memory_tui.notes import curator as curators, journal, write
 from memory_tui.notes.changes import Change, FileChange
 
 seen = 0
@@ -43,9 +42,9 @@ def die_at(name, real):
         return result
     return wrapped
 
-for owner, names in ((journal.Journal, ("begin", "settle", "_append")),
-                     (folder.Folder, ("exchange", "rename", "link", "remove")),
-                     (swap, ("write_beside", "append", "_displaced", "clear")), (curators, ("write",))):
+for owner, names in ((journal.Journal, ("begin", "settle", "_write")), (write._OpenNote, ("last",)),
+                     (write.Folder, ("exchange", "rename", "link", "remove", "clear")), (write, ("_write_new",)),
+                     (curators, ("write",))):
     for name in names:
         setattr(owner, name, die_at(name, getattr(owner, name)))
 def make(notes, wanted, how):
@@ -82,15 +81,14 @@ POINTS = [
     for name, counts in (
         ("begin", (1,)),
         ("write", (1, 2)),
-        ("write_beside", (1, 2)),
+        ("_write_new", (1, 2)),
         ("exchange", (1, 2)),
         ("rename", (1, 2, 3)),
         ("link", (1, 2)),
-        ("append", (1,)),
-        ("_displaced", (1, 2)),
+        ("last", (1, 2)),
         ("settle", (1,)),
-        ("clear", (2, 3)),
-        ("_append", (1, 2)),
+        ("clear", (1, 2, 3, 4)),
+        ("_write", (1, 2)),
     )
     for when in ("before", "after")
     for count in counts
@@ -145,9 +143,7 @@ def test_killed_anywhere(cut_off, tmp_path, name, point):
         assert texts(notes) == BEFORE
 
 
-@pytest.mark.parametrize(
-    "point", ["rename:after:2", "link:after:1", "link:before:1", "_displaced:before:1", "write:after:1"]
-)
+@pytest.mark.parametrize("point", ["rename:after:2", "link:after:1", "link:before:1", "last:before:1", "write:after:1"])
 def test_killed_where_names_cannot_be_exchanged(cut_off, tmp_path, point):
     change, notes = CHANGES["edits"], notes_of(tmp_path)
     assert cut_off(notes, change, point, "plain") == -signal.SIGKILL
@@ -156,13 +152,13 @@ def test_killed_where_names_cannot_be_exchanged(cut_off, tmp_path, point):
     assert hidden(notes) == []
 
 
-@pytest.mark.parametrize("point", ["exchange:after:1", "_displaced:after:1", "write:after:1", "settle:before:1"])
+@pytest.mark.parametrize("point", ["exchange:after:1", "last:after:1", "write:after:1", "settle:before:1"])
 def test_lines_that_came_before_the_next_start_stay(cut_off, tmp_path, point):
     change, notes = CHANGES["edits"], notes_of(tmp_path)
     assert cut_off(notes, change, point) == -signal.SIGKILL
     with (notes / "MEMORY.md").open("ab") as file:
         file.write(b"- theirs\n")
-    replaced = notes / f".memory-tui-1-0{note_bytes.NEW}"
+    replaced = notes / f".memory-tui-1-0{write.NEW}"
     if point != "settle:before:1":
         # Somebody was on the way into the file that was replaced.
         assert replaced.read_bytes() == BEFORE["MEMORY.md"]

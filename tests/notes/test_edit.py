@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import stat
 import sys
 import threading
@@ -13,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memory_tui import durable
 from memory_tui.core.errors import EditRefused, PathRefused
-from memory_tui.notes import journal, lease, note_bytes, note_write
+from memory_tui.notes import journal, lease, write
 from memory_tui.notes.changes import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
 from tests.support.curate import agent, curator, hidden, put, workspace
 from tests.support.waiting import LONG
@@ -38,18 +38,17 @@ def folder(tmp_path):
 @pytest.fixture(autouse=True)
 def _quick_disk(monkeypatch):
     """Waiting for the rest of a line, or for a late program is no part of these tests."""
-    monkeypatch.setattr("memory_tui.notes.curator.STAY_SECONDS", 0.0)
-    monkeypatch.setattr(note_bytes, "HALF_SECONDS", 0.0)
+    monkeypatch.setattr(write, "HALF_SECONDS", 0.0)
 
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch):
     """Nor is how long a program is waited for that has a note open, or the lock, and gets no turn on a busy machine."""
-    late = (note_bytes, "_LATE_SECONDS")
+    late = (write, "LATE_SECONDS")
     for place, name in (
-        (note_bytes, "WAIT_SECONDS"),
+        (write, "WAIT_SECONDS"),
         late,
-        (note_write, "DEADLINE_SECONDS"),
+        (write, "DEADLINE_SECONDS"),
         (journal, "_LOCK_SECONDS"),
     ):
         monkeypatch.setattr(place, name, LONG)
@@ -162,10 +161,7 @@ def test_a_new_change_ends_what_can_be_made_again(folder):
     assert one.redoable() == ()
     assert [entry.kind for entry in one.history("MEMORY.md")] == ["edit", "undo", "edit", "edit"]
     assert one.history("memory/other.md") == ()
-
-
-def test_an_older_change_can_be_taken_back_alone(folder):
-    one = curator(folder)
+    # An older one can be taken back alone.
     first = one.apply(put("memory/a.md", None, b"a\n")).entry
     one.apply(put("memory/b.md", None, b"b\n"))
     one.undo(first.id)
@@ -182,25 +178,52 @@ def test_the_trash_gives_back_note_mode_and_time(folder):
     os.utime(note, ns=(10**18, 10**18))
     one.apply(one.plan.trash("memory/a.md"))
     assert not note.exists()
-    one.undo(one.trash()[0].id)
+    one.undo()
     assert note.read_bytes() == b"keep\n"
     assert (stat.S_IMODE(note.stat().st_mode), note.stat().st_mtime_ns) == (0o640, 10**18)
-    assert one.trash() == ()
+    assert one.undoable() == ()
 
 
 # --- others --------------------------------------------------------------------------------------------------------
 
 
-def test_what_others_changed_meanwhile_is_kept(folder):
+def test_what_others_changed_meanwhile_is_kept_and_a_change_is_made_whole_or_not_at_all(folder):
     one = curator(folder)
     note = folder / "MEMORY.md"
     before = note.read_bytes()
+    with pytest.raises(NothingToChange):
+        one.apply(put("MEMORY.md", before, before))
     note.write_bytes(before.replace(b"# Memory", b"# Memories"))
     done = one.apply(put("MEMORY.md", before, before.replace(b"- one", b"- two")))
     assert note.read_bytes() == before.replace(b"# Memory", b"# Memories").replace(b"- one", b"- two")
     assert done.merged == ("MEMORY.md",)
     one.undo()
-    assert note.read_bytes() == before.replace(b"# Memory", b"# Memories")
+    now = note.read_bytes()
+    assert now == before.replace(b"# Memory", b"# Memories")
+    (folder / "memory" / "a.md").write_bytes(b"theirs\n")
+    files = FileChange("MEMORY.md", now, now + b"- new\n"), FileChange("memory/a.md", b"other\n", b"mine\n")
+    with pytest.raises(Conflict):
+        one.apply(Change("promote", "two notes", files))
+    assert note.read_bytes() == now
+    assert one.undoable() == ()
+
+
+def test_the_second_note_fails_late_and_the_first_is_taken_back(folder, monkeypatch):
+    one = curator(folder)
+    before = one.read("MEMORY.md")
+    real = durable.calls.exchange
+    monkeypatch.setattr(durable.calls, "exchange", lambda *names: raise_full() if "a.md" in names else real(*names))
+    (folder / "memory" / "a.md").write_bytes(b"old\n")
+    files = FileChange("MEMORY.md", before, b"# New\n"), FileChange("memory/a.md", b"old\n", b"new\n")
+    with pytest.raises(EditRefused, match="full"):
+        one.apply(Change("promote", "two notes", files))
+    assert (one.read("MEMORY.md"), one.read("memory/a.md")) == (before, b"old\n")
+    assert hidden(folder) == []
+    assert one.history() == ()
+
+
+def raise_full():
+    raise OSError(28, "No space left on device")
 
 
 def test_a_text_that_touches_theirs_is_not_written_but_kept_as_a_draft(folder):
@@ -215,46 +238,6 @@ def test_a_text_that_touches_theirs_is_not_written_but_kept_as_a_draft(folder):
     mine, theirs = one.journal.change_of(draft).files
     assert (mine.before, mine.after) == (before, before.replace(b"- one", b"- mine"))
     assert theirs.after == before.replace(b"- one", b"- theirs")
-
-
-def test_a_change_of_two_notes_is_made_whole_or_not_at_all(folder):
-    one = curator(folder)
-    (folder / "memory" / "a.md").write_bytes(b"theirs\n")
-    before = one.read("MEMORY.md")
-    change = Change(
-        "promote",
-        "two notes",
-        (FileChange("MEMORY.md", before, before + b"- new\n"), FileChange("memory/a.md", b"other\n", b"mine\n")),
-    )
-    with pytest.raises(Conflict):
-        one.apply(change)
-    assert one.read("MEMORY.md") == before
-    assert one.undoable() == ()
-
-
-def test_the_second_note_fails_late_and_the_first_is_taken_back(folder, monkeypatch):
-    one = curator(folder)
-    before = one.read("MEMORY.md")
-    real = note_bytes.replace
-
-    def full(folder, name, *rest):
-        if name == "a.md":
-            raise OSError(28, "No space left on device")
-        return real(folder, name, *rest)
-
-    monkeypatch.setattr(note_bytes, "replace", full)
-    (folder / "memory" / "a.md").write_bytes(b"old\n")
-    with pytest.raises(EditRefused, match="full"):
-        one.apply(
-            Change(
-                "promote",
-                "two notes",
-                (FileChange("MEMORY.md", before, b"# New\n"), FileChange("memory/a.md", b"old\n", b"new\n")),
-            )
-        )
-    assert (one.read("MEMORY.md"), one.read("memory/a.md")) == (before, b"old\n")
-    assert hidden(folder) == []
-    assert one.history() == ()
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.004])
@@ -301,43 +284,22 @@ def _curate_beside(process, one, note):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
-def test_a_writer_between_the_exchange_and_the_last_look_is_merged_in(folder, monkeypatch):
+@pytest.mark.parametrize(
+    ("mine", "added", "merged"),
+    [
+        (b"# Memory\n\n## Home\n- mine\n", b"- late\n", b"# Memory\n\n## Home\n- mine\n- late\n"),
+        (b"# Memory\n\n## Home\n- mine\n", None, None),
+        (None, b"- late\n", None),
+    ],
+    ids=["beside", "same lines", "removed"],
+)
+def test_a_writer_between_the_exchange_and_the_last_look_loses_nothing(folder, monkeypatch, mine, added, merged):
     """Somebody found the old file before the exchange and writes to it afterwards."""
     one = curator(folder)
     note = folder / "MEMORY.md"
     before = note.read_bytes()
-    displaced, quiet = note_bytes._displaced, lease.quiet
-    old_names: list[str] = []
-
-    def exchanged(folder, hidden):
-        if not note.read_bytes().endswith(b"- late\n"):
-            old_names.append(hidden + note_bytes.NEW)
-        return displaced(folder, hidden)
-
-    def write_late(descriptor, seconds):
-        # The lease is given back, and the next one is not asked for yet.
-        if old_names:
-            with (folder / old_names.pop()).open("ab") as file:
-                file.write(b"- late\n")
-        return quiet(descriptor, seconds)
-
-    monkeypatch.setattr(note_bytes, "_displaced", exchanged)
-    monkeypatch.setattr(lease, "quiet", write_late)
-    one.apply(put("MEMORY.md", before, before.replace(b"- one", b"- two")))
-    assert note.read_bytes() == before.replace(b"- one", b"- two") + b"- late\n"
-    assert hidden(folder) == []
-    one.undo()
-    assert note.read_bytes() == before + b"- late\n"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
-@pytest.mark.parametrize("mine", [b"# Memory\n\n## Home\n- mine\n", None])
-def test_a_writer_in_between_who_touches_the_change_gets_the_note_back(folder, monkeypatch, mine):
-    one = curator(folder)
-    note = folder / "MEMORY.md"
-    before, theirs = note.read_bytes(), b"# Memory\n\n## Home\n- theirs\n"
-    quiet = lease.quiet
-    names: list[str] = []
+    theirs = before + added if added else b"# Memory\n\n## Home\n- theirs\n"
+    quiet, names = lease.quiet, []
 
     def write_late(descriptor, seconds):
         replaced = [path for path in folder.glob(".memory-tui-*") if path.read_bytes() == before]
@@ -347,15 +309,50 @@ def test_a_writer_in_between_who_touches_the_change_gets_the_note_back(folder, m
         return quiet(descriptor, seconds)
 
     monkeypatch.setattr(lease, "quiet", write_late)
-    with pytest.raises(Conflict) as caught:
+    if merged is not None:
         one.apply(put("MEMORY.md", before, mine))
+        assert note.read_bytes() == merged
+        one.undo()
+    else:
+        with pytest.raises(Conflict) as caught:
+            one.apply(put("MEMORY.md", before, mine))
+        view = caught.value.views[0]
+        assert (view.base, view.mine, view.theirs) == (before, mine, theirs)
+        assert one.journal.change_of(one.drafts()[0]).files[0].after == mine
     assert names
     assert note.read_bytes() == theirs
-    view = caught.value.views[0]
-    assert (view.base, view.mine, view.theirs) == (before, mine, theirs)
-    assert one.journal.change_of(one.drafts()[0]).files[0].after == mine
     assert hidden(folder) == []
     assert one.undoable() == ()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
+def test_a_writer_who_keeps_the_old_file_open_is_heard_by_the_next_start(folder, monkeypatch):
+    """The replaced file stays beside the note until its writer closes it; then its lines come into the note."""
+    monkeypatch.setattr(write, "LATE_SECONDS", 0.05)
+    one, note = curator(folder), folder / "MEMORY.md"
+    before, last = note.read_bytes(), write._OpenNote.last
+    late = []
+
+    def open_late(self, old):
+        late.append((folder / old).open("ab", buffering=0))
+        return last(self, old)
+
+    monkeypatch.setattr(write._OpenNote, "last", open_late)
+    # The lease lets nobody open the file before it is given back.
+    monkeypatch.setattr(lease, "quiet", lambda descriptor, seconds: lease.WriterState.WRITER)
+    monkeypatch.setattr(write, "_leases_work", lambda *_: False)
+    entry = one.apply(put("MEMORY.md", before, before.replace(b"- one", b"- two"))).entry
+    monkeypatch.undo()
+    assert entry.left == tuple(hidden(folder))
+    assert len(entry.left) == 1
+    late[0].write(b"- late\n")
+    curator(folder).recover()
+    assert note.read_bytes() == before.replace(b"- one", b"- two"), "it is open still"
+    late[0].close()
+    curator(folder).recover()
+    assert note.read_bytes() == before.replace(b"- one", b"- two") + b"- late\n"
+    assert hidden(folder) == []
+    assert not one.journal.has_unsettled()
 
 
 def test_two_curators_at_once_lose_nothing(folder):
@@ -387,17 +384,14 @@ def test_two_curators_at_once_lose_nothing(folder):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
 def test_a_note_that_somebody_keeps_open_to_write_is_left_alone(folder, monkeypatch):
-    monkeypatch.setattr(note_bytes, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(write, "WAIT_SECONDS", 0.05)
     one = curator(folder)
     before = one.read("MEMORY.md")
-    with (folder / "MEMORY.md").open("ab"), pytest.raises(Busy):
-        one.apply(put("MEMORY.md", before, b"# New\n"))
-    assert one.read("MEMORY.md") == before
-    # A line at the end needs no exchange, so it can be added.
-    with (folder / "MEMORY.md").open("ab", buffering=0) as file:
-        one.apply(put("MEMORY.md", before, before + b"- mine\n"))
-        file.write(b"- theirs\n")
-    assert one.read("MEMORY.md") == before + b"- mine\n- theirs\n"
+    for mine in (b"# New\n", before + b"- mine\n", None):
+        with (folder / "MEMORY.md").open("ab"), pytest.raises(Busy):
+            one.apply(put("MEMORY.md", before, mine))
+        assert one.read("MEMORY.md") == before
+        assert hidden(folder) == []
 
 
 # --- places and permissions ----------------------------------------------------------------------------------------
@@ -465,8 +459,8 @@ def test_a_line_that_another_program_is_writing_is_waited_for(folder, monkeypatc
                 file.write(left.pop())
         rest(seconds)
 
-    monkeypatch.setattr(note_bytes, "HALF_SECONDS", LONG)
-    monkeypatch.setattr(note_bytes.time, "sleep", finish)
+    monkeypatch.setattr(write, "HALF_SECONDS", LONG)
+    monkeypatch.setattr(write.time, "sleep", finish)
     curator(folder).apply(put(LOG, note.read_bytes(), b"- early\n- ha\n- mine\n"))
     assert left == []
     assert note.read_bytes() == b"- early\n- half\n- mine\n"
@@ -479,33 +473,27 @@ def test_nothing_comes_behind_half_a_line_of_another_program(folder):
     assert note.read_bytes() == b"- early\n- mine\n- ha"
 
 
-def test_nothing_to_change_writes_nothing(folder):
-    one = curator(folder)
-    with pytest.raises(NothingToChange):
-        one.apply(put("MEMORY.md", one.read("MEMORY.md"), one.read("MEMORY.md")))
-    assert one.journal.entries() == ()
-
-
-def test_mode_is_kept_and_the_journal_is_private(folder):
-    one = curator(folder)
-    (folder / "MEMORY.md").chmod(0o640)
-    one.apply(put("MEMORY.md", one.read("MEMORY.md"), b"# Other\n"))
-    assert stat.S_IMODE((folder / "MEMORY.md").stat().st_mode) == 0o640
-    for path in [one.journal.folder, *one.journal.folder.rglob("*")]:
-        assert not stat.S_IMODE(path.stat().st_mode) & 0o077
-
-
-def test_a_note_with_two_names_keeps_the_other_as_it_was(folder):
-    one = curator(folder)
-    os.link(folder / "MEMORY.md", folder / "backup")
-    before = one.read("MEMORY.md")
+def test_mode_attributes_and_a_second_name_stay(folder):
+    one, note = curator(folder), folder / "MEMORY.md"
+    before = note.read_bytes()
+    note.chmod(0o640)
+    os.link(note, folder / "backup")
+    try:
+        os.setxattr(note, "user.tag", b"blue")
+        tagged = True
+    except (OSError, AttributeError):
+        tagged = False
     one.apply(put("MEMORY.md", before, before + b"- new\n"))
+    assert stat.S_IMODE(note.stat().st_mode) == 0o640
     assert (folder / "backup").read_bytes() == before
+    assert not tagged or os.getxattr(note, "user.tag") == b"blue"
+    for path in [one.journal.folder, one.journal.database, *one.journal.folder.rglob("*")]:
+        assert not stat.S_IMODE(path.stat().st_mode) & 0o077
 
 
 def test_without_exchange_and_leases_it_works_as_well(folder, monkeypatch):
     monkeypatch.setattr("memory_tui.durable._exchange_call", lambda: None)
-    monkeypatch.setattr(lease, "_try", lambda descriptor, **how: lease.WriterState.UNKNOWN)
+    monkeypatch.setattr(lease, "_try", lambda descriptor: lease.WriterState.UNKNOWN)
     one = curator(folder)
     before = one.read("MEMORY.md")
     one.apply(put("MEMORY.md", before, b"# Other\n"))
@@ -514,91 +502,3 @@ def test_without_exchange_and_leases_it_works_as_well(folder, monkeypatch):
     one.undo()
     assert one.read("MEMORY.md") == before
     assert hidden(folder) == []
-
-
-# --- the journal ---------------------------------------------------------------------------------------------------
-
-
-def test_a_line_that_was_cut_off_ends_no_other(folder):
-    one = curator(folder)
-    one.apply(put("memory/a.md", None, b"a\n"))
-    with (one.journal.folder / "journal.jsonl").open("ab") as file:
-        file.write(b'{"id": 2, "at": 1, "sta')
-    one.apply(put("memory/b.md", None, b"b\n"))
-    assert [entry.title for entry in one.history()] == ["edit memory/b.md", "edit memory/a.md"]
-
-
-def test_old_changes_are_forgotten_with_their_texts(folder):
-    one = curator(folder)
-    times = iter(range(0, 10**9, 86_400))
-    one.journal._clock = lambda: float(next(times))
-    for number in range(10):
-        one.apply(put(f"memory/{number}.md", None, b"note %d\n" % number))
-    one.journal._clock = lambda: 30 * 86_400.0
-    with one.journal.locked():
-        gone = one.journal.prune(days=20)
-    left = one.journal.entries()
-    assert gone + len(left) == 10
-    assert 0 < len(left) < 10
-    assert all(entry.at >= 10 * 86_400 for entry in left)
-    assert len(list((one.journal.folder / "texts").iterdir())) == len(left)
-    one.undo()
-    assert one.read("memory/9.md") is None
-
-
-def test_the_texts_of_all_changes_take_bounded_room(folder):
-    one = curator(folder)
-    for number in range(5):
-        one.apply(put(f"memory/{number}.md", None, random.Random(number).randbytes(10_000).replace(b"\n", b"")))
-    with one.journal.locked():
-        assert one.journal.prune(most=25_000) == 3
-    assert [entry.title for entry in one.undoable()] == ["edit memory/4.md", "edit memory/3.md"]
-    assert len(list((one.journal.folder / "texts").iterdir())) == 2
-
-
-def test_texts_that_no_entry_names_any_more_are_forgotten_although_no_entry_is(folder):
-    one = curator(folder)
-    (folder / "memory" / "a.md").write_bytes(b"theirs, but another text\n")
-    draft = 0
-    for number in range(5):
-        with pytest.raises(Conflict) as caught:
-            one.apply(put("memory/a.md", b"theirs\n", b"mine %d\n" % number), draft=draft)
-        draft = caught.value.draft
-    with one.journal.locked():
-        one.journal.prune()
-    [kept] = one.drafts()
-    named = {name for file in kept.files for name in (file.before, file.after) if name}
-    assert {path.stem for path in (one.journal.folder / "texts").iterdir()} == named
-    assert one.journal.text(kept.files[0].after) == b"mine 4\n"
-
-
-def test_a_draft_can_be_thrown_away(folder):
-    one = curator(folder)
-    with pytest.raises(Conflict) as caught:
-        one.apply(put("MEMORY.md", b"other\n", b"mine\n"))
-    one.forget_draft(caught.value.draft)
-    assert one.drafts() == ()
-    with pytest.raises(EditRefused):
-        one.forget_draft(caught.value.draft)
-
-
-@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="needs extended attributes")
-def test_extended_attributes_stay(folder):
-    try:
-        os.setxattr(folder / "MEMORY.md", "user.tag", b"blue")
-    except OSError:
-        pytest.skip("this file system has no extended attributes")
-    one = curator(folder)
-    one.apply(put("MEMORY.md", one.read("MEMORY.md"), b"# Other\n"))
-    assert os.getxattr(folder / "MEMORY.md", "user.tag") == b"blue"
-
-
-def test_a_damaged_text_of_the_journal_is_not_written_into_a_note(folder):
-    one = curator(folder)
-    before = one.read("MEMORY.md")
-    one.apply(put("MEMORY.md", before, b"# Other\n"))
-    for text in (one.journal.folder / "texts").iterdir():
-        text.write_bytes(b"rubbish")
-    with pytest.raises(EditRefused, match="damaged"):
-        one.undo()
-    assert one.read("MEMORY.md") == b"# Other\n"

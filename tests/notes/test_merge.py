@@ -118,39 +118,11 @@ def test_small_texts_are_matched_as_difflib_does(one, other):
     assert pairs(matching(one, other)) == pairs(plain(one, other))
 
 
-@given(NUMBERS, NUMBERS, st.integers(1, 8))
-def test_large_texts_are_matched_in_order_and_lose_no_line(one, other, edits):
-    with mock.patch.object(merging, "_SMALL", 0), mock.patch.object(merging, "_EDITS", edits):
-        runs = matching(one, other)
-        x = y = 0
-        for a, b, count in runs:
-            assert count > 0
-            assert (a, b) >= (x, y)
-            assert a >= x
-            assert b >= y
-            assert one[a : a + count] == other[b : b + count]
-            x, y = a + count, b + count
-        test_spans_turn_one_sequence_into_the_other.hypothesis.inner_test(one, other)  # type: ignore[attr-defined]
-
-
 @given(TEXT, TEXT, TEXT)
 def test_large_merges_keep_every_line_as_small_ones_do(base, mine, theirs):
     with mock.patch.object(merging, "_SMALL", 0):
         test_no_line_that_anybody_added_is_lost.hypothesis.inner_test(base, mine, theirs)  # type: ignore[attr-defined]
         test_one_change_alone_is_that_change.hypothesis.inner_test(base, mine)  # type: ignore[attr-defined]
-
-
-def test_a_few_edits_among_equal_lines_are_still_merged():
-    base = [b"- same\n"] * 12_500
-    mine, theirs = [*base], [*base]
-    mine[100], mine[12_000], theirs[6_000] = b"- mine\n", b"- mine too\n", b"- theirs\n"
-    text = merge(b"".join(base), b"".join(mine), b"".join(theirs)).merged
-    assert text is not None
-    lines = text.splitlines(keepends=True)
-    assert len(lines) == 12_500
-    # Among equal lines nobody can tell which of two neighbours was changed.
-    places = [lines.index(line) for line in (b"- mine\n", b"- theirs\n", b"- mine too\n")]
-    assert all(abs(at - wanted) <= 2 for at, wanted in zip(places, (100, 6_000, 12_000), strict=True))
 
 
 def steps(work: Callable[[], object]) -> int:

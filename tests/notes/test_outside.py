@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from memory_tui.core.errors import EditRefused, PathRefused
-from memory_tui.notes import note_bytes
+from memory_tui.notes import write
 from memory_tui.notes.changes import Conflict
 from memory_tui.tui import external
 from memory_tui.tui.app import MemoryApp
@@ -35,8 +35,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the rest of a line, or for a late program is no part of these tests."""
-    monkeypatch.setattr("memory_tui.notes.curator.STAY_SECONDS", 0.0)
-    monkeypatch.setattr(note_bytes, "HALF_SECONDS", 0.0)
+    monkeypatch.setattr(write, "HALF_SECONDS", 0.0)
 
 
 def an_editor(monkeypatch: pytest.MonkeyPatch, program: str) -> None:

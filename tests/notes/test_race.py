@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
-from memory_tui.notes import journal, note_bytes
-from memory_tui.notes import note_write as curating
+from memory_tui.notes import journal, write
 from memory_tui.notes.journal import left
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.notes.resolve import Resolve
 from memory_tui.tui.widgets.edit_area import EditArea
 from tests.harness.race import CLOCK, LOG, WAYS, Desk, Writer, lines_of
-from tests.support.curate import curator, hidden, put, workspace
+from tests.support.curate import curator, hidden, workspace
 from tests.support.tui import TODAY, drive, make_app, said, sample, strike, until
 from tests.support.waiting import LONG
 
@@ -35,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is how long a program waits for another one that gets no turn on a busy machine."""
-    for place, name in ((note_bytes, "WAIT_SECONDS"), (curating, "DEADLINE_SECONDS"), (journal, "_LOCK_SECONDS")):
+    for place, name in ((write, "WAIT_SECONDS"), (write, "DEADLINE_SECONDS"), (journal, "_LOCK_SECONDS")):
         monkeypatch.setattr(place, name, LONG)
 
 
@@ -62,35 +60,6 @@ def test_every_change_beside_a_writer(folder: Path, act: str, way: str) -> None:
 @pytest.mark.parametrize("act", ACTS)
 def test_500_changes_beside_a_writer(folder: Path, act: str, way: str, rate: int) -> None:
     race(folder, act, way, 1 / rate, 12)
-
-
-def test_a_program_that_replaces_what_it_read_before_gets_the_change_too(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, note = curator(folder), folder / LOG
-    before = note.read_text("utf-8")
-    stale = [before.replace("## Agent\n", "## Agent\n- agent\n"), before.replace("- user 3.\n", "- agent\n")]
-    rest = time.sleep
-
-    def late(seconds: float) -> None:
-        if seconds == curating.STAY_SECONDS and stale:
-            (folder / "new").write_text(stale.pop(0), "utf-8")
-            (folder / "new").replace(note)
-        rest(seconds)
-
-    monkeypatch.setattr(time, "sleep", late)
-    mine = before.replace("- user 9.\n", "- user 9, mine.\n")
-    done = one.apply(put(LOG, before.encode(), mine.encode()))
-    assert stale == []
-    # The second was read before the first was there, so its writer lost what it wrote itself, but not the change.
-    assert note.read_text("utf-8") == mine.replace("- user 3.\n", "- agent\n")
-    one.undo(done.entry.id)
-    assert note.read_text("utf-8") == before.replace("- user 3.\n", "- agent\n")
-    # Where others changed the same lines after it, theirs is the last word.
-    stale.append(before.replace("- user 9.\n", ""))
-    one.apply(put(LOG, note.read_bytes(), note.read_bytes().replace(b"- user 9.\n", b"- user 9, mine.\n")))
-    assert note.read_text("utf-8") == before.replace("- user 9.\n", "")
-    assert hidden(folder) == []
 
 
 @pytest.mark.parametrize("agents", ["- agent\n", ""])
@@ -148,8 +117,8 @@ def save_on_screen(tmp_path: Path, way: str, pause: float, times: int) -> None:
             assert isinstance(app.screen, BrowseView), "one key press was not enough"
         assert app.engine is not None
         assert app.engine.notes.curator.drafts() == ()
-        folder_of_drafts = app.engine.notes.curator.journal.folder
-        await until(lambda: left(folder_of_drafts) == ())
+        journal_of_drafts = app.engine.notes.curator.journal
+        await until(lambda: left(journal_of_drafts) == ())
 
     with Writer(note, way, pause) as writer:
         drive(app, steps)

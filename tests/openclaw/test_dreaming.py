@@ -12,6 +12,7 @@ from memory_tui.core.errors import EditRefused
 from memory_tui.notes.curator import Curator
 from memory_tui.openclaw.dreaming import broken, dream_blocks, folds
 from memory_tui.workspace.roots import Roots
+from tests.support.curate import journal_of
 
 NOTE = """# Long-term memory
 - tea
@@ -98,7 +99,7 @@ def test_such_an_edit_is_refused_and_the_note_stays_as_it_is(tmp_path: Path) -> 
     note = tmp_path / "notes" / "MEMORY.md"
     note.parent.mkdir()
     note.write_text(NOTE)
-    curator = Curator(Roots.open(note.parent), journal=tmp_path / "journal")
+    curator = Curator(Roots.open(note.parent), journal=journal_of(tmp_path))
     text = NOTE.replace("<!-- openclaw:dreaming:deep:end -->\n", "")
     with pytest.raises(EditRefused, match="breaks the markers of OpenClaw's deep sleep"):
         curator.apply(curator.plan.edit("MEMORY.md", note.read_bytes(), text))

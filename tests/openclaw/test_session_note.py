@@ -25,6 +25,7 @@ from memory_tui.openclaw import prompt, session_note
 from memory_tui.openclaw.session_note import EndedSession, Message
 from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots
+from tests.support.curate import journal_of
 
 pytest_plugins = ["tests.support.config"]
 
@@ -562,7 +563,7 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(
 
 
 def test_hooks_that_call_at_once_leave_one_note(workspace: Path, tmp_path: Path) -> None:
-    go_on = partial(agents._go_on, Curator(Roots.open(workspace), journal=tmp_path / "journal"))
+    go_on = partial(agents._go_on, Curator(Roots.open(workspace), journal=journal_of(tmp_path)))
     ended = EndedSession(dt.datetime(2026, 11, 22, 9, 30, tzinfo=dt.UTC), session="abc")
     threads = [
         threading.Thread(target=session_note.keep, args=(workspace, ended, f"user: {number}", "", go_on))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from memory_tui.notes.changes import Change, FileChange
 from memory_tui.notes.curator import Curator
+from memory_tui.notes.journal import Journal
 from memory_tui.workspace.roots import Roots
 
 
@@ -20,7 +21,12 @@ def workspace(folder: Path, **notes: bytes) -> Path:
 
 def curator(folder: Path, **options) -> Curator:
     """A curator of `folder` whose journal lies beside it."""
-    return Curator(Roots.open(folder), journal=folder.parent / "journal", **options)
+    return Curator(Roots.open(folder), journal=journal_of(folder.parent), **options)
+
+
+def journal_of(folder: Path) -> Journal:
+    """A journal with its database in `folder`."""
+    return Journal(folder / "journal", folder / "state.sqlite")
 
 
 def put(path: str, before: bytes | None, after: bytes | None, kind: str = "edit") -> Change:

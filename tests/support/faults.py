@@ -16,7 +16,7 @@ from typing import Any
 
 from memory_tui import durable
 
-GROWS = ("mkdir", "write", "reserve", "link", "create")
+GROWS = ("mkdir", "write", "link", "create")
 """What needs room on the disk."""
 ERRORS = ("short", "interrupted", "full", "full half-way", "broken", "gone")
 
@@ -48,9 +48,6 @@ class Counting(durable.Calls):
     def write(self, descriptor, data):
         real = super().write
         return self.step("write", lambda: real(descriptor, data))
-
-    def reserve(self, descriptor, start, size):
-        self.step("reserve", lambda: None)
 
     def truncate(self, descriptor, size):
         real = super().truncate

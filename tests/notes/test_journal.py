@@ -1,0 +1,194 @@
+"""The journal in the state database: how long it keeps changes, what breaks, what an earlier release left."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+
+from memory_tui.core.errors import EditRefused
+from memory_tui.notes.changes import Conflict
+from memory_tui.notes.journal import KEEP_DAYS, Journal, Typing, Unsaved, left, text_name
+from tests.support.curate import curator, journal_of, put, workspace
+
+LOG = "memory/2026-03-20.md"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return workspace(tmp_path / "notes")
+
+
+def texts(journal: Journal) -> set[str]:
+    with sqlite3.connect(journal.database) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM note_text")}
+
+
+def test_reading_makes_no_file(folder: Path) -> None:
+    one = curator(folder)
+    assert one.journal.entries() == one.undoable() == left(one.journal) == ()
+    assert one.recover() == ()
+    assert not one.journal.database.exists()
+    assert not one.journal.folder.exists()
+
+
+def test_old_changes_are_forgotten_with_their_texts(folder: Path) -> None:
+    one = curator(folder)
+    days = iter(range(10**6))
+    one.journal.clock = lambda: next(days) * 86_400.0
+    for number in range(10):
+        one.apply(put(f"memory/{number}.md", None, b"note %d\n" % number))
+    one.journal.clock = lambda: 30 * 86_400.0
+    with one.journal.locked():
+        gone = one.journal.prune(days=20)
+    entries = one.journal.entries()
+    assert gone + len(entries) == 10
+    assert 0 < len(entries) < 10
+    assert all(entry.at >= 10 * 86_400 for entry in entries)
+    assert len(texts(one.journal)) == len(entries)
+    one.undo()
+    assert one.read("memory/9.md") is None
+
+
+def test_the_texts_of_all_changes_take_bounded_room_and_another_workspace_keeps_its_own(
+    folder: Path, tmp_path: Path
+) -> None:
+    one = curator(folder)
+    other = Journal(tmp_path / "other", one.journal.database)
+    other.record(put("memory/0.md", None, b"the other's"), [(0, 0)], "")
+    for number in range(5):
+        data = random.Random(number).randbytes(10_000).replace(b"\n", b"")
+        one.apply(put(f"memory/{number}.md", None, data))
+    with one.journal.locked():
+        assert one.journal.prune(most=25_000) == 3
+    assert [entry.title for entry in one.undoable()] == ["edit memory/4.md", "edit memory/3.md"]
+    assert len(texts(one.journal)) == 3
+    one.journal.clear()
+    assert one.journal.entries() == ()
+    assert [entry.title for entry in other.entries()] == ["edit memory/0.md"]
+    assert texts(other) == {text_name(b"the other's")}
+
+
+def test_texts_that_no_entry_names_any_more_are_forgotten_and_a_draft_can_be_thrown_away(folder: Path) -> None:
+    one = curator(folder)
+    (folder / "memory" / "a.md").write_bytes(b"theirs, but another text\n")
+    draft = 0
+    for number in range(5):
+        with pytest.raises(Conflict) as caught:
+            one.apply(put("memory/a.md", b"theirs\n", b"mine %d\n" % number), draft=draft)
+        draft = caught.value.draft
+    with one.journal.locked():
+        one.journal.prune()
+    [kept] = one.drafts()
+    assert texts(one.journal) == {name for file in kept.files for name in (file.before, file.after)}
+    assert one.journal.text(kept.files[0].after) == b"mine 4\n"
+    one.forget_draft(draft)
+    assert one.drafts() == ()
+    with pytest.raises(EditRefused):
+        one.forget_draft(draft)
+
+
+def test_a_damaged_text_is_not_written_into_a_note(folder: Path) -> None:
+    one = curator(folder)
+    one.apply(put("MEMORY.md", one.read("MEMORY.md"), b"# Other\n"))
+    with sqlite3.connect(one.journal.database) as connection:
+        connection.execute("UPDATE note_text SET data = ?", (b"rubbish",))
+    with pytest.raises(EditRefused, match="damaged"):
+        one.undo()
+    assert one.read("MEMORY.md") == b"# Other\n"
+
+
+def test_a_database_that_makes_no_sense_is_set_aside_and_notes_can_be_changed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = curator(folder)
+    one.apply(put("memory/a.md", None, b"a\n"))
+    one.journal.database.write_bytes(b"no database" * 500)
+    one.apply(put("memory/b.md", None, b"b\n"))
+    assert [entry.title for entry in curator(folder).history()] == ["edit memory/b.md"]
+    assert "state-broken-" in capsys.readouterr().err
+
+
+def test_a_journal_of_an_earlier_release_is_taken_over_once(folder: Path) -> None:
+    old = folder.parent / "journal"
+    (old / "texts").mkdir(parents=True)
+    before, after = (folder / "MEMORY.md").read_bytes(), b"# Other\n"
+    for data in (before, after):
+        (old / "texts" / f"{text_name(data)}.z").write_bytes(zlib.compress(data, 1))
+    file = {"path": "MEMORY.md", "before": text_name(before), "after": text_name(after), "mode": 0o640, "mtime_ns": 5}
+    at = time.time() - 5
+    key = "sk-ant-api03-" + "a1B2" * 23 + "AA"
+    entry = {"id": 1, "at": at, "state": "intent", "kind": "edit", "title": f"an edit {key}", "files": [file]}
+    lines = [entry, {**entry, "state": "done", "trust": ["MEMORY.md"]}, {"id": 2, "at": at, "kind": "edit"}]
+    cut = json.dumps({**entry, "id": 3})[:-9]
+    (old / "journal.jsonl").write_text("\n".join([*map(json.dumps, lines), cut]))
+    (old / "unsaved").mkdir()
+    typed = {"path": LOG, "at": time.time(), "text": "typed", "before": None}
+    (old / "unsaved" / "abc-12.json").write_text(json.dumps(typed))
+    (folder / "MEMORY.md").write_bytes(after)
+    was = sorted((path, path.read_bytes()) for path in old.rglob("*") if path.is_file())
+    one = curator(folder)
+    [kept] = one.undoable()
+    assert (kept.id, kept.at, kept.trust, kept.files[0].mode) == (1, at, ("MEMORY.md",), 0o640)
+    assert key not in kept.title
+    assert [text.text for text in left(one.journal, LOG)] == ["typed"]
+    one.undo()
+    assert one.read("MEMORY.md") == before
+    assert [entry.id for entry in curator(folder).journal.entries()] == [1, 2]
+    assert [(path, data) for path, data in was if path.read_bytes() != data] == []
+
+
+# --- what is typed ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return journal_of(tmp_path)
+
+
+def test_what_was_kept_last_is_there_with_the_bytes_it_was_begun_on(journal: Journal) -> None:
+    typing = Typing(journal, LOG)
+    typing.keep(1, "one", b"\xff old\r\n")
+    typing.keep(2, "two \ud800 林", b"\xff old\r\n")
+    Typing(journal, "memory/other.md").keep(1, "other", None)
+    (text,) = left(journal, LOG)
+    assert (text.path, text.text, text.before) == (LOG, "two \ud800 林", b"\xff old\r\n")
+    assert {text.path for text in left(journal)} == {LOG, "memory/other.md"}
+
+
+def test_a_slow_writing_does_not_bring_back_what_was_saved(journal: Journal) -> None:
+    typing = Typing(journal, LOG)
+    typing.keep(1, "one", b"")
+    typing.drop(3)
+    typing.keep(2, "late", b"")
+    assert left(journal) == ()
+
+
+def test_saving_forgets_what_the_editor_began_with_and_nothing_else(journal: Journal) -> None:
+    Typing(journal, LOG).keep(1, "from a crash", b"")
+    began = Unsaved(LOG, 0.0, b"", "from a crash", left(journal, LOG)[0].key)
+    Typing(journal, "memory/other.md").keep(1, "other", None)
+    typing = Typing(journal, LOG, began)
+    typing.keep(1, "more", b"")
+    typing.drop(2)
+    assert [text.path for text in left(journal)] == ["memory/other.md"]
+
+
+def test_old_texts_are_not_offered_and_a_disk_that_takes_nothing_is_said(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Typing(journal, LOG).keep(1, "text", b"")
+    later = time.time() + (KEEP_DAYS + 1) * 86_400
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert left(journal) == ()
+    monkeypatch.undo()
+    assert left(journal) == ()
+    journal.database.unlink()
+    journal.database.mkdir()
+    with pytest.raises(EditRefused, match="not protected against a crash"):
+        Typing(journal, LOG).keep(1, "text", b"")
