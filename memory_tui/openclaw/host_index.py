@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from memory_tui.index import schema
 from memory_tui.openclaw import open_foreign
-from memory_tui.workspace.annotations import Annotations
 
 T = TypeVar("T")
 Era = Literal["own file", "agent database"]
@@ -67,10 +66,7 @@ class HostFile(NamedTuple):
 
 
 class HostChunk(NamedTuple):
-    """A chunk row: whether it holds an embedding, and whether the vec0 table has it (None without that table).
-
-    `said` is what OpenClaw read from annotations, None where it keeps none.
-    """
+    """A chunk row: whether it holds an embedding, and whether the vec0 table has it (None without that table)."""
 
     chunk_id: str
     start_line: int
@@ -79,7 +75,6 @@ class HostChunk(NamedTuple):
     model: str
     embedded: bool
     in_vec0: bool | None
-    said: Annotations | None = None
 
 
 class HostCounts(Struct, frozen=True):
@@ -179,18 +174,11 @@ _LAYOUTS = (
 _META = {"key", "value"}
 _FILES = {"path", "hash", "mtime", "size"}
 _CHUNKS = {"id", "path", "start_line", "end_line", "hash", "model", "text", "embedding", "updated_at"}
-_OPTIONAL = {"source", "id", "chunk_rowid"}
 _REBUILD_VECTORS, _CLEAN = "memory_vector_rebuild_v1", "clean"
 _STATE = "memory_index_state"
-ANNOTATIONS = "memory_index_chunk_recall_metadata"
 
 
 _DIMS = re.compile(r"float\s*\[\s*(\d+)\s*\]", re.IGNORECASE)
-
-
-def agent_database(state_folder: Path, agent: str) -> Path:
-    """Where OpenClaw has everything of `agent` from 2026.7 on."""
-    return state_folder / "agents" / agent / "agent" / "openclaw-agent.sqlite"
 
 
 def find(candidates: Sequence[Path]) -> Path:
@@ -320,22 +308,16 @@ class _Reading:
         table, stored = self._layout.chunks, f"{self._layout.vec0}_rowids"
         in_vec0 = f"EXISTS (SELECT 1 FROM {stored} v WHERE v.id = t.id)" if stored in self._tables else "NULL"
         # An empty embedding is [] as JSON and nothing as a BLOB; its length is known without reading it.
-        annotated = ANNOTATIONS in self._tables
-        said = (
-            f"{_whole('a.importance')}, {_text('a.triggers')}, {_text('a.project_key')}" if annotated else "0, '', ''"
-        )
-        joined = f" LEFT JOIN {ANNOTATIONS} a ON a.chunk_id = t.id" if annotated else ""
         rows = self._pages(
             f"SELECT t.rowid, {self._source(table)}, {_text('t.path')}, {_text('t.id')}, {_whole('t.start_line')}, "
             f"{_whole('t.end_line')}, {_text('t.hash')}, {_text('t.model')}, "
-            f"coalesce(octet_length(t.embedding), 0) > 2, {in_vec0}, {said} FROM {table} t{joined}"
+            f"coalesce(octet_length(t.embedding), 0) > 2, {in_vec0} FROM {table} t"
         )
-        found: dict[Key, list[HostChunk]] = defaultdict(list)
-        for source, path, *values, embedded, vector, importance, triggers, project in rows:
-            own = Annotations(importance, triggers, project) if annotated else None
-            chunk = HostChunk._make((*values, bool(embedded), None if vector is None else bool(vector), own))
-            found[source, path].append(chunk)
-        return {key: tuple(sorted(chunks, key=lambda chunk: chunk[1:3])) for key, chunks in found.items()}
+        chunks: dict[Key, list[HostChunk]] = defaultdict(list)
+        for source, path, *values, embedded, vector in rows:
+            listed = None if vector is None else bool(vector)
+            chunks[source, path].append(HostChunk._make((*values, bool(embedded), listed)))
+        return {key: tuple(sorted(rows, key=lambda chunk: chunk[1:3])) for key, rows in chunks.items()}
 
     def _counts(self, files: Mapping[Key, HostFile], chunks: Sequence[HostChunk]) -> HostCounts:
         layout = self._layout
@@ -379,12 +361,6 @@ class _Reading:
         ]
         if newer:
             self._remarks.append(f"It was written by a newer OpenClaw than memory-tui knows ({', '.join(newer)}).")
-        known = (self._layout.meta, _META), (self._layout.files, _FILES), (self._layout.chunks, _CHUNKS)
-        strange = [
-            f"{table}.{name}" for table, names in known for name in sorted(self._tables[table] - names - _OPTIONAL)
-        ]
-        if strange:
-            self._remarks.append(f"It has columns that memory-tui does not know: {', '.join(strange)}.")
 
 
 def _text(column: str) -> str:

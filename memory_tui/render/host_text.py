@@ -72,8 +72,6 @@ def compared(value: IndexComparison | HostProblem) -> Iterator[str]:
     for file in value.files:
         if file.differences or not file.compared:
             yield f"  {', '.join(file.differences) or 'not compared'}: {file.path}  {one_line(file.detail)}"
-        for chunk in file.differing:
-            yield f"    lines {chunk.start_line}-{chunk.end_line}: {chunk.difference}  {one_line(chunk.detail)}"
 
 
 def config(value: ConfigSummary) -> Iterator[str]:

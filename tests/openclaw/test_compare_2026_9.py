@@ -143,33 +143,6 @@ def test_the_recorded_index_has_every_chunk_as_it_is_cut_here(
     assert not [remark for remark in found.remarks if "vec0" not in remark]
 
 
-def test_a_chunk_that_differs_is_named_by_its_lines(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
-    database = written("w2-default", tmp_path / "agent.sqlite")
-    first = "SELECT chunk_rowid FROM memory_index_chunks WHERE path = 'MEMORY.md' ORDER BY start_line"
-    change(database, f"DELETE FROM memory_index_chunks WHERE chunk_rowid = ({first} LIMIT 1)")
-    change(database, f"UPDATE memory_index_chunks SET hash = 'other' WHERE chunk_rowid = ({first} LIMIT 1)")
-    change(database, f"UPDATE memory_index_chunks SET id = 'x' WHERE chunk_rowid = ({first} LIMIT 1 OFFSET 1)")
-    found = next(file for file in compared(workspaces["rules"], database).files if file.path == "MEMORY.md")
-    assert found.differences == ("other chunking",)
-    assert sorted(one.difference for one in found.differing) == [
-        "only expected",
-        "only expected",
-        "only theirs",
-        "other id",
-    ]
-    assert all(one.start_line for one in found.differing)
-
-
-def test_annotations_that_were_read_otherwise_are_named(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
-    database = written("w2-default", tmp_path / "agent.sqlite")
-    change(database, "UPDATE memory_index_chunk_recall_metadata SET importance = 3 WHERE importance = 10")
-    found = [file for file in compared(workspaces["rules"], database).files if file.differences]
-    assert [file.path for file in found] == ["MEMORY.md", "USER.md"]
-    assert found[0].differences == ("other annotations",)
-    assert "OpenClaw read importance 3" in found[0].detail
-    assert "the note says importance 10" in found[0].detail
-
-
 @pytest.mark.parametrize(
     ("fields", "wishes", "standing", "code"),
     [
