@@ -174,15 +174,3 @@ def found_by(action: Action, wanted: Sequence[str]) -> float:
     missing = [word for word in wanted if word not in held]
     alike = all(max(fuzz.ratio(word, own) for own in held.split()) >= ALIKE for word in missing)
     return 1.0 / (1 + len(missing)) if alike else 0.0
-
-
-def key_table_markdown() -> str:
-    """The manual's key table: one row per action, grouped by place."""
-    lines = ["| Where | Keys | What they do |", "|---|---|---|"]
-    for place, title in PLACES.items():
-        for action in ACTIONS:
-            if action.where == place and action.keys:
-                keys = " ".join(f"`{shown(key)}`" for key in action.keys)
-                lines.append(f"| {title} | {keys} | {action.help} |")
-                title = ""
-    return "\n".join(lines)
