@@ -8,6 +8,7 @@ approves it once, for this workspace, provider and host. `--provider NAME` choos
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -209,6 +210,10 @@ class Plan(Choices, frozen=True):
     read_only: bool
     now: float | None
     once: bool
+
+    def clock(self) -> float:
+        """The time that ages are counted from, in epoch seconds."""
+        return time.time() if self.now is None else self.now
 
     @property
     def has_ledger(self) -> bool:

@@ -54,7 +54,7 @@ for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
 import pytest  # noqa: E402 - after the environment is set
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-from memory_tui.engine import unrelated_memory  # noqa: E402
+from memory_tui.engine import engine as engine_module  # noqa: E402
 from tests.support.paths import SHARED, oracles  # noqa: E402
 from tests.support.waiting import LONG  # noqa: E402
 
@@ -62,7 +62,7 @@ from tests.support.waiting import LONG  # noqa: E402
 # minute was a tenth of the suite's time.
 gc.set_threshold(50_000, 20, 50)
 # An app or a server of a test that lives for five seconds would ask 25 questions of its own; its tests lower this.
-unrelated_memory.LATER_SECONDS = 3600.0
+engine_module.UPKEEP_SECONDS = 3600.0
 
 # The same examples in every run, and none against the clock: a change is judged by what it did, not by the dice or by
 # the load of the machine. `HYPOTHESIS_PROFILE=explore pytest` rolls new ones.
@@ -124,7 +124,7 @@ def _private_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
 @pytest.fixture(autouse=True)
 def _a_patient_goodbye(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who closes an engine finds its index closed, however busy the machine is; the app leaves the writer behind."""
-    monkeypatch.setattr("memory_tui.engine.indexer._GOODBYE_SECONDS", LONG)
+    monkeypatch.setattr("memory_tui.engine.index._GOODBYE_SECONDS", LONG)
 
 
 def _shared(name: str) -> Path:

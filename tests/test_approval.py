@@ -157,8 +157,8 @@ def test_any_text_as_a_host_is_answered(text: str) -> None:
 
 def test_a_configured_provider_gets_nothing_and_words_are_searched(play: Play, workspace: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, provider="openai")) as engine:
-        engine.indexer.sync()
-        trace = engine.queries.search("omada")
+        engine.index.sync()
+        trace = engine.search.search("omada")
         assert (trace.mode, len(trace.recalled)) == ("keywords only", 1)
         assert engine.providers.chain.proposal.name == "openai"
         (notice,) = [notice for notice in trace.notices if notice.code == "provider"]
@@ -174,8 +174,8 @@ def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(
     play: Play, workspace: Path, tmp_path: Path
 ) -> None:
     with Engine.open(options(tmp_path)) as engine:
-        engine.indexer.sync()
-        assert engine.queries.search("omada").mode == "hybrid"
+        engine.index.sync()
+        assert engine.search.search("omada").mode == "hybrid"
         assert engine.status().provider == "builtin"
         assert (engine.providers.chain.proposal.name, engine.providers.chain.proposal.host) == (
             "openai",
@@ -187,12 +187,12 @@ def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(
 
 def test_with_a_word_auto_takes_the_first_that_has_a_key(play: Play, workspace: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path)) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         made = engine.providers.approve()
         assert (made.provider, made.host, made.how) == ("openai", "embed.example", "in the app")
-        engine.indexer.sync()
+        engine.index.sync()
         assert engine.status().provider == "openai"
-        assert engine.queries.search("omada").mode == "hybrid"
+        assert engine.search.search("omada").mode == "hybrid"
         assert engine.providers.chain.proposal is None
     assert any("Omada" in text for text in sent(play))
 
@@ -204,25 +204,25 @@ def test_the_word_holds_for_the_next_process_and_until_it_is_taken_back(
     with Engine.open(chosen) as engine:
         engine.providers.approve(sync=False)
     with Engine.open(chosen) as engine:
-        engine.indexer.sync()
-        assert engine.queries.search("omada").mode == "hybrid"
+        engine.index.sync()
+        assert engine.search.search("omada").mode == "hybrid"
         asked = len(play.asked)
         assert [made.provider for made in engine.providers.revoke("openai")] == ["openai"]
-        assert engine.queries.search("omada").mode == "keywords only"
+        assert engine.search.search("omada").mode == "keywords only"
         (workspace / "memory" / "new.md").write_text("quokka\n")
-        engine.indexer.sync()
+        engine.index.sync()
         assert len(play.asked) == asked
 
 
 def test_taking_it_back_in_another_process_stops_this_one(play: Play, workspace: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, provider="openai")) as engine:
         engine.providers.approve(sync=False)
-        engine.indexer.sync()
+        engine.index.sync()
         asked = len(play.asked)
         Approvals(workspace).revoke()
-        assert engine.queries.search("omada").mode == "keywords only"
+        assert engine.search.search("omada").mode == "keywords only"
         (workspace / "memory" / "new.md").write_text("quokka\n")
-        assert "approved" in engine.indexer.sync().error
+        assert "approved" in engine.index.sync().error
         assert len(play.asked) == asked
 
 
@@ -233,8 +233,8 @@ def test_a_remote_fallback_needs_a_word_of_its_own(
     play.usual = status(401, {"error": {"message": "no"}})
     Approvals(workspace).approve("openai", "embed.example", "before")
     with Engine.open(options(tmp_path, "openai", fallback="mistral")) as engine:
-        engine.indexer.sync()
-        assert engine.queries.search("omada").mode == "keywords only"
+        engine.index.sync()
+        assert engine.search.search("omada").mode == "keywords only"
         assert engine.providers.members()[1].approved is False
         assert "api.mistral.ai" in engine.notices()[-1].message
     assert {request.path.split("/v1")[0] for request in play.asked} == {"http://embed.example"}
@@ -244,8 +244,8 @@ def test_a_provider_on_this_machine_needs_no_word(workspace: Path, tmp_path: Pat
     with serving(Play()) as here:
         remote = {"baseUrl": f"{here.url}/v1", "apiKey": KEY}
         with Engine.open(options(tmp_path, provider="openai", remote=remote)) as engine:
-            engine.indexer.sync()
-            assert engine.queries.search("omada").mode == "hybrid"
+            engine.index.sync()
+            assert engine.search.search("omada").mode == "hybrid"
             assert engine.providers.approve() is None
         assert sent(here)
 
@@ -266,9 +266,9 @@ def test_the_key_of_one_provider_is_not_offered_to_the_next(play: Play, workspac
 
 def test_a_try_sends_a_sentence_of_its_own_and_no_note(play: Play, workspace: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, provider="openai")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert engine.providers.chain.try_out()["ok"]
-        assert engine.queries.search("omada").mode == "keywords only"
+        assert engine.search.search("omada").mode == "keywords only"
     assert set(sent(play)) == {"A note about embeddings."}
 
 

@@ -149,7 +149,7 @@ def doctor(args: argparse.Namespace) -> int:
     from memory_tui.doctor import runner
 
     with opened(args) as engine:
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         order = [check.key for check in runner.checks_of(engine)]
         with waiting("Examining"):
             results = sorted(runner.examine(engine, deadline=args.deadline), key=lambda r: order.index(r.check.key))

@@ -265,8 +265,8 @@ def _one(args: argparse.Namespace, entry: RecallEntry) -> int:
         raise QueryError(f"{entry.id} read {entry.query}; it asked nothing.", "Name a recall that is a search.")
     with Engine.open(options(args)) as engine:
         engine.plan.require_enabled()
-        engine.indexer.catch_up()
-        again = rerun.replay(entry, engine.plan.settings, engine.queries.gather)
+        engine.index.catch_up()
+        again = rerun.replay(entry, engine.plan.settings, engine.search.gather)
         if args.why is not None:
             return _why(args, engine, again)
         return show(args, lambda: recalled_lines.record(again), recalled_lines.replayed(again))
@@ -274,7 +274,7 @@ def _one(args: argparse.Namespace, entry: RecallEntry) -> int:
 
 def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
     path, line, _ = named_lines(args.why)
-    ranked = engine.queries.why(again.evidence, path, line, again.settings)
+    ranked = engine.search.why(again.evidence, path, line, again.settings)
     answer = rerun.as_delivered(again, ranked)
     delivered = rerun.delivered_line(again.entry, answer.place.path, line)
     claims: tuple[rerun.RecallClaim, ...] = (delivered, again.remade)
@@ -284,7 +284,7 @@ def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
     changes, questions = None, None
     # What went out from behind the limit needs no remedy.
     if not answer.recalled or ranked.recalled:
-        ask: Callable[..., Evidence] = functools.partial(engine.queries.gather, now=rerun.clock_of(again.entry))
+        ask: Callable[..., Evidence] = functools.partial(engine.search.gather, now=rerun.clock_of(again.entry))
         changes, questions = remedies(answer, again.settings, engine.plan.with_profile, ask, None)
     log = {
         "delivered": delivered.place,

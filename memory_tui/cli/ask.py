@@ -26,7 +26,7 @@ from memory_tui.render import hit_text, qmd_text, status_text, why_text
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.trace import Trace
-from memory_tui.workspace import notes, root_state, roots
+from memory_tui.workspace import notes, roots
 from memory_tui.workspace.notes import NoteLines
 
 # --- index and status ----------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ def index(args: argparse.Namespace) -> int:
         if args.dry_run:
             return provider.dry_run(engine, as_json=args.json)
         if args.approve_extension:
-            library, named_by = engine.indexer.opener.approve_extension("index --approve-extension")
+            library, named_by = engine.index.opener.approve_extension("index --approve-extension")
             say(
                 f"{library} is run as sqlite-vec, which {named_by} names: approved. "
                 "To withdraw: memory-tui provider --revoke sqlite-vec."
@@ -66,9 +66,9 @@ def _synced(engine: Engine, *, accepts: bool = False, force: bool = False) -> Sy
     try:
         with waiting("Indexing"):
             if not accepts:
-                return engine.indexer.sync(force=force, reason="cli")
-            outcome = engine.indexer.sync(reason="accept", accept_shrink=True)
-            return engine.indexer.sync(force=True, reason="cli") if force else outcome
+                return engine.index.sync(force=force, reason="cli")
+            outcome = engine.index.sync(reason="accept", accept_shrink=True)
+            return engine.index.sync(force=True, reason="cli") if force else outcome
     except Stopped as stopped:
         stopped.more = "What is indexed so far stays; memory-tui index goes on from there."
         raise
@@ -104,7 +104,7 @@ def search(args: argparse.Namespace) -> int:
     plan.require_enabled()
     if args.stdin:
         with opened(args, plan) as engine:
-            engine.indexer.catch_up()
+            engine.index.catch_up()
             for query in _queries(sys.stdin):
                 print(dumps({"id": query.id, **_answered(engine, query, args)}), flush=True)  # noqa: T201
         return 0
@@ -116,8 +116,8 @@ def search(args: argparse.Namespace) -> int:
                 say(remark.sentence)
             data = {**qmd_text.answer(answer, explain=args.explain), "roots": []}
             return show(args, data, qmd_text.lines(answer, explain=args.explain))
-        engine.indexer.catch_up()
-        trace, evidence = engine.queries.ranked(args.query, plan.settings, source=args.source)
+        engine.index.catch_up()
+        trace, evidence = engine.search.ranked(args.query, plan.settings, source=args.source)
         passages = excerpts(trace, evidence, args.max_characters) if args.max_characters else None
         if args.json:
             print_json(_by_builtin(engine, trace, args.explain, passages))
@@ -189,8 +189,8 @@ def _missing(trace: Trace) -> tuple[str, str] | None:
 
 def _lost(engine: Engine) -> list[dict[str, str]]:
     """Return the roots whose notes cannot be read, or are not watched."""
-    lost = root_state.lost(engine.indexer.root_watch.states())
-    return [{"path": root.path, "state": root.state, "detail": root.detail} for root in lost]
+    away = roots.lost(engine.index.root_watch.states())
+    return [{"path": root.path, "state": root.state, "detail": root.detail} for root in away]
 
 
 class _StdinQuery(NamedTuple):
@@ -237,7 +237,7 @@ def _answered(engine: Engine, query: _StdinQuery, args: argparse.Namespace) -> d
         most = settings.whole("query.maxResults")
         if (answer := engine.backend.ask(query.query, most, source=args.source)) is not None:
             return {**qmd_text.answer(answer, explain=args.explain), "roots": _lost(engine)}
-        trace, evidence = engine.queries.ranked(query.query, settings, source=args.source)
+        trace, evidence = engine.search.ranked(query.query, settings, source=args.source)
         characters = args.max_characters
         if query.options.get("maxCharacters") is not None:
             characters = settings.whole("query.maxCharacters")

@@ -37,15 +37,15 @@ def why(args: argparse.Namespace) -> int:
         raise QueryError("There is no query.", 'For instance: memory-tui why "router vlan" MEMORY.md:3.')
     with opened(args) as engine:
         engine.plan.require_enabled()
-        engine.indexer.catch_up()
-        with engine.queries.reader() as store:
+        engine.index.catch_up()
+        with engine.search.reader() as store:
             query, path, line = _place(engine, store, query, args.place)
-        answer = engine.queries.why(engine.queries.gather(query), path, line)
+        answer = engine.search.why(engine.search.gather(query), path, line)
         if args.openclaw_index is not None:
             answer = why_not.against_their_index(answer, _lacks(engine, args.openclaw_index))
         saved = past_questions.saved_effect(engine)
         plan = engine.plan
-        changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.queries.gather, saved)
+        changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.search.gather, saved)
         theirs = engine.backend.why(query, answer.place.path, line or 0)
     if args.json:
         print_json({**trace_json.why(answer, changes, questions), **({"qmd": theirs} if theirs else {})})
@@ -78,7 +78,7 @@ def _lacks(engine: Engine, path: str) -> Callable[[str], str | None]:
 def _never(args: argparse.Namespace) -> int:
     """Tell over past questions which gate stops a line how often, or which lines no question reached."""
     with opened(args) as engine:
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         now = moment(args)
         questions = past_questions.past_questions(engine, time.time() if now is None else now, args.days)
         if not args.never:
@@ -89,7 +89,7 @@ def _never(args: argparse.Namespace) -> int:
                 lambda: past_text.unreached_data(lines),
                 [past_text.reach(lines), *map(past_text.lines_place, lines.lines)],
             )
-        with engine.queries.reader() as store:
+        with engine.search.reader() as store:
             place = why_not.named(engine.plan.roots, store, args.never)
         with waiting("Asking past questions") as tell:
             never = past_questions.never_of(engine, questions, *place, tell)

@@ -29,11 +29,11 @@ def inbox(args: argparse.Namespace) -> int:
         raise SettingError("--do edit and --text belong together.", "--text is what the entry says from now on.")
     kind = _kind(args.kind) if args.kind is not None else None
     with opened(args) as engine:
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         if args.do == "reopen":
             return _reopen(args, engine)
         with waiting("Examining the notes"):
-            suggestions = engine.inbox.examine()
+            suggestions = engine.notes.examine()
         if args.do:
             chosen = [_named(suggestions, args.id)] if args.id else [each for each in suggestions if each.kind == kind]
             return _do(args, engine, chosen)
@@ -80,13 +80,13 @@ def _named(suggestions: Sequence[Suggestion], identifier: str) -> Suggestion:
 
 def _reopen(args: argparse.Namespace, engine: Engine) -> int:
     """Take back that a suggestion was kept or put off."""
-    fitting = [name for name in engine.inbox.decisions.decided() if name.startswith(args.id)]
+    fitting = [name for name in engine.notes.decisions.decided() if name.startswith(args.id)]
     if len(fitting) != 1:
         raise EditRefused(
             f"{'Nothing' if not fitting else 'More than one thing'} with the id {args.id!r} was kept or put off.",
             "The id is the one that memory-tui inbox showed when it was decided.",
         )
-    engine.inbox.decisions.reopen(fitting[0])
+    engine.notes.decisions.reopen(fitting[0])
     return show(args, {"id": fitting[0], "done": "reopen"}, [f"{fitting[0]} is open again."])
 
 
@@ -100,14 +100,14 @@ def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) 
         raise EditRefused(f"{args.do} is no action of this suggestion.", f"There is {', '.join(first.actions)}.")
     many = f" ({len(chosen)} suggestions)" if len(chosen) > 1 else ""
     back = f"memory-tui inbox --id {first.id if len(chosen) == 1 else 'ID'} --do reopen undoes it."
-    decisions = engine.inbox.decisions
+    decisions = engine.notes.decisions
     if action is None or action == "keep":
         for each in chosen:
             decisions.keep(each)
         report = f"Kept{many}; {back}"
     elif action == "snooze":
         for each in chosen:
-            decisions.snooze(each, engine.now() + args.days * _DAY_SECONDS)
+            decisions.snooze(each, engine.plan.clock() + args.days * _DAY_SECONDS)
         report = f"Put off for {args.days:g} days{many}; {back}"
     else:
         number = _changed(args, engine, chosen, action)

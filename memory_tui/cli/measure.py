@@ -30,7 +30,7 @@ def evaluate(args: argparse.Namespace) -> int:
     """Measure, or search the knobs with `--tune`."""
     with opened(args) as engine:
         engine.plan.require_enabled()
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         return _tune(args, engine) if args.tune else _measure(args, engine)
 
 
@@ -42,7 +42,7 @@ def _measure(args: argparse.Namespace, engine: Engine) -> int:
         _write_qrels(args.write_qrels, notebook)
     settings = engine.plan.settings
     with waiting("Asking the labelled queries") as tell:
-        cases = measures.collect(engine.queries.gather, notebook, tell)
+        cases = measures.collect(engine.search.gather, notebook, tell)
     with waiting("Measuring"):
         card = measures.score(cases, settings, len(notebook.queries) - len(cases), absent)
         comparison = _compared(args, engine, card, cases)
@@ -77,7 +77,7 @@ def _tune(args: argparse.Namespace, engine: Engine) -> int:
     _require_metric(args.metric)
     notebook = _notebook(args, engine)
     with waiting("Asking the labelled queries") as tell:
-        cases = measures.collect(engine.queries.gather, notebook, tell)
+        cases = measures.collect(engine.search.gather, notebook, tell)
     with waiting("Searching the knobs"):
         outcome = knob_search.tune(cases, engine.plan.settings, args.metric, args.seed, presets=args.presets)
     levels = _levels(engine, cases)
@@ -94,8 +94,8 @@ def _tune(args: argparse.Namespace, engine: Engine) -> int:
 def _levels(engine: Engine, cases: tuple[Case, ...]) -> LevelRates | None:
     """Return how often the level of an answer misleads; no knob of the ranking changes it."""
     with waiting("Asking unrelated questions") as tell:
-        answers = noise.ask_all(engine.queries.gather, measures.probes(cases), tell)
-    engine.queries.unrelated.keep(answers.nonsense, engine.plan.settings)
+        answers = noise.ask_all(engine.search.gather, measures.probes(cases), tell)
+    engine.search.unrelated.keep(answers.nonsense, engine.plan.settings)
     return noise.level_rates(answers, engine.plan.settings)
 
 

@@ -54,7 +54,7 @@ def inject(args: argparse.Namespace) -> int:
     """Tell which entries OpenClaw puts before its agent for a message."""
     with opened(args) as engine:
         if engine.plan.settings.on("sync.onSearch"):
-            engine.indexer.catch_up()
+            engine.index.catch_up()
         entries = injected(engine, args.message)
     return show(args, [to_builtins(each) for each in entries], host_text.injected(entries))
 

@@ -196,7 +196,7 @@ def compare(args: argparse.Namespace) -> int:
             else:
                 print_lines(qmd_text.their_index(found))
             return 0
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         return _both(engine, list(_questions(args)), as_json=as_json)
 
 

@@ -83,7 +83,7 @@ def _vec0(engine: Engine) -> CheckOutcome:
 
     if not engine.plan.settings.on("store.vector.enabled"):
         return skipped("store.vector.enabled is off; numpy compares the vectors, with the same answers.")
-    reason = integrity.nearest(engine.indexer.opener.vec0())
+    reason = integrity.nearest(engine.index.opener.vec0())
     if reason:
         return warning(
             f"sqlite-vec is not used: {reason}. numpy answers the same.",

@@ -27,7 +27,7 @@ _AGAIN = "Repair what the provider reports, then run memory-tui provider --test.
 
 
 def _whole(engine: Engine) -> CheckOutcome:
-    problems = index_check.problems(engine.queries)
+    problems = index_check.problems(engine.search)
     if problems:
         return failed("; ".join(problems[:3]), "Delete it and run memory-tui index: it is made anew from the notes.")
     return ok(f"{engine.plan.index.name} was read from end to end.")
@@ -89,7 +89,7 @@ def _identity(engine: Engine) -> CheckOutcome:
 
 
 def _remeasured(engine: Engine) -> CheckOutcome:
-    found = index_check.remeasured(engine.queries, engine.providers.chain)
+    found = index_check.remeasured(engine.search, engine.providers.chain)
     if found is None:
         return skipped("There is no vector to compare with.")
     path, cosine = found
@@ -102,7 +102,7 @@ def _remeasured(engine: Engine) -> CheckOutcome:
 
 
 def _finds_itself(engine: Engine) -> CheckOutcome:
-    sample = index_check.sample(engine.queries)
+    sample = index_check.sample(engine.search)
     if sample is None:
         return skipped("There is no chunk to look for.")
     ref, text = sample
@@ -110,7 +110,7 @@ def _finds_itself(engine: Engine) -> CheckOutcome:
     settings = engine.plan.settings.update(
         {"query.minScore": 0.0, "query.hybrid.temporalDecay.enabled": False}, "the doctor"
     )
-    trace = engine.queries.rank(engine.queries.gather(words[:400]), settings)
+    trace = engine.search.rank(engine.search.gather(words[:400]), settings)
     place = next((at for at, hit in enumerate(trace.recalled, 1) if hit.chunk.path == ref.path), 0)
     if not place:
         return warning(
@@ -259,7 +259,7 @@ def _roots(engine: Engine) -> CheckOutcome:
 
 
 def _dates(engine: Engine) -> CheckOutcome:
-    tomorrow = (dt.datetime.fromtimestamp(engine.now(), dt.UTC) + dt.timedelta(days=1)).date()
+    tomorrow = (dt.datetime.fromtimestamp(engine.plan.clock(), dt.UTC) + dt.timedelta(days=1)).date()
     impossible, future = [], []
     for row in engine.notes.files():
         found = _DATED.search(row.path)

@@ -145,8 +145,8 @@ class QmdComparison(Struct, frozen=True):
 
 def compare(engine: Engine, query: str, stop: Stop | None = None, *, explained: bool = True) -> QmdComparison:
     """Ask both; QMD is asked whoever was chosen to answer. Raises QueryError, IndexUnavailable, Cancelled."""
-    evidence = engine.queries.gather(query, stop)
-    trace = engine.queries.rank(evidence, engine.plan.settings)
+    evidence = engine.search.gather(query, stop)
+    trace = engine.search.rank(evidence, engine.plan.settings)
     ours = own_hits(trace)
     try:
         engine.backend.settle(stop or Stop())
@@ -174,7 +174,7 @@ def _explained(engine: Engine, evidence: Evidence, theirs: QmdAnswer, row: Share
     if row.builtin is None and row.qmd is not None:
         if row.qmd.path.startswith("qmd/"):
             return replace(row, why_not_builtin="It is outside the notes that are indexed here.")
-        found = engine.queries.why(evidence, row.qmd.path, row.qmd.start_line)
+        found = engine.search.why(evidence, row.qmd.path, row.qmd.start_line)
         return replace(row, why_not_builtin=one_line(wording.account(found)))
     if row.qmd is None and row.builtin is not None:
         middle = (row.builtin.start_line + row.builtin.end_line) // 2
@@ -190,7 +190,7 @@ def why_both(engine: Engine, query: str, path: str, line: int | None, stop: Stop
     """
     from memory_tui.explain import wording
 
-    ours = engine.queries.why(engine.queries.gather(query, stop), path, line)
+    ours = engine.search.why(engine.search.gather(query, stop), path, line)
     client = engine.backend.client
     try:
         asked = client.ask(query, engine.plan.settings.whole("query.maxResults"), stop=stop)

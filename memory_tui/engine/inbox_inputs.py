@@ -23,7 +23,7 @@ from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import MEMORY, ROOT_NOTES, Roots, scan
 
 if TYPE_CHECKING:
-    from memory_tui.engine.queries import Queries
+    from memory_tui.engine.search import Search
     from memory_tui.notes.curator import Curator
     from memory_tui.notes.restore import LostNote
     from memory_tui.openclaw.trust import TrustReport
@@ -63,12 +63,12 @@ def view(
     )
 
 
-def chunks_of(queries: Queries) -> Chunks | None:
+def chunks_of(search: Search) -> Chunks | None:
     """The chunks with their vectors, to be compared with each other; None while there are none."""
-    with queries.reader_or_none() as store:
+    with search.index.reader() as store:
         if store is None:
             return None
-        with queries.state(store) as known:
+        with search.state(store) as known:
             corpus = known.corpus
             if corpus.identity is None:
                 return None
@@ -78,7 +78,7 @@ def chunks_of(queries: Queries) -> Chunks | None:
 
     def texts(rows: Sequence[int]) -> list[str]:
         rowids = [int(corpus.rowids[notes[row]]) for row in rows]
-        with queries.reader() as store, store.snapshot():
+        with search.reader() as store, store.snapshot():
             found = store.texts(rowids) if store.uuid() == corpus.uuid else {}
         return [found.get(rowid, "") for rowid in rowids]
 

@@ -7,34 +7,34 @@ from typing import TYPE_CHECKING
 from memory_tui.search.trace import ChunkRef
 
 if TYPE_CHECKING:
-    from memory_tui.engine.queries import Queries
+    from memory_tui.engine.search import Search
     from memory_tui.index.rows import TableSize
     from memory_tui.index.store import Store
     from memory_tui.providers.chain import Chain
     from memory_tui.search.corpus import Corpus
 
 
-def problems(queries: Queries) -> tuple[str, ...]:
+def problems(search: Search) -> tuple[str, ...]:
     """What is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
     from memory_tui.index import integrity
 
-    return queries.on_snapshot(lambda store: tuple(integrity.problems(store)))
+    return search.on_snapshot(lambda store: tuple(integrity.problems(store)))
 
 
-def tables(queries: Queries) -> tuple[TableSize, ...]:
+def tables(search: Search) -> tuple[TableSize, ...]:
     """Rows and bytes of each kind of table; reads the whole index file, so it can take a second."""
     from memory_tui.index import disk_usage
 
-    return queries.on_snapshot(disk_usage.tables)
+    return search.on_snapshot(disk_usage.tables)
 
 
-def sample(queries: Queries) -> tuple[ChunkRef, str] | None:
+def sample(search: Search) -> tuple[ChunkRef, str] | None:
     """A chunk from the middle of the index with its text; None when there is none. Raises IndexUnavailable."""
-    with queries.reader() as store, queries.state(store) as known:
+    with search.reader() as store, search.state(store) as known:
         return _sample(store, known.corpus)
 
 
-def remeasured(queries: Queries, chain: Chain) -> tuple[str, float] | None:
+def remeasured(search: Search, chain: Chain) -> tuple[str, float] | None:
     """The path of that chunk, and how like its stored vector it is when it is embedded anew, as a cosine.
 
     None without vectors. Raises IndexUnavailable, ProviderError.
@@ -42,7 +42,7 @@ def remeasured(queries: Queries, chain: Chain) -> tuple[str, float] | None:
     from memory_tui.search.corpus import vectors_of
     from memory_tui.search.formulas import cosine
 
-    with queries.reader() as store, queries.state(store) as known:
+    with search.reader() as store, search.state(store) as known:
         corpus = known.corpus
         found = _sample(store, corpus)
         provider = chain.of_space(corpus.identity) if corpus.identity is not None else None

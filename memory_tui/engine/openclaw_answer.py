@@ -34,8 +34,8 @@ def by_newest(engine: Engine, stop: Stop | None = None) -> Iterator[Engine]:
             f"Leave --index out, or name another one with --profile {profiles.NEWEST}.",
         )
     asked = replace(plan.asked, changes=(*plan.asked.changes, ("profile", profiles.NEWEST)), once=False)
-    with Engine.open(asked) as other, (stop or Stop()).around(other.indexer.stop):
-        other.indexer.catch_up()
+    with Engine.open(asked) as other, (stop or Stop()).around(other.index.stop):
+        other.index.catch_up()
         yield other
 
 
@@ -55,11 +55,11 @@ def injected(engine: Engine, message: str) -> list[Triggered]:
         )
     settings = plan.settings.set("query.maxResults", trigger_recall.SEARCHED, "trigger recall")
     settings = settings.set("query.minScore", 0.0, "trigger recall")
-    trace = engine.queries.rank(engine.queries.gather(message, by_words=True), settings)
+    trace = engine.search.rank(engine.search.gather(message, by_words=True), settings)
     scores = {hit.chunk.id: hit.score for hit in trace.recalled}
     trust = {path: engine.notes.trust_of(path) for path in CURATED}
     entries: list[CuratedEntry] = []
-    with engine.queries.reader() as store, store.snapshot():
+    with engine.search.reader() as store, store.snapshot():
         said = store.annotations()
         for path in CURATED:
             known = trust[path]

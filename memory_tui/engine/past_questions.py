@@ -87,8 +87,8 @@ def never_of(
     questions = [*asked.questions, *own]
     answers = []
     for done, question in enumerate(questions, 1):
-        evidence = engine.queries.gather(question.text, source=question.source)
-        answers.append((question, engine.queries.why(evidence, path, line)))
+        evidence = engine.search.gather(question.text, source=question.source)
+        answers.append((question, engine.search.why(evidence, path, line)))
         if progress is not None:
             progress(done, len(questions))
     return why_never.why_never(path, line, answers, engine.plan.settings)
@@ -96,11 +96,11 @@ def never_of(
 
 def _own_words(engine: Engine, path: str, line: int | None) -> list[PastQuestion]:
     """Questions out of the words of the chunk that holds the line; of the first chunk of a note."""
-    refs = engine.queries.chunks_of(path)
+    refs = engine.search.chunks_of(path)
     ref = next((one for one in refs if line is None or one.start_line <= line <= one.end_line), None)
     if ref is None:
         return []
-    with engine.queries.reader() as store:
+    with engine.search.reader() as store:
         text = store.texts([ref.rowid]).get(ref.rowid, "")
     lines = text.split("\n")
     at = (line or ref.start_line) - ref.start_line
@@ -128,7 +128,7 @@ def unreached(engine: Engine, asked: PastQuestions) -> Unreached:
             delivered[hit.path].update(range(first, last + 1))
         if entry.tool == GET and entry.last_line:
             delivered[entry.query].update(range(entry.first_line, entry.last_line + 1))
-    with engine.queries.reader() as store, engine.queries.state(store) as known:
+    with engine.search.reader() as store, engine.search.state(store) as known:
         refs = _chunks(known.corpus)
         lines = why_never.unreached(refs, delivered)
         # Chunks count the empty line behind the last line end, which is none of the note.
@@ -160,4 +160,4 @@ def saved_effect(engine: Engine) -> Saved | None:
     if not found.judged:
         return None
     settled = judgments.settled(found, engine.notes.read)
-    return evaluate.saved_effect(evaluate.collect(engine.queries.gather, settled), engine.plan.settings)
+    return evaluate.saved_effect(evaluate.collect(engine.search.gather, settled), engine.plan.settings)

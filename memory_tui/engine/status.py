@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import MemberState, ServingProvider
     from memory_tui.search.answer_level import ByKind
-    from memory_tui.workspace.root_state import RootState
-    from memory_tui.workspace.roots import PathVerdict, Roots
+    from memory_tui.workspace.roots import PathVerdict, Roots, RootState
     from memory_tui.workspace.scan import Scan
 
 if TYPE_CHECKING:
@@ -342,6 +341,7 @@ def status(
         watch_detail=watching[1],
         read_only=plan.read_only,
         freshness=freshness,
+        in_part=tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale),
         embedding_probe=probe,
         paused=paused,
         notices=(*notices, *_lost(plan, vec0), *_refused(refused)),
@@ -354,11 +354,6 @@ def status(
         roots=roots,
         levels=LevelBasis(settings.word("profile"), unrelated),
     )
-
-
-def in_part(store: Store, freshness: Freshness) -> tuple[PartlyIndexed, ...]:
-    """The notes that are indexed as they are on disk, of which some words match no question."""
-    return tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale)
 
 
 def _refused(chunks: Sequence[Rejected]) -> list[Notice]:

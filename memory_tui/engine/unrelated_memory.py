@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,11 +12,10 @@ from msgspec import to_builtins
 
 from memory_tui import state_db
 from memory_tui.core import profiles
-from memory_tui.core.errors import MemoryTuiError, StateUnavailable
+from memory_tui.core.errors import StateUnavailable
 from memory_tui.search.answer_level import USUAL, WEIGHTS, ByKind, Kind, UnrelatedEvidence
 
 if TYPE_CHECKING:
-    from memory_tui.core.cancel import Stop
     from memory_tui.core.settings import Settings
     from memory_tui.explain.noise import NoiseQuery
     from memory_tui.search.evidence import Evidence
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 _UNRELATED = state_db.Table("unrelated_evidence")
 _GROWN = 1.5
 """By how much the chunks grow or shrink before it is measured again; less hardly moves it."""
-LATER_SECONDS = 5.0
-"""Seconds from a request to the work; a start has other work first, and a command ends before."""
 
 
 class UnrelatedRecords:
@@ -101,29 +97,3 @@ def _measured(kept: Mapping[str, Any], kind: Kind, uuid: str) -> UnrelatedEviden
         return UnrelatedEvidence(float(mean), *map(int, counts))
     except (KeyError, TypeError, ValueError):
         return None
-
-
-class DelayedWork:
-    """Has `work` done in the background, some seconds after it is requested, once at a time; nobody waits."""
-
-    def __init__(self, work: Callable[[Stop], object], stop: Stop) -> None:
-        self._work, self._stop = work, stop
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-
-    def request(self) -> None:
-        """Do it some seconds from now, unless that is about to be done or being done."""
-        with self._lock:
-            if self._thread is None and not self._stop.is_set():
-                self._thread = threading.Thread(target=self._later, name="engine-upkeep", daemon=True)
-                self._thread.start()
-
-    def _later(self) -> None:
-        try:
-            if not self._stop.wait(LATER_SECONDS):
-                # Whoever asks next meets the same and says it; until then levels go by the usual values, and say so.
-                with suppress(MemoryTuiError):
-                    self._work(self._stop)
-        finally:
-            with self._lock:
-                self._thread = None

@@ -1,50 +1,95 @@
 """A sync makes the index hold what is on disk.
 
-What changed is done in place, file by file. When the index was made otherwise than is wanted now, another one is made
-beside it, and the old one answers until the new one is whole.
+What changed is done in place, file by file: a file's rows are replaced in one transaction, and vectors are kept as soon
+as they are made. Whoever is killed leaves an index of whole files, and the next sync goes on from there. When the index
+was made otherwise than is wanted now, another one is made beside it; the old one answers until the new one is whole.
 """
 
 from __future__ import annotations
 
+import json
 import time
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui.core import events
 from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError
+from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError, Unreadable
 from memory_tui.core.events import Listener
-from memory_tui.index import embedding, index_write, rebuild
-from memory_tui.index.embedding import HERE, EmbeddingMode
-from memory_tui.index.freshness import PATIENT, recipe_for
-from memory_tui.index.mass_deletion import MANY, Shrink
-from memory_tui.index.note_state import Thresholds, difference
+from memory_tui.core.settings import Settings
+from memory_tui.index import abilities, batch_jobs, embedding, index_write, rebuild
+from memory_tui.index.batch_jobs import BatchTerms
+from memory_tui.index.database import Rows
+from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
+from memory_tui.index.freshness import (
+    DEVICES,
+    MANY,
+    PATIENT,
+    Shrink,
+    VanishedNotes,
+    devices_from,
+    devices_of,
+    recipe_for,
+    sort_out,
+)
+from memory_tui.index.index_write import NewFile
+from memory_tui.index.note_rows import cut, remarks
+from memory_tui.index.note_state import LastText, Thresholds, difference, is_daily, last_text, shrank, touched, waits
+from memory_tui.index.rows import CHANGED, IndexedNote
 from memory_tui.index.schema import Recipe
-from memory_tui.index.sync_run import Lost, SyncOptions, SyncRun
-from memory_tui.workspace.roots import scan as scan_roots
+from memory_tui.index.store import Store
+from memory_tui.providers.base import Identity, Provider
+from memory_tui.workspace import roots
+from memory_tui.workspace.notes import ChangedWhileRead, Document
+from memory_tui.workspace.roots import Roots
+from memory_tui.workspace.scan import Found, Scan
 
-if TYPE_CHECKING:
-    from memory_tui.core.settings import Settings
-    from memory_tui.index.batch_jobs import BatchTerms
-    from memory_tui.index.store import Store
-    from memory_tui.providers.base import Provider
-    from memory_tui.workspace.roots import Roots
-    from memory_tui.workspace.scan import Scan
-
-__all__ = ["SyncReport", "sync"]
-
+T = TypeVar("T")
+Lost = Callable[[LastText, bytes | None], None]
+"""Gets the text that the index holds of a daily note, and what the note holds now, None where it is gone."""
 _PASSES = 3
 """How often a new index is brought up to date with what was saved meanwhile, before it is published."""
+_PROGRESS_SECONDS = 0.1
+_SETTLED_SECONDS = 0.5
+"""Before that a rate says nothing."""
+_END = object()
 
 
-class SyncReport(Struct, frozen=True):
+class SyncRun(Struct, frozen=True):
+    """What a sync needs: the index, the notes that `scan` lists, who makes vectors, why it runs, whom it tells.
+
+    `outage` is why there is no provider although one was chosen: then the vectors that are there stay. With `terms`
+    many texts that lack a vector are left to batch jobs, which somebody else submits and follows. `accept_shrink` says
+    that a person agreed to forget notes that vanished, `force` that the index is made anew. `manner` is how texts get
+    to the provider. `lost` hears of daily notes that lost lines, before the index forgets these.
+    """
+
+    store: Store
+    roots: Roots
+    settings: Settings
+    scan: Scan
+    provider: Provider | None = None
+    outage: str = ""
+    manner: EmbeddingMode = HERE
+    terms: BatchTerms | None = None
+    reason: str = "manual"
+    force: bool = False
+    accept_shrink: bool = False
+    stop: Stop = field(default_factory=Stop)
+    listener: Listener = events.ignore
+    lost: Lost | None = None
+
+
+class SyncReport(Struct):
     """What one sync did, in files and chunks; `seconds` is wall time.
 
-    `unchanged` files cost a stat, `touched` ones were read and found to hold the same text. `embedded` texts needed
-    the provider, `reused` chunks found their vector in the cache. `error` is why the provider stopped, if it did;
-    a `cancelled` sync has done a part of it. `changed` tells whether anything was written, `generation` is the one
+    `unchanged` files cost a stat, `touched` ones were read and hold the same text. `embedded` texts needed the
+    provider, `reused` chunks have their vector from the cache. `error` is why the provider stopped, if it did; a
+    `cancelled` sync has done a part of it. `changed` tells whether anything was written, `generation` is the one
     after it. `waiting` transcripts changed, but have not grown enough to be indexed by themselves. `shrink` is what a
     person has to agree to before it is forgotten, `postponed` why the index was not made anew although it should be.
     `claimed` texts wait for the provider's batch service. `shared` texts had a vector in the index of the same notes
@@ -75,191 +120,331 @@ class SyncReport(Struct, frozen=True):
     unshared: str = ""
 
 
-def sync(
-    store: Store,
-    roots: Roots,
-    provider: Provider | None,
-    settings: Settings,
-    scan: Scan,
-    *,
-    listener: Listener = events.ignore,
-    cancel: Stop | None = None,
-    force: bool = False,
-    reason: str = "manual",
-    outage: str = "",
-    terms: BatchTerms | None = None,
-    accept_shrink: bool = False,
-    manner: EmbeddingMode = HERE,
-    lost: Lost | None = None,
-) -> SyncReport:
-    """Bring `store` up to date with `scan`; make the index anew when `force` or when its recipe is not what is wanted.
-
-    `outage` is why there is no provider although one was chosen: then the vectors that are there stay. With `terms`
-    many texts that lack a vector are left to batch jobs, which somebody else submits and follows. `accept_shrink` says
-    that a person agreed to forget notes that vanished. `manner` is how texts get to the provider, and whether those
-    that look like secrets do. `lost` hears of daily notes that lost lines, before the index forgets these.
+def sync(run: SyncRun) -> SyncReport:
+    """Bring the index up to date with what is on disk; make it anew on `force` or when its recipe is another.
 
     A file that cannot be read is noted and the others go on; when the provider fails, chunks are stored without
     vectors, which a later sync makes. Raises IndexUnavailable.
     """
-    try:
-        recipe = recipe_for(roots, provider, settings, store.identity() if outage else None)
-    except ProviderError as failure:
-        provider, outage = None, failure.message
-        recipe = recipe_for(roots, None, settings, store.identity())
-    if force:
-        embedding.clear_rejected(store)
-    patience = Thresholds.of(settings) if reason in PATIENT and store.recipe() is not None and not force else None
-    options = SyncOptions(
-        roots, listener, cancel or Stop(), reason, patience, accept_shrink, terms, manner=manner, lost=lost
-    )
-    job = _Job(store, recipe, provider, options, force, outage)
+    store, report = run.store, SyncReport(run.reason)
     started, before, error = time.monotonic(), store.generation(), ""
     try:
-        job.do(scan)
+        recipe = recipe_for(run.roots, run.provider, run.settings, store.identity() if run.outage else None)
+    except ProviderError as failure:
+        run = replace(run, provider=None, outage=failure.message)
+        recipe = recipe_for(run.roots, None, run.settings, store.identity())
+    if run.force:
+        embedding.clear_rejected(store)
+    try:
+        _bring_up_to_date(run, recipe, report)
         embedding.tidy_withheld(store)
         embedding.tidy_rejected(store)
-        index_write.tidy(store, keep_cache=settings.on("cache.enabled"))
+        index_write.tidy(store, keep_cache=run.settings.on("cache.enabled"))
     except Cancelled:
-        job.cancelled = True
+        report.cancelled = True
     except MemoryTuiError as failure:
         error = failure.message
         raise
     finally:
-        report = job.report(time.monotonic() - started)
-        listener(_finished(report, error))
-    after = store.generation()
-    return replace(report, changed=after != before, generation=after)
+        report.seconds, report.error = time.monotonic() - started, run.outage or report.error
+        run.listener(
+            events.SyncFinished(
+                time.time(),
+                report.reason,
+                report.indexed,
+                report.removed,
+                len(report.failed),
+                report.embedded,
+                report.seconds,
+                error or report.error or ("stopped" if report.cancelled else ""),
+            )
+        )
+    report.generation = store.generation()
+    report.changed = report.generation != before
+    return report
 
 
-def _finished(report: SyncReport, error: str) -> events.SyncFinished:
-    return events.SyncFinished(
-        time.time(),
-        report.reason,
-        report.indexed,
-        report.removed,
-        len(report.failed),
-        report.embedded,
-        report.seconds,
-        error or report.error or ("stopped" if report.cancelled else ""),
-    )
+def _bring_up_to_date(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
+    """Do what changed in place; where the index has to be made anew, make another one beside it."""
+    store, has = run.store, run.store.recipe()
+    patient = has is not None and run.reason in PATIENT and not run.force
+    if has is None:
+        index_write.reset(store, recipe)
+        has = recipe
+    anew = has != recipe or (bool(store.known()) and run.force) or rebuild.waits(store, recipe)
+    same_space = run.provider is not None and has.identity == recipe.identity
+    patience = Thresholds.of(run.settings) if patient else None
+    live = _Pass(run, store, has, run.provider if same_space else None, report, patience)
+    live.all_of(run.scan)
+    if not anew:
+        rebuild.discard(store.path)
+    elif out_of_reach := len(live.vanished.retained):
+        report.postponed = f"{out_of_reach:,} indexed note{'s are' if out_of_reach > 1 else ' is'} out of reach"
+    elif run.outage and has.identity.dims:
+        report.postponed = run.outage
+    else:
+        _make_anew(run, recipe, report)
 
 
-class _Job:
-    """A sync: a run over the index as it is, and where it has to be made anew, one over another index beside it."""
+def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
+    """Make an index beside the one that answers, and publish it; the report tells what goes into it."""
+    beside, scan = rebuild.begin(run.store, recipe, run.stop), run.scan
+    try:
+        anew = SyncReport(run.reason, removed=report.removed, waiting=report.waiting, shrink=report.shrink)
+        for name in report.__struct_fields__:
+            setattr(report, name, getattr(anew, name))
+        report.rebuilt = True
+        other = _Pass(run, beside, recipe, run.provider, report, rebuilding=True)
+        scan = roots.scan(run.roots) if scan.quiet else scan
+        for _ in range(_PASSES):
+            run.stop.check()
+            other.all_of(scan)
+            scan = roots.scan(run.roots)
+            rows = beside.known()
+            if not any(difference(note, rows.get(note.path)) for note in scan.found):
+                break
+        if (shrunk := _shrunk(run, beside, scan)) is not None:
+            report.postponed, report.shrink = shrunk.reason, report.shrink or shrunk
+        elif run.provider is not None and not other.embedder.working:
+            report.postponed = other.embedder.error
+        elif not rebuild.publish(run.store, beside, run.stop):
+            raise Cancelled
+        elif run.terms:
+            # Leave the texts of the index that was published to jobs, or embed them where they are few.
+            _Pass(run, run.store, recipe, run.provider, report).give_vectors()
+    finally:
+        beside.close()
+
+
+def _shrunk(run: SyncRun, beside: Store, scan: Scan) -> Shrink | None:
+    """What a person has to agree to: of the notes on disk that had text more than half have none in the new index."""
+    here, new = {note.path for note in scan.found}, beside.known()
+    had = [path for path, row in run.store.known().items() if row.chunks and path in here]
+    lost = sorted(path for path in had if (row := new.get(path)) is None or not row.chunks)
+    if run.accept_shrink or len(lost) < MANY or 2 * len(lost) <= len(had):
+        return None
+    reason = f"The new index would lack {len(lost):,} of {len(had):,} notes that are on disk"
+    return Shrink(len(lost), len(had), reason, tuple(lost[:MANY]))
+
+
+class _Pass:
+    """One pass of a sync over one index, whose chunks are made after `recipe`; it counts in `report`."""
 
     def __init__(
         self,
+        run: SyncRun,
         store: Store,
         recipe: Recipe,
         provider: Provider | None,
-        options: SyncOptions,
-        force: bool,
-        outage: str,
+        report: SyncReport,
+        patience: Thresholds | None = None,
+        *,
+        rebuilding: bool = False,
     ) -> None:
-        self.cancelled = False
-        self._store = store
-        self._recipe = recipe
-        self._provider = provider
-        self._options = options
-        self._force = force
-        self._outage = outage
-        self._live: SyncRun | None = None
-        self._anew: SyncRun | None = None
-        self._postponed = ""
-        self._shrink: Shrink | None = None
-        self._claimed = 0
+        self.vanished = VanishedNotes()
+        self.embedder = Embedder(store, recipe.identity, provider, run.stop.check, run.manner, run.roots)
+        self._run, self._store, self._recipe, self._report = run, store, recipe, report
+        self._tell, self._rebuilding, self._patience = run.listener, rebuilding, patience
+        self._new: list[NewFile] = []
+        self._touching: list[IndexedNote] = []
+        self._rows = self._after = 0
+        self._total = self._done = self._bytes = self._total_bytes = 0
+        self._began = self._reported = 0.0
 
-    def do(self, scan: Scan) -> None:
-        """Do it. Raises Cancelled and IndexUnavailable, with everything that is finished written."""
-        store, recipe = self._store, self._recipe
-        has = store.recipe()
-        if has is None:
-            index_write.reset(store, recipe)
-            has = recipe
-        anew = has != recipe or (bool(store.known()) and self._force) or rebuild.waits(store, recipe)
-        same_space = self._provider is not None and has.identity == recipe.identity
-        self._live = SyncRun(store, has, self._provider if same_space else None, self._options)
-        self._live.all_of(scan)
-        if not anew:
-            rebuild.discard(store.path)
-        elif self._live.gone.retained:
-            held = len(self._live.gone.retained)
-            self._postponed = f"{held:,} indexed note{'s are' if held > 1 else ' is'} out of reach"
-        elif self._outage and has.identity.dims:
-            self._postponed = self._outage
-        else:
-            self._make_anew(scan)
+    def all_of(self, scan: Scan) -> None:
+        """Do all of it. Raises Cancelled between files and batches, with whole files written."""
+        store, report = self._store, self._report
+        index_write.prepare_vec0(store, self._recipe.identity.dims)
+        index_write.prepare_full_text(store, abilities.tokenizer(self._recipe.fts_tokenizer))
+        rows, patience = store.known(), self._patience
+        differing = [note for note in scan.found if difference(note, rows.get(note.path))]
+        todo = [note for note in differing if patience is None or not waits(note, rows.get(note.path), patience)]
+        report.found, report.unchanged = scan.total, scan.total - len(differing)
+        if not self._rebuilding:
+            report.waiting = len(differing) - len(todo)
+        self._total, self._total_bytes = len(todo), sum(note.size for note in todo)
+        self._done, self._bytes, self._began = 0, 0, time.monotonic()
+        self._tell(events.SyncStarted(time.time(), report.reason, len(todo)))
+        self._forget(scan)
+        self.give_vectors(self._read(todo, rows))
+        if todo:
+            index_write.prepare_vec0(store, self._recipe.identity.dims)
 
-    def _make_anew(self, scan: Scan) -> None:
-        options = replace(self._options, patience=None, rebuilding=True)
-        other = rebuild.begin(self._store, self._recipe, options.stop)
+    # --- files -----------------------------------------------------------------------------------------------------
+
+    def _forget(self, scan: Scan) -> None:
+        store, run, report = self._store, self._run, self._report
+        before = devices_from(store.meta(DEVICES))
+        self.vanished = sort_out(scan, store.known(), run.roots, before, run.accept_shrink)
+        if (shrink := self.vanished.shrink) is not None:
+            report.shrink = report.shrink if self._rebuilding else shrink
+            self._tell(events.ShrinkHeld(time.time(), shrink.missing, shrink.known, shrink.reason))
+        for batch in _batches(self.vanished.deleted, lambda row: row.chunks):
+            run.stop.check()
+            # What a person agreed to forget is not lost.
+            for row in () if run.accept_shrink else batch:
+                self._hand_over(row, None)
+            index_write.remove_files(store, batch)
+            report.removed += 0 if self._rebuilding else len(batch)
+            for row in batch:
+                self._tell(events.FileRemoved(time.time(), row.path))
+        now = devices_of(run.roots)
+        if now != before and not self.vanished.retained:
+            index_write.remember(store, DEVICES, json.dumps(now, sort_keys=True))
+
+    def _read(self, todo: Sequence[Found], rows: Mapping[str, IndexedNote]) -> Iterator[None]:
+        """Make the notes of `todo` findable, at least by their words; pauses after each write."""
+        for note in todo:
+            self._run.stop.check()
+            self._look_at(note, rows.get(note.path))
+            if self._rows + len(self._touching) >= max(BATCH, self._run.manner.texts):
+                self._flush()
+                yield
+        self._flush()
+
+    def _look_at(self, note: Found, row: IndexedNote | None) -> None:
+        started = time.time()
         try:
-            self._anew = SyncRun(other, self._recipe, self._provider, options)
-            scan = scan_roots(options.roots) if scan.quiet else scan
-            for _ in range(_PASSES):
-                options.stop.check()
-                self._anew.all_of(scan)
-                scan = scan_roots(options.roots)
-                known = other.known()
-                if not any(difference(note, known.get(note.path)) for note in scan.found):
-                    break
-            if (shrunk := self._shrunk(other, scan)) is not None:
-                self._postponed = shrunk.reason
-                self._shrink = shrunk
-            elif self._provider is not None and not self._anew.embedder.working:
-                self._postponed = self._anew.embedder.error
-            elif not rebuild.publish(self._store, other, options.stop):
-                raise Cancelled
-            elif options.terms:
-                self._vectors_of(self._anew)
+            document = roots.read(note)
+            if row and row.hash == document.hash:
+                self._same(row, document, started, touched(note, row))
+                return
+            self._hand_over(row, document.text)
+            new = cut(document, note.source, self._recipe, started)
+        except Unreadable as error:
+            self._fail(note, row, error)
+            return
+        self._new.append(new)
+        self._rows += 1 + len(new.chunks)
+
+    def _hand_over(self, row: IndexedNote | None, now: str | None) -> None:
+        """Hand over what the index holds of a daily note that lost lines, before it holds that no more."""
+        lost = self._run.lost
+        if lost is None or row is None or row.source != roots.MEMORY or not is_daily(row.path):
+            return
+        last = last_text(self._store, row.path)
+        if last is not None and (now is None or shrank(last.text, now)):
+            lost(last, None if now is None else now.encode("utf-8", "surrogateescape"))
+
+    def _same(self, row: IndexedNote, document: Document, started: float, again: bool) -> None:
+        """The text is as it was; `again` tells that it would be read over and over if that were not written down."""
+        stored = row._replace(mtime_ns=document.mtime_ns, size=document.size, state="ok", detail=remarks(document))
+        if stored == row and not again:
+            self._report.unchanged += 1
+        else:
+            self._report.touched += 1
+            self._touching.append(stored._replace(indexed_at=started))
+        self._progress(row.path, document.size)
+
+    def _fail(self, note: Found, row: IndexedNote | None, error: Unreadable) -> None:
+        state = CHANGED if isinstance(error, ChangedWhileRead) else "failed"
+        self._report.failed = tuple(dict.fromkeys((*self._report.failed, (note.path, error.message))))
+        if row is None or (row.state, row.detail) != (state, error.message):
+            index_write.fail_file(self._store, note.path, note.source, error.message, state)
+            self._tell(events.FileFailed(time.time(), note.path, error.message))
+        self._progress(note.path, note.size)
+
+    def _flush(self) -> None:
+        """Write what waits; of new text the vectors first, in batches, then all rows at once."""
+        touching, self._touching = self._touching, []
+        if touching:
+            index_write.touch_files(self._store, touching)
+        new, self._new, self._rows = self._new, [], 0
+        if not new:
+            return
+        texts = {chunk.hash: chunk.text for file in new for chunk in file.chunks}
+        asks = self._run.terms is None and not self._run.manner.later
+        ids, sent = self.embedder.ids(texts, ask=asks)
+        for some in _batches(new, lambda file: len(file.chunks)):
+            index_write.replace_files(self._store, some, self._recipe.identity.model, ids)
+        for file in new:
+            first = [chunk for chunk in file.chunks if not chunk.occurrence]
+            needed = sum(chunk.hash in sent for chunk in first)
+            self._report.indexed += 1
+            self._report.chunks += len(first)
+            self._report.reused += sum(chunk.hash in ids for chunk in first) - needed
+            self._tell(events.FileIndexed(time.time(), file.path, len(first), needed))
+            self._progress(file.path, file.size)
+
+    def _progress(self, path: str, size: int) -> None:
+        self._done += 1
+        self._bytes += size
+        now = time.monotonic()
+        if now - self._reported < _PROGRESS_SECONDS and self._done < self._total:
+            return
+        self._reported, elapsed = now, now - self._began
+        left: float | None = 0.0 if self._done >= self._total else None
+        if left is None and elapsed >= _SETTLED_SECONDS and self._bytes:
+            left = elapsed * max(0, self._total_bytes - self._bytes) / self._bytes
+        rate = self._done / elapsed if elapsed > 0 else 0.0
+        chunks, rebuilding = self._report.chunks, self._rebuilding
+        self._tell(events.SyncProgress(time.time(), self._done, self._total, path, chunks, rate, left, rebuilding))
+
+    # --- vectors ---------------------------------------------------------------------------------------------------
+
+    def give_vectors(self, reading: Iterator[None] | None = None) -> None:
+        """Make the missing vectors, or leave them to batch jobs; a slow provider works while notes are read."""
+        try:
+            self._give(reading)
         finally:
-            other.close()
+            report, embedder = self._report, self.embedder
+            report.embedded += embedder.embedded
+            report.shared += embedder.shared
+            report.error, report.unshared = embedder.error, embedder.unshared
+            embedder.embedded = embedder.shared = 0
 
-    def _shrunk(self, other: Store, scan: Scan) -> Shrink | None:
-        """What a person has to agree to: of the notes on disk that had text more than half have none in `other`."""
-        here, new = {note.path for note in scan.found}, other.known()
-        had = [path for path, row in self._store.known().items() if row.chunks and path in here]
-        lost = sorted(path for path in had if (row := new.get(path)) is None or not row.chunks)
-        if self._options.accepted or len(lost) < MANY or 2 * len(lost) <= len(had):
-            return None
-        reason = f"The new index would lack {len(lost):,} of {len(had):,} notes that are on disk"
-        return Shrink(len(lost), len(had), reason, tuple(lost[:MANY]))
+    def _give(self, reading: Iterator[None] | None) -> None:
+        run, space = self._run, None
+        # A batch service takes texts alone.
+        terms = run.terms if run.roots.media is None else None
+        if terms or not run.manner.later:
+            for _ in reading or ():
+                run.stop.check()
+        if terms and self.embedder.working:
+            if self._rebuilding:
+                return
+            space = self._recipe.identity
+            for rows in self._without_vector(space):
+                self.embedder.note_withheld({digest: text for _, digest, text in rows})
+            self._report.claimed = batch_jobs.claim(self._store, space, terms)
+        done, pending, began = 0, deque[Rows](), time.monotonic()
 
-    def _vectors_of(self, anew: SyncRun) -> None:
-        """Leave the texts of the index that was published to jobs, or embed them where they are few."""
-        rest = SyncRun(self._store, self._recipe, self._provider, self._options)
-        rest.give_vectors()
-        anew.embedder.embedded += rest.embedder.embedded
-        anew.embedder.error = rest.embedder.error
-        self._claimed = rest.tally.claimed
+        def texts() -> Iterator[dict[str, str]]:
+            for rows in self._without_vector(space, reading):
+                pending.append(rows)
+                yield {digest: text for _, digest, text in rows}
 
-    def report(self, seconds: float) -> SyncReport:
-        """What was done; of an index that was made anew, what went into that."""
-        live, anew = self._live, self._anew
-        run = anew or live
-        if run is None or live is None:
-            return SyncReport(self._options.reason, cancelled=self.cancelled, error=self._outage, seconds=seconds)
-        tally = run.tally
-        return SyncReport(
-            reason=self._options.reason,
-            found=tally.found,
-            indexed=tally.indexed,
-            touched=tally.touched,
-            unchanged=tally.unchanged,
-            removed=live.tally.removed,
-            failed=tuple(dict.fromkeys(tally.failed)),
-            chunks=tally.chunks,
-            embedded=run.embedder.embedded,
-            reused=tally.reused,
-            rebuilt=anew is not None,
-            cancelled=self.cancelled,
-            error=self._outage or run.embedder.error,
-            seconds=seconds,
-            waiting=live.tally.waiting,
-            shrink=live.gone.shrink or self._shrink,
-            postponed=self._postponed,
-            claimed=self._claimed or live.tally.claimed,
-            shared=run.embedder.shared,
-            unshared=run.embedder.unshared,
-        )
+        for ids in self.embedder.stream(texts()):
+            rows = pending.popleft()
+            ready = {rowid: ids[digest] for rowid, digest, _ in rows if digest in ids}
+            if ready:
+                index_write.attach(self._store, ready)
+            done += len(rows)
+            left = sum(map(len, pending)) + self._store.lacking(self._after)
+            rate = done / elapsed if (elapsed := time.monotonic() - began) > _SETTLED_SECONDS else 0.0
+            self._tell(events.VectorsMade(time.time(), done, done + left, rate, left / rate if rate else None))
+
+    def _without_vector(self, space: Identity | None, reading: Iterator[None] | None = None) -> Iterator[Rows]:
+        """The chunks that lack a vector, in pieces, for as long as one can be made; more come while `reading`."""
+        manner = self._run.manner
+        self._after, most, more = 0, manner.texts if manner.later else max(BATCH, manner.texts), True
+        while more:
+            # When the notes are read, what was written last is still to be looked at.
+            more = next(reading, _END) is not _END if reading else False
+            while self.embedder.working and (rows := self._store.without_vector(self._after, most, space)):
+                self._after = rows[-1][0]
+                yield rows
+
+
+def _batches(files: Iterable[T], chunks: Callable[[T], int]) -> Iterator[list[T]]:
+    """`files` in lists of about BATCH rows; `chunks` counts those of one."""
+    batch: list[T] = []
+    size = 0
+    for file in files:
+        batch.append(file)
+        size += chunks(file) + 1
+        if size >= BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

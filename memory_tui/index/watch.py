@@ -1,8 +1,9 @@
-"""The watcher notices saved notes.
+"""The watcher notices saved notes, and the root watch whether the folders of notes can be read.
 
 The folder memory/ and extra folders are watched with everything below; the workspace itself is not, because it can be
-somebody's home. Its root notes, extra files, and whether a folder was made, removed or replaced are seen by asking for
-their status at each tick. The watcher calls back and does nothing else.
+somebody's home. Its root notes, extra files, and whether a folder came, went or was replaced are seen by asking for
+their status at each tick. A file system can hang, and with it whoever asks for it: the examination of the roots has a
+thread of its own, and who wants the states never waits for it.
 """
 
 # ruff: noqa: PTH118, PTH206
@@ -15,17 +16,17 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 
 from msgspec import Struct
-from watchfiles import Change, watch
+from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import WorkspaceError
-from memory_tui.core.formatting import plural
+from memory_tui.core.events import Listener, NotesChanged, WatchChanged
 from memory_tui.workspace.media import modality_of
-from memory_tui.workspace.roots import FOLDER, Roots, scan
+from memory_tui.workspace.roots import FOLDER, Identity, Probe, Roots, RootState, probe, scan
 from memory_tui.workspace.scan import Found, known_too_large, too_large
 
 _STEP_MS = 50
@@ -38,15 +39,17 @@ _SILENT_SECONDS = 1.0
 """A watcher that ticks gives a sign more often than this."""
 _BUSY_SECONDS = 60.0
 """The same while it begins, or lists folders, which takes as long as there are folders."""
-_LISTING_SECONDS = 1.0
-_LISTING_SHARE = 30
+_FIRST_SECONDS, _LONGEST_SECONDS = 1.0, 60.0
+"""How long a watcher that failed waits before it begins anew, at first and at last."""
+_LISTING_SECONDS, _LISTING_SHARE = 1.0, 30
 """Where there are no events: the least time between two listings, and how much longer it is than one takes."""
 _NEVER_NOTES = frozenset({".git", "node_modules", ".pnpm-store", ".venv", "venv", ".tox", "__pycache__"})
 """Folders whose other files come and go in masses."""
 
-Changes = set[tuple[Change, str]]
-Named = frozenset[str] | None
-"""Absolute paths at which something changed; None for anywhere."""
+_SILENT = "the watcher does not answer"
+_MODIFIED, _DELETED = 2, 3
+Changes = set[tuple[int, str]]
+"""What became of which absolute path: 1 added, 2 modified, 3 deleted."""
 
 
 class _View(Struct, frozen=True):
@@ -62,8 +65,7 @@ class _View(Struct, frozen=True):
         # What is too large to be looked through is too large to be watched.
         extra = [path for path in roots.extra if not (known_too_large(path) or _vast(path))]
         places = [os.path.join(base, FOLDER), *extra, *(os.path.join(base, name) for name in roots.root_notes)]
-        places += [roots.sessions] if roots.sessions else []
-        for path in places:
+        for path in [*places, roots.sessions] if roots.sessions else places:
             try:
                 status = os.lstat(path)
             except (OSError, ValueError):
@@ -74,6 +76,10 @@ class _View(Struct, frozen=True):
                 singles.append((path, status.st_ino, status.st_mtime_ns, status.st_size))
         return cls(tuple(folders), tuple(singles))
 
+    def differs(self, now: _View, changes: Changes) -> bool:
+        """Whether other folders have to be watched; one made at once in the place of another can have its identity."""
+        return now.folders != self.folders or any((_DELETED, path) in changes for path, _, _ in self.folders)
+
 
 @cache
 def _vast(path: str) -> bool:
@@ -82,137 +88,156 @@ def _vast(path: str) -> bool:
 
 
 class Watcher:
-    """Calls `on_change` once notes changed and then were left alone for `quiet` seconds.
+    """Calls `changed` once notes changed and then were left alone for `quiet` seconds, while it is switched on.
 
-    It hears the absolute paths of files and folders that changed; of single files (root notes, extra files) it is only
-    told that something did. It hears None after the watcher began, after a root was replaced, and wherever it cannot be
-    told what changed, because then everything has to be looked at.
-    `on_wait` is called at once when something changed, and while more keeps coming each time that as long has gone by.
-    Where the system gives no events (no handles left, for instance) it lists the folders again and again instead;
-    `on_trouble` hears why. All are called on the watcher's thread.
+    `emit` hears at once that notes changed, again each time as long has gone by while more keeps coming, and what
+    becomes of the watcher. Where the system gives no events (no handles left, for instance) it lists the folders
+    again and again instead. All are called on the watcher's thread, which begins anew when it fails.
     """
 
-    def __init__(
-        self,
-        roots: Roots,
-        quiet: float,
-        on_change: Callable[[Named], None],
-        on_trouble: Callable[[str], None],
-        on_wait: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, roots: Roots, quiet: float, changed: Callable[[], None], emit: Listener) -> None:
         self.armed = threading.Event()
         """Set while changes are seen; what is saved from then on is announced."""
-        self.detail = "starting"
-        """What it does, in words."""
-        self._roots = roots
-        self._quiet = quiet
-        self._on_change = on_change
-        self._on_trouble = on_trouble
-        self._on_wait = on_wait
-        self._stop = Stop()
-        self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
+        self.detail = "off"
+        """What is done, in words."""
+        self.stalled = ""
+        """Why saved files are not noticed although they should be; empty where they are."""
+        self._roots, self._quiet, self._call, self._emit = roots, quiet, changed, emit
+        self._lock = threading.Lock()
+        self._ended = False
+        self._stop: Stop | None = None
+        self._thread: threading.Thread | None = None
         self._trouble = ""
-        self._failure = ""
+        self._late = self._changed = False
+        self._first = self._last = self._announced = self._sign = 0.0
+        self._patience = _BUSY_SECONDS
+
+    @property
+    def active(self) -> bool:
+        """Whether it is switched on, whatever became of it."""
+        return self._stop is not None
+
+    @property
+    def on(self) -> bool:
+        """Whether saved files are noticed by themselves."""
+        return self.active and not self.stalled
+
+    def switch(self, on: bool) -> None:
+        """Switch it on or off; changes that were not announced yet are dropped."""
+        self._drop()
+        self.stalled, self._late, self._trouble = "", False, ""
         self._changed = False
-        self._named: Named = frozenset()
-        self._first = self._last = self._told = 0.0
-        self._sign, self._patience = 0.0, _BUSY_SECONDS
+        if on and not self._ended:
+            self._stop = Stop()
+            self._give_sign(_BUSY_SECONDS)
+            self._thread = threading.Thread(target=self._run, args=(self._stop,), name="watcher", daemon=True)
+        self._news("on" if on else "switched off")
+        if self._stop is not None and self._thread is not None:
+            self._thread.start()
 
-    @property
-    def alive(self) -> bool:
-        """Whether it was started and not stopped."""
-        return self._thread.is_alive() and not self._stop.is_set()
+    def end(self) -> None:
+        """Stop for good, without an event."""
+        self._ended = True
+        self._drop()
 
-    @property
-    def dead(self) -> str:
-        """Why its thread ended although nobody stopped it; empty while it runs."""
-        ended = self._thread.ident is not None and not self._thread.is_alive() and not self._stop.is_set()
-        return (self._failure or "the watcher has ended") if ended else ""
+    def examine(self) -> None:
+        """See whether its thread answers, and report when it does not, or does again; call it once a second.
 
-    @property
-    def silent(self) -> bool:
-        """Whether it runs and has given no sign for longer than it should need."""
-        return self.alive and time.monotonic() - self._sign > self._patience
+        One sign that is late is not enough: a process that was stopped itself has heard nothing either.
+        """
+        late, self._late = self._late, self.active and time.monotonic() - self._sign > self._patience
+        silent = late and self._late
+        if silent != (self.stalled == _SILENT):
+            self._fail(_SILENT if silent else "")
 
-    def start(self) -> None:
-        """Begin to watch, on a thread of its own."""
-        self._give_sign(_BUSY_SECONDS)
-        self._thread.start()
+    def _drop(self) -> None:
+        with self._lock:
+            stop, self._stop = self._stop, None
+        if stop is not None and self._thread is not None:
+            stop.set()
+            if self._thread.is_alive():
+                self._thread.join(1.0)
 
     def _give_sign(self, patience: float) -> None:
         self._sign, self._patience = time.monotonic(), patience
 
-    def stop(self, timeout: float = 1.0) -> None:
-        """End the thread; changes that were not announced yet are dropped."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout)
+    def _fail(self, reason: str) -> None:
+        """Report that it does not work for `reason`, or does again where that is empty."""
+        if reason != self.stalled:
+            self.stalled = reason
+            self._news(reason or self._trouble or "on")
 
-    def _run(self) -> None:
-        try:
-            self._go_on()
-        except Exception as error:  # noqa: BLE001 - whoever asks why it is dead is told
-            self._failure = f"the watcher failed: {type(error).__name__} {error}".rstrip()
+    def _news(self, detail: str) -> None:
+        self.detail = detail
+        self._emit(WatchChanged(time.time(), self.on, detail))
 
-    def _go_on(self) -> None:
-        while not self._stop.is_set():
+    # --- on its thread ---------------------------------------------------------------------------------------------
+
+    def _run(self, stop: Stop) -> None:
+        pause = _FIRST_SECONDS
+        while not stop.is_set():
             self._give_sign(_BUSY_SECONDS)
             try:
-                self._watch(_View.of(self._roots))
+                self._watch(_View.of(self._roots), stop)
             except FileNotFoundError:
                 # A folder went away between the look and the watch: look again.
-                self._stop.wait(_TICK_MS / 1000)
+                stop.wait(_TICK_MS / 1000)
             except (OSError, RuntimeError) as error:
                 # watchfiles raises a RuntimeError for what its native part reports.
                 self._trouble = str(error)
-                self._on_trouble(self._trouble)
+                self._news(self._trouble)
+            except Exception as error:  # noqa: BLE001 - the status tells why nothing is noticed
+                self._fail(f"the watcher failed: {type(error).__name__} {error}".rstrip())
+                stop.wait(pause)
+                pause = min(2 * pause, _LONGEST_SECONDS)
             finally:
                 self.armed.clear()
 
-    def _watch(self, view: _View) -> None:
+    def _watch(self, view: _View, stop: Stop) -> None:
         """Look at events and statuses until the folders to watch are others."""
-        self._note(None)
-        for changes in self._events(view):
+        # What was saved while nobody watched is noticed by a look at everything.
+        self._note(began=True)
+        for changes in self._events(view, stop):
             self._give_sign(_SILENT_SECONDS)
             if not self.armed.is_set():
-                folders = plural(len(view.folders), "folder")
-                self.detail = f"polling {folders}: {self._trouble}" if self._trouble else f"watching {folders}"
+                self._fail("")
                 self.armed.set()
             now = _View.of(self._roots)
-            named = _named(changes, self._roots)
-            if now.folders != view.folders or _any_gone(view, changes) or (named and self._trouble):
-                self._note(None)
-            elif now != view or named != frozenset():
-                self._note(named)
+            replaced = view.differs(now, changes)
+            if replaced or now != view or any(_can_matter(change, path, self._roots) for change, path in changes):
+                self._note(began=replaced)
             self._announce()
-            if now.folders != view.folders or _any_gone(view, changes):
+            if replaced:
                 return
             view = now
 
-    def _events(self, view: _View) -> Iterator[Changes]:
+    def _events(self, view: _View, stop: Stop) -> Iterator[Changes]:
         """Sets of changes, an empty one at each quiet tick."""
         if self._trouble:
-            yield from self._listings()
+            yield from self._listings(stop)
         elif view.folders:
-            yield from watch(
+            # Late, because a command that asks once watches nothing.
+            from watchfiles import watch
+
+            for changes in watch(
                 *(path for path, _, _ in view.folders),
                 watch_filter=None,
                 debounce=_TICK_MS,
                 step=_STEP_MS,
-                stop_event=self._stop,
+                stop_event=stop,
                 rust_timeout=_TICK_MS,
                 yield_on_timeout=True,
                 raise_interrupt=False,
                 ignore_permission_denied=True,
-            )
-        while not self._stop.wait(_TICK_MS / 1000):
+            ):
+                yield {(int(change), path) for change, path in changes}
+        while not stop.wait(_TICK_MS / 1000):
             yield set()
 
-    def _listings(self) -> Iterator[Changes]:
+    def _listings(self, stop: Stop) -> Iterator[Changes]:
         """Changes as they are found by listing; what the listing costs decides how often it is done."""
-        before = _listing(self._roots)
-        due = time.monotonic()
-        while not self._stop.wait(_TICK_MS / 1000):
+        before, due = _listing(self._roots), time.monotonic()
+        while not stop.wait(_TICK_MS / 1000):
             if time.monotonic() < due:
                 yield set()
                 continue
@@ -221,27 +246,25 @@ class Watcher:
             after = _listing(self._roots)
             end = time.monotonic()
             due = end + max(_LISTING_SECONDS, _LISTING_SHARE * (end - start))
-            yield {(Change.modified, note.absolute) for note in set(before) ^ set(after)}
+            yield {(_MODIFIED, note.absolute) for note in set(before) ^ set(after)}
             before = after
 
-    def _note(self, named: Named) -> None:
+    def _note(self, *, began: bool) -> None:
         self._last = time.monotonic()
         if not self._changed:
             # What a watcher that begins has not seen is no news.
-            self._first, self._told = self._last, self._last if named is None else -math.inf
+            self._first, self._announced = self._last, self._last if began else -math.inf
         self._changed = True
-        self._named = None if named is None or self._named is None else self._named | named
 
     def _announce(self) -> None:
         now = time.monotonic()
         settled = now - self._last >= self._quiet or now - self._first >= _PATIENCE * self._quiet
         if self._changed and settled:
             self._changed = False
-            named, self._named = self._named, frozenset()
-            self._on_change(named)
-        elif self._changed and now - self._told >= self._quiet:
-            self._told = now
-            self._on_wait()
+            self._call()
+        elif self._changed and now - self._announced >= self._quiet:
+            self._announced = now
+            self._emit(NotesChanged(time.time()))
 
 
 def _listing(roots: Roots) -> tuple[Found, ...]:
@@ -251,19 +274,106 @@ def _listing(roots: Roots) -> tuple[Found, ...]:
         return ()
 
 
-def _any_gone(view: _View, changes: Changes) -> bool:
-    """Whether a watched folder was deleted or moved away: one made in its place at once can have the same identity."""
-    return any((Change.deleted, path) in changes for path, _, _ in view.folders)
-
-
-def _named(changes: Changes, roots: Roots) -> Named:
-    """Of which paths there is news; None where a name cannot be told, because it is not UTF-8."""
-    paths = frozenset(path for change, path in changes if _can_matter(change, path, roots))
-    return None if any("\ufffd" in path for path in paths) else paths
-
-
-def _can_matter(change: Change, path: str, roots: Roots) -> bool:
+def _can_matter(change: int, path: str, roots: Roots) -> bool:
     """Whether the change can concern a note: a note itself, or a folder that came or went with notes in it."""
     if path.endswith((".md", ".jsonl")) or (roots.media is not None and modality_of(path)):
         return True
-    return change is not Change.modified and _NEVER_NOTES.isdisjoint(path.split(os.sep))
+    return change != _MODIFIED and _NEVER_NOTES.isdisjoint(path.split(os.sep))
+
+
+_PERIOD_SECONDS = 1.0
+_ANSWER_SECONDS = 1.0
+"""A root that takes longer to answer counts as unreadable until it does."""
+
+
+class RootWatch:
+    """The states of the `roots` of one engine; `changed` hears of each change on one of the engine's threads.
+
+    Its argument is whether the notes have to be scanned again, because a root came back or is another one now.
+    """
+
+    def __init__(self, roots: Roots, watcher: Watcher, changed: Callable[[bool], None], closing: Stop) -> None:
+        self._roots, self._watcher, self._changed, self._closing = roots, watcher, changed, closing
+        self._thread = threading.Thread(target=self._run, name="engine-roots", daemon=True)
+        self._lock = threading.Lock()
+        self._probes: tuple[Probe, ...] = ()
+        self._pending: tuple[RootState, float] | None = None
+        """The root that is being examined, and since when."""
+        self._expected: frozenset[str] = frozenset()
+        self._moved: frozenset[str] = frozenset()
+        self._devices: dict[str, int] = {}
+        """The device of each root when its notes were last seen where they should be."""
+        self._reported: tuple[RootState, ...] | None = None
+        self._identities: dict[str, Identity] = {}
+
+    def start(self) -> None:
+        """Examine the roots once a second from now on."""
+        self._thread.start()
+
+    def join(self, timeout: float) -> None:
+        """Wait for the end, after the engine began to close."""
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def states(self) -> tuple[RootState, ...]:
+        """The state of each root: as last examined while the thread runs, else examined now."""
+        if not self._thread.is_alive():
+            self._examine()
+        states = {root.path: self._state(root, identity) for root, identity in self._probes}
+        pending = self._pending
+        if pending is not None and time.monotonic() - pending[1] > _ANSWER_SECONDS:
+            states[pending[0].path] = pending[0].unreadable("its file system does not answer")
+        if reason := self._watcher.stalled:
+            detail = f"Saved files are not noticed: {reason}."
+            return tuple(
+                replace(root, state="watcher stalled", detail=detail) if root.state == "there" else root
+                for root in states.values()
+            )
+        return tuple(states.values())
+
+    def record_comparison(self, moved: Collection[str], expected: Collection[str]) -> None:
+        """Disk and index were compared: notes are missing at the roots `moved`; at `expected` ones there were notes."""
+        self._moved, self._expected = frozenset(moved), frozenset(expected)
+        self._devices |= {
+            root.path: identity[0] for root, identity in self._probes if identity and root.path not in self._moved
+        }
+
+    def review(self) -> None:
+        """Report what changed since the last time; for any thread, once a second."""
+        with self._lock:
+            states = self.states()
+            # Whoever asked before this thread began saw what was so then, which may be so no more.
+            before = self._reported or tuple(replace(root, state="there", detail="") for root in states)
+            self._reported = states
+            identities = {root.path: identity for root, identity in self._probes if identity is not None}
+            others = any(self._identities.get(path, key) != key for path, key in identities.items())
+            self._identities |= identities
+        if states != before or others:
+            readable = {root.path for root in before if root.readable}
+            self._changed(others or any(root.readable and root.path not in readable for root in states))
+
+    def _state(self, root: RootState, identity: Identity | None) -> RootState:
+        if identity is None or not root.readable:
+            return root
+        if root.path not in self._moved and self._devices.get(root.path, identity[0]) == identity[0]:
+            return root
+        detail = f"{root.absolute} is on another device than before: was something mounted or unmounted?"
+        return replace(root, state="another device", detail=detail)
+
+    def _examine(self) -> None:
+        def begin(root: RootState) -> None:
+            self._pending = root, time.monotonic()
+
+        self._probes = tuple(probe(self._roots, self._expected, begin))
+        self._pending = None
+        for root, identity in self._probes:
+            if identity is not None:
+                self._devices.setdefault(root.path, identity[0])
+
+    def _run(self) -> None:
+        while True:
+            self._examine()
+            self._watcher.examine()
+            self.review()
+            if self._closing.wait(_PERIOD_SECONDS):
+                return

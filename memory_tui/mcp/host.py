@@ -99,12 +99,12 @@ class ServedMemory:
             question = "" if registry.sends(memory.plan.provider) else "memory"
             try:
                 # As written: where no note holds the word, every word of the index would be read to correct it.
-                evidence = memory.queries.gather(question, as_written=True)
+                evidence = memory.search.gather(question, as_written=True)
             except IndexUnavailable:
                 # The first index is being made.
-                memory.indexer.writer.wait_idle(_FIRST_INDEX_SECONDS)
-                evidence = memory.queries.gather(question, as_written=True)
-            memory.queries.rank(evidence, memory.plan.settings)
+                memory.index.writer.wait_idle(_FIRST_INDEX_SECONDS)
+                evidence = memory.search.gather(question, as_written=True)
+            memory.search.rank(evidence, memory.plan.settings)
         except Cancelled:
             return
         except MemoryTuiError as error:

@@ -77,8 +77,8 @@ def _by_words(memory: Engine, asked: Mapping[str, Any], manner: tools.AnswerRule
         memory.plan.require_enabled()
         settings = tools.asked(memory.plan.settings, request.get("maxResults"), request.get("minScore"))
         source = "" if request.get("corpus", "all") == "all" else request["corpus"]
-        evidence = memory.queries.gather(request["query"], cancel, source, by_words=True)
-        ranked = tools.Ranked(memory.queries.rank(evidence, settings), evidence)
+        evidence = memory.search.gather(request["query"], cancel, source, by_words=True)
+        ranked = tools.Ranked(memory.search.rank(evidence, settings), evidence)
         return tools.answer(ranked, memory.plan.provider, manner)
     except QueryError:
         raise

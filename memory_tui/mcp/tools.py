@@ -20,8 +20,7 @@ from memory_tui.mcp import arguments
 from memory_tui.mcp.schemas import UNTRUSTED
 from memory_tui.recalls import recalled_lines
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
-from memory_tui.workspace import root_state
-from memory_tui.workspace.roots import NoteMissing
+from memory_tui.workspace.roots import NoteMissing, lost
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from memory_tui.search.answer_level import AnswerLevel
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.excerpts import Excerpt
-    from memory_tui.workspace.root_state import RootState
+    from memory_tui.workspace.roots import RootState
 
 NEAREST_MISSES = 3
 LINKED = re.compile(r"(?P<path>.+\.md)#L(?P<start>\d{1,9})(?:-L?(?P<end>\d{1,9}))?\Z", re.DOTALL)
@@ -114,7 +113,7 @@ def memory_search(
     nearest = request.get("nearest", False)
     trace, most = ranked.trace, settings.whole("query.maxResults")
     found = answer(ranked, memory.plan.provider, manner, most, nearest=nearest, passages=passages)
-    _say_what_is_lost(found, memory.indexer.root_watch.states())
+    _say_what_is_lost(found, memory.index.root_watch.states())
     if memory.backend.is_qmd and (failed := memory.backend.fallback()) is not None:
         found["backend"] = "builtin"
         found["fallback"] = {
@@ -235,12 +234,12 @@ def _ranked(memory: Engine, request: SearchArguments, settings: Settings, cancel
     _wait(memory, _UNDER_WAY_SECONDS, cancel)
     if (ranked := _indexed(memory, request, settings, cancel)) is not None:
         return ranked
-    memory.indexer.request_sync("search")
+    memory.index.request_sync("search")
     end = time.monotonic() + _STARTING_SECONDS
     while time.monotonic() < end:
         _wait(memory, end - time.monotonic(), cancel)
         # The first index may be made by another process, whose end cannot be waited for.
-        if not memory.indexer.written_elsewhere or (ranked := _indexed(memory, request, settings, cancel)) is not None:
+        if not memory.index.written_elsewhere or (ranked := _indexed(memory, request, settings, cancel)) is not None:
             break
         time.sleep(_PAUSE_SECONDS)
     return ranked or _rank(memory, request, settings, cancel)
@@ -249,7 +248,7 @@ def _ranked(memory: Engine, request: SearchArguments, settings: Settings, cancel
 def _rank(
     memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop, *, by_words: bool = False
 ) -> Ranked:
-    return Ranked(*memory.queries.ranked(request["query"], settings, cancel, _source(request), by_words=by_words))
+    return Ranked(*memory.search.ranked(request["query"], settings, cancel, _source(request), by_words=by_words))
 
 
 def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Ranked | None:
@@ -295,7 +294,7 @@ def _wait(memory: Engine, seconds: float, cancel: Stop) -> None:
     """Until nothing is being indexed, or `seconds` are over. Raises Cancelled."""
     for _ in range(round(seconds / _PAUSE_SECONDS)):
         with cancel.around(_nothing):
-            if memory.indexer.writer.wait_idle(_PAUSE_SECONDS):
+            if memory.index.writer.wait_idle(_PAUSE_SECONDS):
                 return
 
 
@@ -472,7 +471,7 @@ def _say_what_is_stale(found: SearchAnswer, trace: Trace) -> None:
 
 def _say_what_is_lost(found: SearchAnswer, states: Iterable[RootState]) -> None:
     """Name the roots whose notes cannot be read: hits from there are what the index keeps of them."""
-    for root in root_state.lost(states):
+    for root in lost(states):
         if root.state != "there":
             named: Root = {"path": one_line(root.path), "state": root.state, "detail": one_line(root.detail)}
             found.setdefault("roots", []).append(named)

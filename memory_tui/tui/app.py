@@ -406,7 +406,7 @@ class MemoryApp(GlobalActions):
     def _roots_changed(self) -> None:
         """Say at once what became of the roots: the facts that follow may wait for a file system that hangs."""
         if self.facts is not None and self.engine is not None:
-            self.facts = self.facts.beside(self.engine.indexer.root_watch.states())
+            self.facts = self.facts.beside(self.engine.index.root_watch.states())
             self.facts_signal.publish(self.facts)
 
     def do_agent(self) -> None:

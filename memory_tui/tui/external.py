@@ -95,8 +95,8 @@ def hand_over(view: View) -> None:
         except MemoryTuiError as error:
             problem = f"What the editor changes is not in the journal: {error.message} "
         problem += edit(begun.absolute if begun is not None else str(engine.plan.roots.workspace / path), line)
-    if not engine.indexer.watcher.on:
-        engine.indexer.request_sync()
+    if not engine.index.watcher.on:
+        engine.index.request_sync()
     if begun is None:
         view.show_message(problem)
         return
@@ -150,7 +150,7 @@ def on_screen(engine: Engine, tuning: Tuning | None) -> tuple[Options, Mapping[s
         backend=answers if asked.backend or answers != engine.plan.backend else "",
     )
     days = tuning.days if tuning is not None else 0
-    return replace(opened, now=engine.now() + days * _DAY) if days else opened, turned
+    return replace(opened, now=engine.plan.clock() + days * _DAY) if days else opened, turned
 
 
 def forms(

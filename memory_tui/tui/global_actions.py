@@ -481,7 +481,7 @@ class GlobalActions(App[int]):
     def do_sync(self) -> None:
         """Index changed files."""
         if self.engine is not None:
-            self.engine.indexer.request_sync()
+            self.engine.index.request_sync()
             self.show_message("Looking for changed files.")
 
     def do_edit_here(self) -> None:

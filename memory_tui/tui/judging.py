@@ -212,7 +212,7 @@ def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[PostPart], 
         cases = {}
         for done, query in enumerate(queries):
             post(JobProgress("asking saved queries", done, len(queries)))
-            cases[query.text] = Case.of(query, engine.queries.gather(query.text))
+            cases[query.text] = Case.of(query, engine.search.gather(query.text))
         return cases
 
     return run
@@ -259,7 +259,7 @@ def search_knobs(
         found = []
         for done, query in enumerate(queries):
             post(JobProgress("asking saved queries", done, len(queries)))
-            found.append(known.get(query.text) or Case.of(query, engine.queries.gather(query.text)))
+            found.append(known.get(query.text) or Case.of(query, engine.search.gather(query.text)))
         return knob_search.tune(found, settings, metric, progress=lambda words: post(JobProgress(words)))
 
     return run

@@ -104,8 +104,8 @@ def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:
     rows += told
     budget = _budget(engine, page)
     rows += _prompt(engine, page.path)
-    roots, state = engine.plan.roots, engine.indexer.watched_state
-    links = _indexed_links(roots).about(page.path, engine.queries, state)
+    roots, state = engine.plan.roots, engine.index.watched_state
+    links = _indexed_links(roots).about(page.path, engine.search, state)
     if links is None:
         links = _link_index(roots).about(page.path, state)
     out = [link for link in links.links if link.target != page.path or link.target_line]
@@ -382,7 +382,7 @@ class Marking:
         """What writes the last answer down, for a worker thread; it returns what went wrong. None where not wanted."""
         if engine.plan.read_only or not engine.plan.settings.on("recall.marks"):
             return None
-        workspace, spans, at = engine.plan.roots.workspace, self._last, engine.now()
+        workspace, spans, at = engine.plan.roots.workspace, self._last, engine.plan.clock()
         return lambda: _write(workspace, spans, at)
 
 

@@ -16,9 +16,8 @@ from memory_tui.core import profiles
 from memory_tui.core.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
 from memory_tui.search.trace import Mode
 from memory_tui.tui.action import READ_ONLY
-from memory_tui.workspace import root_state
 from memory_tui.workspace.notes import note_date
-from memory_tui.workspace.root_state import RootState
+from memory_tui.workspace.roots import RootState, lost, root_of
 
 if TYPE_CHECKING:
     from memory_tui.engine.connected_agents import AgentRanking
@@ -171,7 +170,7 @@ class Facts(Struct, frozen=True):
     @property
     def lost(self) -> tuple[RootState, ...]:
         """The roots of which something is to be said, the most important first."""
-        return root_state.lost(self.status.roots)
+        return lost(self.status.roots)
 
     @property
     def lost_notes(self) -> RootState | None:
@@ -182,7 +181,7 @@ class Facts(Struct, frozen=True):
         """These facts when the roots are as `roots` say: no note is fresh that cannot be read."""
         if roots == self.status.roots:
             return self
-        rows = tuple(_unread(row, root_state.root_of(row.path, roots)) for row in self.rows)
+        rows = tuple(_unread(row, root_of(row.path, roots)) for row in self.rows)
         freshness = replace(self.status.freshness, fresh=sum(row.state == "fresh" for row in rows))
         return replace(self, status=replace(self.status, roots=roots, freshness=freshness), rows=rows)
 
@@ -243,7 +242,7 @@ def gather(engine: Engine) -> Facts:
         rows=engine.notes.files(),
         unwritable=_unwritable(status),
         index_moved=status.db_path != os.path.realpath(engine.plan.index),
-        today=datetime.fromtimestamp(engine.now(), UTC).astimezone(engine.plan.config.time_zone).date(),
+        today=datetime.fromtimestamp(engine.plan.clock(), UTC).astimezone(engine.plan.config.time_zone).date(),
         aging=_aging(engine),
         agents=connected_agents.rankings(engine.plan),
     )
@@ -261,6 +260,6 @@ def _aging(engine: Engine) -> Aging:
         profiles.get(settings.word("profile")).age,
         settings.on("query.hybrid.temporalDecay.enabled"),
         settings.number("query.hybrid.temporalDecay.halfLifeDays"),
-        engine.now(),
+        engine.plan.clock(),
         settings.number("recency.weight"),
     )

@@ -433,4 +433,4 @@ def warm(engine: Engine, stop: Stop) -> None:
     for module in FIRST_ASKED:
         stop.check()
         import_module(module)
-    engine.queries.warm(stop)
+    engine.search.warm(stop)

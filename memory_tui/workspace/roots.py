@@ -3,8 +3,7 @@
 The workspace itself may be a symbolic link; nothing below a root is followed through one.
 """
 
-# ruff: noqa: PTH100, PTH111, PTH114, PTH118, PTH120, PTH206
-# Paths are strings: names may hold undecodable bytes.
+# ruff: noqa: PTH100, PTH111, PTH114, PTH116, PTH118, PTH120, PTH206
 # Paths are strings: names may hold undecodable bytes, and links must not be resolved.
 
 from __future__ import annotations
@@ -12,10 +11,12 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.config.places import ExtraPath
 from memory_tui.core import jsstring
@@ -23,7 +24,7 @@ from memory_tui.core.errors import PathRefused, WorkspaceError
 from memory_tui.workspace import media, notes, transcripts
 from memory_tui.workspace.media import MediaRules
 from memory_tui.workspace.notes import Document
-from memory_tui.workspace.scan import Found, LeftOut, Scan, ScannedFolders, Settled, Walk, storable
+from memory_tui.workspace.scan import Found, LeftOut, Scan, Settled, Walk, storable
 
 
 def entries(base: str, written: Iterable[str | ExtraPath]) -> tuple[ExtraPath, ...]:
@@ -172,14 +173,6 @@ def scan(roots: Roots, settled: Settled | None = None) -> Scan:
     folder and one stat a note. Raises WorkspaceError when the workspace has gone away, which is not the same as a
     workspace whose notes were deleted.
     """
-    return full_scan(roots, settled)[0]
-
-
-def full_scan(roots: Roots, settled: Settled | None = None) -> tuple[Scan, ScannedFolders]:
-    """A scan, and which folders it went through; no folders where more than name and kind decide what is a note.
-
-    Raises like `scan`.
-    """
     base = str(roots.workspace)
     _check_folder(base)
     walk = Walk(base, settled, never=roots.never)
@@ -189,9 +182,7 @@ def full_scan(roots: Roots, settled: Settled | None = None) -> tuple[Scan, Scann
         walk.folder(_join(base, FOLDER), FOLDER, base)
         _walk_extra(roots, walk)
     notes = walk.result()
-    if not roots.sessions:
-        return notes, walk.folders if walk.plain else {}
-    return _with_sessions(roots, notes), {}
+    return _with_sessions(roots, notes) if roots.sessions else notes
 
 
 def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
@@ -446,3 +437,119 @@ def located(roots: Roots, path: str) -> Found:
 def note(roots: Roots, path: str) -> Document:
     """The note `path`; never a transcript, because memory_get gives none. Raises PathRefused, Unreadable."""
     return notes.read(locate(roots, path))
+
+
+# --- the states of roots -------------------------------------------------------------------------------------------
+
+Standing = Literal["there", "gone", "unreadable", "another device", "watcher stalled"]
+Identity = tuple[int, int]
+"""Device and inode of a folder; of a single note the device alone, because saving often puts another file there."""
+
+
+class RootState(Struct, frozen=True):
+    """One root: its stored path (`.` is the workspace), where it is, its state, and a sentence where that is not there.
+
+    gone: nothing is at its path. unreadable: it may not be listed, or its file system does not answer. another device:
+    something else was mounted there, or what was mounted is not, and notes are missing since. watcher stalled: the
+    notes can be read, but nobody notices when they are saved.
+    """
+
+    path: str
+    absolute: str
+    state: Standing = "there"
+    detail: str = ""
+
+    @property
+    def readable(self) -> bool:
+        """Whether the notes below it can be read."""
+        return self.state in ("there", "watcher stalled")
+
+    @property
+    def main(self) -> bool:
+        """Whether it is the workspace, or its folder of notes."""
+        return self.path in (WORKSPACE, FOLDER)
+
+    @property
+    def next_step(self) -> str:
+        """What a person can do about a root that is not there, and what happens then."""
+        if self.state == "watcher stalled":
+            return "A look every minute, and each search, still finds what changed; r looks at once."
+        others = "" if self.main else ", or take it out of the configuration"
+        return f"The index keeps what it held of it. Bring it back{others}; it is indexed again as soon as it is there."
+
+    def unreadable(self, cause: str) -> RootState:
+        """The state of the same root where it cannot be read."""
+        return replace(self, state="unreadable", detail=f"{self.absolute} cannot be read: {cause}.")
+
+    def covers(self, path: str) -> bool:
+        """Whether the note stored as `path` lies below it."""
+        if self.path == WORKSPACE:
+            return not path.startswith(("../", "/")) and ":" not in path[:3]
+        return path == self.path or path.startswith(f"{self.path}/")
+
+
+class Probe(NamedTuple):
+    """What one examination of a root came to; `identity` tells it from whatever is at its path another time."""
+
+    root: RootState
+    identity: Identity | None
+
+
+def probe(roots: Roots, expected: Collection[str], begin: Callable[[RootState], None]) -> list[Probe]:
+    """Examine every root; `begin` hears of each before, because a file system that hangs never comes back.
+
+    The folder of notes and that of transcripts need not exist: they count where they do, or where `expected` names
+    them, because notes were read there before.
+    """
+    probes: list[Probe] = []
+    for path, absolute in root_places(roots).items():
+        root = RootState(path, absolute)
+        begin(root)
+        last = _examined(root, expected)
+        optional = path in (FOLDER, transcripts.SOURCE) and path not in expected
+        # What is to be said of memory/ is said of the workspace where that cannot be read.
+        if not (optional and last.root.state == "gone") and (path != FOLDER or probes[0].root.readable):
+            probes.append(last)
+    return probes
+
+
+def lost(states: Iterable[RootState]) -> tuple[RootState, ...]:
+    """Those of `states` that are not there; what cannot be read comes first, and the workspace before others."""
+    return tuple(sorted((s for s in states if s.state != "there"), key=lambda root: (root.readable, not root.main)))
+
+
+def root_of(path: str, states: Iterable[RootState]) -> RootState | None:
+    """The root that the note stored as `path` lies below: the nearest of `states`."""
+    return max((root for root in states if root.covers(path)), key=lambda root: len(root.path), default=None)
+
+
+def root_places(roots: Roots) -> dict[str, str]:
+    """The absolute path of each root by its stored path, the workspace first."""
+    base = str(roots.workspace)
+    places = {WORKSPACE: base, FOLDER: _join(base, FOLDER)}
+    for extra in roots.extra:
+        places.setdefault(roots.stored(extra), extra)
+    return places | ({transcripts.SOURCE: roots.sessions} if roots.sessions else {})
+
+
+def _examined(root: RootState, expected: Collection[str]) -> Probe:
+    path = root.absolute
+    try:
+        # The workspace may be a link; below it none is followed.
+        status = os.stat(path) if root.path == WORKSPACE else os.lstat(path)
+        if stat.S_ISLNK(status.st_mode) and root.path in expected:
+            return Probe(root.unreadable("a symbolic link took its place, which is not followed"), None)
+        if stat.S_ISDIR(status.st_mode):
+            # Its entries are not read: of a thousand notes even the first one takes half a millisecond.
+            os.scandir(path).close()
+        elif root.path == WORKSPACE:
+            return Probe(root.unreadable("it is a file, not a folder"), None)
+        elif stat.S_ISREG(status.st_mode):
+            os.close(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)))
+            return Probe(root, (status.st_dev, 0))
+    except (FileNotFoundError, NotADirectoryError):
+        gone = f"{path} is not there: it was deleted, renamed or unmounted."
+        return Probe(replace(root, state="gone", detail=gone), None)
+    except (OSError, ValueError) as error:
+        return Probe(root.unreadable(_cause(error)), None)
+    return Probe(root, (status.st_dev, status.st_ino))

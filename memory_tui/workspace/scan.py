@@ -92,15 +92,11 @@ class LeftOut(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """What is on disk now, both lists sorted by path; `quiet` notes more are just as they were said to be `settled`.
-
-    Where only what was named was looked at, `missing` are the paths at which there is no note now.
-    """
+    """What is on disk now, both lists sorted by path; `quiet` notes more are just as they were said to be `settled`."""
 
     found: tuple[Found, ...]
     left_out: tuple[LeftOut, ...]
     quiet: int = 0
-    missing: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -110,18 +106,6 @@ class Scan(NamedTuple):
 
 Settled = Mapping[str, Mapping[str, tuple[int, int, int]]]
 """Size and modification time of notes, and the latest `ctime_ns` that is no news; by stored folder, then by name."""
-
-
-class ScannedFolder(NamedTuple):
-    """A folder that was listed: what comes before the names of its notes, its root, and what tells it from others."""
-
-    start: str
-    root: str
-    key: Inode | str
-
-
-ScannedFolders = Mapping[str, ScannedFolder]
-"""Folders by absolute path."""
 
 
 def storable(path: str) -> str:
@@ -136,20 +120,14 @@ def storable(path: str) -> str:
 class Walk:
     """Collects notes root by root; the first root that reaches a note wins."""
 
-    def __init__(
-        self, base: str, settled: Settled | None = None, folders: ScannedFolders | None = None, never: str = ""
-    ) -> None:
-        self.folders: dict[str, ScannedFolder] = {}
-        """The folders that were listed."""
-        self.plain = True
-        """Whether every file of theirs is a note by its name and kind alone."""
+    def __init__(self, base: str, settled: Settled | None = None, never: str = "") -> None:
         self._base = base
         self._never = never
         self.quiet = 0
         self._settled: Settled = settled or {}
         self.found: list[Found] = []
         self.left_out: list[LeftOut] = []
-        self._folders: dict[Inode | str, str] = {listed.key: listed.start for listed in (folders or {}).values()}
+        self._folders: dict[Inode | str, str] = {}
         self._singles: dict[Inode | str, set[Inode | str]] = {}
         self._wanted: Callable[[str], bool] | None = None
         self._media: MediaLimit | None = None
@@ -218,28 +196,18 @@ class Walk:
 
     def _bounded(self, absolute: str, stored: str, wanted: Callable[[str], bool] | None) -> None:
         """Add every note below a folder, or none of them and the reason where there is too much to look through."""
-        found, left_out, quiet = len(self.found), len(self.left_out), self.quiet
-        starts, folders = dict(self._folders), dict(self.folders)
+        before = len(self.found), len(self.left_out), self.quiet, dict(self._folders)
         self._wanted, self._room = wanted, most_entries()
         try:
             self._descend(absolute, stored, absolute)
         except _TooMany:
+            found, left_out, self.quiet, self._folders = before
             del self.found[found:], self.left_out[left_out:]
-            self.quiet, self._folders, self.folders = quiet, starts, folders
             limit = most_entries()
             _too_large[absolute, limit] = time.monotonic()
             self._skip(stored, "too many", _too_many(limit))
         finally:
             self._wanted, self._room = None, math.inf
-
-    def named(self, absolute: str, stored: str, status: os.stat_result, root: str) -> None:
-        """Add a file of a folder below `root` if it is a note."""
-        if not stored.endswith(".md"):
-            self._skip(stored, *_not_note(stored, link=stat.S_ISLNK(status.st_mode)))
-        elif stat.S_ISREG(status.st_mode):
-            self._keep(stored, absolute, status, root)
-        else:
-            self._skip(stored, *_odd(status.st_mode))
 
     def _skip(self, path: str, rule: Rule, detail: str) -> None:
         self.left_out.append(LeftOut(path, rule, detail))
@@ -299,7 +267,6 @@ class Walk:
                 with _listed(folder) as (key, entries):
                     first = self._folders.setdefault(key, prefix)
                     if first is prefix:
-                        self.folders[folder] = ScannedFolder("" if prefix == "." else prefix + "/", root, key)
                         self._read(entries, folder, prefix, root, self._singles.get(key, ()), todo)
                     else:
                         self._skip(prefix, "duplicate", f"The same folder is read as {first}.")
@@ -320,7 +287,6 @@ class Walk:
     ) -> None:
         start = "" if prefix == "." else prefix + "/"
         below = folder if folder.endswith(os.sep) else folder + os.sep
-        self.plain = self.plain and not singles and self._wanted is None and self._media is None
         settled = _NOTHING.get if singles else self._settled.get(start, _NOTHING).get
         quiet = 0
         for entry in entries:

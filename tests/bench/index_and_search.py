@@ -27,11 +27,11 @@ from memory_tui.plan import Options
 
 def indexing(folder: Path, place: Path) -> None:
     with Engine.open(Options(workspace=str(folder), index=str(place / "index.sqlite"))) as engine:
-        cost = cost_of(engine.indexer.sync)
+        cost = cost_of(engine.index.sync)
         status = engine.status()
         chunks, files, before = status.chunks, status.files, status.generation
         show(f"indexing {files:,} files: chunks per CPU-second", f"{chunks / cost.cpu * 1000:,.0f}", ">= 1,000")
-        again = cost_of(engine.indexer.sync)
+        again = cost_of(engine.index.sync)
         show("  without a change, microseconds of CPU a file", f"{again.cpu / files * 1000:.1f}", "<= 50")
         assert before == engine.status().generation
 
@@ -67,16 +67,16 @@ def many(folder: Path, place: Path, count: int) -> None:
     """What a process that starts with the files of an index costs."""
     asked = questions(count + 1)
     with Engine.open(indexed(folder, place / "index.sqlite")) as engine:
-        show("start to first answer, ms", cost_of(partial(engine.queries.search, asked[0])), "<= 2,000")
+        show("start to first answer, ms", cost_of(partial(engine.search.search, asked[0])), "<= 2,000")
         for title in ("each question new", "the same questions again"):
-            costs = [cost_of(partial(engine.queries.search, question)) for question in asked[1:]]
+            costs = [cost_of(partial(engine.search.search, question)) for question in asked[1:]]
             show(f"search, {title}, p50 ms", share(costs, 0.5), "<= 60")
         show("resident memory that no file backs, MB", f"{private():.0f}", "<= 400")
-        bare = cost_of(engine.indexer.sync)
+        bare = cost_of(engine.index.sync)
         (folder / "MEMORY.md").write_text("# Facts\n- The router is an Eero\n")
         show("a sync without a change, ms", bare)
-        show("  with one note saved", cost_of(engine.indexer.sync))
-        show("  the next answer", cost_of(partial(engine.queries.search, "Eero router")))
+        show("  with one note saved", cost_of(engine.index.sync))
+        show("  the next answer", cost_of(partial(engine.search.search, "Eero router")))
 
 
 def searching(folder: Path, place: Path, kind: str, count: int) -> None:
@@ -84,19 +84,19 @@ def searching(folder: Path, place: Path, kind: str, count: int) -> None:
     with Engine.open(indexed(folder, place / "index.sqlite")) as engine:
         chunks = engine.status().chunks
         asked = questions(count + 1, kind)
-        show("first question of the process, ms", cost_of(partial(engine.queries.search, asked[0])))
-        once = [cost_of(partial(engine.queries.search, question)) for question in asked[1:]]
+        show("first question of the process, ms", cost_of(partial(engine.search.search, asked[0])))
+        once = [cost_of(partial(engine.search.search, question)) for question in asked[1:]]
         goal = "<= 10" if chunks < LARGE // 2 else "<= 12"
         show(f"search over {chunks:,} chunks, each question new, p50 ms", share(once, 0.5), goal)
         show("  p95", share(once, 0.95), "<= 20")
-        again = [cost_of(partial(engine.queries.search, question)) for question in asked[1:]]
+        again = [cost_of(partial(engine.search.search, question)) for question in asked[1:]]
         show("  the same questions again, p50", share(again, 0.5), goal)
         show("  p95", share(again, 0.95), "<= 20")
         found: list[tuple[Cost, Cost]] = []
         for question in asked[1:]:
-            evidence = engine.queries.gather(question)
-            ranked = cost_of(partial(engine.queries.rank, evidence, engine.plan.settings))
-            found.append((cost_of(partial(engine.queries.gather, question)), ranked))
+            evidence = engine.search.gather(question)
+            ranked = cost_of(partial(engine.search.rank, evidence, engine.plan.settings))
+            found.append((cost_of(partial(engine.search.gather, question)), ranked))
         for at, what in enumerate(("gather", "rank")):
             show(f"  of which {what}, asked again", share([costs[at] for costs in found], 0.5))
         show("resident memory, MB", f"{resident():.0f}")
@@ -116,10 +116,10 @@ def profiles(engine: Engine, asked: list[str]) -> None:
     }
     steps: dict[str, list[Cost]] = {title: [] for title in tries}
     for question in asked:
-        evidence = engine.queries.gather(question)
+        evidence = engine.search.gather(question)
         for title, settings in tries.items():
-            engine.queries.rank(evidence, settings)
-            steps[title].append(cost_of(partial(engine.queries.rank, evidence, settings)))
+            engine.search.rank(evidence, settings)
+            steps[title].append(cost_of(partial(engine.search.rank, evidence, settings)))
     for title, costs in steps.items():
         show(f"one knob step, {title}, ms", share(costs, 0.5), "<= 16")
 

@@ -118,7 +118,7 @@ def opened(place: Path, folder: Path, url: str) -> Engine:
     changes = (("profile", "openclaw-2026.3"), ("sync.onSearch", "false"))
     options = Options(config=str(config), workspace=str(folder), index=str(place / "ours.sqlite"), changes=changes)
     engine = Engine.open(options)
-    engine.indexer.sync()
+    engine.index.sync()
     engine.close()
     return Engine.open(options)
 
@@ -146,7 +146,7 @@ def main() -> None:
         for question in asked:
             found = peer.ask(question)
             began = time.process_time()
-            hits = engine.queries.search(question).recalled
+            hits = engine.search.search(question).recalled
             ours.append((time.process_time() - began) * 1000)
             theirs.append(found["ms"])
             equal += [(path, line) for path, line, _ in found["hits"]] == [

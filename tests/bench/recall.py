@@ -86,18 +86,18 @@ def measured(folder: Path, given: argparse.Namespace) -> Found:
                 ),
             )
             with Engine.open(options) as engine:
-                if error := engine.indexer.sync().error:
+                if error := engine.index.sync().error:
                     sys.exit(f"{given.provider} made no vectors: {error}")
 
                 settings = plain_words(engine.plan.settings) if given.plain else engine.plan.settings
 
                 def ask(question: str, engine: Engine = engine, settings: Settings = settings) -> Trace:
-                    return engine.queries.rank(engine.queries.gather(question), settings)
+                    return engine.search.rank(engine.search.gather(question), settings)
 
                 # One labelled question, so that no lines out of the notes are asked.
-                related = [noise.NoiseQuery(engine.queries.gather(queries[0]["question"]))]
-                probes = noise.ask_all(engine.queries.gather, related)
-                engine.queries.unrelated.keep(probes.nonsense, engine.plan.settings)
+                related = [noise.NoiseQuery(engine.search.gather(queries[0]["question"]))]
+                probes = noise.ask_all(engine.search.gather, related)
+                engine.search.unrelated.keep(probes.nonsense, engine.plan.settings)
                 for query in queries:
                     trace = ask(query["question"])
                     found.answers.append(judged(query, trace))

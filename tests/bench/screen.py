@@ -42,8 +42,7 @@ from measure import (
     spread,
 )
 
-from memory_tui.engine.engine import Engine
-from memory_tui.engine.unrelated_memory import LATER_SECONDS
+from memory_tui.engine.engine import UPKEEP_SECONDS, Engine
 from memory_tui.plan import Options
 
 
@@ -115,7 +114,7 @@ class Terminal:
     def wait_for_later_work(self) -> float:
         """Have the unrelated questions asked, which a new index waits for, and no key; then as `settled`."""
         began = time.monotonic()
-        while time.monotonic() - began < LATER_SECONDS + 1:
+        while time.monotonic() - began < UPKEEP_SECONDS + 1:
             self._read(0.2)
         return self.settled()
 
@@ -189,9 +188,9 @@ def about(workspace: Path, index: Path) -> None:
     from memory_tui.tui.note_page import make_page
 
     with Engine.open(Options(workspace=str(workspace), index=str(index))) as engine:
-        engine.indexer.sync()
-        engine.indexer.watcher.switch(True)
-        while engine.indexer.watched_state is None:
+        engine.index.sync()
+        engine.index.watcher.switch(True)
+        while engine.index.watched_state is None:
             time.sleep(0.05)
         page = make_page(engine.notes.read("MEMORY.md"), ())
         count = engine.status().files
@@ -218,9 +217,7 @@ async def stalling(workspace: Path, index: Path) -> None:
             await pilot.pause(0.01)
         ticker = Ticker()
         began = time.perf_counter()
-        while (
-            not await asyncio.to_thread(engines[0].indexer.writer.wait_idle, 0.2) or time.perf_counter() - began < 0.5
-        ):
+        while not await asyncio.to_thread(engines[0].index.writer.wait_idle, 0.2) or time.perf_counter() - began < 0.5:
             await asyncio.sleep(0)
         ticker.stop()
         gaps = ticker.gaps
@@ -280,7 +277,7 @@ async def working(workspace: Path, index: Path, count: int) -> None:
     options = Options(workspace=str(workspace), index=str(index), changes=(("sync.watch", "off"),))
     with Engine.open(options) as engine:
         asked = list(dict.fromkeys(questions(10 * count)))[:count]
-        tops = [engine.queries.search(question).recalled[0].chunk for question in asked]
+        tops = [engine.search.search(question).recalled[0].chunk for question in asked]
     book = Notebook(tuple(Query(q, (Label(top.path, top.start_line, 2),)) for q, top in zip(asked, tops, strict=True)))
     judgments.save(judgments.notebook_path(workspace), book)
     app = MemoryApp(lambda listener: Engine.open(options, listener), query=asked[0])
@@ -323,7 +320,7 @@ async def drawing(workspace: Path, index: Path, times: int) -> None:
     options = Options(workspace=str(workspace), index=str(index), changes=(("sync.watch", "off"),))
     with Engine.open(options) as engine:
         asked = list(dict.fromkeys(questions(10 * times)))[: max(3, times)]
-        tops = [engine.queries.search(question).recalled[0].chunk for question in asked]
+        tops = [engine.search.search(question).recalled[0].chunk for question in asked]
     book = Notebook(tuple(Query(q, (Label(top.path, top.start_line, 2),)) for q, top in zip(asked, tops, strict=True)))
     judgments.save(judgments.notebook_path(workspace), book)
     spans = [(top.path, top.start_line, top.end_line) for top in tops]
@@ -394,7 +391,7 @@ def indexed(place: Path, name: str, notes: int) -> tuple[Path, Path]:
     if not workspace.exists():
         write(workspace, notes, 1000 if name == "many" else 4000)
         with Engine.open(Options(workspace=str(workspace), index=str(index))) as engine:
-            engine.indexer.sync()
+            engine.index.sync()
     return workspace, index
 
 

@@ -136,7 +136,7 @@ def test_the_engine_brings_the_index_up_to_date_after_a_change(notes):
             finished.set()
 
     with Engine.open(Options(workspace=str(notes), provider="none"), listen) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         engine.notes.curator.apply(engine.notes.curator.plan.new_note("Bicycle", "- puncture"))
         assert finished.wait(LONG)
         assert seen[0].indexed == 1

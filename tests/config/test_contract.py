@@ -165,7 +165,7 @@ def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(
             assert found is not None
             assert found.host == play.url.removeprefix("http://")
             assert play.asked == []
-            assert engine.indexer.sync().error == ""
+            assert engine.index.sync().error == ""
         headers = play.asked[0].headers
         assert headers["Authorization"] == "Bearer sk-of-the-proxy"
         assert headers["X-Team"] == "notes"
@@ -214,8 +214,8 @@ def test_a_provider_with_a_known_wire_answers_by_its_documented_name(
         tree = {"models": {"providers": providers}, "memory": {"search": search}}
         options = asked(json.loads(json.dumps(tree).replace("URL", play.url)))
         with Engine.open(options) as engine:
-            assert engine.indexer.sync().error == ""
-            assert engine.queries.search("router").mode == "hybrid"
+            assert engine.index.sync().error == ""
+            assert engine.search.search("router").mode == "hybrid"
         assert {one.body["model"] for one in play.asked} == {served}
         assert {one.headers["Authorization"] for one in play.asked} == {"Bearer k"}
 
@@ -474,8 +474,8 @@ def test_a_day_is_the_users_day(asked: Callable[..., Options], tmp_path: Path) -
     for zone, today, old in (("Asia/Tokyo", 23, 8.5 / 24), ("America/Chicago", 22, 17.5 / 24)):
         tree = {"agents": {"defaults": {"userTimezone": zone}}, "memory": {"search": {"provider": "none"}}}
         with Engine.open(asked(tree, now=now, changes=(("profile", "recommended"),))) as engine:
-            engine.indexer.sync()
-            trace = engine.queries.search("bread today")
+            engine.index.sync()
+            trace = engine.search.search("bread today")
             hit = trace.recalled[0]
             assert hit.chunk.path == f"memory/2026-11-{today}.md"
             assert hit.age_days == pytest.approx(old, abs=1e-6)

@@ -221,8 +221,8 @@ def _plan(see: Callable[[plan.Plan], object]) -> Callable[[House, Options], obje
 def _asked(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
     def go(house: House, options: Options) -> object:
         with Engine.open(options) as engine:
-            engine.indexer.sync()
-            return see(engine.queries.search("router VLAN"))
+            engine.index.sync()
+            return see(engine.search.search("router VLAN"))
 
     return go
 
@@ -231,7 +231,7 @@ def _engine(see: Callable[[Engine], object], *, synced: bool = True) -> Callable
     def go(house: House, options: Options) -> object:
         with Engine.open(options) as engine:
             if synced:
-                engine.indexer.sync()
+                engine.index.sync()
             return see(engine)
 
     return go
@@ -256,26 +256,26 @@ def _enabled(house: House, options: Options) -> object:
 
 def _after_start(engine: Engine) -> object:
     engine.start()
-    assert engine.indexer.writer.wait_idle(LONG)
-    return engine.status().files, engine.indexer.watcher.on
+    assert engine.index.writer.wait_idle(LONG)
+    return engine.status().files, engine.index.watcher.on
 
 
 def _after_another_note(house: House, options: Options) -> object:
     note = house.workspace / "memory/another.md"
     note.unlink(missing_ok=True)
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         note.write_text("Written after the first sync\n")
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         return engine.status().files
 
 
 def _cached_after_rewriting(house: House, options: Options) -> object:
     note = house.workspace / "memory/2026-01-02.md"
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         note.write_text("Other words altogether\n")
-        engine.indexer.sync()
+        engine.index.sync()
         note.write_text(NOTES["memory/2026-01-02.md"])
         return engine.status().cache.entries > engine.status().chunks
 
@@ -285,7 +285,7 @@ def _kept_after_rewriting(house: House, options: Options) -> object:
     with Engine.open(options) as engine:
         for words in ("One\n", "Two\n", "Three\n", "Four\n"):
             note.write_text(words)
-            engine.indexer.sync()
+            engine.index.sync()
         return engine.status().cache.entries - engine.status().chunks
 
 
@@ -303,7 +303,7 @@ def _debounce(house: House, options: Options) -> object:
 
     house.monkeypatch.setattr(watch, "Watcher", Watching)
     with Engine.open(options) as engine:
-        engine.indexer.watcher.switch(True)
+        engine.index.watcher.switch(True)
     return seen
 
 
@@ -316,10 +316,10 @@ def _after_a_talk(house: House, options: Options) -> object:
     session = house.home / ".openclaw/agents/main/sessions/s.jsonl"
     session.write_text(json.dumps(said) + "\n")
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         session.write_text((json.dumps(said) + "\n") * 9)
-        engine.indexer.sync(reason="search")
-        return engine.queries.chunks_of("sessions/s.jsonl")[-1].end_line
+        engine.index.sync(reason="search")
+        return engine.search.chunks_of("sessions/s.jsonl")[-1].end_line
 
 
 def _chosen(see: Callable[[plan.Choices], object]) -> Callable[[House, Options], object]:
@@ -406,9 +406,9 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "store.path": ({}, _plan(lambda plan: compare.database(plan.config))),
     "store.vector.enabled": ({}, _engine(lambda engine: engine.status().vector.enabled)),
     "store.vector.extensionPath": ({}, _engine(lambda engine: engine.status().vector.extension_path)),
-    "store.fts.tokenizer": ({}, _engine(lambda engine: len(engine.queries.gather("oute").openclaw.postings.rows))),
-    "chunking.tokens": ({}, _engine(lambda engine: len(engine.queries.chunks_of("memory/long.md")))),
-    "chunking.overlap": ({"chunking.tokens": 50}, _engine(lambda engine: engine.queries.chunks_of("memory/long.md"))),
+    "store.fts.tokenizer": ({}, _engine(lambda engine: len(engine.search.gather("oute").openclaw.postings.rows))),
+    "chunking.tokens": ({}, _engine(lambda engine: len(engine.search.chunks_of("memory/long.md")))),
+    "chunking.overlap": ({"chunking.tokens": 50}, _engine(lambda engine: engine.search.chunks_of("memory/long.md"))),
     "sync.onSessionStart": (QUIET, _engine(_after_start, synced=False)),
     "sync.onSearch": ({}, _after_another_note),
     "sync.watch": ({"sync.onSessionStart": False}, _engine(_after_start, synced=False)),
@@ -513,7 +513,7 @@ def test_archived_transcripts_are_read_when_they_are_asked_for(house: House) -> 
     for asked, count in ((), 0), ((("sessions.archives", "true"),), 2):
         options = replace(house.options(talks), changes=asked)
         with Engine.open(options) as engine:
-            engine.indexer.sync()
+            engine.index.sync()
             archived = [row for row in engine.notes.files() if ".jsonl." in row.path and row.source == "sessions"]
             assert len([row for row in archived if row.state == "fresh"]) == count
             if count:

@@ -71,8 +71,8 @@ def ask(tmp_path: Path) -> Callable[..., Trace]:
             changes=(("profile", "recommended"), *((key.replace("_", "."), value) for key, value in changes.items())),
         )
         with Engine.open(options) as engine:
-            engine.indexer.sync()
-            return engine.queries.search(question)
+            engine.index.sync()
+            return engine.search.search(question)
 
     return asked
 
@@ -181,9 +181,9 @@ def test_a_chinese_question_is_answered_by_the_pairs_that_notes_hold(tmp_path: P
         changes=(("profile", "recommended"),),
     )
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         # 喜欢 stands in most notes, 欢什 and 么书 in none.
-        trace = engine.queries.search("喜欢什么书")
+        trace = engine.search.search("喜欢什么书")
     assert "喜欢" in trace.plan.words
     assert "memory/2026-01-01.md" in {hit.chunk.path for hit in trace.recalled}
 
@@ -200,6 +200,6 @@ def test_the_words_of_the_notes_are_read_once_a_question(tmp_path: Path, monkeyp
     (tmp_path / "MEMORY.md").write_text(NOTES, encoding="utf-8")
     options = Options(workspace=str(tmp_path), index=str(tmp_path / "index.sqlite"), provider="none", once=True)
     with Engine.open(options) as engine:
-        engine.indexer.sync()
-        engine.queries.search("restick backuq zzyzzyva")
+        engine.index.sync()
+        engine.search.search("restick backuq zzyzzyva")
     assert len(read) == 1

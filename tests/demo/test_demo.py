@@ -124,14 +124,14 @@ def _opened(folder: Path, workspace: Path, facts: Path) -> Iterator[Engine]:
         changes=(("sync.watch", "false"),),
     )
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         yield engine
 
 
 @pytest.fixture(scope="module")
 def findings(opened: Engine) -> list[Suggestion]:
     """What its inbox holds, found where its journal and its log are."""
-    return list(opened.inbox.examine())
+    return list(opened.notes.examine())
 
 
 def test_the_inbox_holds_every_kind(opened: Engine, findings: list[Suggestion]) -> None:
@@ -192,7 +192,7 @@ def test_then_and_now_says_nothing_unknown_of_the_log(opened: Engine, tmp_path: 
     entries = recall_log.read(recall_log.recall_log_path(workspace)).entries
     assert len(entries) == len(demo_log.questions())
     for entry in entries:
-        found = rerun.replay(entry, opened.plan.settings, opened.queries.gather)
+        found = rerun.replay(entry, opened.plan.settings, opened.search.gather)
         told = "\n".join(recalled_lines.replayed(found))
         assert f"Knobs: recommended, results 6, minScore 0; {entry.mode}\nLevel of the answer: " in told
         assert isinstance(found.remade, rerun.Rebuilt) or found.remade.obstacle == "newer notes", told
@@ -231,15 +231,15 @@ def test_it_holds_a_conflict_and_three_languages(opened: Engine) -> None:
     assert len(set(leads.values())) == 2, "the same subject, another value"
     assert len({day_of(path) for path in leads}) == 2, "a later day"
     assert any(re.search("[\u4e00-\u9fff]{6}", text) for text in texts.values())
-    hits = opened.queries.search("Wann darf die Hecke geschnitten werden?").recalled
+    hits = opened.search.search("Wann darf die Hecke geschnitten werden?").recalled
     assert hits[0].chunk.path == "memory/garten.md"
 
 
 def test_a_wrong_recall_is_mended_by_one_knob(opened: Engine) -> None:
     """A hit that answers nothing goes, and every hit with an answer stays."""
     query = next(one for one in labelled_queries(TODAY) if one.text == SUGGESTED[0])
-    evidence = opened.queries.gather(query.text)
-    ranked = opened.queries.rank(evidence, opened.plan.settings)
+    evidence = opened.search.gather(query.text)
+    ranked = opened.search.rank(evidence, opened.plan.settings)
 
     def right(chunk: ChunkRef) -> bool:
         return any(one.path == chunk.path and chunk.start_line <= one.line <= chunk.end_line for one in query.relevant)

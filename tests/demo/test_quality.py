@@ -55,9 +55,9 @@ def answers(
             changes=(("profile", profile), ("query.maxResults", str(results))),
         )
         with Engine.open(options) as engine:
-            engine.indexer.sync()
+            engine.index.sync()
             for query in asked:
-                found[query["id"]] = trace_json.answer(engine.queries.search(query["question"]))["results"]
+                found[query["id"]] = trace_json.answer(engine.search.search(query["question"]))["results"]
     return found
 
 
@@ -122,11 +122,11 @@ def test_the_labelled_questions_of_the_demo(tmp_path: Path) -> None:
             workspace=str(workspace), index=str(tmp_path / "index.sqlite"), now=now, changes=(("profile", profile),)
         )
         with Engine.open(options) as engine:
-            engine.indexer.sync()
+            engine.index.sync()
             hits = []
             for labelled in demo.labelled_queries(today):
                 answers = [label for label in labelled.relevant if label.grade == 2]
-                trace = engine.queries.search(labelled.text)
+                trace = engine.search.search(labelled.text)
                 hits += [
                     any(
                         c.chunk.path == label.path and c.chunk.start_line <= label.line <= c.chunk.end_line

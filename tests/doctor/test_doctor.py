@@ -46,7 +46,7 @@ def open_engine(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Engin
         )
         engines.append(engine)
         if sync:
-            engine.indexer.sync()
+            engine.index.sync()
         return engine
 
     yield go
@@ -86,7 +86,7 @@ def test_a_note_of_which_some_words_are_not_found_is_no_clean_bill(
     assert [note.path for note in engine.status().in_part] == ["memory/bakery.md"]
     (workspace / "memory" / "bakery.md").write_text("Die Bäckerei schließt um eins.\n")
     assert engine.status().in_part == (), "it waits to be indexed, which is said of it already"
-    engine.indexer.sync()
+    engine.index.sync()
     assert found(engine, "whole-notes").state == "ok"
 
 

@@ -51,8 +51,8 @@ def test_each_question_says_what_answered_it(
         changes=tuple(changes.items()),
     )
     with Engine.open(options) as engine:
-        engine.indexer.sync()
-        mode, reason = answered_by(engine.queries.search(question))
+        engine.index.sync()
+        mode, reason = answered_by(engine.search.search(question))
     assert mode == by[0]
     assert reason.startswith(by[1])
 
@@ -74,9 +74,9 @@ def test_no_pair_of_characters_is_called_a_word(tmp_path: Path, notes: Path, pro
         changes=(("profile", profile),),
     )
     with Engine.open(options) as engine:
-        engine.indexer.sync()
-        trace = engine.queries.search(question)
-        why = engine.queries.why(engine.queries.gather(question), "MEMORY.md", 3)
+        engine.index.sync()
+        trace = engine.search.search(question)
+        why = engine.search.why(engine.search.gather(question), "MEMORY.md", 3)
     said = [wording.sentence(why.fate), terms_line("喜欢读书", trace).detail]
     said += wording.empty(trace.empty, trace.profile) if trace.empty is not None else []
     runs = set(as_asked(trace.plan.words, question))

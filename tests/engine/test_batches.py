@@ -155,10 +155,10 @@ def test_many_texts_go_through_a_job_and_nothing_directly(world: World) -> None:
     world.play.states = ("validating", "in_progress", "in_progress", "completed")
     world.write(10)
     with world.open() as engine:
-        report = engine.indexer.sync(reason="cli")
+        report = engine.index.sync(reason="cli")
         assert (report.error, report.claimed, report.embedded, report.indexed) == ("", 0, 10, 1)
         assert lacking(engine) == 0
-        assert engine.queries.search("word7").mode == "hybrid"
+        assert engine.search.search("word7").mode == "hybrid"
     assert world.direct == ["word7"]
     # The same news three times is told once.
     assert world.play.count("GET /batches") == 4
@@ -183,7 +183,7 @@ def test_jobs_of_an_earlier_version_are_followed_and_paid_once(world: World, mon
     world.write(6)
     world.write(4, "memory/later.md")
     with world.open() as engine:
-        report = engine.indexer.sync(reason="cli")
+        report = engine.index.sync(reason="cli")
         assert (report.error, report.embedded, report.rebuilt, lacking(engine)) == ("", 10, False, 0)
     assert world.direct == []
     assert world.play.count("POST /files") == world.play.count("POST /batches") == 1
@@ -197,7 +197,7 @@ def test_nothing_of_the_notes_stays_at_the_provider(world: World) -> None:
     world.write(10)
     world.play.change = lambda lines: (lines[1:], [refused(lines[0])])
     with world.open() as engine:
-        engine.indexer.sync(reason="cli")
+        engine.index.sync(reason="cli")
     assert world.play.files == {}
     assert len(world.play.sent) == 1
 
@@ -206,7 +206,7 @@ def test_a_file_that_cannot_be_deleted_there_is_mentioned(world: World) -> None:
     world.write(10)
     world.play.fail("DELETE /files", status(403, {"error": {"message": "not allowed to delete"}}))
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 10
+        assert engine.index.sync(reason="cli").embedded == 10
     assert "not allowed to delete" in world.news[-1].detail
 
 
@@ -232,7 +232,7 @@ def test_what_looks_like_a_secret_is_in_no_job(world: World, monkeypatch: pytest
             assert world.play.hanging.acquire(timeout=LONG)
         world.withhold = "true"
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 6
+        assert engine.index.sync(reason="cli").embedded == 6
         assert lacking(engine) == 1
         assert len(engine.status().withheld) == 1
     assert len(world.play.jobs) == 1
@@ -244,7 +244,7 @@ def test_few_texts_go_directly(world: World) -> None:
     world.least = 256
     world.write(10)
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 10
+        assert engine.index.sync(reason="cli").embedded == 10
     assert len(world.direct) == 10
     assert world.play.log == []
 
@@ -253,7 +253,7 @@ def test_it_is_off_unless_it_is_asked_for(world: World) -> None:
     world.batch = {"enabled": False}
     world.write(10)
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 10
+        assert engine.index.sync(reason="cli").embedded == 10
     assert world.play.log == []
 
 
@@ -261,7 +261,7 @@ def test_only_what_a_job_did_not_bring_is_sent_directly(world: World) -> None:
     world.play.change = lambda lines: (["nonsense", *lines[4:], lines[5]], [refused(lines[0])])
     world.write(10)
     with world.open() as engine:
-        report = engine.indexer.sync(reason="cli")
+        report = engine.index.sync(reason="cli")
         assert (report.embedded, report.error) == (10, "")
         assert lacking(engine) == 0
     assert len(world.play.jobs) == 1
@@ -278,7 +278,7 @@ def test_vectors_for_texts_that_nobody_sent_are_not_kept(world: World) -> None:
     world.play.change = more
     world.write(5)
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 5
+        assert engine.index.sync(reason="cli").embedded == 5
         assert cached(world) == 5
 
 
@@ -289,7 +289,7 @@ def test_after_two_failures_texts_go_directly(world: World, state: str) -> None:
     with world.open() as engine:
         for at in range(3):
             world.write(4, f"memory/{at}.md")
-            report = engine.indexer.sync(reason="cli")
+            report = engine.index.sync(reason="cli")
             assert (report.embedded, report.error) == (4, "")
             assert lacking(engine) == 0
     assert len(world.play.jobs) == 2
@@ -302,7 +302,7 @@ def test_a_success_forgives_a_failure(world: World) -> None:
         for at, state in enumerate(("failed", "completed", "failed", "completed")):
             world.play.states = (state,)
             world.write(4, f"memory/{at}.md")
-            engine.indexer.sync(reason="cli")
+            engine.index.sync(reason="cli")
     assert len(world.play.jobs) == 4
 
 
@@ -311,7 +311,7 @@ def test_a_server_without_batches_is_asked_once(world: World) -> None:
     with world.open() as engine:
         for at in range(2):
             world.write(4, f"memory/{at}.md")
-            assert engine.indexer.sync(reason="cli").embedded == 4
+            assert engine.index.sync(reason="cli").embedded == 4
     assert world.play.log == ["POST /files"]
     assert len(world.direct) == 8
 
@@ -322,7 +322,7 @@ def test_a_job_that_takes_too_long_is_ended_and_its_texts_go_directly(world: Wor
     world.write(4)
     began = world.time.at
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 4
+        assert engine.index.sync(reason="cli").embedded == 4
         assert lacking(engine) == 0
     assert world.play.cancelled == ["job_0"]
     assert 1800 < world.time.at - began < 1800 + 60 + 10
@@ -336,7 +336,7 @@ def test_the_server_may_stumble_while_a_job_runs(world: World) -> None:
     world.play.fail("GET /files", *[status(500)] * 4)
     world.write(4)
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 4
+        assert engine.index.sync(reason="cli").embedded == 4
     assert (len(world.play.jobs), world.direct) == (1, [])
     assert any("502" in news.detail for news in world.news)
 
@@ -347,7 +347,7 @@ def test_a_job_is_submitted_again_after_a_failure_that_may_pass(world: World, ca
     world.play.fail(call, fault)
     world.write(4)
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 4
+        assert engine.index.sync(reason="cli").embedded == 4
     assert (len(world.play.jobs), world.direct) == (1, [])
 
 
@@ -359,7 +359,7 @@ def test_a_job_that_was_made_although_its_answer_was_lost_is_not_made_twice(worl
     world.play.fail("POST /batches", made_and_gone)
     world.write(4)
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 4
+        assert engine.index.sync(reason="cli").embedded == 4
     assert (len(world.play.jobs), world.play.count("POST /batches"), world.direct) == (1, 1, [])
 
 
@@ -368,7 +368,7 @@ def test_many_jobs_run_no_more_at_once_than_allowed(world: World, monkeypatch: p
     world.play.states = ("in_progress", "completed")
     world.write(14)
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 14
+        assert engine.index.sync(reason="cli").embedded == 14
     assert [len(world.play.requests(at)) for at in range(5)] == [3, 3, 3, 3, 2]
     running, most = 0, 0
     for stage in world.stages:
@@ -383,7 +383,7 @@ def test_without_wait_a_command_ends_and_the_next_one_fetches(world: World) -> N
     world.play.states = ("in_progress", "completed")
     world.write(6)
     with world.open() as engine:
-        report = engine.indexer.sync(reason="cli")
+        report = engine.index.sync(reason="cli")
         assert (report.claimed, report.embedded) == (6, 0)
         assert lacking(engine) == 6
     with world.open() as engine:
@@ -391,7 +391,7 @@ def test_without_wait_a_command_ends_and_the_next_one_fetches(world: World) -> N
         ahead = engine.providers.forecast()
         assert (ahead.waiting, ahead.send) == (6, 0)
         assert ["6 texts wait" in notice.message for notice in engine.status().notices] == [True]
-        assert engine.indexer.sync(reason="cli").embedded == 6
+        assert engine.index.sync(reason="cli").embedded == 6
         assert lacking(engine) == 0
         assert engine.status().notices == ()
     assert (len(world.play.jobs), world.direct) == (1, [])
@@ -442,7 +442,7 @@ def test_a_job_whose_name_never_arrived_is_found_again(world: World) -> None:
         engine.start()
         assert world.play.hanging.acquire(timeout=LONG)
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 6
+        assert engine.index.sync(reason="cli").embedded == 6
     assert len(world.play.jobs) == 1
     assert world.direct == []
 
@@ -452,10 +452,10 @@ def test_a_job_that_is_gone_at_the_provider_is_made_good_directly(world: World) 
     world.play.states = ("in_progress",)
     world.write(6)
     with world.open() as engine:
-        engine.indexer.sync(reason="cli")
+        engine.index.sync(reason="cli")
     world.play.jobs.clear()
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 6
+        assert engine.index.sync(reason="cli").embedded == 6
     assert len(world.direct) == 6
 
 
@@ -464,13 +464,13 @@ def test_notes_that_change_meanwhile_lose_nothing(world: World) -> None:
     world.play.states = ("in_progress", "in_progress", "completed")
     world.write(6)
     with world.open() as engine:
-        engine.indexer.sync(reason="cli")
+        engine.index.sync(reason="cli")
         (world.folder / "notes" / "MEMORY.md").write_text("something else entirely\n")
         world.write(1, "memory/new.md")
-        assert engine.indexer.sync(reason="cli").embedded == 2
+        assert engine.index.sync(reason="cli").embedded == 2
         assert lacking(engine) == 0
         # What was paid for is kept, in case the text comes back.
-        engine.indexer.sync(reason="cli")
+        engine.index.sync(reason="cli")
         assert cached(world) == 8
     assert len(world.play.jobs) == 1
 
@@ -480,16 +480,16 @@ def test_a_job_that_another_process_finished_is_no_failure(world: World) -> None
     world.play.states = ("in_progress", "completed")
     world.write(6)
     with world.open() as other:
-        other.indexer.sync(reason="cli")
+        other.index.sync(reason="cli")
 
         def finish(handler: Any, asked: Any) -> None:
             # While one engine fetches the results, the other one is done with them.
-            assert other.indexer.sync(reason="cli").embedded == 6
+            assert other.index.sync(reason="cli").embedded == 6
             handler.raw(200, b"", {})
 
         world.play.fail("GET /files", finish)
         with world.open() as engine:
-            assert engine.indexer.sync(reason="cli").embedded == 0
+            assert engine.index.sync(reason="cli").embedded == 0
             assert lacking(engine) == 0
     assert world.stages == ["submitted", "running", "done"]
     assert world.direct == []
@@ -505,11 +505,11 @@ def test_results_that_find_no_room_on_disk_are_fetched_at_the_next_start(
     world.write(6)
     with monkeypatch.context() as patch, world.open() as engine:
         patch.setattr("tempfile.TemporaryFile", Full)
-        assert engine.indexer.sync(reason="cli").embedded == 0
+        assert engine.index.sync(reason="cli").embedded == 0
         assert any(notice.code == "batch" and "6 texts" in notice.message for notice in engine.notices())
     assert "No space left" in world.news[-1].detail
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 6
+        assert engine.index.sync(reason="cli").embedded == 6
         assert engine.notices() == ()
     assert len(world.play.jobs) == 1
 
@@ -518,10 +518,10 @@ def test_results_that_find_no_room_on_disk_are_fetched_at_the_next_start(
 def test_an_index_that_is_made_anew_gets_its_vectors_too(world: World, count: int) -> None:
     world.write(count)
     with world.open() as engine:
-        engine.indexer.sync(reason="cli")
+        engine.index.sync(reason="cli")
     jobs, world.tokens = len(world.play.jobs), 16
     with world.open() as engine:
-        report = engine.indexer.sync(reason="cli")
+        report = engine.index.sync(reason="cli")
         assert (report.rebuilt, report.embedded) == (True, count // 2)
         assert lacking(engine) == 0
     assert len(world.play.jobs) - jobs == (1 if count // 2 >= world.least else 0)
@@ -532,10 +532,10 @@ def test_an_index_that_is_made_anew_keeps_the_job_that_runs(world: World) -> Non
     world.play.states = ("in_progress", "in_progress", "completed")
     world.write(6)
     with world.open() as engine:
-        engine.indexer.sync(reason="cli")
-        assert engine.indexer.sync(reason="cli", force=True).rebuilt
+        engine.index.sync(reason="cli")
+        assert engine.index.sync(reason="cli", force=True).rebuilt
         assert lacking(engine) == 6
-        engine.indexer.sync(reason="cli")
+        engine.index.sync(reason="cli")
         assert lacking(engine) == 0
     assert (len(world.play.jobs), world.direct) == (1, [])
 
@@ -545,26 +545,26 @@ def test_a_refused_key_leaves_the_job_alone(world: World) -> None:
     world.play.states = ("in_progress", "completed")
     world.write(6)
     with world.open() as engine:
-        engine.indexer.sync(reason="cli")
+        engine.index.sync(reason="cli")
     world.play.fail("GET /batches", status(401, {"error": {"message": "Incorrect API key"}}))
     with world.open() as engine:
-        engine.indexer.sync(reason="cli")
+        engine.index.sync(reason="cli")
         assert lacking(engine) == 6
     assert "remembered" in world.news[-1].detail
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 6
+        assert engine.index.sync(reason="cli").embedded == 6
     assert len(world.play.jobs) == 1
 
 
 def test_a_single_question_neither_submits_nor_waits(world: World) -> None:
     world.write(6)
     with world.open(once=True) as engine:
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         assert lacking(engine) == 6
-        assert engine.queries.search("word3").recalled is not None
+        assert engine.search.search("word3").recalled is not None
     assert world.play.log == []
     with world.open() as engine:
-        assert engine.indexer.sync(reason="cli").embedded == 6
+        assert engine.index.sync(reason="cli").embedded == 6
 
 
 def test_neither_key_nor_text_is_in_what_remembers_a_job(world: World) -> None:
@@ -572,7 +572,7 @@ def test_neither_key_nor_text_is_in_what_remembers_a_job(world: World) -> None:
     world.play.states = ("in_progress",)
     world.write(6)
     with world.open() as engine:
-        engine.indexer.sync(reason="cli")
+        engine.index.sync(reason="cli")
     files = list(world.folder.glob("index.sqlite*"))
     assert files
     assert all(KEY.encode() not in file.read_bytes() for file in files)
@@ -586,7 +586,7 @@ def test_closing_wakes_who_waits_for_a_job(world: World) -> None:
 
     def command() -> None:
         try:
-            ended.append(engine.indexer.sync(reason="cli"))
+            ended.append(engine.index.sync(reason="cli"))
         except Cancelled as error:
             ended.append(error)
 

@@ -71,39 +71,39 @@ def engine(workspace: Path, tmp_path: Path, heard: Heard) -> Iterator[Engine]:
 
 
 def recalled(engine: Engine, query: str) -> list[str]:
-    return [hit.chunk.path for hit in engine.queries.search(query).recalled]
+    return [hit.chunk.path for hit in engine.search.search(query).recalled]
 
 
 def test_an_answer_before_the_first_index_is_refused_with_a_reason(engine: Engine) -> None:
     with pytest.raises(MemoryTuiError, match="Nothing is indexed yet"):
-        engine.queries.search("router")
+        engine.search.search("router")
 
 
 def test_what_is_synced_is_found_and_a_second_sync_does_nothing(engine: Engine) -> None:
-    first = engine.indexer.sync()
+    first = engine.index.sync()
     assert (first.indexed, first.embedded) == (2, 2)
     assert recalled(engine, "omada")[0] == "MEMORY.md"
-    again = engine.indexer.sync()
+    again = engine.index.sync()
     assert not again.changed
     assert again.unchanged == 2
 
 
 def test_the_same_evidence_is_ranked_under_any_profile_without_asking_again(engine: Engine) -> None:
-    engine.indexer.sync()
-    evidence = engine.queries.gather("omada router")
+    engine.index.sync()
+    evidence = engine.search.gather("omada router")
     for profile in ("recommended", "openclaw-2026.3", "openclaw-2026.2"):
         settings = engine.plan.with_profile(profile)
-        live, fresh = engine.queries.rank(evidence, settings), engine.queries.search("omada router", settings)
+        live, fresh = engine.search.rank(evidence, settings), engine.search.search("omada router", settings)
         assert [(c.chunk.id, c.score) for c in live.recalled] == [(c.chunk.id, c.score) for c in fresh.recalled]
         assert live.profile == profile
 
 
 def test_an_edit_is_found_and_a_deleted_note_is_not(engine: Engine, workspace: Path) -> None:
-    engine.indexer.sync()
-    assert engine.queries.search("zebra").recalled[0].bm25 is None
+    engine.index.sync()
+    assert engine.search.search("zebra").recalled[0].bm25 is None
     (workspace / "memory" / "animals.md").write_text("a zebra crossed the road\n")
     (workspace / "MEMORY.md").unlink()
-    engine.indexer.sync()
+    engine.index.sync()
     assert recalled(engine, "zebra")[0] == "memory/animals.md"
     assert "MEMORY.md" not in recalled(engine, "omada router")
 
@@ -112,22 +112,22 @@ def test_a_saved_file_is_searchable_without_being_asked(engine: Engine, workspac
     engine.start()
     heard.wait_for(lambda e: isinstance(e, events.WatchChanged) and e.on)
     heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
-    engine.indexer.writer.wait_idle(PATIENCE)
+    engine.index.writer.wait_idle(PATIENCE)
     (workspace / "memory" / "new.md").write_text("quokka sighted near the harbour\n")
     heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/new.md")
-    assert engine.indexer.writer.wait_idle(PATIENCE)
+    assert engine.index.writer.wait_idle(PATIENCE)
     assert recalled(engine, "quokka")[0] == "memory/new.md"
-    assert engine.indexer.watcher.on
-    engine.indexer.watcher.switch(False)
-    assert not engine.indexer.watcher.on
+    assert engine.index.watcher.on
+    engine.index.watcher.switch(False)
+    assert not engine.index.watcher.on
 
 
 def test_a_search_tells_what_it_could_not_know(engine: Engine, workspace: Path) -> None:
-    engine.indexer.sync()
+    engine.index.sync()
     (workspace / "memory" / "2026-11-18.md").write_text("now about something else\n")
     (workspace / "memory" / "photo.png").write_bytes(b"x")
     engine.status()
-    trace = engine.queries.search("router")
+    trace = engine.search.search("router")
     states = {item.path: (item.state, item.detail) for item in trace.unsearchable}
     assert states["memory/2026-11-18.md"] == ("pending", "changed")
     assert states["memory/photo.png"][0] == "excluded"
@@ -136,8 +136,8 @@ def test_a_search_tells_what_it_could_not_know(engine: Engine, workspace: Path) 
 def test_an_empty_workspace_answers_with_its_own_reason(tmp_path: Path) -> None:
     (tmp_path / "bare").mkdir()
     with Engine.open(Options(workspace=str(tmp_path / "bare"), index=str(tmp_path / "i"), provider="scripted")) as bare:
-        bare.indexer.sync()
-        trace = bare.queries.search("router")
+        bare.index.sync()
+        trace = bare.search.search("router")
     assert trace.recalled == ()
     assert isinstance(trace.empty, EmptyIndex)
 
@@ -147,31 +147,31 @@ def test_a_folder_that_cannot_be_read_is_named(engine: Engine, workspace: Path) 
         pytest.skip("root may read everything")
     (workspace / "memory").chmod(0)
     try:
-        engine.indexer.sync()
+        engine.index.sync()
         assert any(item.path == "memory" for item in engine.status().freshness.left_out)
     finally:
         (workspace / "memory").chmod(0o755)
 
 
 def test_files_have_states_days_and_chunks(engine: Engine, workspace: Path) -> None:
-    engine.indexer.sync()
+    engine.index.sync()
     (workspace / "memory" / "late.md").write_text("not yet indexed")
     rows = {row.path: row for row in engine.notes.files()}
     assert rows["memory/2026-11-18.md"].day == dt.date(2026, 11, 18)
     assert (rows["MEMORY.md"].state, rows["MEMORY.md"].chunks) == ("fresh", 1)
     assert (rows["memory/late.md"].state, rows["memory/late.md"].detail) == ("pending", "new")
-    assert [ref.citation for ref in engine.queries.chunks_of("MEMORY.md")] == ["MEMORY.md#L1-L3"]
+    assert [ref.citation for ref in engine.search.chunks_of("MEMORY.md")] == ["MEMORY.md#L1-L3"]
     assert engine.notes.read("MEMORY.md").text == "# Facts\n- Router: Omada ER605\n"
     with pytest.raises(PathRefused):
         engine.notes.read("../elsewhere.md")
 
 
 def test_a_cancelled_search_stops(engine: Engine) -> None:
-    engine.indexer.sync()
+    engine.index.sync()
     cancel = Stop()
     cancel.set()
     with pytest.raises(Cancelled):
-        engine.queries.gather("router", cancel)
+        engine.search.gather("router", cancel)
 
 
 def test_searches_go_on_while_files_are_indexed(
@@ -186,20 +186,20 @@ def test_searches_go_on_while_files_are_indexed(
         writing.release()
         assert answered.acquire(timeout=LONG)
 
-    engine.indexer.sync()
+    engine.index.sync()
     for i in range(300):
         (workspace / "memory" / f"note-{i}.md").write_text(f"note {i} about gardens and coffee\n" * 20)
     monkeypatch.setattr(index_write, "replace_files", held)
-    engine.indexer.request_sync()
+    engine.index.request_sync()
     for _ in range(3):
         assert writing.acquire(timeout=LONG)
         assert recalled(engine, "omada")[0] == "MEMORY.md"
-        assert not engine.indexer.writer.wait_idle(0)
+        assert not engine.index.writer.wait_idle(0)
         answered.release()
     answered.release(300)
-    while not engine.indexer.writer.wait_idle(0):
+    while not engine.index.writer.wait_idle(0):
         assert recalled(engine, "omada")[0] == "MEMORY.md"
-    assert engine.queries.search("gardens").funnel.chunks > 300
+    assert engine.search.search("gardens").funnel.chunks > 300
 
 
 def test_a_command_that_asks_once_gets_the_same_answer_by_vec0(workspace: Path, tmp_path: Path) -> None:
@@ -217,11 +217,11 @@ def test_a_command_that_asks_once_gets_the_same_answer_by_vec0(workspace: Path, 
             changes=(("store.vector.enabled", vec0),),
         )
         with Engine.open(options) as asked:
-            asked.indexer.sync()
+            asked.index.sync()
             for query in ("garden 3 coffee", "omada router", "zebra crossing"):
                 for profile in ("recommended", "openclaw-2026.3"):
-                    evidence = asked.queries.gather(query)
-                    trace = asked.queries.rank(evidence, asked.plan.with_profile(profile))
+                    evidence = asked.search.gather(query)
+                    trace = asked.search.rank(evidence, asked.plan.with_profile(profile))
                     answers.append((once and vec0 == "on", query, profile, trace))
                     assert evidence.cosine is not None
                     found = int((~np.isnan(evidence.cosine)).sum())
@@ -237,26 +237,26 @@ def test_a_command_that_asks_once_gets_the_same_answer_by_vec0(workspace: Path, 
 
 
 def test_two_engines_share_one_index(engine: Engine, workspace: Path) -> None:
-    engine.indexer.sync()
+    engine.index.sync()
     with Engine.open(Options(workspace=str(workspace), index=str(engine.plan.index), provider="scripted")) as other:
         assert recalled(other, "omada")[0] == "MEMORY.md"
         (workspace / "memory" / "shared.md").write_text("walrus\n")
-        engine.indexer.sync()
+        engine.index.sync()
         assert recalled(other, "walrus")[0] == "memory/shared.md"
 
 
 def test_another_provider_makes_another_index_and_vectors_are_never_mixed(engine: Engine, workspace: Path) -> None:
-    engine.indexer.sync()
+    engine.index.sync()
     options = Options(
         workspace=str(workspace), index=str(engine.plan.index), provider="builtin", changes=(("sync.onSearch", "off"),)
     )
     with Engine.open(options) as other:
-        trace = other.queries.search("omada")
+        trace = other.search.search("omada")
         assert trace.mode == "keywords only"
         assert any(notice.code == "model_mismatch" for notice in trace.notices)
-        report = other.indexer.sync()
+        report = other.index.sync()
         assert report.rebuilt
-        assert other.queries.search("omada").mode == "hybrid"
+        assert other.search.search("omada").mode == "hybrid"
 
 
 def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(
@@ -270,25 +270,25 @@ def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(
     heard.wait_for(lambda e: isinstance(e, events.FileIndexed))
     engine.close()
     with Engine.open(options) as again:
-        report = again.indexer.sync()
+        report = again.index.sync()
         assert report.found == 1502
         assert report.indexed < 1502, "what was indexed before is not indexed again"
         assert again.status().freshness.fresh == 1502
 
 
 def test_a_closed_engine_takes_no_work(engine: Engine) -> None:
-    engine.indexer.sync()
+    engine.index.sync()
     engine.close()
     with pytest.raises(Cancelled):
-        engine.indexer.sync()
+        engine.index.sync()
     with pytest.raises(Cancelled):
-        engine.queries.gather("router")
+        engine.search.gather("router")
 
 
 def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software() -> None:
     code = (
         "import sys, memory_tui.engine.engine, memory_tui.cli.main, memory_tui.cli.output\n"
-        "print(sorted({'textual', 'rich', 'openai', 'google', 'mcp', 'tokenizers', 'watchfiles', 'numpy'}"
+        "print(sorted({'textual', 'rich', 'openai', 'google', 'mcp', 'tokenizers', 'watchfiles'}"
         " & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

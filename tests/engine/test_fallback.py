@@ -84,8 +84,8 @@ def spaces(tmp_path: Path) -> set[str]:
 def test_without_a_fallback_a_chosen_provider_fails_closed(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
     play.usual = DOWN
     with Engine.open(options(tmp_path, play)) as engine:
-        assert "overloaded" in engine.indexer.sync().error
-        trace = engine.queries.search("walrus")
+        assert "overloaded" in engine.index.sync().error
+        trace = engine.search.search("walrus")
         assert (trace.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
         assert any(
             "Meaning-based recall is off" in notice.message and "overloaded" in notice.message
@@ -102,16 +102,16 @@ def test_without_a_fallback_a_chosen_provider_fails_closed(play: Play, notes: Pa
         )
         play.usual = well
         time.at += 31
-        assert engine.indexer.sync().error == ""
-        assert engine.queries.search("walrus").mode == "hybrid"
+        assert engine.index.sync().error == ""
+        assert engine.search.search("walrus").mode == "hybrid"
         assert engine.status().links[0].error == ""
 
 
 def test_the_fallback_makes_the_index_and_says_so(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
     play.usual = DOWN
     with Engine.open(options(tmp_path, play, "builtin")) as engine:
-        engine.indexer.sync()
-        assert engine.queries.search("walrus").mode == "hybrid"
+        engine.index.sync()
+        assert engine.search.search("walrus").mode == "hybrid"
         state = engine.status()
         assert (state.provider, state.model, state.embedded) == ("builtin", "minilm-trained-256", state.chunks)
         assert state.fallback is not None
@@ -132,14 +132,14 @@ def test_a_question_that_cannot_be_embedded_brings_the_fallback(
     play: Play, notes: Path, tmp_path: Path, time: Time
 ) -> None:
     with Engine.open(options(tmp_path, play, "builtin")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert engine.status().provider == "openai"
         play.usual = DOWN
-        trace = engine.queries.search("walrus")
+        trace = engine.search.search("walrus")
         assert trace.mode == "keywords only"
         assert any("overloaded" in notice.message for notice in trace.notices)
-        assert engine.indexer.writer.wait_idle(LONG)
-        assert engine.queries.search("walrus").mode == "hybrid"
+        assert engine.index.writer.wait_idle(LONG)
+        assert engine.search.search("walrus").mode == "hybrid"
         assert engine.status().fallback["from"] == "openai"
     assert spaces(tmp_path) == {"builtin"}
 
@@ -149,12 +149,12 @@ def test_the_next_process_knows_and_does_not_ask_before_the_time_has_come(
 ) -> None:
     play.usual = DOWN
     with Engine.open(options(tmp_path, play, "builtin")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     asked = len(play.asked)
     with Engine.open(options(tmp_path, play, "builtin")) as engine:
         assert engine.status().fallback["to"] == "builtin"
-        engine.indexer.catch_up()
-        assert engine.queries.search("walrus").mode == "hybrid"
+        engine.index.catch_up()
+        assert engine.search.search("walrus").mode == "hybrid"
         assert engine.status().fallback["since"] == time.at
     assert len(play.asked) == asked
 
@@ -165,16 +165,16 @@ def test_the_first_choice_comes_back_when_it_answers_again(
 ) -> None:
     play.usual = DOWN
     engine = Engine.open(options(tmp_path, play, "builtin"))
-    engine.indexer.sync()
+    engine.index.sync()
     if not same_process:
         engine.close()
         engine = Engine.open(options(tmp_path, play, "builtin"))
     play.usual = well
     time.at += 31
-    engine.indexer.sync()
+    engine.index.sync()
     state = engine.status()
     assert (state.provider, state.fallback) == ("openai", None)
-    assert engine.queries.search("walrus").mode == "hybrid"
+    assert engine.search.search("walrus").mode == "hybrid"
     engine.close()
     assert spaces(tmp_path) == {"openai"}
 
@@ -184,23 +184,23 @@ def test_a_first_choice_that_is_still_down_costs_nothing_that_is_there(
 ) -> None:
     play.usual = DOWN
     with Engine.open(options(tmp_path, play, "builtin")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         time.at += 31
         asked, generation = len(play.asked), engine.status().generation
-        report = engine.indexer.sync()
+        report = engine.index.sync()
         assert len(play.asked) > asked
         assert (report.rebuilt, report.error) == (False, "")
         assert engine.status().generation == generation or not report.changed
-        assert engine.queries.search("walrus").mode == "hybrid"
+        assert engine.search.search("walrus").mode == "hybrid"
 
 
 def test_a_person_can_ask_for_the_first_choice_again(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
     play.usual = DOWN
     with Engine.open(options(tmp_path, play, "builtin")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         play.usual = well
         engine.providers.retry()
-        assert engine.indexer.writer.wait_idle(LONG)
+        assert engine.index.writer.wait_idle(LONG)
         assert engine.status().provider == "openai"
 
 
@@ -219,17 +219,17 @@ def test_it_is_asked_again_by_itself_when_its_time_has_come(
                 back.set()
 
         engine.listen(listen)
-        assert "not yet" in engine.indexer.sync().error
+        assert "not yet" in engine.index.sync().error
         assert back.wait(LONG)
-        assert engine.indexer.writer.wait_idle(LONG)
-        assert engine.queries.search("walrus").mode == "hybrid"
+        assert engine.index.writer.wait_idle(LONG)
+        assert engine.search.search("walrus").mode == "hybrid"
 
 
 def test_the_cache_is_counted_so_that_status_can_tell(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
     with Engine.open(options(tmp_path, play)) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert engine.status().cache.hits == 0
-        engine.indexer.sync(force=True)
+        engine.index.sync(force=True)
         assert engine.status().cache.hits == engine.status().chunks
     with Engine.open(options(tmp_path, play)) as engine:
         assert engine.status().cache.hits == engine.status().chunks
@@ -240,7 +240,7 @@ def test_words_find_a_note_while_a_provider_never_answers(play: Play, notes: Pat
     with Engine.open(options(tmp_path, play)) as engine:
         engine.start()
         assert play.hanging.acquire(timeout=LONG)
-        trace = engine.queries.rank(engine.queries.gather("walrus", by_words=True), engine.plan.settings)
+        trace = engine.search.rank(engine.search.gather("walrus", by_words=True), engine.plan.settings)
         assert trace.recalled[0].chunk.path == "memory/2026-01-02.md"
         assert engine.status().embedded == 0
 
@@ -249,7 +249,7 @@ def test_a_text_that_stands_in_many_notes_is_sent_once(play: Play, notes: Path, 
     for number in range(600):
         (notes / f"n{number}.md").write_text(f"Note of kind {number % 7}\n")
     with Engine.open(options(tmp_path, play)) as engine:
-        report = engine.indexer.sync()
+        report = engine.index.sync()
         state = engine.status()
         assert (state.embedded, state.chunks) == (602, 602)
         assert report.embedded == 9
@@ -270,7 +270,7 @@ def test_no_more_requests_run_at_once_than_is_set(play: Play, notes: Path, tmp_p
     play.usual = together
     chosen = options(tmp_path, play)
     with Engine.open(replace(chosen, changes=(*chosen.changes, ("remote.concurrency", "2")))) as engine:
-        assert engine.indexer.sync().error == ""
+        assert engine.index.sync().error == ""
         assert engine.status().embedded == engine.status().chunks
     assert play.most_at_once == 2
 
@@ -290,13 +290,13 @@ def test_what_was_sent_when_indexing_is_paused_is_kept_and_not_sent_again(
 
     play.usual = later
     with Engine.open(options(tmp_path, play)) as engine:
-        engine.indexer.request_sync()
+        engine.index.request_sync()
         assert begun.wait(LONG)
-        engine.indexer.pause()
+        engine.index.pause()
         let.set()
-        assert engine.indexer.writer.wait_idle(LONG)
-        engine.indexer.resume()
-        assert engine.indexer.sync().error == ""
+        assert engine.index.writer.wait_idle(LONG)
+        engine.index.resume()
+        assert engine.index.sync().error == ""
         assert engine.status().embedded == 902
     texts = [text for request in play.asked for text in request.texts if text != "memory"]
     assert len(texts) == len(set(texts)) == 902

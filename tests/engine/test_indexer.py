@@ -86,7 +86,7 @@ class Gate:
             real(*arguments)
 
         monkeypatch.setattr(index_write, "replace_files", held)
-        engine.indexer.request_sync()
+        engine.index.request_sync()
         assert self.reached.wait(LONG)
 
 
@@ -106,57 +106,57 @@ def test_looking_around_never_waits_for_the_writer(engine: Engine, monkeypatch: 
     assert status.writer.ours
     assert len(engine.notes.files()) == 12
     assert engine.notes.why_file("memory/1.md").included
-    assert index_check.tables(engine.queries)[0].rows == 0
+    assert index_check.tables(engine.search)[0].rows == 0
     assert engine.providers.estimate().files == 12
     gate.open.set()
-    assert engine.indexer.writer.wait_idle(LONG)
+    assert engine.index.writer.wait_idle(LONG)
     status = engine.status()
     assert status.freshness.fresh == 12
     assert status.writer is None
 
 
 def test_freshness_knows_how_the_index_was_made(engine: Engine, options: Options) -> None:
-    engine.indexer.sync()
+    engine.index.sync()
     engine.close()
     with Engine.open(with_changes(options, ("chunking.tokens", "50"), ("chunking.overlap", "10"))) as other:
         fresh = other.status().freshness
         assert fresh.fresh == 0
         assert fresh.rebuild == ("chunk tokens: 400 is now 50", "overlap: 80 is now 10")
         assert any(notice.code == "rebuild" for notice in other.status().notices)
-        assert other.indexer.sync().rebuilt
+        assert other.index.sync().rebuilt
         assert other.status().freshness.rebuild == ()
         assert other.status().freshness.fresh == 12
 
 
 def test_indexing_is_paused_and_goes_on(engine: Engine, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = Gate(engine, monkeypatch)
-    engine.indexer.pause()
+    engine.index.pause()
     gate.open.set()
-    assert engine.indexer.writer.wait_idle(LONG)
+    assert engine.index.writer.wait_idle(LONG)
     assert engine.status().paused
     with pytest.raises(IndexUnavailable, match="paused"):
-        engine.indexer.sync()
-    engine.indexer.resume()
+        engine.index.sync()
+    engine.index.resume()
     heard.wait_for(lambda e: isinstance(e, events.IndexingPaused) and not e.on)
-    assert engine.indexer.writer.wait_idle(LONG)
+    assert engine.index.writer.wait_idle(LONG)
     assert engine.status().freshness.fresh == 12
 
 
 def test_progress_has_a_rate_and_ends(engine: Engine, heard: Heard) -> None:
-    engine.indexer.sync()
+    engine.index.sync()
     told = [event for event in heard.events if isinstance(event, events.SyncProgress)]
     assert told[-1].done == told[-1].total == 12
     assert told[-1].rate > 0
     assert told[-1].seconds_left == 0
     assert told[-1].chunks == engine.status().chunks
-    assert engine.indexer.progress is None
-    assert engine.indexer.last_sync is not None
-    assert engine.indexer.last_sync.indexed == 12
+    assert engine.index.progress is None
+    assert engine.index.last_sync is not None
+    assert engine.index.last_sync.indexed == 12
 
 
 def test_tables_account_for_the_whole_file(engine: Engine) -> None:
-    engine.indexer.sync()
-    sizes = {table.name: table for table in index_check.tables(engine.queries)}
+    engine.index.sync()
+    sizes = {table.name: table for table in index_check.tables(engine.search)}
     assert (sizes["files"].rows, sizes["chunks"].rows) == (12, engine.status().chunks)
     assert sizes["full text"].bytes > 0
     engine.close()
@@ -165,7 +165,7 @@ def test_tables_account_for_the_whole_file(engine: Engine) -> None:
 
 def test_a_rebuild_is_estimated(engine: Engine) -> None:
     assert engine.providers.estimate().to_embed > 0
-    engine.indexer.sync()
+    engine.index.sync()
     known = engine.providers.estimate()
     assert (known.files, known.chunks, known.to_embed, known.usd) == (12, engine.status().chunks, 0, 0.0)
 
@@ -198,22 +198,22 @@ def test_what_nobody_may_or_can_embed_costs_nothing(
 
 
 def test_a_shrink_is_shown_and_accepted(engine: Engine, workspace: Path) -> None:
-    engine.indexer.sync()
+    engine.index.sync()
     for number in range(8):
         (workspace / "memory" / f"{number}.md").unlink()
-    engine.indexer.sync()
+    engine.index.sync()
     status = engine.status()
     assert status.freshness.shrink is not None
     assert status.freshness.shrink.missing == 8
     assert any(notice.code == "shrink" for notice in status.notices)
-    assert engine.indexer.sync(reason="accept", accept_shrink=True).removed == 8
+    assert engine.index.sync(reason="accept", accept_shrink=True).removed == 8
     assert engine.status().freshness.shrink is None
 
 
 def test_the_index_is_whole(engine: Engine) -> None:
-    assert index_check.problems(engine.queries) == ()
-    engine.indexer.sync()
-    assert index_check.problems(engine.queries) == ()
+    assert index_check.problems(engine.search) == ()
+    engine.index.sync()
+    assert index_check.problems(engine.search) == ()
 
 
 KEEP = """
@@ -221,7 +221,7 @@ import sys
 from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"))
 engine.start()
-assert engine.indexer.writer.wait_idle(60)
+assert engine.index.writer.wait_idle(60)
 print("keeping", flush=True)
 sys.stdin.readline()
 """
@@ -251,7 +251,7 @@ def test_a_second_app_reads_and_takes_over_when_the_first_ends(
 ) -> None:
     engine.start()
     heard.wait_for(named(keeper.pid))
-    assert engine.indexer.writer.wait_idle(LONG)
+    assert engine.index.writer.wait_idle(LONG)
     status = engine.status()
     assert status.keeper is not None
     assert (status.keeper.pid, status.keeper.ours) == (keeper.pid, False)
@@ -262,14 +262,14 @@ def test_a_second_app_reads_and_takes_over_when_the_first_ends(
     (workspace / "memory" / "new.md").write_text("a zebra")
     heard.wait_for(named(os.getpid()))
     heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/new.md")
-    assert engine.indexer.writer.wait_idle(LONG)
+    assert engine.index.writer.wait_idle(LONG)
     status = engine.status()
     assert status.keeper is not None
     assert status.keeper.ours
 
 
 def test_a_command_beside_an_open_app_writes_all_the_same(engine: Engine, keeper: subprocess.Popen[str]) -> None:
-    assert engine.indexer.sync(force=True).rebuilt
+    assert engine.index.sync(force=True).rebuilt
     assert engine.status().freshness.fresh == 12
 
 
@@ -277,13 +277,13 @@ def test_a_command_beside_an_open_app_writes_all_the_same(engine: Engine, keeper
 def test_who_comes_while_disk_and_index_are_compared_takes_what_that_finds(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, begins: str
 ) -> None:
-    from memory_tui.engine import freshness_check
+    from memory_tui.engine import index as index_module
 
-    engine.indexer.sync()
-    check = engine.indexer.freshness_check
-    monkeypatch.setattr(freshness_check, "_YOUNG_SECONDS", LONG)
-    monkeypatch.setattr(check, "_at", -2 * LONG)
-    inside, both, compared, compare, lock = threading.Event(), threading.Event(), [], check.compare, check.comparing
+    engine.index.sync()
+    check = engine.index
+    monkeypatch.setattr(index_module, "_YOUNG_SECONDS", LONG)
+    monkeypatch.setattr(check, "_compared_at", -2 * LONG)
+    inside, both, compared, compare, lock = threading.Event(), threading.Event(), [], check.freshness, check._comparing
 
     class Counted:
         """The lock, which tells that the second one waits."""
@@ -302,12 +302,12 @@ def test_who_comes_while_disk_and_index_are_compared_takes_what_that_finds(
         assert both.wait(LONG)
         return compare(store, seen)
 
-    monkeypatch.setattr(check, "compare", slow)
-    monkeypatch.setattr(check, "comparing", Counted())
+    monkeypatch.setattr(check, "freshness", slow)
+    monkeypatch.setattr(check, "_comparing", Counted())
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(engine.indexer.sync) if begins == "sync" else pool.submit(engine.queries.search, "gardens")
+        first = pool.submit(engine.index.sync) if begins == "sync" else pool.submit(engine.search.search, "gardens")
         assert inside.wait(LONG)
-        second = pool.submit(engine.queries.search, "gardens")
+        second = pool.submit(engine.search.search, "gardens")
         first.result(LONG)
         assert second.result(LONG).unsearchable == ()
     assert len(compared) == 1
@@ -317,14 +317,14 @@ def test_who_comes_while_disk_and_index_are_compared_takes_what_that_finds(
 def test_who_comes_before_the_first_sync_compares_takes_what_that_finds(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, opens: bool
 ) -> None:
-    from memory_tui.engine import freshness_check
+    from memory_tui.engine import index as index_module
 
-    engine.indexer.sync()
-    check = engine.indexer.freshness_check
-    monkeypatch.setattr(freshness_check, "_YOUNG_SECONDS", LONG)
-    monkeypatch.setattr(freshness_check, "_FIRST_SECONDS", LONG)
-    monkeypatch.setattr(check, "_at", -2 * LONG)
-    waits, compared, compare = threading.Event(), [], check.compare
+    engine.index.sync()
+    check = engine.index
+    monkeypatch.setattr(index_module, "_YOUNG_SECONDS", LONG)
+    monkeypatch.setattr(index_module, "_FIRST_SECONDS", LONG)
+    monkeypatch.setattr(check, "_compared_at", -2 * LONG)
+    waits, compared, compare = threading.Event(), [], check.freshness
 
     class Awaited(threading.Event):
         def wait(self, timeout: float | None = None) -> bool:
@@ -340,41 +340,41 @@ def test_who_comes_before_the_first_sync_compares_takes_what_that_finds(
         if not opens:
             raise IndexBusy("Another process writes.", "")
 
-    monkeypatch.setattr(check, "compare", counted)
-    monkeypatch.setattr(check, "_compared", Awaited())
-    engine.indexer.start(first)
+    monkeypatch.setattr(check, "freshness", counted)
+    monkeypatch.setattr(check, "_first", Awaited())
+    engine.index.start(first)
     if not opens:
-        monkeypatch.setattr(engine.indexer.writer, "_open_store", lambda _: first())
+        monkeypatch.setattr(engine.index.writer, "_open_store", lambda _: first())
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(engine.queries.search, "gardens").result(LONG).unsearchable == ()
+        assert pool.submit(engine.search.search, "gardens").result(LONG).unsearchable == ()
     assert compared == ["engine-writer"] if opens else compared[0] != "engine-writer"
 
 
 def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(
     engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memory_tui.engine import freshness_check
+    from memory_tui.engine import index as index_module
 
-    monkeypatch.setattr(freshness_check, "_YOUNG_SECONDS", 0.0)
-    engine.indexer.sync()
+    monkeypatch.setattr(index_module, "_YOUNG_SECONDS", 0.0)
+    engine.index.sync()
     (workspace / "memory" / "1.md").write_text("a zebra\n")
     (workspace / "memory" / "2.md").unlink()
-    trace = engine.queries.search("gardens")
+    trace = engine.search.search("gardens")
     told = {item.path: (item.state, item.detail) for item in trace.unsearchable}
     assert told["memory/1.md"] == ("pending", "changed")
     assert told["memory/2.md"] == ("pending", "deleted")
     # It was also asked for in the background.
-    assert engine.indexer.writer.wait_idle(LONG)
-    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/1.md"
+    assert engine.index.writer.wait_idle(LONG)
+    assert engine.search.search("zebra").recalled[0].chunk.path == "memory/1.md"
 
 
 def test_a_search_of_an_index_made_otherwise_says_so(engine: Engine, options: Options) -> None:
-    engine.indexer.sync()
+    engine.index.sync()
     engine.close()
     with Engine.open(
         with_changes(options, ("chunking.tokens", "50"), ("chunking.overlap", "10"), ("sync.onSearch", "off"))
     ) as other:
-        trace = other.queries.search("gardens")
+        trace = other.search.search("gardens")
         assert trace.recalled
         [notice] = [notice for notice in trace.notices if notice.code == "rebuild"]
         assert "chunk tokens: 400 is now 50" in notice.message
@@ -382,9 +382,9 @@ def test_a_search_of_an_index_made_otherwise_says_so(engine: Engine, options: Op
 
 def test_the_first_question_begins_the_first_index(engine: Engine) -> None:
     with pytest.raises(IndexUnavailable, match="Nothing is indexed yet"):
-        engine.queries.search("gardens")
-    assert engine.indexer.writer.wait_idle(LONG)
-    assert engine.queries.search("gardens").recalled
+        engine.search.search("gardens")
+    assert engine.index.writer.wait_idle(LONG)
+    assert engine.search.search("gardens").recalled
 
 
 # --- by the clock --------------------------------------------------------------------------------------------------
@@ -393,11 +393,11 @@ def test_the_first_question_begins_the_first_index(engine: Engine) -> None:
 def test_without_a_watcher_the_interval_finds_what_was_saved(
     options: Options, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_tui.engine.indexer._MINUTE", 0.01)
+    monkeypatch.setattr("memory_tui.engine.index._MINUTE", 0.01)
     settings = (("sync.watch", "off"), ("sync.onSearch", "off"), ("sync.intervalMinutes", "1"))
     with Engine.open(with_changes(options, *settings), heard) as engine:
         engine.start()
-        assert engine.indexer.writer.wait_idle(LONG)
+        assert engine.index.writer.wait_idle(LONG)
         (workspace / "memory" / "late.md").write_text("a zebra")
         heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/late.md")
         assert any(isinstance(e, events.SyncStarted) and e.reason == "interval" for e in heard.events)
@@ -408,11 +408,11 @@ def test_what_a_watcher_missed_is_found_by_the_slow_sweep(
 ) -> None:
     from memory_tui.index import watch
 
-    monkeypatch.setattr("memory_tui.engine.change_watch.SWEEP_SECONDS", 0.1)
+    monkeypatch.setattr("memory_tui.engine.index.SWEEP_SECONDS", 0.1)
     monkeypatch.setattr(watch.Watcher, "_announce", lambda watcher: None)
     engine.start()
     heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
-    assert engine.indexer.writer.wait_idle(LONG)
+    assert engine.index.writer.wait_idle(LONG)
     (workspace / "memory" / "late.md").write_text("a zebra")
     heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/late.md")
     assert any(isinstance(e, events.SyncStarted) and e.reason == "sweep" for e in heard.events)
@@ -421,23 +421,23 @@ def test_what_a_watcher_missed_is_found_by_the_slow_sweep(
 def test_with_every_trigger_off_nothing_is_indexed_by_itself(options: Options, heard: Heard) -> None:
     off = tuple((key, "off") for key in ("sync.watch", "sync.onSearch", "sync.onSessionStart"))
     with Engine.open(with_changes(options, *off), heard) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (engine.plan.roots.workspace / "memory" / "late.md").write_text("a zebra")
         engine.start()
-        engine.queries.search("zebra")
-        assert engine.indexer.writer.wait_idle(LONG)
+        engine.search.search("zebra")
+        assert engine.index.writer.wait_idle(LONG)
         assert [item.path for item in engine.status().freshness.pending] == ["memory/late.md"]
 
 
 def test_what_is_saved_while_indexing_is_paused_is_not_fresh(engine: Engine, heard: Heard, workspace: Path) -> None:
     engine.start()
     heard.wait_for(lambda event: isinstance(event, events.SyncFinished))
-    assert engine.indexer.writer.wait_idle(LONG)
-    engine.indexer.pause()
+    assert engine.index.writer.wait_idle(LONG)
+    engine.index.pause()
     (workspace / "memory" / "1.md").write_text("saved meanwhile")
     heard.wait_for(lambda event: isinstance(event, events.NotesChanged))
     assert [item.path for item in engine.status().freshness.pending] == ["memory/1.md"]
-    engine.indexer.resume()
+    engine.index.resume()
     heard.wait_for(lambda event: isinstance(event, events.FileIndexed) and event.path == "memory/1.md")
 
 
@@ -476,7 +476,7 @@ def test_a_reader_is_told_what_another_process_indexed(
     assert engine.status().chunks == 12
     (workspace / "memory" / "new.md").write_text("a zebra")
     heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and engine.status().chunks == 13)
-    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    assert engine.search.search("zebra").recalled[0].chunk.path == "memory/new.md"
     # An index that was deleted is another one, too, whoever makes it again.
     count = len(heard.events)
     Path(options.index or "").unlink()
@@ -488,14 +488,14 @@ def test_an_answer_is_known_to_be_old_although_the_status_was_read_since(
     engine: Engine, options: Options, heard: Heard, workspace: Path
 ) -> None:
     with Engine.open(options) as writer:
-        writer.indexer.sync()
+        writer.index.sync()
         engine.start()
-        assert engine.queries.gather("gardens").texts
-        assert engine.indexer.writer.wait_idle(LONG)
+        assert engine.search.gather("gardens").texts
+        assert engine.index.writer.wait_idle(LONG)
         for number in range(3):
             (workspace / "memory" / f"new{number}.md").write_text("a zebra")
             count = len([event for event in heard.events if isinstance(event, events.IndexChanged)])
-            writer.indexer.sync()
+            writer.index.sync()
             # Whoever reads the status knows of the change; whoever asked before does not.
             assert engine.status().chunks == 13 + number
             heard.wait_for(lambda _: sum(isinstance(e, events.IndexChanged) for e in heard.events) > count)  # noqa: B023
@@ -504,7 +504,7 @@ def test_an_answer_is_known_to_be_old_although_the_status_was_read_since(
 def asked_until(engine: Engine, fact: Callable[[Trace], bool]) -> None:
     """Ask until `fact` is so of the answer; in less than the time after which everything is compared anyway."""
     end = time.monotonic() + LONG / 2
-    while not fact(found := engine.queries.search("gardens")):
+    while not fact(found := engine.search.search("gardens")):
         assert time.monotonic() < end, found.unsearchable
         time.sleep(0.05)
 
@@ -514,28 +514,28 @@ def test_a_reader_whose_comparisons_are_dear_does_not_call_notes_waiting_that_an
 ) -> None:
     engine.start()
     heard.wait_for(named(keeper.pid))
-    check = engine.indexer.freshness_check
-    assert engine.queries.search("gardens").unsearchable == ()
+    check = engine.index
+    assert engine.search.search("gardens").unsearchable == ()
     os.kill(keeper.pid, signal.SIGSTOP)
     (workspace / "memory" / "new.md").write_text("a zebra")
     asked_until(engine, lambda found: [item.path for item in found.unsearchable] == ["memory/new.md"])
     # As on a busy machine or with many notes: no comparison before a search any more.
-    check._cost = 1.0
+    check._compare_cost = 1.0
     os.kill(keeper.pid, signal.SIGCONT)
     heard.wait_for(lambda event: isinstance(event, events.IndexChanged))
     asked_until(engine, lambda found: not found.unsearchable)
-    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    assert engine.search.search("zebra").recalled[0].chunk.path == "memory/new.md"
 
 
 def test_a_sync_that_finds_everything_done_tells_who_did_it(
     engine: Engine, options: Options, heard: Heard, workspace: Path
 ) -> None:
-    engine.indexer.sync()
+    engine.index.sync()
     (workspace / "memory" / "new.md").write_text("a zebra")
     with Engine.open(options) as writer:
-        writer.indexer.sync()
+        writer.index.sync()
     assert not any(isinstance(event, events.IndexChanged) for event in heard.events)
-    assert engine.indexer.sync().indexed == 0
+    assert engine.index.sync().indexed == 0
     assert any(isinstance(event, events.IndexChanged) for event in heard.events)
 
 
@@ -555,8 +555,8 @@ def test_whose_keeper_file_is_deleted_does_not_keep_beside_another(tmp_path: Pat
 def caught_up(options: Options) -> bool:
     """Whether a command that asks once found something to write."""
     with Engine.open(replace(options, once=True)) as engine:
-        engine.indexer.catch_up()
-        return engine.indexer.last_sync is not None
+        engine.index.catch_up()
+        return engine.index.last_sync is not None
 
 
 def test_a_command_writes_nothing_where_nothing_changed(options: Options, tmp_path: Path) -> None:
@@ -571,7 +571,7 @@ def test_a_command_writes_nothing_beside_an_app_that_has_done_it(
     options: Options, keeper: subprocess.Popen[str], heard: Heard
 ) -> None:
     with Engine.open(options, heard) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     assert not caught_up(options)
 
 
@@ -633,33 +633,33 @@ def test_an_index_of_an_older_version_is_brought_up_to_date_by_who_reads_it(opti
     """Its vectors may have cost money: it is neither moved aside nor made again."""
     index = Path(options.index or "")
     with Engine.open(options) as first:
-        first.indexer.sync()
-        uuid = first.queries.gather("gardens").uuid
+        first.index.sync()
+        uuid = first.search.gather("gardens").uuid
     connection = apsw.Connection(str(index))
     connection.execute("DROP TABLE word_counts; PRAGMA user_version = 6")
     connection.close()
     with Engine.open(with_changes(options, ("sync.onSearch", "false"))) as later:
-        assert later.queries.search("gardens").recalled
-        assert later.queries.gather("gardens").uuid == uuid
+        assert later.search.search("gardens").recalled
+        assert later.search.gather("gardens").uuid == uuid
         assert not [notice for notice in later.notices() if notice.code == "index"]
     assert not list(index.parent.glob("*.damaged-*"))
 
 
 def test_a_question_without_an_index_run_does_not_open_the_index_to_write(options: Options) -> None:
     with Engine.open(options) as first:
-        first.indexer.sync()
+        first.index.sync()
     with Engine.open(with_changes(options, ("sync.onSearch", "false"))) as later:
-        later.indexer.catch_up()
-        assert later.queries.search("gardens").recalled
-        assert not later.indexer.opener.opened
+        later.index.catch_up()
+        assert later.search.search("gardens").recalled
+        assert not later.index.opener.opened
 
 
 def test_a_sweep_that_writes_nothing_tells_of_what_differs_otherwise(engine: Engine, heard: Heard) -> None:
-    engine.indexer.sync()
-    engine.indexer.sync(reason="sweep")
+    engine.index.sync()
+    engine.index.sync(reason="sweep")
     heard.events.clear()
-    engine.indexer.sync(reason="sweep")
+    engine.index.sync(reason="sweep")
     assert not any(isinstance(event, events.NotesChanged) for event in heard.events)
     (engine.plan.roots.workspace / "memory" / "left.md").symlink_to(engine.plan.roots.workspace / "memory" / "0.md")
-    engine.indexer.sync(reason="sweep")
+    engine.index.sync(reason="sweep")
     assert any(isinstance(event, events.NotesChanged) for event in heard.events)

@@ -93,7 +93,7 @@ def parts_sent(play: Play) -> dict[str, list[dict[str, Any]]]:
 
 def test_they_are_embedded_with_their_bytes_and_found_by_what_they_show(place: Path, play: Play) -> None:
     with Engine.open(options(place, play)) as engine:
-        report = engine.indexer.sync()
+        report = engine.index.sync()
         assert [path for path, _ in report.failed] == ["../pictures/fake.png"]
         cat, talk = "Image file: ../pictures/cat.PNG", "Audio file: ../pictures/deep/talk.ogg"
         assert parts_sent(play) == {
@@ -104,25 +104,25 @@ def test_they_are_embedded_with_their_bytes_and_found_by_what_they_show(place: P
             for label, mime, name in ((cat, "image/png", "cat.PNG"), (talk, "audio/ogg", "deep/talk.ogg"))
         }
         for query, label in (("tabby cat on the sofa", cat), ("harbour bridge plans", talk)):
-            best = engine.queries.search(query).recalled[0]
+            best = engine.search.search(query).recalled[0]
             assert (best.snippet, best.chunk.start_line, best.chunk.end_line) == (label, 1, 1)
             assert best.text == 0, "no word of the question stands in the label"
-        assert len(engine.queries.gather("talk.ogg").openclaw.postings.rows) == 1, "words find it by its name"
+        assert len(engine.search.gather("talk.ogg").openclaw.postings.rows) == 1, "words find it by its name"
         left = {one.path: one.rule for one in engine.status().freshness.left_out}
         assert left["../pictures/large.png"] == "too big"
         assert left["../pictures/film.mp4"] == left["memory/beside.png"] == "not markdown"
         asked = len(play.asked)
-        assert engine.indexer.sync(force=True).embedded == 0, "bytes that were embedded are not sent again"
+        assert engine.index.sync(force=True).embedded == 0, "bytes that were embedded are not sent again"
         assert len(play.asked) == asked
 
 
 def test_a_changed_picture_is_embedded_anew_and_a_removed_one_goes(place: Path, play: Play) -> None:
     with Engine.open(options(place, play)) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (place / "pictures/cat.PNG").write_bytes(PNG + b"two dogs in the garden")
         (place / "pictures/deep/talk.ogg").unlink()
-        engine.indexer.sync()
-        best = engine.queries.search("dogs in the garden").recalled[0]
+        engine.index.sync()
+        best = engine.search.search("dogs in the garden").recalled[0]
         assert best.chunk.path == "../pictures/cat.PNG"
         paths = {row.path for row in engine.notes.files()}
         assert "../pictures/deep/talk.ogg" not in paths
@@ -136,8 +136,8 @@ def test_its_hash_and_its_scope_are_the_documented_ones(place: Path, play: Play)
         f'"dataHash":"{hashlib.sha256(data).hexdigest()}"}}'
     )
     with Engine.open(options(place, play)) as engine:
-        engine.indexer.sync()
-        with engine.queries.reader() as store:
+        engine.index.sync()
+        with engine.search.reader() as store:
             (row,) = store.chunks_of(path)
             assert row.hash == hashlib.sha256(entry.encode()).hexdigest()
             assert store.texts([row.rowid]) == {row.rowid: f"Image file: {path}"}
@@ -150,7 +150,7 @@ def test_its_hash_and_its_scope_are_the_documented_ones(place: Path, play: Play)
 
 def test_only_the_modalities_that_are_asked_for_are_read(place: Path, play: Play) -> None:
     with Engine.open(options(place, play, {"modalities": ["audio"]})) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert [*parts_sent(play)] == ["Audio file: ../pictures/deep/talk.ogg"]
 
 
@@ -170,7 +170,7 @@ def test_where_it_cannot_be_they_are_refused_with_the_reason(
         assert engine.plan.roots.media is None
         (notice,) = [notice for notice in engine.notices() if notice.code == "media"]
         assert reason in notice.message
-        engine.indexer.sync()
+        engine.index.sync()
         assert {row.path for row in engine.notes.files()} == {"MEMORY.md", "../pictures/plan.md"}
         assert parts_sent(play) == {}
 
@@ -230,14 +230,14 @@ def test_nothing_is_sent_of_a_file_that_changed_after_it_was_indexed(place: Path
 
     changed: list[str] = []
     with Engine.open(options(place, play), change) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert changed, "it changes between its indexing and its sending"
         assert set(parts_sent(play)) == {"Audio file: ../pictures/deep/talk.ogg"}
-        with engine.queries.reader() as store:
+        with engine.search.reader() as store:
             (row,) = store.chunks_of("../pictures/cat.PNG")
             assert store.texts([row.rowid]) == {row.rowid: label}
         assert engine.status().embedded == engine.status().chunks - 1
         engine.listen(lambda event: None)
-        engine.indexer.sync()
+        engine.index.sync()
         sent = parts_sent(play)[label][1]["inlineData"]["data"]
         assert base64.b64decode(sent) == cat.read_bytes(), "the next sync indexes and sends what is there now"

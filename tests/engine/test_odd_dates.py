@@ -43,8 +43,8 @@ def opened(notes: Path, tmp_path: Path, profile: str) -> Engine:
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
 def test_impossible_dates_are_evergreen_and_future_ones_get_no_boost(tmp_path: Path, notes: Path, profile: str) -> None:
     with opened(notes, tmp_path, profile) as engine:
-        engine.indexer.sync()
-        trace = engine.queries.search("omada router")
+        engine.index.sync()
+        trace = engine.search.search("omada router")
         found = {one.chunk.path: one for one in [*trace.recalled, *trace.lost]}
     assert len(found) == 9
     assert found["MEMORY.md"].age_basis == "evergreen"
@@ -66,8 +66,8 @@ def test_impossible_dates_are_evergreen_and_future_ones_get_no_boost(tmp_path: P
 
 def test_each_date_that_cannot_be_is_pointed_out(tmp_path: Path, notes: Path) -> None:
     with opened(notes, tmp_path, "recommended") as engine:
-        engine.indexer.sync()
-        found = {one.place.path: one.reason for one in engine.inbox.examine() if one.kind == "bad date"}
+        engine.index.sync()
+        found = {one.place.path: one.reason for one in engine.notes.examine() if one.kind == "bad date"}
     assert set(found) == {*INVALID, FUTURE}
     assert all("never fades" in found[path] for path in INVALID)
     assert "days ahead" in found[FUTURE]
@@ -77,8 +77,8 @@ def test_an_age_is_never_shown_below_nothing(tmp_path: Path, notes: Path) -> Non
     from memory_tui.explain.why import explain
 
     with opened(notes, tmp_path, "recommended") as engine:
-        engine.indexer.sync()
-        trace = engine.queries.search("omada router")
+        engine.index.sync()
+        trace = engine.search.search("omada router")
         one = next(one for one in [*trace.recalled, *trace.lost] if one.chunk.path == FUTURE)
         detail = next(line.detail for line in explain(one, trace) if line.label == "recency")
     assert detail.startswith("1.000 x 0.0196  dated 63,1")

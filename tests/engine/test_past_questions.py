@@ -45,7 +45,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         (1, "cable999"),
         (1, "anna"),
     ):
-        hits = engine.queries.search(question).recalled
+        hits = engine.search.search(question).recalled
         logged = tuple(
             LoggedHit(hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line, hit.score, 0.0, 0.0) for hit in hits
         )
@@ -63,7 +63,7 @@ def asked_in(world: World, days: int) -> PastQuestions:
 
 def case_of(world: World, asked: PastQuestions) -> PastCase:
     settings = world.engine.plan.settings
-    evidence = world.engine.queries.gather("router")
+    evidence = world.engine.search.gather("router")
     return PastCase(world, evidence, settings, rank(evidence, settings), asked=asked)
 
 

@@ -55,9 +55,9 @@ def test_a_remote_provider_is_asked_at_the_configured_address_with_the_configure
         changes=(("profile", "recommended"),),
     )
     with Engine.open(options) as engine:
-        report = engine.indexer.sync()
+        report = engine.index.sync()
         assert report.error == ""
-        assert engine.queries.search("omada").mode == "hybrid"
+        assert engine.search.search("omada").mode == "hybrid"
         assert engine.status().model == "small"
     assert play.asked
     for request in play.asked:
@@ -87,9 +87,9 @@ def test_a_change_of_profile_pays_for_no_vector_twice(
         return [text for request in play.asked for text in request.texts if text != trial]
 
     with opened("openclaw-2026.3") as engine:
-        assert engine.indexer.sync().shared == 0
+        assert engine.index.sync().shared == 0
         older = engine.plan.index
-        with engine.queries.reader() as store:
+        with engine.search.reader() as store:
             before = {digest for (digest,) in store.query("SELECT hash FROM chunks")}
     first = sent()
     play.asked.clear()
@@ -97,8 +97,8 @@ def test_a_change_of_profile_pays_for_no_vector_twice(
         assert engine.plan.sibling == older != engine.plan.index
         costs = engine.providers.forecast()
         assert costs is not None
-        report = engine.indexer.sync()
-        with engine.queries.reader() as store:
+        report = engine.index.sync()
+        with engine.search.reader() as store:
             chunks = dict(store.query("SELECT hash, text FROM chunks"))
         assert report.error == report.unshared == ""
         assert report.shared == report.reused == len(before & chunks.keys()) >= 3
@@ -111,16 +111,16 @@ def test_a_change_of_profile_pays_for_no_vector_twice(
             (file.path, file.what, file.bytes) for file in status.storage
         ]
         assert [file.path for file in status.storage if file.what == "index"] == [str(engine.plan.index)]
-        newer, found = engine.plan.index, engine.queries.search("vlan port 2").recalled
+        newer, found = engine.plan.index, engine.search.search("vlan port 2").recalled
     newer.unlink()
     older.write_bytes(b"SQLite format 3\0" + b"x" * 4096)
     play.asked.clear()
     with opened("openclaw-2026.9") as engine:
-        report = engine.indexer.sync()
+        report = engine.index.sync()
         assert report.shared == 0
         assert older.name in report.unshared
         assert sorted(sent()) == sorted(chunks.values())
-        again = engine.queries.search("vlan port 2").recalled
+        again = engine.search.search("vlan port 2").recalled
         assert [hit.score for hit in again] == pytest.approx([hit.score for hit in found], abs=1e-4)
     assert older.read_bytes().endswith(b"x"), "it is only read"
 
@@ -130,18 +130,18 @@ def test_an_outage_keeps_the_vectors_that_are_there(host: tuple[Play, str], work
     config = configuration(tmp_path, {"provider": "openai", "remote": {"baseUrl": f"{address}/v1", "apiKey": "sk-1"}})
     options = Options(workspace=str(workspace), config=config, provider="openai", index=str(tmp_path / "i"))
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         before = engine.status().embedded
     play.usual = status(401, {"error": {"message": "Incorrect API key provided"}})
     with Engine.open(options) as engine:
         (workspace / "memory" / "new.md").write_text("quokka\n")
-        report = engine.indexer.sync()
+        report = engine.index.sync()
         assert not report.rebuilt
         assert report.error
         state = engine.status()
         assert state.embedded == before > 0
         assert state.chunks == before + 1
-        assert engine.queries.search("quokka").mode == "keywords only"
+        assert engine.search.search("quokka").mode == "keywords only"
 
 
 def test_transcripts_are_a_source_when_the_configuration_asks_twice(
@@ -159,8 +159,8 @@ def test_transcripts_are_a_source_when_the_configuration_asks_twice(
             workspace=str(workspace), config=config, index=str(tmp_path / "i"), changes=(("profile", "recommended"),)
         )
         with Engine.open(options) as engine:
-            engine.indexer.sync(reason="cli")
-            return [hit.chunk.citation for hit in engine.queries.search("walrus").recalled if hit.bm25 is not None]
+            engine.index.sync(reason="cli")
+            return [hit.chunk.citation for hit in engine.search.search("walrus").recalled if hit.bm25 is not None]
 
     assert found(sources=["memory", "sessions"]) == []
     assert found(sources=["memory", "sessions"], experimental={"sessionMemory": True}) == ["sessions/one.jsonl#L2-L2"]

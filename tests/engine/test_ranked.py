@@ -33,7 +33,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         changes=(("sync.onSearch", "false"),),
     )
     with Engine.open(options) as opened:
-        opened.indexer.sync()
+        opened.index.sync()
         yield opened
 
 
@@ -48,23 +48,23 @@ def record(trace: Trace) -> dict:
 def test_the_answer_is_that_of_all_texts(engine: Engine, profile: str, mmr: bool) -> None:
     settings = engine.plan.with_profile(profile).set("query.hybrid.mmr.enabled", mmr, "test")
     for query in QUERIES:
-        trace, evidence = engine.queries.ranked(query, settings)
-        assert record(trace) == record(engine.queries.rank(engine.queries.gather(query), settings))
+        trace, evidence = engine.search.ranked(query, settings)
+        assert record(trace) == record(engine.search.rank(engine.search.gather(query), settings))
         assert len(evidence.texts) >= len(trace.lost)
 
 
 def test_the_rules_of_openclaw_match_no_single_word(engine: Engine) -> None:
     settings = engine.plan.with_profile("openclaw-2026.3")
-    trace, evidence = engine.queries.ranked("garden roses", settings)
+    trace, evidence = engine.search.ranked("garden roses", settings)
     assert not len(evidence.recommended.postings.rows)
-    assert len(evidence.nearest) == trace.candidate_limit < 150 == len(engine.queries.gather("garden roses").nearest)
+    assert len(evidence.nearest) == trace.candidate_limit < 150 == len(engine.search.gather("garden roses").nearest)
     assert (can_rank(evidence, "openclaw-2026.2"), can_rank(evidence, "recommended")) == (True, False)
-    whole = engine.queries.gather("garden roses")
+    whole = engine.search.gather("garden roses")
     assert len(whole.recommended.postings.rows)
     assert can_rank(whole, "recommended")
 
 
 def test_a_closed_engine_still_tells_who_lost(engine: Engine) -> None:
-    trace, _ = engine.queries.ranked("garden roses", engine.plan.settings)
+    trace, _ = engine.search.ranked("garden roses", engine.plan.settings)
     engine.close()
     assert [one.chunk.path for one in trace.lost]

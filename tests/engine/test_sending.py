@@ -108,13 +108,13 @@ def sent(play: Play) -> str:
 
 def test_a_secret_is_not_sent_and_stays_findable_by_its_words(play: Play, agreed: Options) -> None:
     with Engine.open(agreed) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert "Omada" in sent(play)
         assert SECRET not in sent(play)
         assert "walrus" not in sent(play)
-        (hit, *_) = engine.queries.search("walrus").recalled
+        (hit, *_) = engine.search.search("walrus").recalled
         assert hit.chunk.path == "memory/2026-01-02.md"
-        engine.indexer.sync(force=True)
+        engine.index.sync(force=True)
     assert SECRET not in sent(play)
 
 
@@ -123,21 +123,21 @@ def test_a_text_is_looked_at_for_secrets_once(play: Play, agreed: Options, monke
     usual = secret_finder.kinds
     monkeypatch.setattr(secret_finder, "kinds", lambda text: seen.append(text) or usual(text))
     with Engine.open(agreed) as engine:
-        assert engine.indexer.sync().chunks == 2
-        engine.indexer.sync()
+        assert engine.index.sync().chunks == 2
+        engine.index.sync()
     assert len(seen) == len(set(seen)) == 2
 
 
 def test_everything_that_speaks_of_the_chunk_says_why(play: Play, agreed: Options, run: Run) -> None:
     why = "withheld: looks like a secret (GitHub Token)"
     with Engine.open(agreed) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (chunk,) = engine.status().withheld
         assert (chunk.path, chunk.start_line, chunk.kind) == ("memory/2026-01-02.md", 1, "GitHub Token")
         row = next(row for row in engine.notes.files() if row.path == chunk.path)
         assert (row.state, row.detail) == ("fresh", f"lines 1-4 {why}")
         assert why in engine.notes.why_file(chunk.path).index
-        verdict = engine.queries.why(engine.queries.gather("omada"), chunk.path, 3)
+        verdict = engine.search.why(engine.search.gather("omada"), chunk.path, 3)
         assert why in str(verdict.fate)
     out = run("status")[1]
     assert f"not sent: memory/2026-01-02.md:1-4  {why}" in out
@@ -147,9 +147,9 @@ def test_everything_that_speaks_of_the_chunk_says_why(play: Play, agreed: Option
 
 def test_it_is_sent_when_that_is_wished_and_not_again_when_it_is_not(play: Play, agreed: Options) -> None:
     with Engine.open(agreed) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     with Engine.open(replace(agreed, changes=(*agreed.changes, ("remote.withholdSecrets", "false")))) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert engine.status().withheld == ()
     assert SECRET in sent(play)
 
@@ -158,9 +158,9 @@ def test_a_secret_that_is_taken_out_of_the_note_is_no_longer_counted(
     play: Play, agreed: Options, workspace: Path
 ) -> None:
     with Engine.open(agreed) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (workspace / "memory" / "2026-01-02.md").write_text("# Accounts\n\nThe walrus forge: elsewhere\n")
-        engine.indexer.sync()
+        engine.index.sync()
         assert engine.status().withheld == ()
         assert "elsewhere" in sent(play)
 
@@ -169,7 +169,7 @@ def test_a_server_on_this_machine_gets_secrets_only_after_a_person_says_that_the
     options: Options, run: Run, config: Path, workspace: Path
 ) -> None:
     with Engine.open(replace(options, provider="builtin")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert (engine.status().withheld, engine.status().embedded) == ((), engine.status().chunks)
     with serving(Play()) as here:
         config.write_text(config.read_text().replace("http://embed.example", here.url))
@@ -191,30 +191,30 @@ def test_a_server_on_this_machine_gets_secrets_only_after_a_person_says_that_the
 
 def test_a_change_of_provider_gives_every_chunk_a_vector_again(play: Play, agreed: Options, tmp_path: Path) -> None:
     with Engine.open(agreed) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert engine.status().embedded == engine.status().chunks - 1
     with Engine.open(replace(agreed, provider="builtin")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert (engine.status().withheld, engine.status().embedded) == ((), engine.status().chunks)
 
 
 def test_a_question_that_holds_a_secret_is_not_sent_and_answered_by_its_words(play: Play, agreed: Options) -> None:
     with Engine.open(agreed) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         before = len(play.asked)
-        trace = engine.queries.search(f"walrus {SECRET}")
+        trace = engine.search.search(f"walrus {SECRET}")
         assert (trace.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
         (notice,) = [notice for notice in trace.notices if "not sent to embed.example" in notice.message]
         assert SECRET not in notice.message
         assert len(play.asked) == before
-        assert engine.queries.search("walrus 2026").mode == "hybrid"
+        assert engine.search.search("walrus 2026").mode == "hybrid"
 
 
 def test_a_chunk_that_was_withheld_is_not_sent_to_measure_it(play: Play, agreed: Options, workspace: Path) -> None:
     (workspace / "MEMORY.md").unlink()
     with Engine.open(agreed) as engine:
-        engine.indexer.sync()
-        assert index_check.remeasured(engine.queries, engine.providers.chain) is None
+        engine.index.sync()
+        assert index_check.remeasured(engine.search, engine.providers.chain) is None
     assert SECRET not in sent(play)
 
 

@@ -176,7 +176,7 @@ def agree(engine: Engine, who: ServingProvider) -> None:
     assert (who.label if who.fine else who.sentence) in row
     report = engine.status()
     assert (report.who, report.provider_state, report.fallback) == (who, who.sentence, who.instead)
-    trace = engine.queries.search(QUESTION)
+    trace = engine.search.search(QUESTION)
     assert (trace.who, trace.mode) == (who, who.mode)
     assert trace.recalled[0].chunk.path == "memory/2026-01-02.md"
     answer = memory_search(engine, {"query": QUESTION}).answer
@@ -204,7 +204,7 @@ def test_nobody_disagrees_about_who_answers(
         url = stack.enter_context(refusing()) if case.nobody_listens else play.url
         write(tmp_path, url, **dict(case.config))
         with Engine.open(options(tmp_path)) as engine:
-            engine.indexer.sync()
+            engine.index.sync()
             who = engine.providers.who()
             assert (who.standing, who.answers) == (case.standing, case.answers)
             assert case.words in who.reason
@@ -246,10 +246,10 @@ def test_a_question_that_fails_is_told_of_by_the_same_record(
 ) -> None:
     write(tmp_path, play.url)
     with Engine.open(options(tmp_path)) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert engine.providers.who().standing == "ok"
         play.usual = refusal(401, "Incorrect API key provided")
-        trace = engine.queries.search(QUESTION)
+        trace = engine.search.search(QUESTION)
         assert trace.mode == "keywords only"
         assert trace.who is not None
         assert (trace.who.standing, trace.who.mode) == ("failed", "keywords only")
@@ -261,10 +261,10 @@ def test_while_the_index_is_still_of_the_first_choice_the_fallback_only_starts(
 ) -> None:
     write(tmp_path, play.url, fallback="builtin")
     with Engine.open(options(tmp_path)) as engine:
-        engine.indexer.sync()
-        engine.indexer.pause()
+        engine.index.sync()
+        engine.index.pause()
         play.usual = refusal(401, "Incorrect API key provided")
-        trace = engine.queries.search(QUESTION)
+        trace = engine.search.search(QUESTION)
         assert trace.who is not None
         assert (trace.who.standing, trace.who.answers, trace.mode) == ("fallback starts", "", "keywords only")
         agree(engine, engine.providers.who())
@@ -275,7 +275,7 @@ def test_an_index_of_another_model_is_told_before_anybody_is_asked(
 ) -> None:
     write(tmp_path, play.url)
     with Engine.open(options(tmp_path)) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     write(tmp_path, play.url, model="large")
     with Engine.open(
         replace(options(tmp_path), changes=(("profile", "recommended"), ("sync.onSearch", "false")))
@@ -293,7 +293,7 @@ def test_the_log_and_the_doctor_name_who_answered(play: Play, notes: Path, tmp_p
     heard: list[ProviderChanged] = []
     with Engine.open(options(tmp_path)) as engine:
         engine.listen(lambda event: heard.append(event) if isinstance(event, ProviderChanged) else None)
-        engine.indexer.sync()
+        engine.index.sync()
         assert (heard[-1].name, heard[-1].ok) == ("builtin", True)
         assert "instead of openai" in heard[-1].detail
     with Engine.open(options(tmp_path)) as engine:
@@ -337,7 +337,7 @@ def test_a_test_call_that_works_ends_the_pause_of_every_process(
             )
         )
         play.usual = refusal(401, "Incorrect API key provided")
-        assert engine.queries.search(QUESTION).mode == "keywords only"
+        assert engine.search.search(QUESTION).mode == "keywords only"
         time.at += 10
         run("search", QUESTION)
         play.usual = well
@@ -348,7 +348,7 @@ def test_a_test_call_that_works_ends_the_pause_of_every_process(
         if fallback != "none":
             assert back.wait(LONG)
         assert engine.providers.who().fine
-        assert engine.queries.search(QUESTION).mode == "hybrid"
+        assert engine.search.search(QUESTION).mode == "hybrid"
     assert json.loads(run("status", "--json")[1])["who"]["standing"] == "not asked"
     code, _, err = run("search", QUESTION)
     assert (code, err) == (0, "")

@@ -45,16 +45,16 @@ def sentence(trace: Trace) -> str:
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
 def test_a_note_that_waits_and_holds_the_word_is_named(notes: Path, tmp_path: Path, profile: str) -> None:
     with Engine.open(options(tmp_path, profile)) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (notes / "new.md").write_text("The Walrus likes cake.\n")
         engine.status()
-        said = sentence(engine.queries.search("walrus"))
+        said = sentence(engine.search.search("walrus"))
         assert "memory/new.md" in said
         assert "No note contains" not in said
         answer = memory_search(engine, {"query": "walrus"}).answer
         assert "memory/new.md" in answer["empty"]["sentence"]
-        engine.indexer.sync()
-        found = engine.queries.search("walrus")
+        engine.index.sync()
+        found = engine.search.search("walrus")
         assert next(hit.chunk.path for hit in (*found.recalled, *found.lost)) == "memory/new.md"
         assert found.plan.elsewhere.held == ()
 
@@ -62,18 +62,18 @@ def test_a_note_that_waits_and_holds_the_word_is_named(notes: Path, tmp_path: Pa
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
 def test_a_word_that_nothing_holds_is_absent_although_notes_wait(notes: Path, tmp_path: Path, profile: str) -> None:
     with Engine.open(options(tmp_path, profile)) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (notes / "new.md").write_text("The walrus likes cake.\n")
         engine.status()
-        assert sentence(engine.queries.search("giraffe")) == 'No note contains the word "giraffe".'
+        assert sentence(engine.search.search("giraffe")) == 'No note contains the word "giraffe".'
 
 
 def test_what_is_near_in_meaning_alone_is_not_said_to_be_all_there_is(notes: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, "recommended", "scripted")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (notes / "new.md").write_text("The walrus likes cake.\n")
         engine.status()
-        trace = engine.queries.search("walrus")
+        trace = engine.search.search("walrus")
         assert trace.recalled
         (said,) = [notice.message for notice in trace.notices if notice.code == "meaning_alone"]
         assert said.startswith("No indexed note holds a word of the query; the note memory/new.md, which is not")
@@ -83,10 +83,10 @@ def test_a_half_known_question_says_which_word_waits(notes: Path, tmp_path: Path
     for number in range(3):
         (notes / f"n{number}.md").write_text(f"Note {number} of garlic\n")
     with Engine.open(options(tmp_path, "recommended")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (notes / "new.md").write_text("The walrus likes cake.\n")
         engine.status()
-        trace = engine.queries.search("omada walrus")
+        trace = engine.search.search("omada walrus")
         assert trace.recalled
         (said,) = [notice.message for notice in trace.notices if notice.code == "waiting"]
         assert said == 'The note memory/new.md, which is not indexed yet, holds "walrus".'
@@ -97,11 +97,11 @@ def test_more_notes_than_are_looked_through_are_counted(
 ) -> None:
     monkeypatch.setattr(absent_words, "MOST_NOTES", 3)
     with Engine.open(options(tmp_path, "recommended")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         for number in range(5):
             (notes / f"n{number}.md").write_text(f"Note {number}\n")
         engine.status()
-        said = sentence(engine.queries.search("giraffe"))
+        said = sentence(engine.search.search("giraffe"))
         assert said == (
             'No indexed note contains the word "giraffe". 5 notes wait to be indexed, and 2 of them were not looked '
             "through."
@@ -112,12 +112,12 @@ def test_more_notes_than_are_looked_through_are_counted(
 def test_text_that_a_tokenizer_cannot_see_is_not_called_absent(notes: Path, tmp_path: Path, profile: str) -> None:
     (notes / "books.md").write_text("我喜欢读书和喝乌龙茶。\n")
     with Engine.open(options(tmp_path, profile)) as engine:
-        engine.indexer.sync()
-        said = sentence(engine.queries.search("喜欢读书"))
+        engine.index.sync()
+        said = sentence(engine.search.search("喜欢读书"))
         assert "Notes hold" in said
         assert profile in said
         assert "No note contains" not in said
-        assert "No note contains" in sentence(engine.queries.search("咖啡馆"))
+        assert "No note contains" in sentence(engine.search.search("咖啡馆"))
 
 
 def test_a_changed_endpoint_is_a_reason_to_rebuild_before_anybody_is_asked(notes: Path, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_changed_endpoint_is_a_reason_to_rebuild_before_anybody_is_asked(notes
 
     with serving(Play()) as play:
         with Engine.open(configured(play.url)) as engine:
-            engine.indexer.sync()
+            engine.index.sync()
             assert engine.status().freshness.rebuild == ()
         asked = len(play.asked)
         with Engine.open(configured(f"{play.url}/other")) as engine:
@@ -159,10 +159,10 @@ def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(notes: Path
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENCLAW_STATE_DIR", str(state))
         with Engine.open(asked) as engine:
-            engine.indexer.sync()
+            engine.index.sync()
             line = {"type": "message", "message": {"role": "user", "content": "the giraffe came"}}
             (sessions / "s1.jsonl").write_text(json.dumps(line) + "\n")
-            engine.indexer.sync(reason="search")
+            engine.index.sync(reason="search")
             engine.status()
             answer = memory_search(engine, {"query": "omada"}).answer
             assert answer["stale"] is True
@@ -177,21 +177,21 @@ def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(notes: Path
 
 def test_why_not_says_nowhere_only_of_words_that_no_note_holds(notes: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, "recommended")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (notes / "new.md").write_text("The walrus likes cake.\n")
         engine.status()
-        why = engine.queries.why(engine.queries.gather("walrus giraffe"), "MEMORY.md", 2)
+        why = engine.search.why(engine.search.gather("walrus giraffe"), "MEMORY.md", 2)
         assert wording.sentence(why.fate).partition("; ")[2].startswith('"giraffe" occurs nowhere')
 
 
 def test_notes_that_cannot_be_read_are_not_no_notes(notes: Path, tmp_path: Path) -> None:
     (notes.parent / "MEMORY.md").write_text("")
     with Engine.open(options(tmp_path, "recommended")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         evidence = replace(
-            engine.queries.gather("walrus"), unsearchable=(Unsearchable("a.md", "failed", "permission denied"),)
+            engine.search.gather("walrus"), unsearchable=(Unsearchable("a.md", "failed", "permission denied"),)
         )
-        trace = engine.queries.rank(evidence, engine.plan.settings)
+        trace = engine.search.rank(evidence, engine.plan.settings)
         assert sentence(trace) == "Nothing is indexed: 1 file could not be read."
 
 

@@ -192,7 +192,7 @@ def test_an_untrue_claim_is_caught(small: Callable[[str, str], World]) -> None:
     """Claims that were once made, or that are true of another line, fail their checkers."""
     world = small("openclaw-2026.3", "builtin")
     settings = world.engine.plan.settings.update({"query.maxResults": 2, "query.minScore": 0.2}, "test")
-    evidence = world.engine.queries.gather("router omada")
+    evidence = world.engine.search.gather("router omada")
     ranked = rank(evidence, settings)
     lost = ranked.lost[0]
     row = next(row for row in range(evidence.chunks) if evidence.refs[row].rowid == lost.chunk.rowid)
@@ -239,13 +239,13 @@ def test_an_untrue_claim_is_caught(small: Callable[[str, str], World]) -> None:
 
 def test_json_carries_the_claims_with_their_evidence(small: Callable[[str, str], World]) -> None:
     engine = small("openclaw-2026.3", "none").engine
-    found = trace_json.answer(engine.queries.search("密码"))["empty"]["claims"]
+    found = trace_json.answer(engine.search.search("密码"))["empty"]["claims"]
     assert [claim["kind"] for claim in found] == ["invisible_to_tokenizer"]
     assert found[0]["words"] == ["密码"]
     assert found[0]["profile"] == "openclaw-2026.3"
     assert found[0]["sentence"].startswith('Notes hold "密码"')
-    evidence = engine.queries.gather("did anna move 42")
-    said = trace_json.why(engine.queries.why(evidence, "MEMORY.md", 1))["claims"]
+    evidence = engine.search.gather("did anna move 42")
+    said = trace_json.why(engine.search.why(evidence, "MEMORY.md", 1))["claims"]
     assert {"words_left_out"} <= {claim["kind"] for claim in said}
     assert all(claim["sentence"].endswith(".") for claim in said)
 

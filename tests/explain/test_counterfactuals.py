@@ -101,9 +101,9 @@ def test_a_batch_is_ranking_under_2026_9(tmp_path: Path, provider: str) -> None:
         changes=(("profile", "openclaw-2026.9"),),
     )
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         for question in ("router", "router vlan garden", "bread", "omada sunday"):
-            evidence = engine.queries.gather(question)
+            evidence = engine.search.gather(question)
             tries = [
                 engine.plan.settings.update({"query.minScore": floor, "query.maxResults": most}, "test")
                 for floor in (0.0, 0.2, 0.35, 0.6, 0.95)
@@ -134,8 +134,8 @@ def test_2026_9_adds_the_pieces_of_a_long_line_once(tmp_path: Path) -> None:
         changes=(("profile", "openclaw-2026.9"), ("query.minScore", "0.9"), ("query.maxResults", "6")),
     )
     with Engine.open(options) as engine:
-        engine.indexer.sync()
-        evidence = engine.queries.gather("alpha beta")
+        engine.index.sync()
+        evidence = engine.search.gather("alpha beta")
         trace = rank(evidence, engine.plan.settings)
         assert [hit.chunk.path for hit in trace.recalled] == ["MEMORY.md", "memory/long.md"]
         assert Reranking(evidence).recalled_each([engine.plan.settings]) == [

@@ -83,7 +83,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with Engine.open(
         Options(workspace=str(folder), index=str(out / "index.sqlite"), now=NOW, changes=(("sync.onSearch", "off"),))
     ) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         yield engine
 
 
@@ -97,7 +97,7 @@ def test_every_flip_of_every_chunk_of_the_sample(engine: Engine, variant: str) -
         settings = settings.update({"query.hybrid.mmr.enabled": True, "query.minScore": 0.2}, "test")
     kinds: Counter[str] = Counter()
     for number, labelled in enumerate(demo.labelled_queries(dt.date(2026, 11, 20))[:3]):
-        found = engine.queries.gather(labelled.text)
+        found = engine.search.gather(labelled.text)
         for row in range(number, found.chunks, 8):
             answer = flips(found, settings, row, engine.plan.with_profile)
             check(found, settings, row, answer)
@@ -107,7 +107,7 @@ def test_every_flip_of_every_chunk_of_the_sample(engine: Engine, variant: str) -
 
 
 def test_what_flips_of_other_settings_worked_out_changes_none(engine: Engine) -> None:
-    found = engine.queries.gather(demo.labelled_queries(dt.date(2026, 11, 20))[0].text)
+    found = engine.search.gather(demo.labelled_queries(dt.date(2026, 11, 20))[0].text)
     one = engine.plan.settings
     other = one.update({HALF_LIFE: 15, "query.minScore": 0.6}, "test")
     flips(found, one, 1, with_profile)

@@ -30,13 +30,13 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             changes=(("sync.onSearch", "off"),),
         )
     ) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         yield engine
 
 
 @pytest.fixture(scope="module")
 def asked(engine: Engine) -> Probes:
-    return ask_all(engine.queries.gather)
+    return ask_all(engine.search.gather)
 
 
 def test_chinese_notes_are_asked_in_chinese(tmp_path: Path) -> None:
@@ -45,9 +45,9 @@ def test_chinese_notes_are_asked_in_chinese(tmp_path: Path) -> None:
         note = tmp_path / "notes" / "memory" / f"2026-11-0{day}.md"
         note.write_text(f"第{day}天：路由器的设置改好了，晚饭吃了麻婆豆腐。\n", "utf-8")
     with Engine.open(Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "i.sqlite"))) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         totals: list[int] = []
-        asked = ask_all(engine.queries.gather, progress=lambda _done, total: totals.append(total))
+        asked = ask_all(engine.search.gather, progress=lambda _done, total: totals.append(total))
     assert [probe.evidence.query for probe in asked.nonsense] == list(UNRELATED_CHINESE)
     assert len(set(totals)) == 1, "the total stays what it was"
     assert asked.related

@@ -24,22 +24,22 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with Engine.open(
         Options(workspace=str(folder), index=str(out / "index.sqlite"), now=NOW, changes=(("sync.onSearch", "off"),))
     ) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         yield engine
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
 def test_every_suggestion_recalls_the_chunk(engine: Engine, profile: str) -> None:
     settings = engine.plan.with_profile(profile)
-    evidence = engine.queries.gather("How is the VLAN on the Omada router set up?")
+    evidence = engine.search.gather("How is the VLAN on the Omada router set up?")
     suggested = 0
     for path in ("memory/people.md", "memory/读书笔记.md", "memory/house.md", "memory/2026-09-20.md"):
-        answer = engine.queries.why(evidence, path, None, settings)
+        answer = engine.search.why(evidence, path, None, settings)
         assert not answer.recalled
         assert answer.best is not None
-        for found in of_answer(engine.queries.gather, answer).found:
+        for found in of_answer(engine.search.gather, answer).found:
             suggested += 1
-            trace = engine.queries.search(found.query, settings)
+            trace = engine.search.search(found.query, settings)
             assert trace.recalled[found.place - 1].chunk == answer.best.chunk
             assert (found.word in answer.best.text.lower()) if found.word else found.left_out
             assert wording.rephrased(found)
@@ -47,19 +47,19 @@ def test_every_suggestion_recalls_the_chunk(engine: Engine, profile: str) -> Non
 
 
 def test_a_recalled_chunk_needs_no_other_question(engine: Engine) -> None:
-    evidence = engine.queries.gather("omada vlan")
-    top = engine.queries.rank(evidence, engine.plan.settings).recalled[0].chunk
+    evidence = engine.search.gather("omada vlan")
+    top = engine.search.rank(evidence, engine.plan.settings).recalled[0].chunk
     asked: list[str] = []
-    answer = engine.queries.why(evidence, top.path, top.start_line)
+    answer = engine.search.why(evidence, top.path, top.start_line)
     assert answer.recalled
-    assert of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer) == Rephrasings()
+    assert of_answer(lambda query: asked.append(query) or engine.search.gather(query), answer) == Rephrasings()
     assert asked == []
 
 
 def test_few_questions_are_asked(engine: Engine) -> None:
     asked: list[str] = []
-    answer = engine.queries.why(engine.queries.gather("zzz qqq"), "memory/people.md")
-    found = of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer).found
+    answer = engine.search.why(engine.search.gather("zzz qqq"), "memory/people.md")
+    found = of_answer(lambda query: asked.append(query) or engine.search.gather(query), answer).found
     assert len(asked) <= TRIES
     assert len(found) <= WANTED
 
@@ -68,27 +68,27 @@ def test_where_all_words_are_needed_the_missing_ones_can_be_left_out(engine: Eng
     settings = engine.plan.with_profile("openclaw-2026.3").update(
         {"query.maxResults": 1, "query.hybrid.candidateMultiplier": 1, "query.minScore": 0}, "test"
     )
-    answer = engine.queries.why(
-        engine.queries.gather("zebra voicemail omada vlan switch"), "memory/people.md", None, settings
+    answer = engine.search.why(
+        engine.search.gather("zebra voicemail omada vlan switch"), "memory/people.md", None, settings
     )
     assert not answer.recalled
-    found = of_answer(engine.queries.gather, answer).found
+    found = of_answer(engine.search.gather, answer).found
     assert any(one.left_out == ("zebra", "omada", "vlan", "switch") for one in found), found
 
 
 def test_words_that_say_most_come_first(engine: Engine) -> None:
-    evidence = engine.queries.gather("omada")
+    evidence = engine.search.gather("omada")
     words = salient("The the omada omada garlic garlic tractor 2026 and is", evidence)
     assert set(words) == {"garlic", "tractor"}
 
 
 def test_words_of_the_line_that_was_asked_about_come_first_and_say_where_they_stand(engine: Engine) -> None:
-    evidence = engine.queries.gather("How is the VLAN on the Omada router set up?")
+    evidence = engine.search.gather("How is the VLAN on the Omada router set up?")
     lines = engine.notes.read("memory/2026-09-20.md").text.split("\n")
     line = next(at for at, text in enumerate(lines, 1) if "Biscuit" in text)
-    answer = engine.queries.why(evidence, "memory/2026-09-20.md", line)
+    answer = engine.search.why(evidence, "memory/2026-09-20.md", line)
     asked: list[str] = []
-    found = of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer).found
+    found = of_answer(lambda query: asked.append(query) or engine.search.gather(query), answer).found
     assert asked[0].split()[-1] in lines[line - 1].lower()
     assert found
     for one in found:

@@ -42,8 +42,8 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
             )
         )
         opened.append(engine)
-        engine.indexer.sync()
-        return engine.queries.search(question), engine
+        engine.index.sync()
+        return engine.search.search(question), engine
 
     yield run
     for engine in opened:
@@ -142,7 +142,7 @@ def test_weights_that_do_not_add_up_say_what_they_come_to(ask: Ask) -> None:
     vector = next(dial for dial in shown if dial.knob.key == "query.hybrid.vectorWeight")
     assert "counts as .60" in describe(vector)
     assert "vec .90→.60  txt .60→.40" in placed(shown, -1, "", 200)[0][0].plain
-    assert engine.queries.rank(engine.queries.gather("printer"), engine.plan.settings).recalled[
+    assert engine.search.rank(engine.search.gather("printer"), engine.plan.settings).recalled[
         0
     ].vector_weight == pytest.approx(0.6)
     turned = dials(

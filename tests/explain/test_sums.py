@@ -51,7 +51,7 @@ def answers(engine: Engine) -> Iterator[Trace]:
     """Many questions under many settings, each ranked from evidence that is gathered once."""
     rng = random.Random(2)
     for question in QUESTIONS:
-        evidence = engine.queries.gather(question)
+        evidence = engine.search.gather(question)
         for profile in PROFILES:
             for turn in range(6):
                 settings = engine.plan.with_profile(profile)
@@ -72,7 +72,7 @@ def answers(engine: Engine) -> Iterator[Trace]:
                         },
                         "test",
                     )
-                yield engine.queries.rank(evidence, settings)
+                yield engine.search.rank(evidence, settings)
 
 
 NUMBER = r"(-?[0-9.]+(?:e[-+][0-9]+)?)"
@@ -223,7 +223,7 @@ def test_every_printed_number_is_redone_from_the_printed_digits(tmp_path: Path, 
     )
     checked = 0
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         for trace in answers(engine):
             for candidate in [*trace.recalled, *trace.lost[:6]]:
                 check(candidate, trace)
@@ -253,14 +253,14 @@ def test_every_term_of_2026_9_adds_up(tmp_path: Path, provider: str) -> None:
     )
     seen: set[str] = set()
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         for question in (*QUESTIONS, "router", "router.md", "garden bread", "omada printer house zebra", "deploy"):
-            found = engine.queries.gather(question)
+            found = engine.search.gather(question)
             for active in (frozenset[str](), frozenset({"github.com/acme/a"})):
                 evidence = replace(found, lexical=replace(found.lexical, active=active))
                 for floor in (0.0, 0.35, 0.9):
                     settings = engine.plan.settings.set("query.minScore", floor, "test")
-                    trace = engine.queries.rank(evidence, settings)
+                    trace = engine.search.rank(evidence, settings)
                     for candidate in [*trace.recalled, *trace.lost[:8]]:
                         check(candidate, trace)
                         assert all(len(line.label) < WIDEST for line in explain(candidate, trace))
@@ -275,14 +275,14 @@ def test_a_score_a_hair_below_its_floor_is_printed_below_it(tmp_path: Path, prof
     options = Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"), provider="scripted")
     checked = 0
     with Engine.open(replace(options, now=NOW)) as engine:
-        engine.indexer.sync()
-        evidence = engine.queries.gather(QUESTIONS[1])
+        engine.index.sync()
+        evidence = engine.search.gather(QUESTIONS[1])
         settings = engine.plan.with_profile(profile)
-        for candidate in engine.queries.rank(evidence, settings.set("query.minScore", 0.0, "test")).recalled[:4]:
+        for candidate in engine.search.rank(evidence, settings.set("query.minScore", 0.0, "test")).recalled[:4]:
             for floor in (candidate.score, candidate.score * (1 + 1e-9), candidate.score + 4e-4):
                 if floor > 1:
                     continue
-                trace = engine.queries.rank(evidence, settings.set("query.minScore", floor, "test"))
+                trace = engine.search.rank(evidence, settings.set("query.minScore", floor, "test"))
                 for one in (*trace.recalled, *trace.lost[:4]):
                     check(one, trace)
                     checked += 1

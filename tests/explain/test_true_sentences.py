@@ -49,7 +49,7 @@ def opened(notes: Path, tmp_path: Path) -> Iterator[Open]:
             changes=(("profile", profile), *STILL, *((key, str(value)) for key, value in changes.items())),
         )
         engines.append(Engine.open(options))
-        engines[-1].indexer.sync()
+        engines[-1].index.sync()
         return engines[-1]
 
     yield made
@@ -80,7 +80,7 @@ def test_a_word_in_the_text_is_never_called_absent(
     chinese: Path, opened: Open, profile: str, provider: str, query: str
 ) -> None:
     engine = opened(profile, provider)
-    trace = engine.queries.search(query)
+    trace = engine.search.search(query)
     if trace.empty is None:
         return
     said = empty(trace)
@@ -93,15 +93,15 @@ def test_a_word_in_the_text_is_never_called_absent(
 
 def test_a_word_that_stands_nowhere_is_absent(chinese: Path, opened: Open) -> None:
     engine = opened("openclaw-2026.3")
-    assert empty(engine.queries.search("giraffe")) == 'No note contains the word "giraffe".'
-    assert empty(engine.queries.search("rout")) == 'No note contains the word "rout".'
-    assert empty(engine.queries.search("咖啡馆")) == 'No note contains the word "咖啡馆".'
+    assert empty(engine.search.search("giraffe")) == 'No note contains the word "giraffe".'
+    assert empty(engine.search.search("rout")) == 'No note contains the word "rout".'
+    assert empty(engine.search.search("咖啡馆")) == 'No note contains the word "咖啡馆".'
 
 
 def test_a_chunk_that_holds_a_word_is_not_said_to_lack_it(chinese: Path, opened: Open) -> None:
     engine = opened("openclaw-2026.3")
-    evidence = engine.queries.gather("路由器 密码")
-    said = wording.sentence(engine.queries.why(evidence, "MEMORY.md", 2).fate)
+    evidence = engine.search.gather("路由器 密码")
+    said = wording.sentence(engine.search.why(evidence, "MEMORY.md", 2).fate)
     assert "lacks" not in said
     assert "none of" not in said.lower()
     assert 'It holds "路由器", "密码" only inside longer words' in said
@@ -126,7 +126,7 @@ def test_a_gate_alone_is_blamed_only_where_the_line_is_recalled_without_it(notes
     engine = opened("openclaw-2026.3", "builtin")
     seen: set[tuple[str, bool]] = set()
     for query in ("router omada", "omada closet3", "router cable4 closet4"):
-        evidence = engine.queries.gather(query)
+        evidence = engine.search.gather(query)
         for decay, mmr, results, floor in [(True, False, 4, 0.4), (True, True, 4, 0.2), (False, True, 3, 0.1)]:
             changes = {
                 "query.hybrid.temporalDecay.enabled": decay,
@@ -136,15 +136,15 @@ def test_a_gate_alone_is_blamed_only_where_the_line_is_recalled_without_it(notes
                 "query.minScore": floor,
             }
             settings = engine.plan.settings.update(changes, "test")
-            for lost in engine.queries.rank(evidence, settings).lost:
+            for lost in engine.search.rank(evidence, settings).lost:
                 kind = type(lost.verdict).__name__
                 if kind not in LOST_SWITCHES:
                     continue
-                answer = engine.queries.why(evidence, lost.chunk.path, 1, settings)
+                answer = engine.search.why(evidence, lost.chunk.path, 1, settings)
                 said = wording.account(answer)
                 assert "alone" not in said
                 assert "chose first" not in said
-                without = engine.queries.rank(evidence, settings.set(LOST_SWITCHES[kind], False, "test"))
+                without = engine.search.rank(evidence, settings.set(LOST_SWITCHES[kind], False, "test"))
                 place = next((i for i, c in enumerate(without.recalled, 1) if c.chunk == lost.chunk), None)
                 assert (f"off it would be recalled ({wording.ordinal(place or 0)})" in said) == (place is not None), (
                     said
@@ -157,7 +157,7 @@ def test_a_gate_alone_is_blamed_only_where_the_line_is_recalled_without_it(notes
 def test_no_single_setting_names_the_values_that_were_tried(notes: Path, opened: Open) -> None:
     fading(notes)
     engine = opened("openclaw-2026.3", "builtin")
-    evidence = engine.queries.gather("cable29")
+    evidence = engine.search.gather("cable29")
     settings = engine.plan.settings.update({"query.minScore": 0.9, "query.maxResults": 1}, "test")
     every = (flips(evidence, settings, row, engine.plan.with_profile) for row in range(evidence.chunks))
     changes = next(found for found in every if found.none is not None)
@@ -177,13 +177,13 @@ def test_a_relaxed_floor_is_not_called_minscore(notes: Path, opened: Open) -> No
     engine = opened("openclaw-2026.3", "builtin")
     checked = 0
     for query in ("router", "omada words", "router omada", "filler omada"):
-        evidence = engine.queries.gather(query)
+        evidence = engine.search.gather(query)
         for weight in (0.05, 0.3, 0.6, 0.9):
             settings = engine.plan.settings.update(
                 {"query.hybrid.vectorWeight": 1 - weight, "query.hybrid.textWeight": weight, "query.minScore": 0.95},
                 "test",
             )
-            trace = engine.queries.rank(evidence, settings)
+            trace = engine.search.rank(evidence, settings)
             for lost in trace.lost:
                 floor = getattr(lost.verdict, "floor", None)
                 if floor is not None:
@@ -203,19 +203,19 @@ def test_a_word_that_was_left_out_says_why(notes: Path, opened: Open) -> None:
     for day in range(1, 11):
         (notes / "memory" / f"2026-11-{day:02}.md").write_text(f"anna and the router, ticket{day}\n")
     engine = opened("recommended", "builtin")
-    trace = engine.queries.search("did anna change the router for ticket3")
+    trace = engine.search.search("did anna change the router for ticket3")
     text = "anna and the router, ticket3\n"
     said = why.terms_line(text, trace).detail
     assert "anna, router (in over half of the chunks: counted with others)" in said
     assert "(stop words)" in said
-    theirs = opened("openclaw-2026.3").queries.search("did anna change 42 of it")
+    theirs = opened("openclaw-2026.3").search.search("did anna change 42 of it")
     said = why.terms_line(text, theirs).detail
     assert "42 (numbers alone)" in said
     assert "of, it (too short)" in said
 
 
 def test_words_inside_of_longer_ones_are_not_called_missing(chinese: Path, opened: Open) -> None:
-    trace = opened("openclaw-2026.3", "builtin").queries.search("密码 giraffe")
+    trace = opened("openclaw-2026.3", "builtin").search.search("密码 giraffe")
     said = why.terms_line("路由器第1的密码是写在柜子里的\n", trace).detail
     assert "missing: giraffe" in said
     assert "not seen: 密码" in said
@@ -233,10 +233,10 @@ def test_a_place_behind_the_candidates_is_not_said_to_be_one_of_them(notes: Path
         (notes / "memory" / f"note-{number}.md").write_text(f"{'router ' * (9 - number)}and {'bread ' * number}\n")
     changes = {"query.maxResults": 2, "query.hybrid.candidateMultiplier": 1}
     engine = opened("openclaw-2026.3", "builtin", **changes)
-    evidence = engine.queries.gather("router")
+    evidence = engine.search.gather("router")
     places = []
     for number in range(9):
-        shown = "\n".join(why_text.answer(engine.queries.why(evidence, f"memory/note-{number}.md")))
+        shown = "\n".join(why_text.answer(engine.search.why(evidence, f"memory/note-{number}.md")))
         places += re.findall(r"(\d+)(?:st|nd|rd|th)(?: of|, beyond the) (\d+)( candidates)?", shown)
     assert {bool(beyond) for _, _, beyond in places} == {True, False}
     assert all((int(place) > int(count)) == bool(beyond) for place, count, beyond in places)
@@ -247,7 +247,7 @@ def test_a_place_behind_the_candidates_is_not_said_to_be_one_of_them(notes: Path
 
 def line_of(engine: Engine, query: str, path: str, label: str) -> str:
     """The detail of the line with this label in the arithmetic of a note's chunk; empty where there is none."""
-    found = engine.queries.why(engine.queries.gather(query), path)
+    found = engine.search.why(engine.search.gather(query), path)
     assert found.best is not None
     return next((line.detail for line in why_text.steps(found.best, found.trace) if line.label == label), "")
 
@@ -280,7 +280,7 @@ def test_only_where_words_alone_order_hits_they_are_said_to(notes: Path, opened:
         engine = opened("recommended", provider)
         assert not line_of(engine, "router", "MEMORY.md", "order")
     for profile, is_said in (("recommended", False), ("openclaw-2026.9", True)):
-        found = opened(profile).queries.search("closet")
+        found = opened(profile).search.search("closet")
         looked_through = replace(found.recalled[0], hybrid=0.0, score=0.0, merit=0.25)
         said = [line.detail for line in why.explain(looked_through, found) if line.label == "order"]
         assert said == ["its score is 0; among such chunks its words place it, with 0.250"] * is_said
@@ -299,7 +299,7 @@ def test_of_one_word_it_is_not_said_that_none_of_them_stands_in_it(notes: Path, 
 
 
 def why_not_sentence(engine: Engine, query: str) -> str:
-    return wording.sentence(engine.queries.why(engine.queries.gather(query), "MEMORY.md").fate)
+    return wording.sentence(engine.search.why(engine.search.gather(query), "MEMORY.md").fate)
 
 
 def test_what_each_gate_did_over_many_questions_is_a_sentence() -> None:
@@ -333,13 +333,13 @@ def test_an_agent_gets_the_notes_of_the_day_that_it_asks_for(diary: Path, opened
     del diary
     engine = opened("recommended", "builtin")
     for question in ("what happened yesterday", "yesterday"):
-        found = engine.queries.search(question)
+        found = engine.search.search(question)
         assert found.recalled[0].chunk.path == "memory/2026-11-19.md"
         assert found.level is not None
         assert found.level.level == "nearby only"
         answer = memory_search(engine, {"query": question}).answer
         assert answer["results"][0]["path"] == "memory/2026-11-19.md"
-    unrelated = engine.queries.search("what happened on 2026-11-02")
+    unrelated = engine.search.search("what happened on 2026-11-02")
     assert unrelated.level is not None
     assert unrelated.level.level == "nothing holds these words", "no note is of that day"
 
@@ -348,9 +348,9 @@ def test_no_hit_is_said_to_be_recalled_that_an_agent_does_not_get(diary: Path, o
     del diary
     engine = opened("recommended", "builtin")
     question = "what happened on 2026-11-02"
-    first = engine.queries.search(question).recalled[0]
+    first = engine.search.search(question).recalled[0]
     assert memory_search(engine, {"query": question}).answer["results"] == []
-    answer = engine.queries.why(engine.queries.gather(question), first.chunk.path, first.chunk.start_line)
+    answer = engine.search.why(engine.search.gather(question), first.chunk.path, first.chunk.start_line)
     said = [*why_text.answer(answer), *(line.detail for line in why.explain(first, answer.trace))]
     assert wording.label(answer.fate) == "NEAREST 1st, kept back"
     assert not [line for line in said if "recalled" in line.lower()]
@@ -362,7 +362,7 @@ def test_a_hit_that_came_by_its_day_is_not_said_to_be_near_in_meaning_alone(diar
     engine = opened("recommended", "builtin")
 
     def said(question: str) -> str:
-        notices = engine.queries.search(question).notices
+        notices = engine.search.search(question).notices
         return next(notice.message for notice in notices if notice.code == "meaning_alone")
 
     assert said("what happened yesterday") == (
@@ -376,7 +376,7 @@ def test_words_of_a_time_are_said_to_be_searched_where_nothing_else_is_asked(dia
     del diary
     engine = opened("recommended", "builtin")
     for question, searched in (("yesterday", True), ("the tap yesterday", False)):
-        found = engine.queries.search(question)
+        found = engine.search.search(question)
         (read,) = (notice for notice in found.notices if notice.code == "question_time")
         assert ("not searched" in read.message) != searched
         assert read.next_step.startswith("To search its words alone" if searched else "To search its words: ")
@@ -414,7 +414,7 @@ def test_the_next_step_counts_the_words_that_are_absent(notes: Path, opened: Ope
     (notes / "MEMORY.md").write_text("The garlic stands in the garden.\n")
     engine = opened("recommended")
     for query, step in (("zeppelin", "Try another word for it."), ("zeppelin hovercraft", "Try other words for them.")):
-        found = engine.queries.search(query)
+        found = engine.search.search(query)
         assert found.empty is not None
         assert wording.empty(found.empty, found.profile)[1] == step
 
@@ -427,7 +427,7 @@ def test_every_word_to_leave_out_is_named() -> None:
 
 def test_a_level_of_nothing_does_not_deny_the_words_that_it_counts(notes: Path, opened: Open) -> None:
     (notes / "MEMORY.md").write_text("The garlic stands in the garden.\n")
-    level = opened("recommended", "builtin").queries.search("memory/garden.md of the hovercraft").level
+    level = opened("recommended", "builtin").search.search("memory/garden.md of the hovercraft").level
     assert level is not None
     said = replace(level, level="nothing holds these words").sentence
     assert said.startswith("Probably nothing answers it: the best window holds ")

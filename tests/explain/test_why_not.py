@@ -53,9 +53,9 @@ def opened(folder: Path, place_: Path, questions: list[str], provider: str = "bu
             changes=(("sync.onSearch", "off"),),
         )
     )
-    engine.indexer.sync()
-    found = engine.queries.gather(questions[0])
-    with engine.queries.reader() as store:
+    engine.index.sync()
+    found = engine.search.gather(questions[0])
+    with engine.search.reader() as store:
         texts = store.texts([found.refs[row].rowid for row in range(found.chunks)])
     return Asked(engine, questions, texts)
 
@@ -124,7 +124,7 @@ def variants(engine: Engine) -> list[Settings]:
 def test_the_verdict_on_every_chunk_is_what_really_happened(asked: Asked) -> None:
     kinds: Counter[str] = Counter()
     for query in asked.questions:
-        evidence = asked.engine.queries.gather(query)
+        evidence = asked.engine.search.gather(query)
         for settings in variants(asked.engine):
             inquest = Inquest(evidence, settings)
             truth = {c.chunk.rowid: c.verdict for c in (*inquest.trace.recalled, *inquest.trace.lost)}
@@ -180,7 +180,7 @@ def test_a_rank_beyond_the_pool_is_the_number_of_candidates_it_takes(asked: Aske
     """With as many candidates as the rank says the chunk is one; with one fewer it is not."""
     checked = 0
     for query in asked.questions[:4]:
-        evidence = asked.engine.queries.gather(query)
+        evidence = asked.engine.search.gather(query)
         settings = asked.engine.plan.with_profile(OPENCLAW).update({"query.maxResults": 1}, "test")
         inquest = Inquest(evidence, settings)
         for row in range(evidence.chunks):
@@ -200,7 +200,7 @@ def test_a_rank_beyond_the_pool_is_the_number_of_candidates_it_takes(asked: Aske
 
 
 def test_every_fate_has_words_and_json(asked: Asked) -> None:
-    evidence = asked.engine.queries.gather(asked.questions[0])
+    evidence = asked.engine.search.gather(asked.questions[0])
     for settings in variants(asked.engine):
         inquest = Inquest(evidence, settings)
         for row in range(evidence.chunks):
@@ -217,7 +217,7 @@ def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(as
     """Where the profile computes both sides for every candidate, a wider pool must give the very same numbers."""
     compared = 0
     for query in asked.questions[:5]:
-        evidence = asked.engine.queries.gather(query)
+        evidence = asked.engine.search.gather(query)
         narrow = asked.engine.plan.with_profile(OPENCLAW).update(
             {"query.maxResults": 2, "query.hybrid.candidateMultiplier": 2}, "test"
         )
@@ -244,7 +244,7 @@ def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(as
 
 def test_a_subset_ranks_as_the_whole(asked: Asked) -> None:
     for query in asked.questions[:6]:
-        evidence = asked.engine.queries.gather(query)
+        evidence = asked.engine.search.gather(query)
         small, rows = why_not.subset(evidence, range(0, evidence.chunks, 7))
         assert {evidence.refs[row].rowid for row in rows.tolist()} == {ref.rowid for ref in small.refs}
         for settings in variants(asked.engine):
@@ -312,8 +312,8 @@ def notes(tmp_path: Path) -> Iterator[tuple[Path, Callable[..., verdicts.Fate]]]
             changes=(("sync.onSearch", "off"), ("profile", OPENCLAW)),
         )
     )
-    engine.indexer.sync()
-    yield folder, lambda path, line=None: engine.queries.why(engine.queries.gather("router"), path, line).fate
+    engine.index.sync()
+    yield folder, lambda path, line=None: engine.search.why(engine.search.gather("router"), path, line).fate
     engine.close()
 
 
@@ -379,12 +379,12 @@ def test_the_best_chunk_speaks_and_the_others_are_listed(tmp_path: Path) -> None
             changes=(("query.maxResults", "1"),),
         )
     ) as engine:
-        engine.indexer.sync()
-        answer = engine.queries.why(engine.queries.gather("router"), "MEMORY.md")
+        engine.index.sync()
+        answer = engine.search.why(engine.search.gather("router"), "MEMORY.md")
         assert answer.recalled
         assert answer.best is not None
         assert answer.best.chunk == answer.trace.recalled[0].chunk
-        assert len(answer.others) == len(engine.queries.chunks_of("MEMORY.md")) - 1
+        assert len(answer.others) == len(engine.search.chunks_of("MEMORY.md")) - 1
         said = trace_json.why(answer)
         assert said["recalled"] is True
         assert [other["verdict"]["kind"] for other in said["others"]].count("recalled") == 0
@@ -395,11 +395,11 @@ def test_a_long_note_is_explained_by_its_best_chunks(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "MEMORY.md").write_text("".join(f"line {i} about gardens and coffee\n" for i in range(6000)) + "router\n")
     with Engine.open(Options(workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="scripted")) as engine:
-        engine.indexer.sync()
-        evidence = engine.queries.gather("router")
-        answer = engine.queries.why(evidence, "MEMORY.md")
+        engine.index.sync()
+        evidence = engine.search.gather("router")
+        answer = engine.search.why(evidence, "MEMORY.md")
         assert answer.recalled
         assert len(answer.others) == LISTED - 1
-        assert answer.more == len(engine.queries.chunks_of("MEMORY.md")) - LISTED > 50
+        assert answer.more == len(engine.search.chunks_of("MEMORY.md")) - LISTED > 50
         places = [a.fate.place for a in (answer.best, *answer.others) if a and isinstance(a.fate, Recalled)]
         assert places == sorted(places)

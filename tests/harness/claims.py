@@ -121,9 +121,9 @@ def open_world(
             changes=(("profile", profile), *STILL),
         )
     )
-    engine.indexer.sync()
-    found = engine.queries.gather("router")
-    with engine.queries.reader() as store:
+    engine.index.sync()
+    found = engine.search.gather("router")
+    with engine.search.reader() as store:
         texts = store.texts([found.refs[row].rowid for row in range(found.chunks)])
     return World(name, engine, folder, texts, questions)
 
@@ -377,7 +377,7 @@ def _project(_: verdicts.UnreadableProject, case: Case) -> None:
 
 @checks(verdicts.OutsideRoots, verdicts.Excluded, verdicts.UnreadableFile)
 def _not_a_note(_: object, case: Case) -> None:
-    with case.world.engine.queries.reader() as store:
+    with case.world.engine.search.reader() as store:
         assert store.file(case.path) is None
 
 
@@ -390,14 +390,14 @@ def _no_file(_: verdicts.NoSuchFile, case: Case) -> None:
 def _changed(_: verdicts.ChangedSinceIndexed, case: Case) -> None:
     lines = (case.world.folder / case.path).read_text().split("\n")
     wanted = lines[case.line - 1] if case.line and case.line <= len(lines) else ""
-    refs = {ref.rowid for ref in case.world.engine.queries.chunks_of(case.path)}
+    refs = {ref.rowid for ref in case.world.engine.search.chunks_of(case.path)}
     assert not wanted.strip() or not any(wanted in case.world.texts[rowid].split("\n") for rowid in refs)
 
 
 @checks(verdicts.InNoChunk)
 def _in_no_chunk(claim: verdicts.InNoChunk, case: Case) -> None:
     text = (case.world.folder / case.path).read_text()
-    refs = case.world.engine.queries.chunks_of(case.path)
+    refs = case.world.engine.search.chunks_of(case.path)
     if claim.line is None:
         assert not refs
         assert not text.strip()
@@ -498,11 +498,11 @@ def _in_pieces(claim: claims.SearchedInPieces, case: Case) -> None:
 @checks(claims.WaitingNoteHolds)
 def _waiting(claim: claims.WaitingNoteHolds, case: Case) -> None:
     assert claim.word.lower() in shown(case.world.engine.plan.roots, claim.path).text.lower()
-    with case.world.engine.queries.reader() as store:
+    with case.world.engine.search.reader() as store:
         row = store.file(claim.path)
     assert row is None or not any(
         claim.word.lower() in case.world.texts[ref.rowid].lower()
-        for ref in case.world.engine.queries.chunks_of(claim.path)
+        for ref in case.world.engine.search.chunks_of(claim.path)
     )
 
 
@@ -524,7 +524,7 @@ def _none_matches(_: object, case: Case) -> None:
 def _left_out(claim: claims.WordsLeftOut, case: Case) -> None:
     for word in claim.words:
         if claim.reason == "common":
-            with case.world.engine.queries.reader() as store:
+            with case.world.engine.search.reader() as store:
                 holding = store.words.frequency([word], "stemmed")[0]
             assert holding > len(case.world.texts) / 2, word
         elif claim.reason == "number":
@@ -603,7 +603,7 @@ def _saved_effect(claim: SavedEffect, case: Case) -> None:
     assert claim.asked == len(asked)
     found: tuple[list[str], list[str]] = [], []
     for query in asked:
-        evidence = case.world.engine.queries.gather(query.text)
+        evidence = case.world.engine.search.gather(query.text)
         held = []
         for settings in (case.settings, case.changed or case.settings):
             hits = [hit.chunk for hit in rank(evidence, settings).recalled]
@@ -673,7 +673,7 @@ def _no_single_knob(claim: claims.NoSingleKnob, case: Case) -> None:
 
 @checks(Rephrased)
 def _rephrased(claim: Rephrased, case: Case) -> None:
-    found = rank(case.world.engine.queries.gather(claim.query), case.settings)
+    found = rank(case.world.engine.search.gather(claim.query), case.settings)
     assert case.place(found) == claim.place
     if claim.word and claim.line:
         assert claim.word in case.text.split("\n")[claim.line - case.chunk.start_line].lower()
@@ -687,7 +687,7 @@ def _no_rephrasing(claim: claims.NoRephrasing, case: Case) -> None:
         assert word in case.text.lower(), word
     assert not claim.shorter or set(tokens.WORD.findall(claim.shorter)) < set(tokens.WORD.findall(query))
     for asked in (*(f"{query} {word}" for word in claim.words), *([claim.shorter] if claim.shorter else [])):
-        assert case.place(rank(case.world.engine.queries.gather(asked), case.settings)) is None, asked
+        assert case.place(rank(case.world.engine.search.gather(asked), case.settings)) is None, asked
 
 
 # --- what minScore can do --------------------------------------------------------------------------------------------
@@ -733,14 +733,14 @@ def check_line(case: Case, answer: WhyNot, report: Report, *, with_flips: bool) 
         report.check(answer.without, own)
     if with_flips and row is not None and answer.place.gate is None:
         own.flip_settings = case.world.engine.plan.with_profile
-        cases = [evaluate.Case.of(query, case.world.engine.queries.gather(query.text)) for query in case.world.saved]
+        cases = [evaluate.Case.of(query, case.world.engine.search.gather(query.text)) for query in case.world.saved]
         effect = evaluate.saved_effect(cases, case.settings)
         found = flips(answer.evidence, case.settings, row, own.flip_settings, effect)
         for change in (*found.found, *found.sets):
             if change.saved is not None:
                 report.check(change.saved, replace(own, changed=change.settings))
         said = [*found.found, *found.not_alone, *found.sets, *(one for one in (found.none, found.no_pair) if one)]
-        asked = of_answer(case.world.engine.queries.gather, answer)
+        asked = of_answer(case.world.engine.search.gather, answer)
         said += [*asked.found, *([asked.none] if asked.none else [])]
         for claim in said:
             report.check(claim, own)
@@ -754,7 +754,7 @@ def run(world: World, report: Report, *, lines: int, with_flips: int, every: int
     rng = random.Random(seed)
     engine = world.engine
     for asked, query in enumerate(world.questions):
-        evidence = engine.queries.gather(query)
+        evidence = engine.search.gather(query)
         for turn, settings in enumerate(variants(engine.plan.settings)):
             looked_for = with_flips if (asked + turn + seed) % every == 0 else 0
             ranked = rank(evidence, settings)
@@ -771,20 +771,20 @@ def run(world: World, report: Report, *, lines: int, with_flips: int, every: int
             for number, row in enumerate(picked):
                 ref = evidence.refs[row]  # type: ignore[index]
                 place = replace(case, path=ref.path, line=ref.start_line)
-                answer = engine.queries.why(evidence, ref.path, ref.start_line, settings)
+                answer = engine.search.why(evidence, ref.path, ref.start_line, settings)
                 check_line(place, answer, report, with_flips=number < looked_for)
 
 
 def run_files(world: World, report: Report) -> None:
     """What is said of lines that no ranking gets to see."""
     engine = world.engine
-    evidence = engine.queries.gather("router")
+    evidence = engine.search.gather("router")
     ranked = rank(evidence, engine.plan.settings)
     for path, line in [
         ("memory/none.md", 1), ("memory/empty.md", None), ("memory/blank.md", 2), ("MEMORY.md", 99), ("../x.md", 1),
         ("memory/long.md", 1), ("memory/2026-02-30.md", 1),
     ]:  # fmt: skip
-        answer = engine.queries.why(evidence, path, line)
+        answer = engine.search.why(evidence, path, line)
         check_line(
             Case(world, evidence, engine.plan.settings, ranked, path=path, line=line), answer, report, with_flips=False
         )

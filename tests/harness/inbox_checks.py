@@ -312,9 +312,9 @@ def made(place: Path) -> Iterator[tuple[InboxClaim, InboxCase]]:
         with Engine.open(options) as engine:
             for text in (_DAY_TEXT, "# Day\n\n- 12:00 a session that knew nothing of them\n"):
                 (folder / "memory/2026-01-07.md").write_text(text)
-                engine.indexer.sync()
+                engine.index.sync()
             curator = engine.notes.curator
-            inputs = inbox_inputs.view(engine.plan, NOW, inbox_inputs.chunks_of(engine.queries), None, curator)
+            inputs = inbox_inputs.view(engine.plan, NOW, inbox_inputs.chunks_of(engine.search), None, curator)
             inputs = replace(
                 inputs,
                 trust={"memory/one.md": "agent, edited since"},

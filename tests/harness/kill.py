@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from memory_tui.core import cancel
 from memory_tui.core.events import FileIndexed
-from memory_tui.index import index_write, note_rows, sync
+from memory_tui.index import index_write, sync
 from memory_tui.index import integrity as index_integrity
 from memory_tui.index import rebuild as index_rebuild
 from memory_tui.index.database import Database
@@ -82,10 +82,10 @@ class Hook:
             self.around(index_write, name)
         for name in ("carry", "take_jobs", "follow"):
             self.around(index_rebuild, name)
-        self.around(note_rows, "cut")
+        self.around(sync, "cut")
         self.around(roots, "read")
         self.around(index_integrity, "problems")
-        self.around(sync, "scan_roots")
+        self.around(roots, "scan")
         for name in ("begin", "publish", "discard", "_copy"):
             self.around(index_rebuild, name, after=True)
         real = Database.query

@@ -195,7 +195,7 @@ class TuneCase(Case):
         if id(settings) not in self.known:
             engine, found = self.world.engine, {}
             for one in self.cases:
-                trace = rank(engine.queries.gather(one.query.text), settings)
+                trace = rank(engine.search.gather(one.query.text), settings)
                 found[one.query.text] = evaluate.measure(one.query, [hit.chunk for hit in trace.recalled])
             self.known[id(settings)] = settings, found
         return self.known[id(settings)][1]
@@ -220,7 +220,7 @@ def _query_change(claim: QueryChange, case: TuneCase) -> None:
 def _measured(claim: evaluate.Measured, case: TuneCase) -> None:
     """The hits are those of the whole ranking; their metrics are counted line by line."""
     engine, query = case.world.engine, claim.query
-    hits = [hit.chunk for hit in rank(engine.queries.gather(query.text), case.settings).recalled]
+    hits = [hit.chunk for hit in rank(engine.search.gather(query.text), case.settings).recalled]
     assert [hit.citation for hit in claim.hits] == [hit.citation for hit in hits]
     right = {(one.path, one.line) for one in query.relevant}
     held = [{one for one in right if one[0] == hit.path and hit.start_line <= one[1] <= hit.end_line} for hit in hits]
@@ -350,14 +350,14 @@ def made(place: Path) -> Iterator[tuple[object, Case]]:
 
 def levels(world: World) -> Iterator[tuple[AnswerLevel, Case]]:
     for question in world.questions:
-        evidence = world.engine.queries.gather(question)
+        evidence = world.engine.search.gather(question)
         trace = rank(evidence, world.engine.plan.settings)
         if trace.level is not None:
             yield trace.level, Case(world, evidence, world.engine.plan.settings, trace)
 
 
 def floors(world: World) -> Iterator[tuple[object, Measured]]:
-    asked = noise.ask_all(world.engine.queries.gather)
+    asked = noise.ask_all(world.engine.search.gather)
     settings = world.engine.plan.settings
     rates, evidence = noise.level_rates(asked, settings), asked.nonsense[0].evidence
     if rates is not None:
@@ -366,7 +366,7 @@ def floors(world: World) -> Iterator[tuple[object, Measured]]:
 
 def tuned(world: World, book: Notebook) -> Iterator[tuple[object, TuneCase]]:
     engine, good = world.engine, world.engine.plan.settings
-    cases = tuple(evaluate.Case.of(query, engine.queries.gather(query.text)) for query in book.queries)
+    cases = tuple(evaluate.Case.of(query, engine.search.gather(query.text)) for query in book.queries)
     bad = good.update({"query.maxResults": 3, "query.minScore": 0.93}, "harness")
     evidence = cases[0].evidence
 

@@ -27,7 +27,7 @@ class PastCase(Case):
     def fates(self, settings: Settings) -> dict[str, bool]:
         """Whether a chunk of the line is recalled, by question, by asking each anew."""
         assert self.told is not None
-        queries, found = self.world.engine.queries, {}
+        queries, found = self.world.engine.search, {}
         for question, answer in self.told.answers:
             held = {answer.best.chunk.rowid, *(other.chunk.rowid for other in answer.others)} if answer.best else set()
             ranked = rank(queries.gather(question.text, source=question.source), settings)
@@ -79,7 +79,7 @@ def _unreached(claim: Unreached, case: PastCase) -> None:
             for hit in entry.hits:
                 apart = hit.path != lines.path or hit.end_line < lines.first or lines.last < hit.start_line
                 assert apart, (lines, hit)
-        refs = case.world.engine.queries.chunks_of(lines.path)
+        refs = case.world.engine.search.chunks_of(lines.path)
         assert any(ref.start_line <= lines.first <= ref.end_line for ref in refs)
         there = (case.world.folder / lines.path).read_text().splitlines()
         assert lines.first <= lines.last <= len(there), (lines, len(there))

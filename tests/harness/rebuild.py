@@ -40,8 +40,8 @@ for number in range(rebuilds):
     options = Options(workspace=str(folder / "notes"), index=str(folder / "i.sqlite"), provider="scripted",
                       changes=changes)
     with Engine.open(options) as engine:
-        assert engine.indexer.sync().rebuilt or not number, number
-        assert engine.indexer.writer.wait_idle(60)
+        assert engine.index.sync().rebuilt or not number, number
+        assert engine.index.writer.wait_idle(60)
     print(number, flush=True)
 """
 
@@ -113,8 +113,8 @@ class Asking:
                 for hit in answer["results"]
             ]
             return len(places), list(filter(None, (wrong(*place) for place in places)))
-        evidence = self.engine.queries.gather(query)
-        trace = self.engine.queries.rank(evidence, self.engine.plan.settings)
+        evidence = self.engine.search.gather(query)
+        trace = self.engine.search.rank(evidence, self.engine.plan.settings)
         hits = [*trace.recalled, *trace.lost[:5]]
         found = [
             wrong(hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line, text)
@@ -126,7 +126,7 @@ class Asking:
         return len(hits), list(filter(None, found))
 
     def _why(self, evidence: object, path: str, number: int) -> list[str]:
-        answer = self.engine.queries.why(evidence, path, number)  # type: ignore[arg-type]
+        answer = self.engine.search.why(evidence, path, number)  # type: ignore[arg-type]
         best = answer.best
         if best is None:
             return []
@@ -149,7 +149,7 @@ def main() -> int:
         workspace=str(folder / "notes"), index=str(folder / "i.sqlite"), provider="scripted", changes=changes
     )
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         code = REBUILDING.format(tests=os.fspath(ROOT))
         child = subprocess.Popen(
             [sys.executable, "-c", code, str(folder), str(rebuilds), str(seed + 1)],

@@ -60,7 +60,7 @@ class RecallCase:
     def ranked(self, now: float | None, logged: dict[str, Any]) -> Trace:
         """The question at a clock under knobs."""
         more = {} if now is None else {"now": now}
-        evidence = self.engine.queries.gather(self.raw["query"], by_words=self.raw["by_words"], **more)
+        evidence = self.engine.search.gather(self.raw["query"], by_words=self.raw["by_words"], **more)
         return rank(evidence, self.settings(logged))
 
     def asked(self, now: float | None, logged: dict[str, Any]) -> list[tuple[Place, float]]:
@@ -101,7 +101,7 @@ class RecallCase:
     @cached_property
     def behind(self) -> dict[int, tuple[Place, float]]:
         """What ranked behind the limit then, by its place."""
-        evidence = self.engine.queries.gather(
+        evidence = self.engine.search.gather(
             self.raw["query"], by_words=self.raw["by_words"], now=self.raw["now"] or self.raw["at"]
         )
         lost = [
@@ -122,7 +122,7 @@ def _not_rebuilt(claim: rerun.NotRebuilt, case: RecallCase) -> None:
     raw = case.raw
     assert raw["backend"] == "qmd" or not case.rebuilds()
     assert (claim.obstacle == "of QMD") == (raw["backend"] == "qmd")
-    with case.engine.queries.reader() as store:
+    with case.engine.search.reader() as store:
         identity, uuid, generation = store.identity(), store.uuid(), store.generation()
     vectors = f"{identity.provider} {identity.model}" if identity else "none fts-only"
     facts: dict[rerun.Obstacle, bool] = {
@@ -250,7 +250,7 @@ def made(place: Path) -> Iterator[tuple[rerun.RecallClaim, RecallCase]]:
         return Options(workspace=str(folder), index=index, provider=provider, now=now, changes=tuple(chosen.items()))
 
     with Engine.open(options()) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     served = ServedMemory(lambda: Engine.open(options()), ServerOptions(log=True, max_injected_chars=200))
     served.search({"query": "omada router"}, "", "a client", Stop())
     served.search({"query": "router password: hunter2hunter2X9"}, "", "", Stop())
@@ -274,7 +274,7 @@ def _replayed(folder: Path, options: Options) -> Iterator[tuple[rerun.RecallClai
     place = recall_log.recall_log_path(folder)
     entries, lines = recall_log.read(place).entries, recall_log.log_lines(place)
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         for entry, line in zip(entries, lines, strict=True):
             raw = json.loads(line)
             variants = [(entry, raw), (replace(entry, now=0.0), {**raw, "now": 0.0})]
@@ -284,7 +284,7 @@ def _replayed(folder: Path, options: Options) -> Iterator[tuple[rerun.RecallClai
             older = {"provider": "", "model": "", "generation": 0, "index": "", "settings": {}, "level": ""}
             variants.append((replace(entry, **older), {**raw, **older}))
             for one, own in variants:
-                found = rerun.replay(one, engine.plan.settings, engine.queries.gather)
+                found = rerun.replay(one, engine.plan.settings, engine.search.gather)
                 case = RecallCase(engine, found, own)
                 asked = [rerun.delivered_line(one, f"memory/2026-10-{day:02}.md", 1) for day in (1, 4, 8)]
                 for claim in (*found.claims, *asked, rerun.got_then(one)):

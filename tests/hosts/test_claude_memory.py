@@ -89,8 +89,8 @@ def test_what_is_written_is_read_back(name: str, description: str, kind: str) ->
 
 def test_the_inbox_names_facts_without_a_pointer_and_pointers_without_a_file(memory: Path, tmp_path: Path) -> None:
     with opened(memory, tmp_path) as engine:
-        engine.indexer.catch_up()
-        found = {(one.kind, one.place.path): one.reason for one in engine.inbox.examine()}
+        engine.index.catch_up()
+        found = {(one.kind, one.place.path): one.reason for one in engine.notes.examine()}
         kinds = {row.path: row.kind for row in engine.notes.files()}
     assert kinds["user_role.md"] == "user"
     assert kinds["feedback_testing.md"] == "feedback"
@@ -106,9 +106,9 @@ def test_a_link_names_a_fact_whatever_its_file_is_called(memory: Path, tmp_path:
     (memory / "project_boat.md").write_text("---\nname: the-ferry\nmetadata:\n  type: project\n---\n\nPier 3.\n")
     (memory / "user_role.md").write_text(ROLE + "\nTakes [[the-ferry]], and [[feedback-testing]].\n")
     with opened(memory, tmp_path) as engine:
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         index = LinkIndex(engine.plan.roots)
-        by_index = IndexedLinks(engine.plan.roots).about("project_boat.md", engine.queries)
+        by_index = IndexedLinks(engine.plan.roots).about("project_boat.md", engine.search)
         assert by_index is not None
         for about in (index.about("project_boat.md"), by_index):
             assert [(link.source, link.written) for link in about.back] == [("user_role.md", "the-ferry")]

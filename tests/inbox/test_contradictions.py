@@ -107,13 +107,13 @@ def test_the_older_line_is_mended_or_gives_way_and_undo_brings_it_back(tmp_path:
     (tmp_path / "memory/2026-11-12.md").write_text("- Lead: Marcus\n")
     now = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC).timestamp()
     with Engine.open(Options(str(tmp_path), index=str(tmp_path / "i.sqlite"), provider="none", now=now)) as engine:
-        [one] = [one for one in engine.inbox.examine() if one.kind == "stale fact"]
+        [one] = [one for one in engine.notes.examine() if one.kind == "stale fact"]
         assert one.reason == "“lead” is Priya here, and Marcus in memory/2026-11-12.md:1, of 2026-11-12."
         curator = engine.notes.curator
         curator.apply(rewritten(one, "- Lead: Marcus", curator))
-        assert not [one for one in engine.inbox.examine() if one.kind == "stale fact"]
+        assert not [one for one in engine.notes.examine() if one.kind == "stale fact"]
         curator.undo()
-        [again] = [one for one in engine.inbox.examine() if one.kind == "stale fact"]
+        [again] = [one for one in engine.notes.examine() if one.kind == "stale fact"]
         curator.apply(changes([again], "merge", curator))
         assert (tmp_path / "MEMORY.md").read_text() == "# Facts\n\n- Tea at four\n"
         assert (tmp_path / "memory/2026-11-12.md").read_text() == "- Lead: Marcus\n"

@@ -309,18 +309,18 @@ def engine(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
     with Engine.open(
         Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted", now=NOW)
     ) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         yield engine
 
 
 def of(engine: Engine, kind: str) -> Suggestion:
-    return next(one for one in engine.inbox.examine() if one.kind == kind)
+    return next(one for one in engine.notes.examine() if one.kind == kind)
 
 
 def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace: Path) -> None:
     lines = [f"- fact number {n} of many that are kept here: {'abcdefgh'[n % 8] * 60}" for n in range(400)]
     (workspace / "MEMORY.md").write_text("# Home\n## Facts\n" + "\n".join(lines) + "\n")
-    over = [one for one in engine.inbox.examine() if one.kind == "over budget"]
+    over = [one for one in engine.notes.examine() if one.kind == "over budget"]
     assert over
     assert over[0].place.first > 100
     change = inbox_examine.change(over[0], "demote", engine.notes.curator)
@@ -341,10 +341,10 @@ def test_an_action_is_made_and_undone_to_the_byte(kind: str, action: str, engine
     one = of(engine, kind)
     engine.notes.curator.apply(inbox_examine.change(one, action, engine.notes.curator))
     assert {path: path.read_bytes() for path in workspace.rglob("*.md")} != before
-    assert one.id not in {other.id for other in engine.inbox.examine()}
+    assert one.id not in {other.id for other in engine.notes.examine()}
     engine.notes.curator.undo()
     assert {path: path.read_bytes() for path in workspace.rglob("*.md")} == before
-    assert one.id in {other.id for other in engine.inbox.examine()}
+    assert one.id in {other.id for other in engine.notes.examine()}
 
 
 def test_either_of_two_passages_stays(engine: Engine, workspace: Path) -> None:
@@ -392,16 +392,16 @@ def test_lines_that_changed_since_are_not_touched(engine: Engine, workspace: Pat
 
 def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine: Engine) -> None:
     one, other = of(engine, "stale date"), of(engine, "bad date")
-    engine.inbox.decisions.keep(one)
-    engine.inbox.decisions.snooze(other, NOW + 60)
-    assert not {one.id, other.id} & {s.id for s in engine.inbox.examine()}
-    assert other.id in {s.id for s in engine.inbox.decisions.open((one, other), NOW + 61)}
-    assert {one.id, other.id} < {s.id for s in engine.inbox.examine(every=True)}
-    assert engine.inbox.decisions.hidden((one, other), NOW) == {one.id: math.inf, other.id: NOW + 60}
-    assert engine.inbox.decisions.hidden((one, other), NOW + 61) == {one.id: math.inf}
-    assert engine.inbox.decisions.reopen(one.id)
-    assert not engine.inbox.decisions.reopen("nothing")
-    assert one.id in {s.id for s in engine.inbox.examine()}
+    engine.notes.decisions.keep(one)
+    engine.notes.decisions.snooze(other, NOW + 60)
+    assert not {one.id, other.id} & {s.id for s in engine.notes.examine()}
+    assert other.id in {s.id for s in engine.notes.decisions.open((one, other), NOW + 61)}
+    assert {one.id, other.id} < {s.id for s in engine.notes.examine(every=True)}
+    assert engine.notes.decisions.hidden((one, other), NOW) == {one.id: math.inf, other.id: NOW + 60}
+    assert engine.notes.decisions.hidden((one, other), NOW + 61) == {one.id: math.inf}
+    assert engine.notes.decisions.reopen(one.id)
+    assert not engine.notes.decisions.reopen("nothing")
+    assert one.id in {s.id for s in engine.notes.examine()}
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def engine(tmp_path: Path, tokens: int) -> Engine:
 
 def rebuilt(tmp_path: Path, tokens: int) -> None:
     with engine(tmp_path, tokens) as other:
-        assert other.indexer.sync().rebuilt
+        assert other.index.sync().rebuilt
 
 
 @pytest.fixture
@@ -64,17 +64,17 @@ def notes(tmp_path: Path) -> Path:
 
 def test_a_question_that_is_embedded_while_the_index_is_made_anew(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with engine(notes, 60) as first:
-        first.indexer.sync()
+        first.index.sync()
     with engine(notes, 60) as reader:
-        real = reader.queries.embedded
+        real = reader.search.embedded
 
         def slow(*args: object, **options: object) -> object:
             found = real(*args, **options)  # type: ignore[arg-type]
             rebuilt(notes, 200)
             return found
 
-        monkeypatch.setattr(reader.queries, "embedded", slow)
-        evidence = reader.queries.gather("line 40 of the garden")
+        monkeypatch.setattr(reader.search, "embedded", slow)
+        evidence = reader.search.gather("line 40 of the garden")
         assert evidence.texts
         for row in evidence.pool.tolist():
             ref = evidence.refs[row]
@@ -85,11 +85,11 @@ def test_a_question_that_is_embedded_while_the_index_is_made_anew(notes: Path, m
 
 def test_why_not_asks_again_after_the_index_was_made_anew(notes: Path) -> None:
     with engine(notes, 60) as first:
-        first.indexer.sync()
+        first.index.sync()
     with engine(notes, 60) as reader:
-        evidence = reader.queries.gather("line 40 of the garden", source="memory")
+        evidence = reader.search.gather("line 40 of the garden", source="memory")
         rebuilt(notes, 200)
-        answer = reader.queries.why(evidence, "memory/e.md", 70)
+        answer = reader.search.why(evidence, "memory/e.md", 70)
         assert answer.evidence.uuid != evidence.uuid
         assert answer.evidence.source == "memory"
         assert answer.best is not None
@@ -97,14 +97,14 @@ def test_why_not_asks_again_after_the_index_was_made_anew(notes: Path) -> None:
         ref = answer.evidence.refs[answer.row]
         assert (ref.path, ref.start_line <= 70 <= ref.end_line) == ("memory/e.md", True)
         assert "e line 70 of the garden" in answer.best.text
-        assert reader.queries.why(answer.evidence, "memory/e.md", 70).evidence is answer.evidence
+        assert reader.search.why(answer.evidence, "memory/e.md", 70).evidence is answer.evidence
 
 
 def test_the_chunks_that_the_inbox_compares_are_of_one_state(notes: Path) -> None:
     with engine(notes, 60) as first:
-        first.indexer.sync()
+        first.index.sync()
     with engine(notes, 60) as reader:
-        chunks = inbox_inputs.chunks_of(reader.queries)
+        chunks = inbox_inputs.chunks_of(reader.search)
         assert chunks is not None
         path, start, end = chunks.places[3]
         [text] = chunks.texts([3])
@@ -116,7 +116,7 @@ def test_the_chunks_that_the_inbox_compares_are_of_one_state(notes: Path) -> Non
 
 def test_a_place_is_read_in_one_state(notes: Path) -> None:
     with engine(notes, 60) as first:
-        first.indexer.sync()
+        first.index.sync()
         store = Store.open(notes / "i.sqlite", read_only=True)
         with store.snapshot():
             before = locate(first.plan.roots, store, "memory/b.md", 20)

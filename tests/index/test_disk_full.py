@@ -85,7 +85,7 @@ def killed(run: Run, index: Path) -> None:
     """An index whose writer was killed, with a log that was never folded in."""
     code = (
         "import signal\nfrom memory_tui.cli import ask\n"
-        "ask._synced = lambda engine, **_: (engine.indexer.sync(), os.kill(os.getpid(), signal.SIGKILL))\n"
+        "ask._synced = lambda engine, **_: (engine.index.sync(), os.kill(os.getpid(), signal.SIGKILL))\n"
     )
     assert run("index", code=code)[0] == -9
     assert index.with_name(index.name + "-wal").stat().st_size
@@ -150,15 +150,15 @@ def test_without_any_disk_the_index_is_kept_in_memory(
     monkeypatch.setattr(index_file.tempfile, "gettempdir", lambda: str(disk / "t"))
     options = Options(workspace=str(notes), index=str(disk / "i" / "index.sqlite"), provider="scripted")
     with Engine.open(options) as engine:
-        engine.indexer.catch_up()
-        assert engine.queries.search("number7").recalled[0].chunk.path == "memory/7.md"
+        engine.index.catch_up()
+        assert engine.search.search("number7").recalled[0].chunk.path == "memory/7.md"
         assert any(f"kept in {memory}" in notice.message for notice in engine.notices())
     with Engine.open(options) as engine:
         assert engine.status().chunks
     shutil.rmtree(memory)
     with Engine.open(options) as engine:
         with pytest.raises(IndexUnavailable, match="No index can be written") as error:
-            engine.indexer.sync()
+            engine.index.sync()
         assert str(disk) in error.value.message
         assert "MB left" in error.value.message
         assert error.value.next_step
@@ -178,7 +178,7 @@ def displaced(notes: Path, disk: Path, tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_temporary_index_goes_with_the_app_that_kept_it(displaced: Options, tmp_path: Path) -> None:
     with Engine.open(displaced) as engine:
         engine.start()
-        assert engine.indexer.writer.wait_idle(LONG)
+        assert engine.index.writer.wait_idle(LONG)
         facts = gather(engine)
         assert facts.index_moved
         assert "index in a temporary place" in " ".join(part.long for part in statements(facts, None))
@@ -190,7 +190,7 @@ def test_a_temporary_index_goes_when_its_own_place_has_room_or_a_day_has_passed(
     displaced: Options, disk: Path, tmp_path: Path
 ) -> None:
     with Engine.open(displaced) as engine:
-        engine.indexer.catch_up()
+        engine.index.catch_up()
     [temporary] = (tmp_path / "temporary").rglob("*.sqlite")
     # One of another workspace, used now, and one that nobody has written for two days.
     for name, age in (("0123456789abcdef.sqlite", 2 * 86_400), ("fedcba9876543210.sqlite", 0)):
@@ -200,9 +200,9 @@ def test_a_temporary_index_goes_when_its_own_place_has_room_or_a_day_has_passed(
     (disk / "filler").unlink()
     Path(displaced.index or "").touch(mode=0o600)
     with Engine.open(displaced) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert engine.status().db_path == displaced.index
-        assert engine.queries.search("number7").recalled
+        assert engine.search.search("number7").recalled
     assert [path.name for path in temporary.parent.iterdir()] == ["fedcba9876543210.sqlite"]
 
 

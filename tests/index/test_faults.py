@@ -85,8 +85,8 @@ def whole(engine: Engine) -> None:
     """All notes are fresh and found, and nothing is wrong with the file."""
     status = engine.status()
     assert (status.freshness.fresh, status.freshness.pending) == (NOTES, ())
-    assert engine.queries.search("number7").recalled[0].chunk.path == "memory/7.md"
-    assert index_check.problems(engine.queries) == ()
+    assert engine.search.search("number7").recalled[0].chunk.path == "memory/7.md"
+    assert index_check.problems(engine.search) == ()
 
 
 def flip(path: Path, seed: int, count: int = 400) -> None:
@@ -113,10 +113,10 @@ def test_what_happened_while_it_was_closed_is_noticed_and_mended(
     opened: Callable[[], Engine], index: Path, heard: Heard, how: str
 ) -> None:
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     BROKEN[how](index)
     with opened() as engine:
-        assert engine.indexer.sync().indexed == NOTES
+        assert engine.index.sync().indexed == NOTES
         assert "rebuilds it from the notes" in said(heard)
         whole(engine)
     kept = [path.name for path in index.parent.glob("*.damaged-*")]
@@ -141,12 +141,12 @@ def test_bits_that_flipped_inside_sound_pages_are_found(
     opened: Callable[[], Engine], index: Path, statement: str, told: str
 ) -> None:
     with opened() as engine:
-        engine.indexer.sync()
-        assert index_check.problems(engine.queries) == ()
+        engine.index.sync()
+        assert index_check.problems(engine.search) == ()
         connection = apsw.Connection(str(index))
         connection.execute(statement)
         connection.close()
-        assert index_check.problems(engine.queries) == (told,)
+        assert index_check.problems(engine.search) == (told,)
 
 
 @pytest.mark.parametrize("how", BROKEN)
@@ -156,7 +156,7 @@ def test_what_happens_while_it_is_open_is_noticed_and_mended(
     engine = opened()
     engine.start()
     heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
-    assert engine.indexer.writer.wait_idle(LONG)
+    assert engine.index.writer.wait_idle(LONG)
     other = index.with_name("other")
     if how != "deleted":
         now = apsw.Connection(str(index))
@@ -170,8 +170,8 @@ def test_what_happens_while_it_is_open_is_noticed_and_mended(
         index.unlink()
     else:
         other.replace(index)
-    engine.indexer.request_sync("search")
-    assert engine.indexer.writer.wait_idle(LONG)
+    engine.index.request_sync("search")
+    assert engine.index.writer.wait_idle(LONG)
     heard.wait_for(lambda e: isinstance(e, events.Noticed))
     whole(engine)
 
@@ -180,16 +180,16 @@ def test_a_file_that_was_closed_well_is_not_checked_again(
     opened: Callable[[], Engine], index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     looked: list[Path] = []
     real = integrity.problems
     monkeypatch.setattr(integrity, "problems", lambda store: (looked.append(store.path), real(store))[1])
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     assert looked == []
     integrity.path_of(index).unlink()
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     assert looked == [index]
 
 
@@ -197,26 +197,26 @@ def test_an_index_put_back_from_a_copy_follows_the_disk(
     opened: Callable[[], Engine], index: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     shutil.copy(index, index.with_name("copy"))
     monkeypatch.setenv("EDITED", "1")
     (workspace / "memory" / "new.md").write_text("a zebra")
     engine = opened()
-    engine.indexer.sync()
-    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    engine.index.sync()
+    assert engine.search.search("zebra").recalled[0].chunk.path == "memory/new.md"
     index.with_name("copy").replace(index)
     for side in ("-wal", "-shm"):
         index.with_name(index.name + side).unlink(missing_ok=True)
     assert [item.path for item in engine.status().freshness.pending] == ["memory/new.md"]
-    engine.indexer.sync()
-    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    engine.index.sync()
+    assert engine.search.search("zebra").recalled[0].chunk.path == "memory/new.md"
     assert engine.status().freshness.fresh == NOTES + 1
 
 
 def crashed(workspace: Path, index: Path, folder: Path) -> Path:
     """A copy of an index in the middle of its life, with a write-ahead log that was never folded in."""
     with Engine.open(Options(workspace=str(workspace), index=str(index), provider="scripted")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         folder.mkdir()
         for side in ("", "-wal"):
             shutil.copy(index.with_name(index.name + side), folder / (index.name + side))
@@ -233,7 +233,7 @@ def test_power_lost_in_the_middle_of_the_log(
     assert size
     os.truncate(log, random.Random(seed).randrange(size))
     with Engine.open(Options(workspace=str(workspace), index=str(copy), provider="scripted"), heard) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         whole(engine)
 
 
@@ -251,29 +251,29 @@ def test_a_log_that_is_missing_or_foreign(workspace: Path, index: Path, tmp_path
         other = crashed(workspace, tmp_path / "o" / index.name, tmp_path / "other")
         shutil.copy(other.with_name(other.name + "-wal"), path)
     with Engine.open(Options(workspace=str(workspace), index=str(copy), provider="scripted"), heard) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         whole(engine)
 
 
 def test_two_names_of_one_file_are_refused(opened: Callable[[], Engine], index: Path) -> None:
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     os.link(index, index.with_name("second.sqlite"))
     with opened() as engine, pytest.raises(IndexUnavailable, match="hard link"):
-        engine.indexer.sync()
+        engine.index.sync()
     index.with_name("second.sqlite").unlink()
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         whole(engine)
 
 
 def test_a_link_leads_to_one_lock_and_one_index(opened: Callable[[], Engine], index: Path, workspace: Path) -> None:
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     link = index.with_name("link.sqlite")
     link.symlink_to(index)
     with Engine.open(Options(workspace=str(workspace), index=str(link), provider="scripted")) as engine:
-        assert engine.indexer.sync().unchanged == NOTES
+        assert engine.index.sync().unchanged == NOTES
         assert engine.status().db_path == str(index)
 
 
@@ -288,7 +288,7 @@ with Engine.open(Options(workspace=workspace, index=index, provider="scripted"))
     engine.status()
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(room), int(room)))
     try:
-        engine.indexer.sync(force=force == "force")
+        engine.index.sync(force=force == "force")
         print("went through")
     except MemoryTuiError as error:
         print(type(error).__name__, error.message)
@@ -316,7 +316,7 @@ def test_a_disk_that_fills_up_leaves_what_was_there(
     lines = with_room(workspace, index, room)
     assert "went through" in lines[0] or "IndexUnavailable" in lines[0]
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         whole(engine)
 
 
@@ -324,13 +324,13 @@ def test_a_disk_that_fills_up_during_a_rebuild_leaves_the_old_index(
     opened: Callable[[], Engine], workspace: Path, index: Path
 ) -> None:
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         before = engine.status()
     lines = with_room(workspace, index, 150_000, "force")
     assert "IndexUnavailable" in lines[0]
     assert lines[1].split() == [str(before.chunks), "0"]
     with opened() as engine:
-        assert engine.indexer.sync(force=True).rebuilt
+        assert engine.index.sync(force=True).rebuilt
         whole(engine)
 
 
@@ -338,7 +338,7 @@ def test_too_little_memory_is_an_error_and_no_damage(
     opened: Callable[[], Engine], workspace: Path, index: Path
 ) -> None:
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     code = (
         "import resource, sys\n"
         "from memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
@@ -346,13 +346,13 @@ def test_too_little_memory_is_an_error_and_no_damage(
         "used = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
         "resource.setrlimit(resource.RLIMIT_AS, (used + (12 << 20), used + (12 << 20)))\n"
         "with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted')) as engine:\n"
-        "    engine.indexer.sync(force=True)\n"
+        "    engine.index.sync(force=True)\n"
     )
     subprocess.run(
         [sys.executable, "-c", code, str(workspace), str(index)], capture_output=True, timeout=60, check=False
     )
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         whole(engine)
 
 
@@ -365,7 +365,7 @@ with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scr
                          changes=(("sync.onSearch", "off"),))) as engine:
     asked = 0
     while not enough.is_set():
-        trace = engine.queries.search(f"number{asked % 30} gardens")
+        trace = engine.search.search(f"number{asked % 30} gardens")
         assert trace.recalled, trace
         assert engine.status().chunks
         asked += 1
@@ -378,7 +378,7 @@ def test_many_processes_and_nobody_hears_of_a_lock(
     opened: Callable[[], Engine], workspace: Path, index: Path, heard: Heard
 ) -> None:
     engine = opened()
-    engine.indexer.sync()
+    engine.index.sync()
     command = [sys.executable, "-c", READERS, str(workspace), str(index)]
     readers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -386,7 +386,7 @@ def test_many_processes_and_nobody_hears_of_a_lock(
     ]
     began = [reader.stdout.readline() for reader in readers if reader.stdout is not None]
     for _ in range(10):
-        engine.indexer.sync(force=True)
+        engine.index.sync(force=True)
     for reader in readers:
         _, err = reader.communicate(timeout=LONG)
         assert reader.returncode == 0, err
@@ -398,19 +398,19 @@ def test_readers_in_other_processes_follow_a_rebuild(
     opened: Callable[[], Engine], workspace: Path, index: Path
 ) -> None:
     reader = opened()
-    reader.indexer.sync()
-    assert reader.queries.search("number7").recalled
+    reader.index.sync()
+    assert reader.search.search("number7").recalled
     before = reader.status().generation
     code = (
         "import sys\nfrom memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
         "with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted',\n"
         "        changes=(('chunking.tokens', '50'), ('chunking.overlap', '0')))) as engine:\n"
-        "    print(engine.indexer.sync().chunks)\n"
+        "    print(engine.index.sync().chunks)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(workspace), str(index)], capture_output=True, text=True, timeout=60, check=True
     )
-    trace = reader.queries.search("number7 gardens")
+    trace = reader.search.search("number7 gardens")
     assert reader.status().chunks == int(done.stdout)
     assert reader.status().generation > before
     assert trace.recalled[0].chunk.path == "memory/7.md"
@@ -418,12 +418,12 @@ def test_readers_in_other_processes_follow_a_rebuild(
 
 def test_what_a_dead_process_left_beside_the_index_is_swept(opened: Callable[[], Engine], index: Path) -> None:
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     for side in ("", "-wal", "-shm", "-journal"):
         index.with_name(f"{index.name}.next{side}").write_bytes(index.read_bytes()[:5000])
     with opened() as engine:
         assert any(file.what == "beside" for file in engine.status().storage)
-        engine.indexer.sync()
+        engine.index.sync()
         whole(engine)
     assert list(index.parent.glob("*.next*")) == []
 
@@ -432,14 +432,14 @@ def test_a_reader_that_meets_damage_has_the_index_made_again(
     opened: Callable[[], Engine], index: Path, heard: Heard
 ) -> None:
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     flip(index, 3, 3000)
     with opened() as engine:
         status = engine.status()
         assert status.chunks == 0 or status.freshness.total == NOTES
         assert list(index.parent.glob("*.damaged-*")) == []
         assert not any("is kept as" in notice.message or "rebuilds it" in notice.message for notice in status.notices)
-        assert engine.queries.search("number7").recalled[0].chunk.path == "memory/7.md"
+        assert engine.search.search("number7").recalled[0].chunk.path == "memory/7.md"
         [kept] = [path for path in index.parent.glob("*.damaged-*") if not path.name.endswith(("-wal", "-shm"))]
         assert f"It is kept as {kept}" in said(heard)
         whole(engine)
@@ -481,15 +481,15 @@ def test_values_that_make_no_sense_are_damage_to_a_reader_and_mended(
 ) -> None:
     """The file stays as it was closed, as far as size and time can tell, and has no checksum: the reader finds it."""
     with opened() as engine:
-        engine.indexer.sync()
-        before = [hit.chunk for hit in engine.queries.search("number7 gardens").recalled]
+        engine.index.sync()
+        before = [hit.chunk for hit in engine.search.search("number7 gardens").recalled]
     connection = apsw.Connection(str(index))
     connection.execute(SPOILED[what])
     connection.close()
     index.with_name(f"{index.name}.seal").write_text(json.dumps([index.stat().st_size, index.stat().st_mtime_ns]))
     with opened(**{"sync.onSearch": "off"}) as engine:
-        assert [hit.chunk for hit in engine.queries.search("number7 gardens").recalled] == before
-        engine.indexer.sync()
+        assert [hit.chunk for hit in engine.search.search("number7 gardens").recalled] == before
+        engine.index.sync()
         whole(engine)
 
 
@@ -498,7 +498,7 @@ def answers(engine: Engine) -> list[tuple[str, int, int, str, float]]:
     return [
         (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line, hit.snippet, hit.score)
         for query in ("number7 gardens", "coffee number12", "note 3")
-        for hit in engine.queries.search(query).recalled
+        for hit in engine.search.search(query).recalled
     ]
 
 
@@ -512,7 +512,7 @@ def flipped(whole_file: bytes, at: int, index: Path, times: tuple[int, int]) -> 
 
 def one_byte_at(opened: Callable[..., Engine], index: Path, heard: Heard, copies: int, how: str) -> None:
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         expected = answers(engine)
     whole_file, mark, status = index.read_bytes(), integrity.path_of(index).read_bytes(), index.stat()
     times = status.st_atime_ns, status.st_mtime_ns
@@ -524,11 +524,11 @@ def one_byte_at(opened: Callable[..., Engine], index: Path, heard: Heard, copies
         heard.events.clear()
         with opened() as engine:
             if how == "index":
-                engine.indexer.sync(reason="cli")
+                engine.index.sync(reason="cli")
             else:
-                engine.indexer.catch_up()
+                engine.index.catch_up()
             assert answers(engine) == expected, at
-            assert index_check.problems(engine.queries) == (), at
+            assert index_check.problems(engine.search) == (), at
         kept = [path for path in index.parent.glob("*.damaged-*") if not path.name.endswith(("-wal", "-shm"))]
         assert all(str(path) in said(heard) for path in kept), at
         assert bool(kept) == ("It is kept as" in said(heard)), at
@@ -557,7 +557,7 @@ def test_an_app_checks_the_index_before_it_writes_or_when_it_has_time(
     opened: Callable[..., Engine], index: Path, workspace: Path, heard: Heard, when: str
 ) -> None:
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         expected = answers(engine)
     whole_file, status = index.read_bytes(), index.stat()
     mark = integrity.path_of(index).read_bytes()
@@ -566,7 +566,7 @@ def test_an_app_checks_the_index_before_it_writes_or_when_it_has_time(
         # One that ends before knows no more than the last, and says so to the next.
         with opened() as engine:
             engine.start()
-            assert engine.indexer.writer.wait_idle(LONG)
+            assert engine.index.writer.wait_idle(LONG)
         assert "It is kept as" not in said(heard)
         assert integrity.path_of(index).read_bytes() == mark
     else:
@@ -574,19 +574,19 @@ def test_an_app_checks_the_index_before_it_writes_or_when_it_has_time(
     with opened() as engine:
         engine.start()
         if when == "it has time":
-            engine.indexer.check()
-        assert engine.indexer.writer.wait_idle(LONG)
+            engine.index.check()
+        assert engine.index.writer.wait_idle(LONG)
         assert "its checksum is wrong" in said(heard)
         assert len(list(index.parent.glob("*.damaged-*"))) == 1
         assert answers(engine) == expected
-        engine.indexer.check()
+        engine.index.check()
     assert len(list(index.parent.glob("*.damaged-*"))) == 1
     assert integrity.fits(index)
 
 
 def test_an_index_that_was_written_since_has_no_wrong_checksum(opened: Callable[..., Engine], index: Path) -> None:
     with opened() as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     marker = integrity.take(index, later=True)[1]
     assert marker is not None
     assert not integrity.is_damaged(index, marker)
@@ -604,7 +604,7 @@ def test_the_database_of_another_program_is_never_moved(
 ) -> None:
     if opened_before:
         with opened() as engine:
-            engine.indexer.sync()
+            engine.index.sync()
         index.unlink()
     index.parent.mkdir(exist_ok=True)
     other = apsw.Connection(str(index))
@@ -613,11 +613,11 @@ def test_the_database_of_another_program_is_never_moved(
     before = index.read_bytes()
     with opened() as engine:
         with pytest.raises(IndexRefused, match="another program") as error:
-            engine.indexer.sync()
+            engine.index.sync()
         assert error.value.next_step
         assert engine.status().chunks == 0
         with pytest.raises(IndexRefused, match="another program"):
-            engine.queries.search("number7")
+            engine.search.search("number7")
     assert index.read_bytes() == before
     assert list(index.parent.glob("*.damaged-*")) == []
 
@@ -647,7 +647,7 @@ def test_what_is_not_ours_in_the_place_of_the_seal_stays(
     before = found()
     for _ in range(2):
         with opened() as engine:
-            engine.indexer.sync()
+            engine.index.sync()
             whole(engine)
     assert found() == before
 
@@ -656,8 +656,8 @@ def test_nothing_that_lies_about_is_lax(opened: Callable[[], Engine], index: Pat
     old = os.umask(0)
     try:
         with opened() as engine:
-            engine.indexer.sync()
-            engine.indexer.sync(force=True)
+            engine.index.sync()
+            engine.index.sync(force=True)
             lax = [path.name for path in index.parent.iterdir() if path.stat().st_mode & 0o077]
     finally:
         os.umask(old)
@@ -669,7 +669,7 @@ def test_an_index_that_is_read_while_it_is_made_has_whole_notes(
     workspace: Path, index: Path, opened: Callable[[], Engine]
 ) -> None:
     engine = opened()
-    engine.indexer.sync()
+    engine.index.sync()
     reader = Store.open(index, read_only=True)
     assert integrity.problems(reader) == []
     reader.close()
@@ -681,11 +681,11 @@ def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
 
     monkeypatch.setattr(durable, "kind", lambda path: "nfs4")
     engine = opened()
-    engine.indexer.sync()
+    engine.index.sync()
     assert "other machines" in said(heard)
     assert not index.with_name(f"{index.name}-wal").exists()
     whole(engine)
-    assert engine.indexer.sync(force=True).rebuilt
+    assert engine.index.sync(force=True).rebuilt
     whole(engine)
 
 
@@ -727,7 +727,7 @@ def test_a_reader_follows_an_index_that_leaves_the_lower_layer(
 ) -> None:
     """On an overlay the index of an image is another file as soon as it is written."""
     with opened() as made:
-        made.indexer.sync()
+        made.index.sync()
     layers = tmp_path / "layers"
     layers.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "none", layers], check=False, capture_output=True).returncode:
@@ -744,11 +744,11 @@ def test_a_reader_follows_an_index_that_leaves_the_lower_layer(
             pytest.skip(f"no overlay can be mounted here: {done.stderr.decode()}")
         with _engine(workspace, merged / index.name) as reader, _engine(workspace, merged / index.name) as writer:
             before = reader.status().chunks
-            assert reader.queries.search("gardens").recalled
+            assert reader.search.search("gardens").recalled
             (workspace / "memory" / "new.md").write_text("a zebra about zebras\n")
-            writer.indexer.sync()
+            writer.index.sync()
             assert reader.status().chunks == before + 1
-            assert reader.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
+            assert reader.search.search("zebra").recalled[0].chunk.path == "memory/new.md"
     finally:
         (workspace / "memory" / "new.md").unlink(missing_ok=True)
         subprocess.run(["umount", "-l", layers / "merged"], check=False, capture_output=True)
@@ -764,7 +764,7 @@ import os, signal, sys
 from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"))
 engine.start()
-assert engine.indexer.writer.wait_idle(60)
+assert engine.index.writer.wait_idle(60)
 print("keeping", flush=True)
 os.kill(os.getpid(), signal.SIGSTOP)
 """
@@ -784,8 +784,8 @@ def test_a_keeper_that_hangs_is_named_and_stops_nobody(
         assert keeper is not None
         assert keeper.pid == child.pid
         (workspace / "memory" / "new.md").write_text("a zebra")
-        assert engine.indexer.sync().indexed == 1
-        assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
+        assert engine.index.sync().indexed == 1
+        assert engine.search.search("zebra").recalled[0].chunk.path == "memory/new.md"
     finally:
         child.kill()
         child.communicate()
@@ -803,7 +803,7 @@ def test_a_small_file_system_that_is_full_is_named(workspace: Path, tmp_path: Pa
         options = Options(workspace=str(workspace), index=str(place / "index.sqlite"), provider="scripted")
         with Engine.open(options, heard) as engine:
             with pytest.raises(IndexUnavailable, match="disk is full") as error:
-                engine.indexer.sync()
+                engine.index.sync()
             assert str(place) in error.value.message
             assert "MB left" in error.value.message
             assert engine.status().freshness.total == NOTES

@@ -23,7 +23,7 @@ def memory(tmp_path):
 
 
 def fresh(memory):
-    return compare(scan(memory.roots), memory.store.known())
+    return compare(scan(memory.roots), memory.store.known(), memory.roots)
 
 
 def test_each_kind_of_difference_is_named(memory):
@@ -69,7 +69,7 @@ def test_notes_of_an_index_to_be_rebuilt_are_pending(memory):
     memory.sync()
     memory.settings = memory.settings.set("chunking.tokens", 50, "test")
     has, wanted = memory.store.recipe(), recipe_for(memory.roots, memory.provider, memory.settings)
-    now = compare(scan(memory.roots), memory.store.known(), rebuild=differences(has, wanted))
+    now = compare(scan(memory.roots), memory.store.known(), memory.roots, rebuild=differences(has, wanted))
     assert now.rebuild == ("chunk tokens: 400 is now 50",)
     assert now.fresh == 0
     assert [state.detail for state in now.pending] == ["rebuild"]

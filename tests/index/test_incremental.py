@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import stat
 import tempfile
 from pathlib import Path
 
@@ -13,13 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_tui.engine.change_watch import Scanner
 from memory_tui.index.freshness import compare
 from memory_tui.index.note_state import difference
 from memory_tui.index.store import Store
-from memory_tui.index.sync import sync
 from memory_tui.workspace.roots import scan
-from memory_tui.workspace.scan import MAX_BYTES, Scan
+from memory_tui.workspace.scan import MAX_BYTES
 from tests.support.index import Memory
 from tests.support.workspace import needs_inodes
 
@@ -128,66 +125,6 @@ def agree(memory: Memory, store: Store) -> None:
     assert compare(fast, known, roots=memory.roots) == compare(full, known, roots=memory.roots)
 
 
-def everything_at(folder: Path) -> dict[str, tuple[int, ...]]:
-    """The status of whatever is below `folder`; of a folder only which one it is, because its times tell of others."""
-    seen = {}
-    for above, folders, files in os.walk(folder):
-        for name in folders + files:
-            path = f"{above}/{name}"
-            status = os.lstat(path)
-            kind = status.st_mode, status.st_ino
-            seen[path] = (
-                kind
-                if stat.S_ISDIR(status.st_mode)
-                else (*kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-            )
-    return seen
-
-
-def told_of(before: dict[str, tuple[int, ...]], now: dict[str, tuple[int, ...]]) -> set[str]:
-    """The paths that a watcher names: what changed, and of a folder that came or went only the folder."""
-    named = {path for path in {*before, *now} if before.get(path) != now.get(path)}
-    return {path for path in named if not any(str(above) in named for above in Path(path).parents)}
-
-
-def seen_alike(memory: Memory, near: Scan, full: Scan) -> None:
-    known = memory.store.known()
-    assert near.left_out == full.left_out
-    assert near.total == full.total
-    assert set(near.found) <= set(full.found)
-    assert compare(near, known, roots=memory.roots) == compare(full, known, roots=memory.roots)
-
-
-EXTRAS = st.sampled_from([(), ("aside", "single.md"), ("aside", "single.md", "memory/deep"), ("aside/a.md", "aside")])
-
-
-@needs_inodes
-@settings(max_examples=30)
-@given(steps, EXTRAS, st.integers(1, 3))
-def test_a_look_at_what_was_named_agrees_with_a_look_at_everything(every, extra, at_once):
-    place = Path(tempfile.mkdtemp(prefix="memory-tui-looks-"))
-    try:
-        memory = Memory(place / "notes", place / "i" / "memory.sqlite", extra=extra)
-        for path in ("MEMORY.md", "memory/a.md", "memory/deep/a.md", "aside/a.md"):
-            written(memory, path, "one")
-        scanner, before = Scanner(memory.roots), {}
-        for some in [[], *(every[at : at + at_once] for at in range(0, len(every), at_once))]:
-            for step in some:
-                done(memory, step)
-            now = everything_at(memory.folder)
-            scanner.mark_changed(told_of(before, now))
-            seen = scanner.scan(memory.store)
-            seen_alike(memory, seen, scan(memory.roots))
-            sync(memory.store, memory.roots, None, memory.settings, seen, accept_shrink=True)
-            again = scanner.rescan(memory.store)
-            seen_alike(memory, again, scan(memory.roots))
-            scanner.rely_on_last(memory.store, compare(again, memory.store.known(), roots=memory.roots))
-            before = now
-        memory.store.close()
-    finally:
-        shutil.rmtree(place)
-
-
 @needs_inodes
 @settings(max_examples=30)
 @given(steps)
@@ -238,23 +175,6 @@ def test_rows_are_read_one_by_one_and_all_at_once_when_many_are_asked_for(memory
     assert dict(known) == every
     assert len(asked) < 70
     reader.close()
-
-
-@needs_inodes
-def test_a_folder_is_listed_by_its_path_where_there_are_no_handles_to_spare(memory):
-    import resource
-
-    memory.write("memory/a.md", "one")
-    memory.write("memory/deep/b.md", "two")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    last = os.open(os.devnull, os.O_RDONLY)
-    os.close(last)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (last + 1, hard))
-    try:
-        seen = scan(memory.roots)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert ([note.path for note in seen.found], seen.left_out) == (["memory/a.md", "memory/deep/b.md"], ())
 
 
 @needs_inodes

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from memory_tui.core import events
 from memory_tui.core.errors import Unreadable
-from memory_tui.index import index_write, mass_deletion
-from memory_tui.index.freshness import compare
-from memory_tui.index.mass_deletion import MANY
+from memory_tui.index import freshness, index_write
+from memory_tui.index.freshness import MANY, compare
 from memory_tui.index.rows import IndexedNote
 from memory_tui.workspace import roots
 from memory_tui.workspace.roots import Roots, scan
@@ -93,7 +92,7 @@ def test_a_few_deletions_are_believed(memory):
 
 
 def test_a_root_on_another_device_is_not_believed_even_if_few_vanish(memory):
-    index_write.remember(memory.store, mass_deletion.KEY, mass_deletion.to_text({"memory": 1}))
+    index_write.remember(memory.store, freshness.DEVICES, '{"memory": 1}')
     (memory.folder / "memory/1.md").unlink()
     assert memory.sync().removed == 0
     assert memory.sync().removed == 0, "the new device is not remembered while a note is held"
@@ -157,9 +156,9 @@ def test_nothing_is_lost_between_deleted_and_held(tmp_path_factory, known, kept)
     rows = {row(number).path: row(number) for number in range(known)}
     found = tuple(Found(path, path, 1, 0, (0, 0), "") for number, path in enumerate(rows) if number in kept)
     seen = Scan(found, ())
-    gone = mass_deletion.sort_out(seen, rows, roots)
+    gone = freshness.sort_out(seen, rows, roots)
     missing = len(rows) - len(found)
     assert len(gone.deleted) + len(gone.retained) == missing
     assert (gone.shrink is not None) == (missing >= MANY and 2 * missing > known)
     assert not (gone.deleted and gone.retained)
-    assert len(mass_deletion.sort_out(seen, rows, roots, accepted=True).deleted) == missing
+    assert len(freshness.sort_out(seen, rows, roots, accepted=True).deleted) == missing

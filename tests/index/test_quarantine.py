@@ -115,7 +115,7 @@ def test_the_event_log_says_what_was_removed(index: Path, tmp_path: Path) -> Non
     old = [moved(index, days) for days in (3000, 3001, 3002, 3003)]
     heard = Heard()
     with Engine.open(Options(workspace=str(tmp_path / "notes"), index=str(index), provider="none"), heard) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert engine.notices() == ()
     [event] = [event for event in heard.events if isinstance(event, events.Noticed) and "was removed" in event.text]
     assert str(old[-1]) in event.text
@@ -128,7 +128,7 @@ def test_a_flipped_bit_in_an_index_of_a_table_is_damage(tmp_path: Path) -> None:
         (tmp_path / "notes" / "memory" / f"{name}.md").write_text(f"All about {name}.\n")
     index = tmp_path / "i.sqlite"
     with Engine.open(Options(workspace=str(tmp_path / "notes"), index=str(index), provider="none")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     connection = apsw.Connection(str(index))
     ((page,),) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_files_1'")
     ((size,),) = connection.execute("PRAGMA page_size")
@@ -152,6 +152,6 @@ def test_what_release_0_2_0_wrote_beside_an_index_is_removed(tmp_path: Path) -> 
     ours.write_bytes(b'{"format": 4, ' + bytes(5000))
     other.write_bytes(b"another program's")
     with Engine.open(Options(workspace=str(tmp_path), index=str(index), provider="scripted", once=True)) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     assert not ours.exists()
     assert other.exists()

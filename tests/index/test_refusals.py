@@ -207,10 +207,10 @@ def engine(tmp_path, monkeypatch):
 def test_the_status_says_how_many_have_no_vector_and_why(engine, capsys):
     from memory_tui.render import status_text
 
-    engine.indexer.sync()
+    engine.index.sync()
     count = len(engine.calls)
     for _ in range(3):
-        engine.indexer.sync()
+        engine.index.sync()
         status = engine.status()
         assert status.chunks - status.embedded == len(status.refused) == 1
         [notice] = [notice for notice in status.notices if notice.code == "refused"]
@@ -223,23 +223,23 @@ def test_the_status_says_how_many_have_no_vector_and_why(engine, capsys):
     status_text.status(status, as_json=True)
     assert json.loads(capsys.readouterr().out)["refused"][0]["path"] == "memory/a.md"
     assert "refused by the provider" in engine.notes.why_file("memory/a.md").index
-    assert engine.queries.search("garden").recalled[0].chunk.path == "memory/a.md", "words find it"
+    assert engine.search.search("garden").recalled[0].chunk.path == "memory/a.md", "words find it"
 
 
 def test_who_tries_the_provider_again_asks_for_it_too(engine):
-    engine.indexer.sync()
+    engine.index.sync()
     count = len(engine.calls)
-    engine.indexer.sync()
+    engine.index.sync()
     assert len(engine.calls) == count
     engine.providers.retry()
-    engine.indexer.sync()
+    engine.index.sync()
     assert len(engine.calls) == count + 1
-    engine.indexer.sync()
+    engine.index.sync()
     assert len(engine.calls) == count + 1
 
 
 def test_what_would_be_sent_leaves_out_what_was_refused(engine):
     before = engine.providers.forecast()
-    engine.indexer.sync()
+    engine.index.sync()
     after = engine.providers.forecast()
     assert (before.send, after.send, after.cached) == (2, 0, 1)

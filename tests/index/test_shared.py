@@ -27,15 +27,15 @@ HELD = """
 import os, sys, time
 sys.path.insert(0, os.getcwd())
 from pathlib import Path
-from memory_tui.index import sync, sync_run as run, index_write as writes
-run.BATCH, real, calls, real_sync = 4, writes.replace_files, [], sync.sync
+from memory_tui.index import sync, index_write as writes
+sync.BATCH, real, calls, real_sync = 4, writes.replace_files, [], sync.sync
 def replace_files(store, *arguments):
     calls.append(1)
     while len(calls) == 5 and not store.path.with_name("go").exists():
         time.sleep(0.02)
     return real(store, *arguments)
-def synced(store, *arguments, **options):
-    report = real_sync(store, *arguments, **options)
+def synced(run):
+    report, store = real_sync(run), run.store
     if report.indexed and not report.cancelled:
         end = store.path.with_name("writing")
         end.write_text(f"{os.getpid()} {time.time()}")

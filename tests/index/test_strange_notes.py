@@ -30,7 +30,7 @@ def test_notes_of_strange_shape_are_indexed_and_found(tmp_path: Path) -> None:
         changes=(("sync.watch", "false"), ("query.minScore", "0"), ("query.maxResults", "50")),
     )
     with Engine.open(options) as engine:
-        report = engine.indexer.sync()
+        report = engine.index.sync()
         assert report.indexed == len(shapes)
-        found = {hit.chunk.path for hit in engine.queries.search("zebrafish").recalled}
+        found = {hit.chunk.path for hit in engine.search.search("zebrafish").recalled}
     assert found == {f"memory/{name}.md" for name, text in shapes.items() if text.strip()}

@@ -15,7 +15,7 @@ from memory_tui.engine.status import SourceCounts
 from memory_tui.index import note_state
 from memory_tui.index.freshness import compare
 from memory_tui.index.note_state import Growth, Thresholds, due
-from memory_tui.index.sync import sync
+from memory_tui.index.sync import SyncRun, sync
 from memory_tui.plan import Options
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, scan
@@ -54,10 +54,12 @@ class Told(Memory):
         path.write_text(text)
 
     def run(self, reason: str, *, force: bool = False):
-        return sync(self.store, self.roots, self.provider, self.settings, scan(self.roots), force=force, reason=reason)
+        run = SyncRun(self.store, self.roots, self.settings, scan(self.roots), provider=self.provider)
+        return sync(replace(run, force=force, reason=reason))
 
     def states(self) -> dict[str, str]:
-        return {s.path: s.detail for s in compare(scan(self.roots), self.store.known(), self.settings).stale.values()}
+        now = compare(scan(self.roots), self.store.known(), self.roots, self.settings)
+        return {state.path: state.detail for state in now.stale.values()}
 
 
 @pytest.fixture
@@ -188,7 +190,7 @@ def engine(memory, tmp_path):
     )
     os.utime(tmp_path / "sessions" / "a.jsonl", (1_600_000_000, 1_600_000_000))
     with Engine(replace(plan, roots=memory.roots)) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         yield engine
 
 
@@ -196,8 +198,8 @@ def test_hits_come_from_either_source_or_from_one(engine) -> None:
     def found(source: str) -> set[str]:
         return {
             hit.chunk.path
-            for hit in engine.queries.rank(
-                engine.queries.gather("zeppelin", source=source), engine.plan.settings
+            for hit in engine.search.rank(
+                engine.search.gather("zeppelin", source=source), engine.plan.settings
             ).recalled
         }
 
@@ -207,25 +209,25 @@ def test_hits_come_from_either_source_or_from_one(engine) -> None:
 
 
 def test_a_transcript_never_ages_in_openclaw_and_ages_by_its_file_in_recommended(engine) -> None:
-    evidence = engine.queries.gather("zeppelin", source="sessions")
-    theirs = engine.queries.rank(evidence, engine.plan.settings).recalled[0]
+    evidence = engine.search.gather("zeppelin", source="sessions")
+    theirs = engine.search.rank(evidence, engine.plan.settings).recalled[0]
     assert (theirs.age_basis, theirs.age_days, theirs.age_factor) == ("evergreen", None, 1.0)
-    ours = engine.queries.rank(evidence, engine.plan.with_profile("recommended")).recalled[0]
+    ours = engine.search.rank(evidence, engine.plan.with_profile("recommended")).recalled[0]
     assert ours.age_basis == "mtime"
     assert ours.age_points < 0.001
 
 
 def test_a_snippet_holds_no_secret(engine) -> None:
-    (hit,) = engine.queries.rank(engine.queries.gather("hangar key", source="sessions"), engine.plan.settings).recalled
+    (hit,) = engine.search.rank(engine.search.gather("hangar key", source="sessions"), engine.plan.settings).recalled
     assert "hangar" in hit.snippet
     assert SECRET not in hit.snippet
 
 
 def test_a_hit_is_opened_at_its_message(engine) -> None:
-    (hit,) = engine.queries.rank(engine.queries.gather("zeppelin", source="sessions"), engine.plan.settings).recalled
+    (hit,) = engine.search.rank(engine.search.gather("zeppelin", source="sessions"), engine.plan.settings).recalled
     lines = engine.notes.read(hit.chunk.path).text.split("\n")
     assert lines[hit.chunk.start_line - 1] == "User: Where is the zeppelin?"
-    assert [ref.source for ref in engine.queries.chunks_of(hit.chunk.path)] == ["sessions"]
+    assert [ref.source for ref in engine.search.chunks_of(hit.chunk.path)] == ["sessions"]
 
 
 def test_what_an_agent_may_get_does_not_include_sessions(engine) -> None:
@@ -250,8 +252,8 @@ def test_the_watcher_sees_transcripts(memory, tmp_path) -> None:
     from memory_tui.index.watch import Watcher
 
     seen = threading.Event()
-    watcher = Watcher(memory.roots, 0.05, lambda _: seen.set(), lambda _: None)
-    watcher.start()
+    watcher = Watcher(memory.roots, 0.05, seen.set, lambda _: None)
+    watcher.switch(True)
     try:
         assert watcher.armed.wait(LONG)
         assert seen.wait(LONG)
@@ -259,4 +261,4 @@ def test_the_watcher_sees_transcripts(memory, tmp_path) -> None:
         memory.told("a.jsonl", CONVERSATION * 2)
         assert seen.wait(LONG)
     finally:
-        watcher.stop()
+        watcher.end()

@@ -10,8 +10,10 @@ import time
 from types import SimpleNamespace
 
 import pytest
+import watchfiles
 from watchfiles import Change
 
+from memory_tui.core.events import NotesChanged
 from memory_tui.index import watch
 from memory_tui.index.watch import Watcher
 from memory_tui.workspace.roots import Roots
@@ -29,7 +31,7 @@ class Hand:
         self.changes: set[tuple[Change, str]] = set()
         self.sets = 0
         self._more = threading.Condition()
-        real = watch.watch
+        real = watchfiles.watch
 
         def told(*paths, **options):
             for changes in real(*paths, **options):
@@ -40,8 +42,8 @@ class Hand:
                     self.changes |= changes
                     self._more.notify_all()
 
-        monkeypatch.setattr(watch, "watch", told)
-        monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(watchfiles, "watch", told)
+        monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=lambda: self.now, time=time.time))
 
     def wait_for(self, fact):
         with self._more:
@@ -55,23 +57,24 @@ class Seen:
         self.folder = folder
         self._hand, self._quiet = hand, quiet
         self.calls: list[float] = []
-        self.named: list[frozenset[str] | None] = []
         self.trouble: list[str] = []
         self.waits: list[float] = []
         self._more = threading.Condition()
-        self.watcher = Watcher(Roots.open(folder, extra), quiet, self._call, self.trouble.append, self._wait)
+        self.watcher = Watcher(Roots.open(folder, extra), quiet, self._call, self._hear)
 
-    def _wait(self):
-        self.waits.append(watch.time.monotonic())
+    def _hear(self, event):
+        if isinstance(event, NotesChanged):
+            self.waits.append(watch.time.monotonic())
+        elif event.detail not in ("on", "switched off"):
+            self.trouble.append(event.detail)
 
-    def _call(self, named):
+    def _call(self):
         with self._more:
             self.calls.append(time.monotonic())
-            self.named.append(named)
             self._more.notify_all()
 
     def __enter__(self):
-        self.watcher.start()
+        self.watcher.switch(True)
         assert self.watcher.armed.wait(SOON)
         if self._hand is not None:
             self._hand.now += self._quiet
@@ -79,8 +82,8 @@ class Seen:
         return self
 
     def __exit__(self, *exc):
-        self.watcher.stop()
-        assert not self.watcher.alive
+        self.watcher.end()
+        assert not self.watcher.on
 
     def next_after(self, count, timeout=SOON):
         with self._more:
@@ -258,7 +261,7 @@ def test_without_events_of_the_system_it_lists_and_says_so(folder, monkeypatch):
     def refusing(*paths, **options):
         raise OSError(28, "OS file watch limit reached")
 
-    monkeypatch.setattr(watch, "watch", refusing)
+    monkeypatch.setattr(watchfiles, "watch", refusing)
     monkeypatch.setattr(watch, "_LISTING_SECONDS", 0.05)
     with Seen(folder) as seen:
         assert "limit reached" in seen.watcher.detail
@@ -271,22 +274,10 @@ def test_without_events_of_the_system_it_lists_and_says_so(folder, monkeypatch):
         assert seen.notices(lambda: (folder / "memory/b.md").write_text("new"))
 
 
-def test_it_names_what_changed_and_nothing_where_that_cannot_be_told(folder, tmp_path):
-    with Seen(folder) as seen:
-        assert seen.named == [None]
-        for path in ("memory/a.md", "memory/new.md"):
-            (folder / path).write_text("changed")
-            assert seen.until(lambda path=path: any(str(folder / path) in (named or ()) for named in seen.named[1:]))
-        assert seen.notices(lambda: (folder / "MEMORY.md").write_text("changed"))
-        assert set().union(*seen.named[1:]) == {str(folder / "memory/a.md"), str(folder / "memory/new.md")}
-        shutil.move(folder / "memory", tmp_path / "away")
-        assert seen.until(lambda: None in seen.named[1:])
-
-
 def test_stopping_does_not_wait_for_an_event(folder):
     with Seen(folder) as seen:
         start = time.monotonic()
-        seen.watcher.stop()
+        seen.watcher.end()
         assert time.monotonic() - start < LONG
 
 
@@ -303,13 +294,16 @@ changed = threading.Event()
 limit = os.open(os.devnull, os.O_RDONLY) + 1
 os.close(limit - 1)
 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-watcher = Watcher(roots, 0.05, lambda named: changed.set(), lambda why: print(f"trouble: {why}", flush=True))
-watcher.start()
+def hear(event):
+    if "Too many" in getattr(event, "detail", ""):
+        print(event.detail, flush=True)
+watcher = Watcher(roots, 0.05, changed.set, hear)
+watcher.switch(True)
 changed.wait(60)
 changed.clear()
 print("ready", flush=True)
 print(changed.wait(60), watcher.detail, flush=True)
-watcher.stop()
+watcher.end()
 """
 
 
@@ -322,7 +316,7 @@ def test_a_process_without_handles_lists_instead_and_says_so(tmp_path):
         assert "Too many open files" in child.stdout.readline()
         assert child.stdout.readline() == "ready\n"
         (tmp_path / "memory" / "new.md").write_text("a zebra")
-        assert child.stdout.readline().startswith("True polling 1 folder")
+        assert child.stdout.readline().startswith("True")
     finally:
         child.kill()
         child.communicate()

@@ -42,7 +42,7 @@ def places(tmp_path: Path) -> tuple[str, str]:
     (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
     found = (str(tmp_path / "notes"), str(tmp_path / "i.sqlite"))
     with Engine.open(Options(workspace=found[0], index=found[1], provider="scripted")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     return found
 
 

@@ -23,7 +23,7 @@ def memory(tmp_path: Path) -> Iterator[Engine]:
         changes=(("profile", "recommended"),),
     )
     with Engine.open(options) as opened:
-        opened.indexer.sync()
+        opened.index.sync()
         yield opened
 
 

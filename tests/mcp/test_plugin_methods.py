@@ -39,7 +39,7 @@ def workspace(tmp_path: Path) -> Path:
 def memory(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
     asked = Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted")
     with Engine.open(asked) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         yield engine
 
 
@@ -74,7 +74,7 @@ def test_a_hit_inside_one_entry_has_its_annotations(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "MEMORY.md").write_text("- Router: Omada ER605 <!-- importance: 8 -->")
     with Engine.open(Options(workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="scripted")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (hit,) = ask(engine, "search", query="omada", sources=["memory"])["results"]
     assert hit["importance"] == 8
 
@@ -88,7 +88,7 @@ def test_a_search_by_words_asks_no_provider(workspace: Path, tmp_path: Path) -> 
             workspace=str(workspace), config=str(config), index=str(tmp_path / "i.sqlite"), provider="openai"
         )
         with Engine.open(asked) as engine:
-            engine.indexer.sync()
+            engine.index.sync()
             before = len(play.asked)
             assert before
             found = ask(engine, "search", query="printer", lexicalOnly=True)

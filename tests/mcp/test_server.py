@@ -541,7 +541,7 @@ def test_servers_and_an_open_engine_share_one_index(arguments: list[str], worksp
                 with Engine.open(options) as engine:
                     for number in range(5):
                         (workspace / "memory" / f"n{number}.md").write_text(f"gizmo number {number}\n")
-                        await anyio.to_thread.run_sync(engine.indexer.sync)
+                        await anyio.to_thread.run_sync(engine.index.sync)
                         for session in (first, second):
                             found = data(await session.call_tool("memory_search", {"query": f"gizmo number {number}"}))
                             assert f"memory/n{number}.md" in [hit["path"] for hit in found["results"]]

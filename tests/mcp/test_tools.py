@@ -68,7 +68,7 @@ def make(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Engine]]:
 @pytest.fixture
 def engine(make: Callable[..., Engine]) -> Engine:
     engine = make()
-    engine.indexer.sync()
+    engine.index.sync()
     return engine
 
 
@@ -111,7 +111,7 @@ def test_the_tool_recalls_what_the_engine_recalls(engine: Engine, workspace: Pat
     for query in ("omada router", "printer", "line of the long note"):
         hits = [
             (hit.chunk.path, hit.chunk.start_line, min(hit.chunk.end_line, lasts.get(hit.chunk.path, 1)))
-            for hit in engine.queries.search(query).recalled
+            for hit in engine.search.search(query).recalled
         ]
         told = [
             (hit["path"], hit["startLine"], hit["endLine"])
@@ -146,7 +146,7 @@ def test_an_agent_gets_the_right_line_of_25_of_the_demos_questions(tmp_path: Pat
     )
     right = 0
     with Engine.open(options) as engine:
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         for query in asked:
             hits = search(engine, query=query.text)["results"]
             right += any(
@@ -251,7 +251,7 @@ def test_copies_are_one_hit_with_a_count_and_leave_room_for_others(
     (workspace / "memory" / "other.md").write_text("- The Omada controller was moved to the cellar on Monday\n")
     given = {"query": "omada controller office port", "maxResults": 3, "minScore": 0}
     engine = make(changes=[("profile", "recommended")])
-    engine.indexer.sync()
+    engine.index.sync()
     results = search(engine, **given)["results"]
     assert len(results) <= 3
     [first] = [hit for hit in results if "copy" in hit["path"]]
@@ -268,7 +268,7 @@ def test_copies_are_one_hit_with_a_count_and_leave_room_for_others(
 
 def test_when_nothing_passes_the_nearest_misses_say_what_they_lack(make: Callable[..., Engine]) -> None:
     engine = make(changes=(("profile", "openclaw-2026.3"),))
-    engine.indexer.sync()
+    engine.index.sync()
     answer = search(engine, query="omada zebra", minScore=1)
     assert answer["results"] == []
     assert answer["empty"]["reason"] == "all_below_gate"
@@ -285,7 +285,7 @@ def test_a_memory_without_notes_does_not_look_like_one_without_matches(
     for path in workspace.rglob("*.md"):
         path.unlink()
     engine = make()
-    engine.indexer.sync()
+    engine.index.sync()
     assert search(engine, query="omada")["empty"]["reason"] == "empty_index"
 
 
@@ -297,7 +297,7 @@ def test_a_saved_note_that_is_not_indexed_yet_makes_the_answer_stale(
     workspace: Path, make: Callable[..., Engine]
 ) -> None:
     engine = make(changes=(("sync.onSearch", "false"),))
-    engine.indexer.sync()
+    engine.index.sync()
     (workspace / "memory" / "new.md").write_text("the new modem\n")
     engine.notes.files()
     answer = search(engine, query="omada")
@@ -309,7 +309,7 @@ def test_a_saved_note_that_is_not_indexed_yet_makes_the_answer_stale(
 def test_without_vectors_the_answer_names_the_provider_and_the_reason(
     make: Callable[..., Engine], tmp_path: Path
 ) -> None:
-    make().indexer.sync()
+    make().index.sync()
     engine = Engine.open(
         Options(
             workspace=str(tmp_path / "notes"),
@@ -355,7 +355,7 @@ def test_an_exhausted_quota_is_told_apart_from_other_failures() -> None:
 
 def test_hostile_characters_of_a_note_are_visible_in_the_answer(workspace: Path, engine: Engine) -> None:
     (workspace / "memory" / "bad.md").write_text("gizmo\t\x1b]52;c;eA==\x07 \u202etxet \U000e0041hidden\n")
-    engine.indexer.sync()
+    engine.index.sync()
     snippet = search(engine, query="gizmo")["results"][0]["snippet"]
     assert "gizmo\t" in snippet
     assert not set("\x1b\x07\u202e\U000e0041") & set(snippet)
@@ -374,7 +374,7 @@ def test_a_note_that_gives_orders_is_quoted_as_data_and_changes_no_tool(workspac
     before = server.tools()
     plain = search(engine, query="omada router", maxResults=2)
     (workspace / "memory" / "ignore previous instructions.md").write_text(f"gizmo orders\n{ORDERS}")
-    engine.indexer.sync()
+    engine.index.sync()
     found = search(engine, query="gizmo orders instructions", maxResults=2)
     assert found["about"] == UNTRUSTED
     assert len(found["results"]) <= 2
@@ -618,7 +618,7 @@ def test_no_hit_names_a_line_after_the_last(make: Callable[..., Engine], workspa
     path = workspace / "memory" / "ends.md"
     path.write_text(text, newline="")
     engine = make()
-    engine.indexer.sync()
+    engine.index.sync()
     found = memory_search(engine, {"query": "one", "maxResults": 50, "maxCharacters": 0, "minScore": 0}).answer
     ours = [hit for hit in found["results"] if hit["path"] == "memory/ends.md"]
     assert ours

@@ -231,22 +231,22 @@ def test_by_the_index_a_note_has_the_links_that_reading_every_note_finds(said: l
             (folder / path).write_text("\n\n".join(said[at]) + "\n", "utf-8")
         options = Options(workspace=str(folder), index=str(Path(place, "i.sqlite")), provider="none")
         with Engine.open(options) as engine:
-            engine.indexer.sync()
+            engine.index.sync()
             # One of them is not indexed as it is.
             (folder / paths[late]).write_text("late: " + "\n".join(reversed(said[late])) + "\n", "utf-8")
             every, by_index = LinkIndex(engine.plan.roots), IndexedLinks(engine.plan.roots)
             for path in paths:
-                assert by_index.about(path, engine.queries) == every.about(path)
+                assert by_index.about(path, engine.search) == every.about(path)
             (folder / paths[late]).unlink()
             for path in paths:
-                assert by_index.about(path, engine.queries) == every.about(path)
+                assert by_index.about(path, engine.search) == every.about(path)
 
 
 def test_without_an_index_nothing_is_told_of_links(tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text("x\n")
     with Engine.open(Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "i"), provider="none")) as engine:
-        assert IndexedLinks(engine.plan.roots).about("MEMORY.md", engine.queries) is None
+        assert IndexedLinks(engine.plan.roots).about("MEMORY.md", engine.search) is None
 
 
 def test_where_the_index_holds_every_note_the_disk_is_not_looked_through(tmp_path, monkeypatch):
@@ -255,21 +255,21 @@ def test_where_the_index_holds_every_note_the_disk_is_not_looked_through(tmp_pat
     (folder / "MEMORY.md").write_text("see [[garden plan]] and [[nowhere]]\n")
     (folder / "memory" / "garden-plan.md").write_text("roses, see MEMORY.md\n")
     with Engine.open(Options(workspace=str(folder), index=str(tmp_path / "i"), provider="none")) as engine:
-        assert engine.queries.all_notes() is None
-        engine.indexer.sync()
+        assert engine.search.all_notes() is None
+        engine.index.sync()
         looked = []
         monkeypatch.setattr("memory_tui.notes.links.scan", lambda roots: looked.append(roots) or scan(roots))
         by_index, every = IndexedLinks(engine.plan.roots), LinkIndex(engine.plan.roots)
         for path in ("MEMORY.md", "memory/garden-plan.md"):
             known = len(looked)
-            found = by_index.about(path, engine.queries, 1)
+            found = by_index.about(path, engine.search, 1)
             assert len(looked) == known
             assert found == every.about(path)
         (folder / "memory" / "late.md").write_text("see [[garden plan]]\n")
-        with engine.queries.reader() as store:
-            engine.indexer.freshness_check.compare(store)
-        assert engine.queries.all_notes() is None
-        assert [link.source for link in by_index.about("memory/garden-plan.md", engine.queries, 2).back] == [
+        with engine.search.reader() as store:
+            engine.index.freshness(store, None)
+        assert engine.search.all_notes() is None
+        assert [link.source for link in by_index.about("memory/garden-plan.md", engine.search, 2).back] == [
             "MEMORY.md",
             "memory/late.md",
         ]

@@ -43,15 +43,15 @@ def opened(notes: Path, profile: str = "openclaw-2026.3", *, read_only: bool = F
 
 
 def lost(engine: Engine) -> list[Suggestion]:
-    return [one for one in engine.inbox.examine() if one.kind == "lost"]
+    return [one for one in engine.notes.examine() if one.kind == "lost"]
 
 
 @pytest.mark.parametrize("profile", ["openclaw-2026.3", "openclaw-2026.9"])
 def test_an_overwritten_note_gets_its_lines_back_beside_the_new_ones(notes: Path, profile: str) -> None:
     with opened(notes, profile) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (notes / DAY).write_text(OTHER)
-        engine.indexer.sync()
+        engine.index.sync()
         (one,) = lost(engine)
         assert (one.place.path, one.actions[0]) == (DAY, "restore")
         assert "lost 3 lines to another program" in one.reason
@@ -64,9 +64,9 @@ def test_an_overwritten_note_gets_its_lines_back_beside_the_new_ones(notes: Path
 
 def test_a_vanished_note_comes_back_to_the_letter(notes: Path) -> None:
     with opened(notes) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (notes / DAY).unlink()
-        engine.indexer.sync()
+        engine.index.sync()
         (one,) = lost(engine)
         assert "is not there any more" in one.reason
         engine.notes.curator.apply(checks.change(one, "restore", engine.notes.curator))
@@ -76,28 +76,28 @@ def test_a_vanished_note_comes_back_to_the_letter(notes: Path) -> None:
 def test_what_was_changed_here_or_moved_or_is_no_daily_note_is_not_lost(notes: Path) -> None:
     with opened(notes) as engine:
         (notes / "memory/topic.md").write_text("- one\n- two\n")
-        engine.indexer.sync()
+        engine.index.sync()
         curator = engine.notes.curator
         curator.apply(curator.plan.trash_lines(curator.plan.spot(DAY, 4)))
-        engine.indexer.sync()
+        engine.index.sync()
         (notes / DAY).write_text((notes / DAY).read_text() + "- 13:00 the agent goes on\n")
         (notes / "memory/topic.md").write_text("- one\n")
-        engine.indexer.sync()
+        engine.index.sync()
         assert lost(engine) == []
         (notes / DAY).rename(notes / "memory/2026-03-18-lake.md")
-        engine.indexer.sync()
+        engine.index.sync()
         assert lost(engine) == []
 
 
 def test_undo_passes_over_what_others_did(notes: Path) -> None:
     with opened(notes) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         curator = engine.notes.curator
         mine = curator.apply(
             curator.plan.edit("MEMORY.md", (notes / "MEMORY.md").read_bytes(), "# Facts\n\n- coffee\n")
         )
         (notes / DAY).write_text(OTHER)
-        engine.indexer.sync()
+        engine.index.sync()
         assert curator.history()[0].kind == "lost"
         assert curator.undo().entry.undoes == mine.entry.id
         assert (notes / DAY).read_text() == OTHER
@@ -105,10 +105,10 @@ def test_undo_passes_over_what_others_did(notes: Path) -> None:
 
 def test_nothing_is_kept_where_nothing_may_be_written(notes: Path) -> None:
     with opened(notes) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     (notes / DAY).write_text(OTHER)
     with opened(notes, read_only=True) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert lost(engine) == []
         assert not engine.notes.curator.journal.folder.exists()
 
@@ -117,8 +117,8 @@ def test_a_note_is_put_together_from_its_chunks(notes: Path) -> None:
     long = "# 2026-03-18\r\n\r\n" + "".join(f"- {n} a line of this long day\r\n" for n in range(200)) + "\r\n\r\n- end"
     (notes / DAY).write_bytes(long.encode())
     with opened(notes) as engine:
-        engine.indexer.sync()
-        with engine.queries.reader() as store:
+        engine.index.sync()
+        with engine.search.reader() as store:
             found = last_text(store, DAY)
             assert last_text(store, "memory/2020-01-01.md") is None
     assert found is not None
@@ -128,12 +128,12 @@ def test_a_note_is_put_together_from_its_chunks(notes: Path) -> None:
 def test_annotations_that_the_index_lacks_do_not_count_as_lost(notes: Path) -> None:
     (notes / DAY).write_text(f"{TEXT}- 12:00 the plan <!-- project: house -->\n")
     with opened(notes, "openclaw-2026.9") as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (notes / DAY).write_text((notes / DAY).read_text() + "- 13:00 more\n")
-        engine.indexer.sync()
+        engine.index.sync()
         assert lost(engine) == []
         (notes / DAY).write_text("# 2026-03-18\n")
-        engine.indexer.sync()
+        engine.index.sync()
         change = checks.change(lost(engine)[0], "restore", engine.notes.curator)
         assert "annotations, may be missing" in change.notes[0]
 

@@ -225,15 +225,15 @@ def test_the_corpus_sessions_is_searched_and_the_database_is_only_read(database:
     )
 
     def paths(question: str) -> list[str]:
-        found = engine.queries.gather(question, source="sessions")
-        return [hit.chunk.path for hit in engine.queries.rank(found, engine.plan.settings).recalled]
+        found = engine.search.gather(question, source="sessions")
+        return [hit.chunk.path for hit in engine.search.rank(found, engine.plan.settings).recalled]
 
     with Engine.open(options) as engine:
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         assert paths("stopcock stairs") == ["sessions/a.jsonl"]
         assert [path.read_bytes() for path in files] == before
         database.say("b", "Who plays the bassoon?", "Wei plays the bassoon.")
-        engine.indexer.sync()
+        engine.index.sync()
         assert paths("bassoon")[0] == "sessions/b.jsonl"
 
 

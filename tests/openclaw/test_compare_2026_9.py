@@ -74,7 +74,7 @@ def engine_on(workspace: Path, folder: Path, **more: Any) -> Engine:
         **more,
     )
     engine = Engine.open(options)
-    engine.indexer.sync()
+    engine.index.sync()
     return engine
 
 

@@ -135,7 +135,7 @@ def test_the_command_and_the_inbox_tell_it(ledger: HostLedger, capsys: pytest.Ca
     text = f"# Facts\n\n- a fact\n\n<!-- openclaw-memory-promotion:{key} -->\n- the router has number 2\n"
     (ledger.workspace / "MEMORY.md").write_text(text)
     with Engine.open(Options(now=NOW, changes=(("sync.watch", "false"),))) as engine:
-        one = next(one for one in engine.inbox.examine() if one.kind == "promotion")
+        one = next(one for one in engine.notes.examine() if one.kind == "promotion")
         assert (one.place.first, one.place.last, one.actions[0]) == (5, 6, "keep")
         assert "8 recalls by 4 queries" in one.reason
         made = engine.notes.curator.apply(change(one, "delete", engine.notes.curator))
@@ -159,7 +159,7 @@ PROMOTED = """# Facts
 
 
 def promoted(engine: Engine) -> list[Suggestion]:
-    return [one for one in engine.inbox.examine() if one.kind == "promotion"]
+    return [one for one in engine.notes.examine() if one.kind == "promotion"]
 
 
 def test_promotions_are_moved_back_together_and_undone_as_one(ledger: HostLedger) -> None:

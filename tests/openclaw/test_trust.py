@@ -433,12 +433,12 @@ def test_status_doctor_and_inbox_know_it(ledger: HostLedger, capsys: pytest.Capt
     check = next(one for one in json.loads(capsys.readouterr().out)["checks"] if one["check"] == "trust")
     assert (check["state"], "MEMORY.md: agent, edited since" in check["evidence"]) == ("warning", True)
     with Engine.open(Options()) as engine:
-        said = [one.reason for one in engine.inbox.examine() if one.kind == "trust"]
+        said = [one.reason for one in engine.notes.examine() if one.kind == "trust"]
     assert said == ["OpenClaw's ledger says: agent, edited since: the agent's next write will make it untrusted."]
 
 
 def origins(engine: Engine) -> dict[str, str]:
-    hits = engine.queries.search("router wlan").recalled
+    hits = engine.search.search("router wlan").recalled
     return {hit.chunk.path: hit.provenance.origin_class for hit in hits if hit.provenance is not None}
 
 
@@ -446,7 +446,7 @@ def test_a_hit_has_the_class_of_the_ledger(ledger: HostLedger, monkeypatch: pyte
     """The class of a row goes before the path; the ledger is read again only when it changed."""
     the_day_after = dt.datetime(2026, 11, 21, 12).timestamp()
     with Engine.open(Options(now=the_day_after, changes=(("profile", "openclaw-2026.9"),))) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert origins(engine) == {"MEMORY.md": "agent", "memory/2026-11-20.md": "agent"}
         row = {**(ledger.row("MEMORY.md") or {}), "originClass": "untrusted"}
         ledger.put("MEMORY.md", row)

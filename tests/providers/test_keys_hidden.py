@@ -144,12 +144,12 @@ def test_no_traceback_or_event_holds_a_key(play: Play, options: Options, reply: 
     seen: list[str] = []
     with Engine.open(replace(options, provider="openai"), heard.append) as engine:
         actions: list[Callable[[], object]] = [
-            engine.indexer.sync,
-            lambda: engine.queries.search("omada"),
+            engine.index.sync,
+            lambda: engine.search.search("omada"),
             engine.providers.forecast,
             engine.providers.members,
             engine.providers.chain.try_out,
-            lambda: index_check.remeasured(engine.queries, engine.providers.chain),
+            lambda: index_check.remeasured(engine.search, engine.providers.chain),
             lambda: engine.status(deep=True),
             engine.notices,
             engine.providers.fallback,

@@ -133,6 +133,6 @@ def test_notes_are_found_by_their_meaning(url: str, tmp_path: Path) -> None:
         changes=(("profile", "recommended"),),
     )
     with Engine.open(options) as engine:
-        assert engine.indexer.sync().error == ""
-        trace = engine.queries.search("dessert with fruit")
+        assert engine.index.sync().error == ""
+        trace = engine.search.search("dessert with fruit")
         assert (trace.mode, trace.recalled[0].chunk.path) == ("hybrid", "memory/b.md")

@@ -91,7 +91,7 @@ def at(url: str, **more: Any) -> dict[str, Any]:
 
 
 def by_words(engine: Engine) -> Trace:
-    trace = engine.queries.search("walrus")
+    trace = engine.search.search("walrus")
     assert (trace.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
     return trace
 
@@ -103,15 +103,15 @@ def test_offline_at_the_first_start_words_answer_and_meaning_follows(
     play: Play, notes: Path, tmp_path: Path, time: Time
 ) -> None:
     with refusing() as nobody, Engine.open(options(tmp_path, **at(nobody))) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         by_words(engine)
         who = engine.providers.who()
         assert (who.standing, who.retry_at) == ("failed", time.at + 30)
         assert "cannot be reached" in who.reason
         assert "network" in who.next_step
     with Engine.open(options(tmp_path, **at(play.url))) as engine:
-        engine.indexer.sync()
-        assert engine.queries.search("walrus").mode == "hybrid"
+        engine.index.sync()
+        assert engine.search.search("walrus").mode == "hybrid"
         assert engine.providers.who().standing == "ok"
 
 
@@ -121,14 +121,14 @@ def test_a_proxy_is_used_for_others_and_not_for_this_machine(
     with serving(Play()) as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         with Engine.open(options(tmp_path, **at("http://embed.example/v1"))) as engine:
-            engine.indexer.sync()
-            assert engine.queries.search("walrus").mode == "hybrid"
+            engine.index.sync()
+            assert engine.search.search("walrus").mode == "hybrid"
             assert engine.providers.who().answers == "openai"
         assert {asked.path for asked in proxy.asked} == {"http://embed.example/v1/embeddings"}
         asked = len(proxy.asked)
         with Engine.open(options(tmp_path, **at(play.url))) as engine:
-            engine.indexer.sync()
-            assert engine.queries.search("walrus").mode == "hybrid"
+            engine.index.sync()
+            assert engine.search.search("walrus").mode == "hybrid"
         assert len(proxy.asked) == asked
 
 
@@ -138,7 +138,7 @@ def test_a_proxy_that_wants_a_login_or_is_not_there_is_named(
     with serving(Play(usual=status(407, "Proxy Authentication Required"))) as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url.replace("//", "//someone:very-secret-word@"))
         with Engine.open(options(tmp_path, **at("http://embed.example/v1"))) as engine:
-            engine.indexer.sync()
+            engine.index.sync()
             by_words(engine)
             who = engine.providers.who()
             assert "proxy on the way to embed.example answered 407" in who.reason
@@ -147,7 +147,7 @@ def test_a_proxy_that_wants_a_login_or_is_not_there_is_named(
     with refusing() as nobody:
         monkeypatch.setenv("HTTP_PROXY", nobody.replace("//", "//someone:very-secret-word@"))
         with Engine.open(options(tmp_path, **at("http://embed.example/v1"))) as engine:
-            engine.indexer.sync(force=True)
+            engine.index.sync(force=True)
             by_words(engine)
             assert "cannot be reached" in engine.providers.who().reason
             assert "very-secret-word" not in json.dumps(engine.providers.who().as_dict())
@@ -289,7 +289,7 @@ def test_which_proxy_is_used(variables: dict[str, str], used: bool, monkeypatch:
 
 def test_a_certificate_that_nobody_trusts_gets_no_note(encrypted: Play, notes: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, **at(encrypted.url))) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         by_words(engine)
         who = engine.providers.who()
         assert who.standing == "failed"
@@ -327,7 +327,7 @@ def test_what_the_environment_names_wrongly_is_told(
 ) -> None:
     monkeypatch.setenv(variable, value)
     with Engine.open(options(tmp_path, **at("https://embed.example/v1"))) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         by_words(engine)
         who = engine.providers.who()
     assert (who.standing, said in who.reason, variable in who.next_step) == ("failed", True, True)
@@ -353,7 +353,7 @@ def test_a_model_that_breaks_off_leaves_words_and_goes_on_where_it_was(
         shelf.break_after = 400_000
         asked = options(tmp_path, provider="local", local=section)
         with Engine.open(asked) as engine:
-            engine.indexer.sync()
+            engine.index.sync()
             by_words(engine)
             assert (engine.providers.who().standing, engine.providers.who().mode) == ("failed", "keywords only")
             assert "goes on from where it stopped" in engine.providers.who().next_step
@@ -363,8 +363,8 @@ def test_a_model_that_breaks_off_leaves_words_and_goes_on_where_it_was(
         time.at += 1000
         with Engine.open(asked) as engine:
             assert engine.providers.who().standing == "failed"
-            engine.indexer.sync()
-            assert engine.queries.search("walrus").mode == "hybrid"
+            engine.index.sync()
+            assert engine.search.search("walrus").mode == "hybrid"
             assert (engine.providers.who().standing, engine.providers.who().answers) == ("ok", "local")
         assert shelf.asked[-1][1]["Range"] == f"bytes={have}-"
     (model,) = (tmp_path / "models").iterdir()
@@ -392,9 +392,9 @@ def test_a_provider_that_fails_half_way_leaves_no_vector_among_the_fallbacks(
     play.say(well, well)
     play.usual = status(500, {"error": {"message": "overloaded"}})
     with Engine.open(options(tmp_path, fallback="builtin", **at(play.url))) as engine:
-        assert engine.indexer.sync().error == ""
+        assert engine.index.sync().error == ""
         assert len(play.asked) >= 3
-        trace = engine.queries.search("walrus")
+        trace = engine.search.search("walrus")
         assert (trace.mode, trace.provider) == ("hybrid", "builtin")
         assert engine.status().embedded == engine.status().chunks
         assert (engine.providers.who().standing, engine.providers.who().answers) == ("fallback", "builtin")
@@ -403,18 +403,18 @@ def test_a_provider_that_fails_half_way_leaves_no_vector_among_the_fallbacks(
 
 def test_a_question_is_never_compared_with_vectors_of_another(play: Play, notes: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, fallback="builtin", **at(play.url))) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert spaces(tmp_path) == {"openai"}
-        engine.indexer.pause()
+        engine.index.pause()
         play.usual = status(401, {"error": {"message": "Incorrect API key"}})
         for _ in range(3):
-            evidence = engine.queries.gather("walrus")
+            evidence = engine.search.gather("walrus")
             assert evidence.cosine is None
-            assert engine.queries.rank(evidence, engine.plan.settings).mode == "keywords only"
+            assert engine.search.rank(evidence, engine.plan.settings).mode == "keywords only"
         assert spaces(tmp_path) == {"openai"}
-        engine.indexer.resume()
-        assert engine.indexer.writer.wait_idle(LONG)
-        trace = engine.queries.search("walrus")
+        engine.index.resume()
+        assert engine.index.writer.wait_idle(LONG)
+        trace = engine.search.search("walrus")
         assert (trace.mode, trace.provider) == ("hybrid", "builtin")
     assert spaces(tmp_path) == {"builtin"}
 
@@ -423,10 +423,10 @@ def test_a_process_that_only_reads_compares_with_who_made_the_index(play: Play, 
     play.usual = status(401, {"error": {"message": "Incorrect API key"}})
     asked = options(tmp_path, fallback="builtin", **at(play.url))
     with Engine.open(asked) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     sent = len(play.asked)
     with Engine.open(replace(asked, changes=(*asked.changes, ("sync.onSearch", "false")))) as engine:
-        trace = engine.queries.search("walrus")
+        trace = engine.search.search("walrus")
         assert (trace.mode, trace.provider) == ("hybrid", "builtin")
         assert trace.who is not None
         assert (trace.who.standing, trace.who.answers) == ("fallback", "builtin")

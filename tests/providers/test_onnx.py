@@ -262,8 +262,8 @@ def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(
         return code, capsys.readouterr().out
 
     with Engine.open(options) as engine:
-        engine.indexer.sync()
-        assert engine.queries.search("walrus").mode == "keywords only"
+        engine.index.sync()
+        assert engine.search.search("walrus").mode == "keywords only"
         who = engine.providers.who()
         assert (who.standing, "not on this machine" in who.reason) == ("failed", True)
         assert "memory-tui provider --fetch" in who.next_step
@@ -284,8 +284,8 @@ def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(
     asked = len(shelf.asked)
     shelf.files.clear()
     with Engine.open(options) as engine:
-        engine.indexer.sync()
-        assert engine.queries.search("walrus").mode == "hybrid"
+        engine.index.sync()
+        assert engine.search.search("walrus").mode == "hybrid"
         assert (engine.providers.who().standing, engine.providers.who().answers) == ("ok", "onnx")
     assert len(shelf.asked) == asked, "what is here asks nobody"
 

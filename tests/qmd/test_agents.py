@@ -28,7 +28,7 @@ def test_an_agent_gets_qmds_hits_with_rank_and_citation(ready: Bench) -> None:
 def test_where_qmd_fails_the_same_call_is_answered_by_the_index(ready: Bench) -> None:
     ready.stub.behave(search={"error": "Error: boom", "status": 1})
     with ready.engine() as engine:
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         found = memory_search(engine, {"query": "Router VLAN"}).answer
         failed = engine.backend.fallback()
     assert failed is not None

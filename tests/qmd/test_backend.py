@@ -71,8 +71,8 @@ def test_what_qmd_cannot_answer_is_answered_by_the_builtin_index(ready: Bench, c
     with ready.engine() as engine:
         assert engine.backend.ask("Router") is None
         failed = engine.backend.fallback()
-        engine.indexer.catch_up()
-        assert engine.queries.search("Router").recalled
+        engine.index.catch_up()
+        assert engine.search.search("Router").recalled
     assert failed is not None
     assert (failed.kind, said in failed.reason) == (kind, True), failed.reason
     assert {path: path.read_bytes() for path in ready.workspace.rglob("*.md")} == before
@@ -464,9 +464,9 @@ def test_an_engine_that_stays_updates_after_notes_changed(ready: Bench) -> None:
     with ready.engine(**{"qmd.update.debounceMs": 1}) as engine:
         engine.start()
         until(lambda: sum(call[0] == "update" for call in ready.stub.calls) >= 2, "the update at the start")
-        until(lambda: engine.indexer.last_sync is not None, "the first index")
+        until(lambda: engine.index.last_sync is not None, "the first index")
         assert len(engine.notes.files()) == 3
-        assert engine.queries.search("Router").recalled
+        assert engine.search.search("Router").recalled
         (ready.workspace / "memory" / "new.md").write_text("A zebra\n")
         until(lambda: bool((found := engine.backend.ask("zebra")) and found.hits), "QMD has the new note")
 

@@ -290,12 +290,12 @@ def test_a_replay_tells_then_from_now(host: ServedMemory, workspace: Path) -> No
     host.search({"query": "omada router", "maxResults": 2}, "", "c", Stop())
     logged = recall_log.read(recall_log.recall_log_path(workspace)).entries[0]
     with Engine.open(options(workspace)) as engine:
-        engine.indexer.sync()
-        same = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+        engine.index.sync()
+        same = rerun.replay(logged, engine.plan.settings, engine.search.gather)
         (workspace / "memory" / "2026-11-19.md").write_text("omada router omada router\n")
         (workspace / "memory" / "2026-11-18.md").unlink()
-        engine.indexer.sync()
-        later = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+        engine.index.sync()
+        later = rerun.replay(logged, engine.plan.settings, engine.search.gather)
     assert same.same
     assert not same.index_changed
     assert same.trace.settings.whole("query.maxResults") == 2
@@ -341,7 +341,7 @@ def test_the_log_holds_what_was_delivered_after_the_cut(
     assert (logged.ranked, logged.most_characters) == (6, 200)
     assert [hit.cut for hit in logged.hits][-1] is bool(answer["clamped"]["cut"])
     with Engine.open(options(workspace)) as engine:
-        found = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+        found = rerun.replay(logged, engine.plan.settings, engine.search.gather)
         last = found.trace.recalled[5].chunk
         path, line = last.path, last.start_line
     assert found.same
@@ -369,8 +369,8 @@ def test_of_an_entry_without_facts_nothing_unknown_is_said(host: ServedMemory, w
     hit = replace(logged_last(workspace).hits[0], score=0.25, chunk="")
     older = entry("omada router", mode="hybrid", hits=(hit,))
     with Engine.open(options(workspace)) as engine:
-        engine.indexer.sync()
-        found = rerun.replay(older, engine.plan.settings, engine.queries.gather)
+        engine.index.sync()
+        found = rerun.replay(older, engine.plan.settings, engine.search.gather)
     assert found.remade == rerun.NotRebuilt("not logged")
     assert not found.index_changed
     told = list(recalled_lines.replayed(found))
@@ -424,11 +424,11 @@ def test_what_was_kept_back_then_may_come_now(host: ServedMemory, workspace: Pat
     assert (logged.level, logged.hits) == (NOTHING, ())
     assert logged.ranked
     with Engine.open(options(workspace)) as engine:
-        engine.indexer.sync()
-        still = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+        engine.index.sync()
+        still = rerun.replay(logged, engine.plan.settings, engine.search.gather)
         (workspace / "memory" / "2026-11-19.md").write_text("The aardvark burrow is behind the shed.\n")
-        engine.indexer.sync()
-        later = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+        engine.index.sync()
+        later = rerun.replay(logged, engine.plan.settings, engine.search.gather)
     assert still.same
     assert NOBODY_EITHER in recalled_lines.replayed(still)
     assert not later.same
@@ -443,11 +443,11 @@ def test_what_moved_every_hit_is_said_once(host: ServedMemory, workspace: Path) 
     logged = logged_last(workspace)
     assert len(logged.hits) > 1
     with Engine.open(replace(options(workspace), provider="builtin")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (workspace / "MEMORY.md").write_text("Nothing of it.\n")
         (workspace / "memory" / "2026-11-19.md").write_text("omada router omada router\n")
-        engine.indexer.sync()
-        told = list(recalled_lines.replayed(rerun.replay(logged, engine.plan.settings, engine.queries.gather)))
+        engine.index.sync()
+        told = list(recalled_lines.replayed(rerun.replay(logged, engine.plan.settings, engine.search.gather)))
     assert "\n".join(told).count("another index") == 1
     assert [line for line in told if line.endswith("(another index).")]
 
@@ -484,9 +484,9 @@ def test_a_replay_counts_ages_from_the_logged_clock(workspace: Path) -> None:
     logged = logged_last(workspace)
     assert logged.now == then
     with Engine.open(options(workspace, now=then + 200 * DAY, changes=tuple(knobs.items()))) as engine:
-        found = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+        found = rerun.replay(logged, engine.plan.settings, engine.search.gather)
         path = answer["results"][0]["path"]
-        assert engine.queries.why(found.evidence, path, 1, found.settings).recalled
+        assert engine.search.why(found.evidence, path, 1, found.settings).recalled
     assert found.remade == rerun.Rebuilt()
     assert [hit.chunk.path for hit in found.trace.recalled] == [hit["path"] for hit in answer["results"]]
     assert [hit.score for hit in found.trace.recalled] == [hit["score"] for hit in answer["results"]]
@@ -506,8 +506,8 @@ def test_what_changed_since_is_told_apart(workspace: Path) -> None:
 
     def causes(**more: Any) -> tuple[rerun.Rerun, set[str]]:
         with Engine.open(options(workspace, now=now, **more)) as engine:
-            engine.indexer.sync()
-            found = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+            engine.index.sync()
+            found = rerun.replay(logged, engine.plan.settings, engine.search.gather)
         return found, {cause for change in found.changes for cause in change.causes}
 
     found, why = causes()
@@ -525,8 +525,8 @@ def test_what_changed_since_is_told_apart(workspace: Path) -> None:
     assert why == {"index"}
     other = replace(options(workspace, now=now), index=str(workspace.parent / "other.sqlite"), provider="builtin")
     with Engine.open(other) as engine:
-        engine.indexer.sync()
-        found = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+        engine.index.sync()
+        found = rerun.replay(logged, engine.plan.settings, engine.search.gather)
     assert "vectors of builtin" in recalled_lines.obstacle(found.remade)
 
 
@@ -623,7 +623,7 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path: P
         workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="builtin", changes=tuple(changes.items())
     )
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     host = ServedMemory(lambda: Engine.open(options), ServerOptions(log=True))
     answer = host.search({"query": "omada router closet"}, "", "a client", Stop())
     host.close()
@@ -633,7 +633,7 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path: P
     assert [(hit.path, *hit.lines) for hit in entry.hits] == went
     assert answer["results"][0]["copies"] == 3
     with Engine.open(options) as engine:
-        found = rerun.replay(entry, engine.plan.settings, engine.queries.gather)
+        found = rerun.replay(entry, engine.plan.settings, engine.search.gather)
         assert isinstance(found.remade, rerun.Rebuilt)
         assert found.same
         (raw,) = recall_log.log_lines(place)
@@ -641,7 +641,7 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path: P
         for claim in found.claims:
             CHECKERS[type(claim)](claim, case)
         copy = next(hit.chunk.path for hit in found.trace.recalled if hit.chunk.path not in {path for path, *_ in went})
-        answered = rerun.as_delivered(found, engine.queries.why(found.evidence, copy, 1, found.settings))
+        answered = rerun.as_delivered(found, engine.search.why(found.evidence, copy, 1, found.settings))
         assert "was not among the " in wording.sentence(answered.fate)
         assert rerun.delivered_line(entry, copy, 1).place is None
         path, _, last = went[1]
@@ -651,7 +651,7 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path: P
         assert (beyond is None) == (characters == "0")
         if beyond is not None:
             line = beyond.lines[0]
-            answered = rerun.as_delivered(found, engine.queries.why(found.evidence, beyond.path, line, found.settings))
+            answered = rerun.as_delivered(found, engine.search.why(found.evidence, beyond.path, line, found.settings))
             assert answered.recalled
             assert f"its chunk ranked {wording.ordinal(beyond.rank)}" in recalled_lines.claim(
                 rerun.delivered_line(entry, beyond.path, line)

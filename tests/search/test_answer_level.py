@@ -15,8 +15,8 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.events import Event, LevelsMeasured
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.queries import Queries
-from memory_tui.engine.unrelated_memory import DelayedWork, UnrelatedRecords
+from memory_tui.engine.search import Search
+from memory_tui.engine.unrelated_memory import UnrelatedRecords
 from memory_tui.explain import noise, trace_json
 from memory_tui.explain.noise import UNRELATED
 from memory_tui.plan import Options
@@ -132,7 +132,7 @@ def test_the_words_of_a_level_hold_its_numbers() -> None:
 
 def asked(engine: Engine, question: str, **changes: object) -> Trace:
     settings = engine.plan.with_profile("recommended").update(changes, "test")
-    return engine.queries.rank(engine.queries.gather(question), settings)
+    return engine.search.rank(engine.search.gather(question), settings)
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         workspace=str(sample(place / "notes")), index=str(place / "index.sqlite"), provider="builtin", now=NOW
     )
     with Engine.open(options) as opened:
-        opened.indexer.sync()
+        opened.index.sync()
         yield opened
 
 
@@ -178,13 +178,13 @@ def test_the_answer_in_json_says_what_is_held(engine: Engine) -> None:
 
 
 def test_words_alone_are_compared_with_words_alone(engine: Engine) -> None:
-    probes, settings = noise.ask_all(engine.queries.gather), engine.plan.with_profile("recommended")
+    probes, settings = noise.ask_all(engine.search.gather), engine.plan.with_profile("recommended")
     here = noise.unrelated_evidence(probes.nonsense, settings)
     assert here["words alone"].mean < here["words"].mean - 2, "like words and meaning give points of their own"
     # As where the provider does not answer a question, which notes were measured with.
-    found = engine.queries.gather("How is the VLAN on the Omada router set up?")
+    found = engine.search.gather("How is the VLAN on the Omada router set up?")
     failed = replace(found, cosine=None, nearest=found.nearest[:0], unrelated=here)
-    level = engine.queries.rank(failed, settings).level
+    level = engine.search.rank(failed, settings).level
     assert level is not None
     assert (level.signals.kind, level.unrelated, level.level) == ("words alone", here["words alone"], "found")
 
@@ -207,9 +207,9 @@ def test_levels_go_by_what_was_measured_here_once_it_was(engine: Engine) -> None
     before = asked(engine, "omada er605").level
     assert before is not None
     assert before.unrelated == USUAL["words"]
-    probes = noise.ask_all(engine.queries.gather)
+    probes = noise.ask_all(engine.search.gather)
     settings = engine.plan.with_profile("recommended")
-    engine.queries.unrelated.keep(probes.nonsense, settings)
+    engine.search.unrelated.keep(probes.nonsense, settings)
     found = asked(engine, "omada er605").level
     assert found is not None
     assert found.unrelated == noise.unrelated_evidence(probes.nonsense, settings)["words"]
@@ -222,7 +222,7 @@ def test_levels_go_by_what_was_measured_here_once_it_was(engine: Engine) -> None
 
 
 def test_another_process_reads_what_was_measured(engine: Engine, tmp_path: Path) -> None:
-    probes = noise.ask_all(engine.queries.gather)
+    probes = noise.ask_all(engine.search.gather)
     settings, workspace = engine.plan.with_profile("recommended"), engine.plan.roots.workspace
     state = tmp_path / "state.sqlite"
     uuid = probes.nonsense[0].evidence.uuid
@@ -240,38 +240,38 @@ def test_it_is_measured_again_once_the_notes_have_grown_by_half(tmp_path: Path) 
     workspace = sample(tmp_path / "notes")
     options = Options(workspace=str(workspace), index=str(tmp_path / "index.sqlite"), provider="builtin", now=NOW)
     with Engine.open(replace(options, changes=(("profile", "openclaw-2026.3"),))) as opened:
-        opened.indexer.sync()
-        assert not opened.queries.measure_unrelated(Stop()), "that release knows no levels"
+        opened.index.sync()
+        assert not opened.search.measure_unrelated(Stop()), "that release knows no levels"
     with Engine.open(replace(options, sample=True, changes=(("profile", "recommended"),))) as opened:
-        opened.indexer.sync()
-        assert opened.queries.measure_unrelated(Stop()), "and of a sample nothing is kept"
+        opened.index.sync()
+        assert opened.search.measure_unrelated(Stop()), "and of a sample nothing is kept"
     with Engine.open(replace(options, changes=(("profile", "recommended"),))) as opened:
-        opened.indexer.sync()
-        assert opened.queries.measure_unrelated(Stop())
+        opened.index.sync()
+        assert opened.search.measure_unrelated(Stop())
         found = asked(opened, "omada er605").level
         assert found is not None
         chunks = found.unrelated.chunks
         assert found.unrelated.questions == len(UNRELATED)
         assert f"{len(UNRELATED)} asked here, over {chunks} chunks" in found.explanation
-        assert not opened.queries.measure_unrelated(Stop()), "nothing has changed"
+        assert not opened.search.measure_unrelated(Stop()), "nothing has changed"
         for more in range(chunks):
             (workspace / "memory" / f"more-{more}.md").write_text(f"Of the {more}th kind.\n")
-        opened.indexer.sync()
-        assert opened.queries.measure_unrelated(Stop())
+        opened.index.sync()
+        assert opened.search.measure_unrelated(Stop())
 
 
 def test_no_question_leaves_the_machine_unasked(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_tui.engine.queries.embeds_here", lambda _: False)
-    monkeypatch.setattr(engine.queries.unrelated, "_here", {})
-    assert not engine.queries.measure_unrelated(Stop())
+    monkeypatch.setattr("memory_tui.engine.search.embeds_here", lambda _: False)
+    monkeypatch.setattr(engine.search.unrelated, "_here", {})
+    assert not engine.search.measure_unrelated(Stop())
 
 
 def test_an_engine_that_stays_measures_after_an_index_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "index.sqlite"))
     options = replace(options, provider="builtin", changes=(("profile", "recommended"), ("sync.watch", "false")))
     measured = threading.Event()
-    monkeypatch.setattr("memory_tui.engine.unrelated_memory.LATER_SECONDS", 0.01)
-    monkeypatch.setattr(Queries, "measure_unrelated", lambda *_: measured.set())
+    monkeypatch.setattr("memory_tui.engine.engine.UPKEEP_SECONDS", 0.01)
+    monkeypatch.setattr(Search, "measure_unrelated", lambda *_: measured.set())
     with Engine.open(options) as engine:
         engine.start()
         assert measured.wait(30)
@@ -283,7 +283,7 @@ def test_who_shows_an_answer_hears_that_its_level_may_be_another_one(
     options = Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "index.sqlite"))
     options = replace(options, provider="builtin", changes=(("profile", "recommended"), ("sync.watch", "false")))
     measured = threading.Event()
-    monkeypatch.setattr("memory_tui.engine.unrelated_memory.LATER_SECONDS", 0.01)
+    monkeypatch.setattr("memory_tui.engine.engine.UPKEEP_SECONDS", 0.01)
 
     def hear(event: Event) -> None:
         if isinstance(event, LevelsMeasured):
@@ -295,34 +295,8 @@ def test_who_shows_an_answer_hears_that_its_level_may_be_another_one(
         assert engine.status().levels.measured
 
 
-def test_requested_upkeep_does_nothing_once_stopped() -> None:
-    stop, calls = Stop(), list[Stop]()
-    DelayedWork(calls.append, stop).request()
-    [thread] = [one for one in threading.enumerate() if one.name == "engine-upkeep"]
-    stop.set()
-    thread.join(5)
-    assert not thread.is_alive()
-    assert calls == []
-
-
-def test_a_second_request_starts_no_second_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_tui.engine.unrelated_memory.LATER_SECONDS", 0.0)
-    begun, done = threading.Semaphore(0), threading.Event()
-
-    def measure(_: Stop) -> None:
-        begun.release()
-        assert done.wait(30)
-
-    upkeep = DelayedWork(measure, Stop())
-    upkeep.request()
-    assert begun.acquire(timeout=30)
-    upkeep.request()
-    assert len([one for one in threading.enumerate() if one.name == "engine-upkeep"]) == 1
-    done.set()
-
-
 def test_openclaw_profiles_give_no_level(engine: Engine) -> None:
     settings = engine.plan.with_profile("openclaw-2026.3")
-    trace = engine.queries.rank(engine.queries.gather("omada"), settings)
+    trace = engine.search.rank(engine.search.gather("omada"), settings)
     assert trace.level is None
     assert trace_json.answer(trace, explain=False)["answerLevel"] is None

@@ -30,14 +30,14 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     (notes / "memory" / "2026-01-07.md").write_text("word " * 2000 + "harpsichord " + "word " * 400, encoding="utf-8")
     options = Options(workspace=str(notes), index=str(place / "index.sqlite"), provider="builtin", now=NOW)
     with Engine.open(options) as opened:
-        opened.indexer.sync()
+        opened.index.sync()
         yield opened
 
 
 def given(engine: Engine, question: str, characters: int, **changes: object) -> tuple[Excerpt, ...]:
     settings = engine.plan.with_profile("recommended").update({f"query.{k}": v for k, v in changes.items()}, "test")
-    evidence = engine.queries.gather(question)
-    return excerpts(engine.queries.rank(evidence, settings), evidence, characters)
+    evidence = engine.search.gather(question)
+    return excerpts(engine.search.rank(evidence, settings), evidence, characters)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -76,7 +76,7 @@ def test_a_line_that_leads_to_another_comes_with_it_or_not_at_all(tmp_path: Path
     (tmp_path / "MEMORY.md").write_text("# Pay the plumber of the harbour\n\n")
     options = Options(str(tmp_path), extra=(str(tmp_path),), index=str(tmp_path / "i"), provider="builtin", now=NOW)
     with Engine.open(options) as opened:
-        opened.indexer.sync()
+        opened.index.sync()
         lasts = {
             one.text.split("\n")[-1]
             for characters in (60, 200, 300, 1000, 2000, 20_000)
@@ -108,9 +108,9 @@ def test_a_line_too_long_is_given_where_it_matched(engine: Engine) -> None:
 
 
 def test_without_a_second_stage_there_are_none(engine: Engine) -> None:
-    evidence = engine.queries.gather("router")
+    evidence = engine.search.gather("router")
     settings = engine.plan.with_profile("openclaw-2026.3")
-    assert excerpts(engine.queries.rank(evidence, settings), evidence, 2100) == ()
+    assert excerpts(engine.search.rank(evidence, settings), evidence, 2100) == ()
 
 
 def test_a_passage_in_json_cites_its_lines(engine: Engine) -> None:
@@ -121,10 +121,9 @@ def test_a_passage_in_json_cites_its_lines(engine: Engine) -> None:
 
 def test_a_question_that_names_a_mode_has_the_passages_of_its_own(engine: Engine) -> None:
     settings = engine.plan.with_profile("recommended")
-    evidence = engine.queries.gather("hybrid")
+    evidence = engine.search.gather("hybrid")
     modes = [
-        engine.queries.rank(evidence, settings.update({"query.hybrid.enabled": on}, "test")).mode
-        for on in (False, True)
+        engine.search.rank(evidence, settings.update({"query.hybrid.enabled": on}, "test")).mode for on in (False, True)
     ]
     assert modes == ["vectors only", "hybrid"]
     one, other = (kept_stage(evidence, mode) for mode in modes)

@@ -49,8 +49,8 @@ def opened(place, provider="scripted", profile="openclaw-2026.3", index="index.s
 
 def asked(place, query: str, **options: str) -> Trace:
     with opened(place, **options) as engine:
-        engine.indexer.sync()
-        return engine.queries.search(query)
+        engine.index.sync()
+        return engine.search.search(query)
 
 
 def paths(trace: Trace) -> list[str]:
@@ -63,8 +63,8 @@ def codes(trace: Trace) -> set[str]:
 
 def test_meaning_counts_by_how_much_of_a_question_the_table_knows(place) -> None:
     with opened(place, provider="builtin", profile="recommended") as engine:
-        engine.indexer.sync()
-        found = engine.queries.search("私の犬の名前は")
+        engine.index.sync()
+        found = engine.search.search("私の犬の名前は")
     (said,) = (notice for notice in found.notices if notice.kind == "language_unknown")
     assert language_label(**said.fields) == "MOSTLY WORDS (Japanese)"
     assert 0.15 <= said.fields["known"] < 0.5
@@ -90,9 +90,9 @@ def test_meaning_counts_by_how_much_of_a_question_the_table_knows(place) -> None
 def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, question: str, language: str) -> None:
     (place / "notes" / "memory" / "书.md").write_text("他在周末喜欢读书和散步。\n昨天买了苹果。\n")
     with opened(place, provider="builtin", profile="recommended") as engine:
-        engine.indexer.sync()
-        found = engine.queries.search(question)
-        theirs = engine.queries.rank(engine.queries.gather(question), engine.plan.with_profile("openclaw-2026.3"))
+        engine.index.sync()
+        found = engine.search.search(question)
+        theirs = engine.search.rank(engine.search.gather(question), engine.plan.with_profile("openclaw-2026.3"))
     said = [notice for notice in found.notices if notice.kind == "language_unknown"]
     assert [language_label(**one.fields) for one in said] == ([f"WORDS ONLY ({language})"] if language else [])
     assert all(not hit.vector_points for hit in found.recalled) or not language
@@ -152,9 +152,9 @@ def test_a_match_by_letters_scores_one_in_the_openclaw_profiles(place, monkeypat
 def test_rare_letters_weigh_more_in_recommended_and_the_arithmetic_holds(place, monkeypatch) -> None:
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
     with opened(place, "none", "recommended") as engine:
-        engine.indexer.sync()
-        evidence = engine.queries.gather("printer cellar")
-        trace = engine.queries.rank(evidence, engine.plan.settings)
+        engine.index.sync()
+        evidence = engine.search.gather("printer cellar")
+        trace = engine.search.rank(evidence, engine.plan.settings)
     assert paths(trace) == ["MEMORY.md", "memory/2026-11-02.md"]
     assert trace.recalled[0].score > trace.recalled[1].score
     text = evidence.texts[trace.recalled[0].chunk.rowid]
@@ -166,16 +166,16 @@ def test_rare_letters_weigh_more_in_recommended_and_the_arithmetic_holds(place, 
 def test_full_text_search_that_comes_back_is_made_again(place, monkeypatch) -> None:
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
     with opened(place) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert engine.status().fts.available is False
     monkeypatch.delenv("MEMORY_TUI_DISABLE")
     with opened(place, **{"sync.onSearch": "off"}) as engine:
-        before = engine.queries.search("router vlan")
+        before = engine.search.search("router vlan")
         assert codes(before) == {"full_text", "rebuild"}, "an index made without it says so"
-        report = engine.indexer.sync()
+        report = engine.index.sync()
         assert report.rebuilt
         assert report.embedded == 0, "vectors are kept"
-        assert engine.queries.search("router vlan").mode == "hybrid"
+        assert engine.search.search("router vlan").mode == "hybrid"
     with closing(Store.open(place / "index.sqlite")) as store:
         assert integrity(store) == []
 
@@ -184,10 +184,10 @@ def test_losing_and_getting_back_full_text_search_loses_nothing(place, monkeypat
     whole = asked(place, "printer roses", provider="none", profile="recommended")
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
     with opened(place, "none") as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         (place / "notes/memory/garden.md").unlink()
         (place / "notes/memory/new.md").write_text("Roses again\n")
-        engine.indexer.sync()
+        engine.index.sync()
     monkeypatch.delenv("MEMORY_TUI_DISABLE")
     again = asked(place, "printer roses", provider="none", profile="recommended")
     assert set(paths(again)) == set(paths(whole)) - {"memory/garden.md"} | {"memory/new.md"}
@@ -217,14 +217,14 @@ def test_words_are_found_without_the_tokenizers_of_fts5(monkeypatch) -> None:
 
 def test_without_sqlite_vec_the_answers_are_the_same_and_status_says_so(place, monkeypatch) -> None:
     with opened(place, index="with.sqlite") as engine:
-        engine.indexer.sync()
-        before, ready = engine.queries.search("router vlan"), engine.status()
+        engine.index.sync()
+        before, ready = engine.search.search("router vlan"), engine.status()
     assert ready.vector.available is True
     assert ready.notices == ()
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "vec0")
     with opened(place, index="without.sqlite") as engine:
-        engine.indexer.sync()
-        after, status = engine.queries.search("router vlan"), engine.status()
+        engine.index.sync()
+        after, status = engine.search.search("router vlan"), engine.status()
     assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
     assert codes(after) == set(), "nothing is lost, so an answer need not mention it"
     assert status.vector.available is False
@@ -279,17 +279,17 @@ class _Closed:
 def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kind, ready, told) -> None:
     """Fault row 35."""
     with opened(place, index="with.sqlite") as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         if not abilities.ability().ready:
             pytest.skip("sqlite-vec does not work here")
-        before = engine.queries.search("router vlan")
+        before = engine.search.search("router vlan")
     monkeypatch.setattr(abilities, "apsw", SimpleNamespace(**{**vars(apsw), "Connection": kind}))
     abilities._try_out.cache_clear()
     try:
         for index in ("with.sqlite", "without.sqlite"):
             with opened(place, index=index) as engine:
-                engine.indexer.sync()
-                after, status = engine.queries.search("router vlan"), engine.status()
+                engine.index.sync()
+                after, status = engine.search.search("router vlan"), engine.status()
             assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
             assert status.vector.available is ready
             detail = status.vector.load_error or abilities.ability().detail
@@ -307,8 +307,8 @@ def test_an_sqlite_without_full_text_search_or_trigrams_is_told(place, monkeypat
         abilities, "_try", lambda statement: f"no such module: {lacks}" if lacks in statement else real(statement)
     )
     with opened(place, provider="none", **{"store.fts.tokenizer": "trigram"}) as engine:
-        engine.indexer.sync()
-        trace, status = engine.queries.search("router"), engine.status()
+        engine.index.sync()
+        trace, status = engine.search.search("router"), engine.status()
     assert trace.recalled
     every = " ".join(notice.message for notice in (*trace.notices, *status.notices))
     assert f"no such module: {lacks}" in every
@@ -319,8 +319,8 @@ def test_an_sqlite_without_full_text_search_or_trigrams_is_told(place, monkeypat
 def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, monkeypatch, dims) -> None:
     """Fault row 37: another model, of the same or of other dimensions."""
     with opened(place) as engine:
-        engine.indexer.sync()
-        before = engine.queries.search("router vlan")
+        engine.index.sync()
+        before = engine.search.search("router vlan")
         assert before.mode == "hybrid"
     monkeypatch.setattr(
         Scripted,
@@ -333,12 +333,12 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
     monkeypatch.setattr(scripted, "DIMS", dims)
     monkeypatch.setattr(scripted, "_axis", scripted._axis.__wrapped__)
     with opened(place, **{"sync.onSearch": "off"}) as engine:
-        trace = engine.queries.search("router vlan")
+        trace = engine.search.search("router vlan")
         assert trace.mode != "hybrid"
         assert "model_mismatch" in codes(trace)
         assert all(hit.cosine is None for hit in trace.recalled)
-        assert engine.indexer.sync().rebuilt
-        after = engine.queries.search("router vlan")
+        assert engine.index.sync().rebuilt
+        after = engine.search.search("router vlan")
         assert after.mode == "hybrid"
         assert codes(after) == set()
 
@@ -347,24 +347,24 @@ def test_an_index_of_an_earlier_built_in_table_says_so_and_is_embedded_anew(plac
     with monkeypatch.context() as patch:
         patch.setattr(builtin, "MODEL", "minilm-static-256")
         with opened(place, provider="builtin") as engine:
-            assert engine.indexer.sync().embedded
+            assert engine.index.sync().embedded
     with opened(place, provider="builtin", **{"sync.onSearch": "off"}) as engine:
         assert engine.status().freshness.rebuild == ("model: minilm-static-256 is now minilm-trained-256",)
-        trace = engine.queries.search("router vlan")
+        trace = engine.search.search("router vlan")
         assert "model_mismatch" in codes(trace)
         assert all(hit.cosine is None for hit in trace.recalled)
         assert "The index was made with builtin minilm-static-256, not with builtin minilm-trained-256" in str(
             trace.who
         )
-        report = engine.indexer.sync()
+        report = engine.index.sync()
         assert (report.rebuilt, report.embedded) == (True, engine.status().chunks)
-        assert engine.queries.search("router vlan").mode == "hybrid"
+        assert engine.search.search("router vlan").mode == "hybrid"
 
 
 def test_a_switch_that_nobody_knows_is_named(place, monkeypatch) -> None:
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts6")
     with opened(place) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert "'fts6'" in engine.status().notices[0].message
 
 
@@ -388,38 +388,38 @@ def test_words_too_short_for_trigrams_are_looked_for_in_the_text(place) -> None:
     assert trace.plan.fts_query == 'text LIKE "%会議%"'
     assert trace.recalled[0].score == 1.0
     with opened(place, **trigram) as engine:  # one short and one long word, both needed
-        engine.indexer.sync()
-        found = engine.queries.search("router is")
+        engine.index.sync()
+        found = engine.search.search("router is")
         assert found.plan.fts_query == '"router" AND text LIKE "%is%"'
         assert [found.chunks[at].path for at in found.pool("text_rank")] == ["MEMORY.md"]
-        assert engine.queries.search("router zz").pool("text_rank") == []
+        assert engine.search.search("router zz").pool("text_rank") == []
 
 
 def test_another_tokenizer_makes_the_index_again_and_keeps_its_vectors(place) -> None:
     with opened(place) as engine:
-        first = engine.indexer.sync()
+        first = engine.index.sync()
     with opened(place, **{"store.fts.tokenizer": "trigram"}) as engine:
-        second = engine.indexer.sync()
+        second = engine.index.sync()
         assert engine.status().fts.tokenizer == "trigram"
-        assert not engine.indexer.sync().rebuilt
+        assert not engine.index.sync().rebuilt
     assert (first.embedded, second.embedded) == (4, 0)
     assert second.rebuilt
     with opened(place) as engine:
-        assert engine.indexer.sync().rebuilt
+        assert engine.index.sync().rebuilt
         assert engine.status().fts.tokenizer == "unicode61"
 
 
 def test_without_trigrams_unicode61_is_used_with_a_notice(place, monkeypatch) -> None:
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "trigram")
     with opened(place, **{"store.fts.tokenizer": "trigram"}) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert engine.status().fts.tokenizer == "unicode61"
         assert [notice.code for notice in engine.status().notices] == ["trigram"]
 
 
 def test_an_index_of_the_first_version_is_taken_over_as_it_is(place) -> None:
     with opened(place) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     old = apsw.Connection(str(place / "index.sqlite"))
     old.execute(
         "DROP TABLE batch_jobs; DROP TABLE batch_texts; DROP TABLE withheld; DROP TABLE refused; "
@@ -431,6 +431,6 @@ def test_an_index_of_the_first_version_is_taken_over_as_it_is(place) -> None:
     # Nor was there a checksum to tell that somebody else has written it.
     (place / "index.sqlite.seal").unlink()
     with opened(place) as engine:
-        report = engine.indexer.sync()
+        report = engine.index.sync()
         assert (report.rebuilt, report.indexed) == (False, 0)
-        assert engine.queries.search("router").mode == "hybrid"
+        assert engine.search.search("router").mode == "hybrid"

@@ -25,7 +25,7 @@ def written(folder: Path) -> Path:
 
 def codes(engine: Engine, question: str = "router", **options: str) -> list[str]:
     settings = engine.plan.with_profile(options["profile"]) if options else engine.plan.settings
-    return [notice.code for notice in engine.queries.rank(engine.queries.gather(question), settings).notices]
+    return [notice.code for notice in engine.search.rank(engine.search.gather(question), settings).notices]
 
 
 @pytest.fixture
@@ -40,8 +40,8 @@ def options(tmp_path: Path) -> Options:
 
 def test_a_vector_of_zeros_scores_nothing_and_the_trace_says_so(options: Options) -> None:
     with Engine.open(options) as engine:
-        engine.indexer.sync()
-        trace = engine.queries.search("router")
+        engine.index.sync()
+        trace = engine.search.search("router")
         assert "zero_vector" in [notice.code for notice in trace.notices]
         every = [*trace.recalled, *trace.lost]
         assert next(hit for hit in every if hit.chunk.path == "memory/punct.md").score == 0
@@ -51,18 +51,18 @@ def test_without_a_provider_words_are_searched_and_the_trace_says_what_openclaw_
     from msgspec.structs import replace
 
     with Engine.open(replace(options, provider="none")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert "openclaw_emptied" in codes(engine)
         assert "openclaw_emptied" not in codes(engine, profile="recommended")
 
 
 def test_the_first_search_of_a_new_index_finds_its_notes_and_says_what_openclaw_would_do(options: Options) -> None:
     with Engine.open(options) as engine:
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         assert "openclaw_first_search" in codes(engine)
         assert "openclaw_first_search" not in codes(engine)
     with Engine.open(options) as engine:
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         assert "openclaw_first_search" not in codes(engine)
 
 
@@ -93,8 +93,8 @@ def test_faults_of_2026_9_are_named_and_not_copied(options: Options, tmp_path: P
     put(tmp_path / "notes", "memory/open.md", text="- the router stands in the hall <!-- project: house\n")
     newest = replace(options, changes=(("profile", "openclaw-2026.9"),))
     with Engine.open(newest) as engine:
-        engine.indexer.sync()
-        trace = engine.queries.rank(engine.queries.gather("router"), engine.plan.settings)
+        engine.index.sync()
+        trace = engine.search.rank(engine.search.gather("router"), engine.plan.settings)
     told = {notice.code: notice.message for notice in trace.notices}
     assert told["zero_vector"].endswith("OpenClaw 2026.9.6 loses its whole vector side by one of them.")
     assert "memory/open.md#L1-L2" in told["unreadable_project"]
@@ -140,5 +140,5 @@ def test_every_ranking_by_a_release_says_that_the_vectors_are_not_its_own(
 
 def test_vectors_that_openclaw_has_too_are_not_remarked_upon(options: Options) -> None:
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         assert "other_vectors" not in codes(engine)

@@ -38,7 +38,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         changes=(("sync.watch", "false"),),
     )
     with Engine.open(options) as opened:
-        opened.indexer.sync()
+        opened.index.sync()
         yield opened
 
 
@@ -69,7 +69,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_a_question_that_repeats_its_words_asks_for_each_once(
     engine: Engine, asked: list[list[str]], question: str
 ) -> None:
-    engine.queries.search(question)
+    engine.search.search(question)
     assert asked
     assert max(map(len, asked)) <= tokens.MOST_ALTERNATIVES
     assert sum(len(word) for words in asked for word in words) < 20_000
@@ -77,9 +77,9 @@ def test_a_question_that_repeats_its_words_asks_for_each_once(
 
 def test_repeats_are_added_up_as_fts5_would(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     question = "deploy rollback deploy deploy of rollback deploy"
-    exact = engine.queries.gather(question).openclaw.postings
+    exact = engine.search.gather(question).openclaw.postings
     monkeypatch.setattr(keyword, "_MOST_REPEATED", 2)
-    summed = engine.queries.gather(question).openclaw.postings
+    summed = engine.search.gather(question).openclaw.postings
     assert len(exact.rows) > 5
     assert sorted(exact.rows) == sorted(summed.rows)
     by_row = dict(zip(summed.rows.tolist(), summed.bm25.tolist(), strict=True))
@@ -89,10 +89,10 @@ def test_repeats_are_added_up_as_fts5_would(engine: Engine, monkeypatch: pytest.
 
 def test_a_question_of_very_many_words_says_that_it_was_cut(engine: Engine, asked: list[list[str]]) -> None:
     many = " ".join(f"w{number}" for number in range(3_000))
-    trace = engine.queries.search(f"{many} x11 x7")
+    trace = engine.search.search(f"{many} x11 x7")
     assert [notice.code for notice in trace.notices if "3,002 different words" in notice.message] == ["long_question"]
     assert max(map(len, asked)) <= tokens.MOST_WORDS
-    assert not [notice for notice in engine.queries.search("deploy " * 4_000).notices if notice.code == "long_question"]
+    assert not [notice for notice in engine.search.search("deploy " * 4_000).notices if notice.code == "long_question"]
 
 
 def test_the_rarest_words_are_kept() -> None:
@@ -122,9 +122,9 @@ def test_a_question_that_was_explained_is_gone_when_nobody_holds_it(engine: Engi
     settings = engine.plan.settings
 
     def explain(question: str) -> None:
-        engine.queries.ranked(question, settings)
-        evidence = engine.queries.gather(question)
-        engine.queries.rank(evidence, settings)
+        engine.search.ranked(question, settings)
+        evidence = engine.search.gather(question)
+        engine.search.rank(evidence, settings)
         flips(evidence, settings, int(evidence.nearest[-1]), engine.plan.with_profile)
 
     explain("deploy of service")

@@ -52,8 +52,8 @@ def ask(tmp_path):
             )
         )
         engines.append(engine)
-        engine.indexer.sync()
-        return engine.queries.search(query)
+        engine.index.sync()
+        return engine.search.search(query)
 
     yield asked
     for engine in engines:
@@ -139,8 +139,8 @@ def test_every_knob_is_live_on_the_same_evidence(ask, tmp_path) -> None:
             changes=(("profile", "openclaw-2026.3"),),
         )
     ) as engine:
-        engine.indexer.sync()
-        found = engine.queries.gather("router printer cellar")
+        engine.index.sync()
+        found = engine.search.gather("router printer cellar")
         one = rank(found, engine.plan.settings.update({"query.maxResults": 1, "query.minScore": 0.0}, "test"))
         all_of = rank(found, engine.plan.settings.update({"query.maxResults": 9, "query.minScore": 0.0}, "test"))
     assert len(one.recalled) == 1
@@ -159,10 +159,10 @@ def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path) -
             changes=(("profile", "openclaw-2026.3"),),
         )
     ) as engine:
-        engine.indexer.sync()
-        found = engine.queries.gather("!!")
-        trace = engine.queries.rank(found, engine.plan.settings)
-        ours = engine.queries.rank(found, engine.plan.with_profile("recommended"))
+        engine.index.sync()
+        found = engine.search.gather("!!")
+        trace = engine.search.rank(found, engine.plan.settings)
+        ours = engine.search.rank(found, engine.plan.with_profile("recommended"))
     assert found.pointless
     assert trace.mode == "hybrid"
     assert trace.recalled == ()
@@ -172,11 +172,11 @@ def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path) -
 def test_words_that_the_model_does_not_know_are_the_reason_why_nothing_has_a_cosine(tmp_path) -> None:
     (tmp_path / "MEMORY.md").write_text("A walk in the hills.\n\n徒步 to the lake.\n")
     with Engine.open(Options(workspace=str(tmp_path), index=str(tmp_path / "i.sqlite"), provider="scripted")) as engine:
-        engine.indexer.sync()
-        assert not engine.queries.gather("hills").pointless
-        found = replace(engine.queries.gather("徒步"), pointless=True, cosine=None, nearest=np.empty(0, dtype=np.int64))
+        engine.index.sync()
+        assert not engine.search.gather("hills").pointless
+        found = replace(engine.search.gather("徒步"), pointless=True, cosine=None, nearest=np.empty(0, dtype=np.int64))
         trace = rank(found, engine.plan.settings)
-        nothing = engine.queries.search("!!")
+        nothing = engine.search.search("!!")
     assert trace.mode == "keywords only"
     assert explain(trace.recalled[0], trace)[0].detail == "the embedding model knows no word of the query"
     said = {notice.code: notice.message for notice in trace.notices}

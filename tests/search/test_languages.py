@@ -45,8 +45,8 @@ def asked(tmp_path: Path, query: str, provider: str, profile: str, play: Play | 
         changes=(("profile", profile), ("minScore", "0.1")),
     )
     with Engine.open(options) as engine:
-        engine.indexer.sync()
-        return engine.queries.search(query)
+        engine.index.sync()
+        return engine.search.search(query)
 
 
 @pytest.mark.parametrize("profile", PROFILES)

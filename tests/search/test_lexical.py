@@ -45,20 +45,20 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         changes=(("sync.watch", "false"), ("profile", "openclaw-2026.9")),
     )
     with Engine.open(options) as opened:
-        opened.indexer.sync()
+        opened.index.sync()
         yield opened
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_leaving_texts_unread_changes_no_hit(engine: Engine, question: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first time no text is known, the second time those that were read."""
-    found = [engine.queries.gather(question).lexical.hits for _ in range(2)]
+    found = [engine.search.gather(question).lexical.hits for _ in range(2)]
 
     def every(_self: _Search, found: list[_Found]) -> Rows:
         return np.unique(np.concatenate([one.rows for one in found]))
 
     monkeypatch.setattr(lexical._Search, "needed", every)
-    whole = engine.queries.gather(question).lexical.hits
+    whole = engine.search.gather(question).lexical.hits
     assert len(whole) >= 100
     assert repr(found[0]) == repr(found[1]) == repr(whole)
 
@@ -73,8 +73,8 @@ def test_few_texts_are_read_once_they_are_known(engine: Engine, monkeypatch: pyt
         return rows
 
     for question in QUESTIONS:
-        engine.queries.gather(question)
+        engine.search.gather(question)
     monkeypatch.setattr(_Search, "needed", noted)
-    engine.queries.gather("router w7 w8 x1 case snake")
+    engine.search.gather("router w7 w8 x1 case snake")
     assert len(found) > 400
     assert len(needed) < 0.8 * len(found)

@@ -160,7 +160,7 @@ def opened(
     """Both programs over the same notes, in the same order."""
     config = configured(place, workspace, search)
     engine = Engine.open(Options(config=str(config), index=str(place / "index.sqlite"), provider=provider, now=NOW))
-    engine.indexer.sync()
+    engine.index.sync()
     roots = Roots.open(workspace, search.get("extraPaths", ()))
     files = [(found.path, Path(found.absolute)) for found in scan(roots).found]
     return engine, reference.Program(
@@ -228,7 +228,7 @@ def assert_agree(
         for name in names
     }
     for query in asked:
-        evidence = engine.queries.gather(query)
+        evidence = engine.search.gather(query)
         for name, told in chosen.items():
             asked_for = options(SETTINGS[name], profile.endswith(".3"))
             expected = (
@@ -237,7 +237,7 @@ def assert_agree(
                 else program.search(query, asked_for, NOW)
             )
             assert_same(
-                trace_json.answer(engine.queries.rank(evidence, told))["results"],
+                trace_json.answer(engine.search.rank(evidence, told))["results"],
                 reference.answer(expected),
                 (name, query[:40]),
             )
@@ -416,14 +416,14 @@ def test_without_full_text_search_vectors_answer_alone(
     engine, program = opened(tmp_path, oracle_workspace, {"store.vector.enabled": False})
     with engine:
         for query in queries(oracle_data)[::3]:
-            evidence = engine.queries.gather(query)
+            evidence = engine.search.gather(query)
             assert "full_text" in [notice.code for notice in evidence.notices]
             for asked in ({}, {"query.minScore": 0, HYBRID + "mmr.enabled": True}):
                 expected = program.search(query, options({**asked, HYBRID + "enabled": False}, newer=True), NOW)
                 config = configured(tmp_path, oracle_workspace, asked)
                 chosen = plan.choose(Options(config=str(config))).settings
                 assert_same(
-                    trace_json.answer(engine.queries.rank(evidence, chosen))["results"],
+                    trace_json.answer(engine.search.rank(evidence, chosen))["results"],
                     reference.answer(expected),
                     query,
                 )
@@ -566,13 +566,13 @@ def test_any_notes_under_any_settings(
     )
     with engine:
         for query in asked:
-            evidence = engine.queries.gather(query)
+            evidence = engine.search.gather(query)
             for changes in chosen:
                 config = configured(place / "settings", workspace, changes)
                 told = plan.choose(Options(config=str(config), changes=(("profile", profile),))).settings
                 expected = program.search(query, options(changes, profile.endswith(".3")), NOW)
                 assert_same(
-                    trace_json.answer(engine.queries.rank(evidence, told))["results"],
+                    trace_json.answer(engine.search.rank(evidence, told))["results"],
                     reference.answer(expected),
                     (query, changes),
                 )

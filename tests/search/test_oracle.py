@@ -77,16 +77,16 @@ def asked(
     )
     found = []
     with Engine.open(options) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         for text in (folder / "queries.jsonl").read_text("utf-8").split("\n"):
             if text:
                 query = json.loads(text)
-                evidence = engine.queries.gather(query["query"])
-                tied = engine.queries.rank(in_their_order(evidence, query["debug"]), engine.plan.settings)
+                evidence = engine.search.gather(query["query"])
+                tied = engine.search.rank(in_their_order(evidence, query["debug"]), engine.plan.settings)
                 found.append(
                     Asked(
                         query,
-                        trace_json.answer(engine.queries.rank(evidence, engine.plan.settings)),
+                        trace_json.answer(engine.search.rank(evidence, engine.plan.settings)),
                         trace_json.answer(tied),
                     )
                 )

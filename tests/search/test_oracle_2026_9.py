@@ -117,7 +117,7 @@ def opened(name: str, workspaces: Mapping[str, Path], place: Path, port: str) ->
         projects=tuple(recorded["options"].get("activeProjectKeys", ())),
     )
     engine = Engine.open(options)
-    engine.indexer.sync()
+    engine.index.sync()
     order = RELEASE / (recorded["indexOf"] or name) / "chunks.jsonl"
     if order.is_file():
         rewrite(place / "index.sqlite", plan(options).roots, [row["path"] for row in lines(order)])
@@ -230,8 +230,8 @@ def test_answers_are_those_of_the_real_program(
         matrix = corpus.matrix
         squares = total(matrix * matrix).astype(np.float64) if matrix.size else np.zeros(len(matrix))
         for item in lines(RELEASE / name / "queries.jsonl"):
-            evidence = engine.queries.gather(item["query"], by_words=bool(recorded["options"].get("lexicalOnly")))
-            trace = engine.queries.rank(in_their_order(evidence, corpus, squares, store), engine.plan.settings)
+            evidence = engine.search.gather(item["query"], by_words=bool(recorded["options"].get("lexicalOnly")))
+            trace = engine.search.rank(in_their_order(evidence, corpus, squares, store), engine.plan.settings)
             ours = [result(hit, trace) for hit in trace.recalled]
             if found := differs(ours, [expected(hit, texts, mtimes) for hit in item["results"]]):
                 wrong.append((item["id"], item["query"][:60], found))

@@ -376,8 +376,8 @@ def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path: Path) -> Non
             changes=(("questionTime.enabled", "true" if on else "false"),),
         )
         with Engine.open(options) as engine:
-            engine.indexer.sync()
-            found = engine.queries.gather("what was moved last sunday")
+            engine.index.sync()
+            found = engine.search.gather("what was moved last sunday")
             assert bool(found.of_named_time) == on
             assert bool(found.recommended.plan.time) == on
             assert ("sunday" in found.recommended.plan.words) == (not on)

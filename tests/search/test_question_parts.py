@@ -97,12 +97,12 @@ def engine(tmp_path):
         (tmp_path / path).write_text(text)
     options = Options(workspace=str(tmp_path), index=str(tmp_path / "i.sqlite"), changes=(("profile", "recommended"),))
     with Engine.open(options) as made:
-        made.indexer.sync()
+        made.index.sync()
         yield made
 
 
 def test_the_best_note_of_each_part_comes_first(engine: Engine) -> None:
-    found = engine.queries.search(QUESTION)
+    found = engine.search.search(QUESTION)
     assert [notice.fields["parts"] for notice in found.notices if notice.kind == "asked_in_parts"] == [
         ("Which vlan has the router", "where does the garlic grow?")
     ]
@@ -121,9 +121,9 @@ def test_the_best_note_of_each_part_comes_first(engine: Engine) -> None:
 
 
 def test_as_written_a_question_is_one(engine: Engine) -> None:
-    evidence = engine.queries.gather(QUESTION, as_written=True)
-    found = engine.queries.rank(evidence, engine.plan.settings)
+    evidence = engine.search.gather(QUESTION, as_written=True)
+    found = engine.search.rank(evidence, engine.plan.settings)
     assert not found.plan.parts
     assert all(hit.second is None or not hit.second.asked for hit in found.recalled)
-    theirs = engine.queries.rank(engine.queries.gather(QUESTION), engine.plan.with_profile("openclaw-2026.3"))
+    theirs = engine.search.rank(engine.search.gather(QUESTION), engine.plan.with_profile("openclaw-2026.3"))
     assert not any(notice.kind == "asked_in_parts" for notice in theirs.notices)

@@ -52,7 +52,7 @@ def options(notes: Path, table: bool, *, once: bool = True, config: str | None =
 
 
 def answers(engine: Engine, source: str = "") -> list[Trace]:
-    return [engine.queries.rank(engine.queries.gather(q, source=source), engine.plan.settings) for q in QUERIES]
+    return [engine.search.rank(engine.search.gather(q, source=source), engine.plan.settings) for q in QUERIES]
 
 
 def without_times(trace: Trace) -> dict[str, Any]:
@@ -65,16 +65,16 @@ def without_times(trace: Trace) -> dict[str, Any]:
 @pytest.mark.parametrize(("table", "once"), [(True, False), (False, False), (False, True)])
 def test_the_answers_are_those_of_numpy(notes: Path, table: bool, once: bool) -> None:
     with Engine.open(options(notes, table, once=once)) as engine:
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         by_numpy = answers(engine)
         of_one_source = answers(engine, "memory")
         assert {trace.nearest_by for trace in by_numpy} == {NUMPY, ""}
         assert engine.status().vector.engine.startswith("sqlite-vec v" if table else "numpy")
     with Engine.open(options(notes, True)) as engine:
-        engine.indexer.catch_up()
+        engine.index.catch_up()
         by_vec0 = answers(engine)
         assert engine.status().vector.engine.startswith("sqlite-vec v")
-        with engine.queries.reader() as store, engine.queries.state(store) as known:
+        with engine.search.reader() as store, engine.search.state(store) as known:
             assert known.corpus.dims == 0, "no vector is kept in memory"
         assert [*map(without_times, by_vec0)] == [*map(without_times, by_numpy)]
         assert SQLITE_VEC in {trace.nearest_by for trace in by_vec0}
@@ -85,10 +85,10 @@ def test_why_not_and_inbox_are_the_same(notes: Path) -> None:
     seen: list[Any] = []
     for table in (False, True):
         with Engine.open(options(notes, table)) as engine:
-            engine.indexer.catch_up()
-            evidence = engine.queries.gather("router vlan")
-            far = trace_json.why(engine.queries.why(evidence, "memory/007.md", 1))
-            chunks = inbox_inputs.chunks_of(engine.queries)
+            engine.index.catch_up()
+            evidence = engine.search.gather("router vlan")
+            far = trace_json.why(engine.search.why(evidence, "memory/007.md", 1))
+            chunks = inbox_inputs.chunks_of(engine.search)
             assert chunks is not None
             seen.append((far, chunks.vectors.tobytes()))
     assert seen[0] == seen[1]
@@ -98,25 +98,25 @@ def test_an_index_that_grows_is_followed(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
     with Engine.open(options(notes, True)) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
         for number in range(3):
             (notes / "MEMORY.md").write_text("router vlan\n" * (number + 1))
-            engine.indexer.sync()
-            trace = engine.queries.search("router vlan")
+            engine.index.sync()
+            trace = engine.search.search("router vlan")
             assert trace.nearest_by == SQLITE_VEC
             assert [hit.chunk.end_line for hit in trace.recalled] == [number + 2]
-        engine.indexer.sync(force=True)
-        assert engine.queries.search("router vlan").nearest_by == SQLITE_VEC
+        engine.index.sync(force=True)
+        assert engine.search.search("router vlan").nearest_by == SQLITE_VEC
 
 
 def test_a_table_that_nobody_asks_for_any_more_goes(notes: Path) -> None:
     with Engine.open(options(notes, True)) as engine:
-        engine.indexer.catch_up()
-        assert engine.queries.search("router").nearest_by == SQLITE_VEC
+        engine.index.catch_up()
+        assert engine.search.search("router").nearest_by == SQLITE_VEC
     off = Options(**{**vars_of(options(notes, True)), "changes": (("store.vector.enabled", "false"),)})
     with Engine.open(off) as engine:
-        engine.indexer.sync()
-        assert engine.queries.search("router").nearest_by == NUMPY
+        engine.index.sync()
+        assert engine.search.search("router").nearest_by == NUMPY
         assert engine.status().vector.engine.startswith("numpy")
 
 
@@ -159,7 +159,7 @@ def test_another_build_is_run_after_an_approval_alone(
     config = other_build(str(library))
     place = ["--workspace", str(notes), "--index", str(tmp_path / "i.sqlite"), "--provider", "builtin"]
     with Engine.open(options(notes, True, config=config)) as engine:
-        use = engine.indexer.opener.vec0()
+        use = engine.index.opener.vec0()
         assert use.path == abilities.INSTALLED.path
         assert "you have not agreed to run it" in use.refused
         assert "extension" in {notice.code for notice in engine.status().notices}
@@ -168,9 +168,9 @@ def test_another_build_is_run_after_an_approval_alone(
     assert str(library) in told
     assert "openclaw.json:1" in told
     with Engine.open(options(notes, True, config=config)) as engine:
-        assert engine.indexer.opener.vec0().path == str(library)
-        engine.indexer.sync()
-        assert engine.queries.search("router").nearest_by == SQLITE_VEC
+        assert engine.index.opener.vec0().path == str(library)
+        engine.index.sync()
+        assert engine.search.search("router").nearest_by == SQLITE_VEC
         status = engine.status()
         assert status.vector.extension_path == str(library)
         assert "extension" not in {notice.code for notice in status.notices}
@@ -178,7 +178,7 @@ def test_another_build_is_run_after_an_approval_alone(
     assert f"Approved: sqlite-vec at {library} may be run, since" in capsys.readouterr().out
     assert main(["provider", *place, "--config", config, "--revoke", "sqlite-vec"]) == 0
     with Engine.open(options(notes, True, config=config)) as engine:
-        assert engine.indexer.opener.vec0().path == abilities.INSTALLED.path
+        assert engine.index.opener.vec0().path == abilities.INSTALLED.path
 
 
 @pytest.mark.parametrize("content", [None, b"no library", b""], ids=["absent", "text", "empty"])
@@ -190,10 +190,10 @@ def test_a_file_that_is_no_build_of_it_costs_no_answer(
         library.write_bytes(content)
     config = other_build(str(library))
     with Engine.open(options(notes, True, config=config)) as engine:
-        engine.indexer.opener.approve_extension("a test")
+        engine.index.opener.approve_extension("a test")
     with Engine.open(options(notes, True, config=config)) as engine:
-        engine.indexer.catch_up()
-        trace, status = engine.queries.search("router vlan"), engine.status()
+        engine.index.catch_up()
+        trace, status = engine.search.search("router vlan"), engine.status()
     assert trace.recalled
     assert trace.nearest_by == NUMPY
     assert status.vector.load_error is not None

@@ -12,7 +12,7 @@ from memory_tui.core.errors import ProviderError
 from memory_tui.core.settings import Settings
 from memory_tui.index.abilities import INSTALLED, Vec0Use
 from memory_tui.index.store import Store
-from memory_tui.index.sync import SyncReport, sync
+from memory_tui.index.sync import SyncReport, SyncRun, sync
 from memory_tui.notices import Notice
 from memory_tui.providers.base import Identity, identity_key
 from memory_tui.providers.scripted import Scripted
@@ -85,15 +85,17 @@ class Memory:
 
     def sync(self, *, force: bool = False, listener: events.Listener | None = None, accept: bool = False) -> SyncReport:
         return sync(
-            self.store,
-            self.roots,
-            self.provider,
-            self.settings,
-            scan(self.roots),
-            listener=listener or self.events.append,
-            cancel=self.cancel,
-            force=force,
-            accept_shrink=accept,
+            SyncRun(
+                self.store,
+                self.roots,
+                self.settings,
+                scan(self.roots),
+                provider=self.provider,
+                listener=listener or self.events.append,
+                stop=self.cancel,
+                force=force,
+                accept_shrink=accept,
+            )
         )
 
     def told(self, kind: type[events.Event]) -> list[events.Event]:

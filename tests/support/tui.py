@@ -132,7 +132,7 @@ def unsettled(app: MemoryApp) -> str:
     """What is on its way: the first index, a job, a question that is not asked yet, something to draw; or nothing."""
     if app.facts is None or app.engine is None:
         return "the index is being opened"
-    if app.progress is not None or not app.engine.indexer.writer.wait_idle(0):
+    if app.progress is not None or not app.engine.index.writer.wait_idle(0):
         return f"the writer is at work: {app.progress}"
     if app.jobs.busy:
         return "a job, or news that were not fetched"

@@ -52,7 +52,7 @@ def answers(folder: Path) -> Iterator[tuple[dict[str, Any], RecallEntry]]:
             changes=(("sync.watch", "false"),),
         )
         with Engine.open(options) as engine:
-            engine.indexer.sync()
+            engine.index.sync()
             question = AgentQuestion(SEARCH, {"query": fields["query"]}, fields["client"], log=True)
             entry = answered(engine, question, Stop())[1]
         assert entry is not None

@@ -122,11 +122,11 @@ def main() -> None:
 
         def add(number: int) -> None:
             (root / "memory" / f"new-{number}.md").write_text(f"# Heron {number}\n\nIt nests in tree {number}.\n")
-            memory.indexer.sync()
+            memory.index.sync()
 
         with open_memory(root, index=root / "index.sqlite", provider="builtin") as memory:
             walks = {
-                "a question": recorder.second(lambda number: memory.queries.search(f"which vlan has room {number}")),
+                "a question": recorder.second(lambda number: memory.search.search(f"which vlan has room {number}")),
                 "a new file until indexed": recorder.second(add),
             }
     print(f"{'':28}" + "".join(f"{head:>11}" for head in ("modules", "functions", "calls", "returns", "climbs")))

@@ -284,7 +284,7 @@ def test_the_editor_says_what_another_program_wrote_as_it_comes(app: MemoryApp, 
         lines = note.read_text().split("\n")
         note.write_text("\n".join([*lines[:3], "- an agent was here", *lines[3:]]))
         assert app.engine is not None
-        app.engine.indexer.request_sync()
+        app.engine.index.request_sync()
         await until(lambda: "another program wrote line 4; ctrl+s keeps both" in str(area.border_subtitle))
         assert underlined(area) == {2}, "the line above the new one is marked"
         area.insert("first\n", (0, 0))

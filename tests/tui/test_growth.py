@@ -42,7 +42,7 @@ def test_letters_beside_writing_agents_leave_nothing_behind(tmp_path: Path) -> N
         write(note)
     index = tmp_path / "index.sqlite"
     with Engine.open(Options(workspace=str(folder.parent), index=str(index), provider="builtin")) as engine:
-        engine.indexer.sync()
+        engine.index.sync()
     command = [sys.executable, "-m", "memory_tui", str(folder.parent), "--index", str(index), "--provider", "builtin"]
     sizes: list[tuple[float, float]] = []
     with Terminal(command, columns=120, rows=36, env=homes(tmp_path), cwd=tmp_path) as terminal:

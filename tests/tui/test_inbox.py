@@ -398,7 +398,7 @@ def test_files_that_change_are_looked_at_again(app: MemoryApp, workspace: Path) 
         await to(pilot, "junk")
         (workspace / "memory/more.md").write_text("- it expires on 2026-01-01 and is not renewed\n")
         assert app.engine is not None
-        app.engine.indexer.request_sync()
+        app.engine.index.request_sync()
         await until(lambda: queue(app).count("stale date") == 2)
         rows = app.screen.query_one(Suggestions)
         assert rows.suggestion is not None
@@ -477,7 +477,7 @@ def test_a_look_after_a_change_waits_until_the_index_followed(app: MemoryApp, mo
 
     def recorded(run: checks.Examination, check: checks.InboxCheck) -> Iterator[Suggestion]:
         assert app.engine is not None
-        looks.append(app.engine.indexer.writer.wait_idle(0))
+        looks.append(app.engine.index.writer.wait_idle(0))
         yield from dates.find(run, check)
 
     monkeypatch.setattr(checks, "CHECKS", (*CHECKS, replace(dates, find=recorded)))
@@ -485,7 +485,7 @@ def test_a_look_after_a_change_waits_until_the_index_followed(app: MemoryApp, mo
     async def steps(pilot: Pilot[int]) -> None:
         await to(pilot, "junk")
         assert app.engine is not None
-        writer, view = app.engine.indexer.writer, app.screen
+        writer, view = app.engine.index.writer, app.screen
         assert isinstance(view, InboxView)
         idle = writer.wait_idle
 
@@ -515,7 +515,7 @@ def test_what_is_decided_during_a_look_stays_decided(app: MemoryApp, monkeypatch
     async def steps(pilot: Pilot[int]) -> None:
         await to(pilot, "junk")
         assert app.engine is not None
-        view, decisions = app.screen, app.engine.inbox.decisions
+        view, decisions = app.screen, app.engine.notes.decisions
         assert isinstance(view, InboxView)
         count, hidden = len(view.open), decisions.hidden
 

@@ -255,7 +255,7 @@ def test_the_metrics_on_screen_are_those_of_the_evaluation(workspace: Path) -> N
         await press(pilot, "t", "j", "l", "l", "l")
         view, engine, tuning = search_of(app), engine_of(app), app.tuning
         assert tuning is not None
-        cases = evaluate.collect(engine.queries.gather, book)
+        cases = evaluate.collect(engine.search.gather, book)
         expected = evaluate.compare(
             evaluate.by_question(evaluate.score(cases, engine.plan.settings)),
             evaluate.by_question(evaluate.score(cases, tuning.settings)),
@@ -298,8 +298,8 @@ def test_questions_are_asked_once_however_often_knobs_turn(workspace: Path) -> N
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         engine, asked = engine_of(app), []
-        real = engine.queries.gather
-        engine.queries.gather = lambda *a, **k: asked.append(a[0]) or real(*a, **k)  # type: ignore[method-assign]
+        real = engine.search.gather
+        engine.search.gather = lambda *a, **k: asked.append(a[0]) or real(*a, **k)  # type: ignore[method-assign]
         await press(pilot, "t", "j", "l", "l", "h", "L", "u")
         assert len(asked) == 4
 
@@ -313,14 +313,14 @@ def test_turning_while_questions_are_asked_does_not_ask_them_again(workspace: Pa
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         engine, asked, release = engine_of(app), [], threading.Event()
-        real = engine.queries.gather
+        real = engine.search.gather
 
         def slow(query: str, *rest: object) -> object:
             asked.append(query)
             assert release.wait(LONG)
             return real(query, *rest)  # type: ignore[arg-type]
 
-        engine.queries.gather = slow  # type: ignore[method-assign, assignment]
+        engine.search.gather = slow  # type: ignore[method-assign, assignment]
         await strike(pilot, "t", "j")
         await until(lambda: asked)
         await strike(pilot, *"llhl")
@@ -403,9 +403,9 @@ def test_two_profiles_stand_side_by_side(app: MemoryApp) -> None:
         await press(pilot, "c")
         view, engine = app.screen, engine_of(app)
         assert isinstance(view, SideBySideView)
-        evidence = engine.queries.gather(QUESTION)
+        evidence = engine.search.gather(QUESTION)
         for side, profile in (("left", "recommended"), ("right", "openclaw-2026.3")):
-            expected = engine.queries.rank(evidence, engine.plan.with_profile(profile)).recalled
+            expected = engine.search.rank(evidence, engine.plan.with_profile(profile)).recalled
             shown = sorted(
                 (getattr(pair, side) for pair in view._pairs if recalled(getattr(pair, side))),
                 key=lambda candidate: candidate.verdict.place,
@@ -442,7 +442,7 @@ def test_the_release_that_cuts_notes_otherwise_stands_beside(
         assert "recommended | openclaw-2026.9" in text_of(app)
         newest = Engine.open(replace(options, changes=(("profile", "openclaw-2026.9"),)))
         with newest:
-            expected = [(hit.chunk, hit.score) for hit in newest.queries.search(QUESTION).recalled]
+            expected = [(hit.chunk, hit.score) for hit in newest.search.search(QUESTION).recalled]
         shown = [pair.right for pair in view._pairs if pair.right is not None and recalled(pair.right)]
         shown.sort(key=lambda hit: hit.verdict.place)
         assert [(hit.chunk, hit.score) for hit in shown] == expected != []

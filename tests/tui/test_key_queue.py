@@ -150,13 +150,13 @@ def test_keys_that_wait_for_a_slow_engine_are_not_lost(app: MemoryApp, monkeypat
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         assert app.engine is not None
-        gather = app.engine.queries.gather
+        gather = app.engine.search.gather
 
         def slow(*given: object, **named: object) -> object:
             assert gate.wait(LONG)
             return gather(*given, **named)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(app.engine.queries, "gather", slow)
+        monkeypatch.setattr(app.engine.search, "gather", slow)
         start = knob(app)
         await strike(pilot, "slash", "s", "enter", "t", "j", "j", *["l"] * 8, "escape", "3")
         assert isinstance(app.screen, IndexView)

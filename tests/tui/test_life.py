@@ -70,13 +70,13 @@ def test_the_first_frame_waits_for_nothing(tmp_path: Path) -> None:
             ),
             listener,
         )
-        warm = engine.queries.warm
+        warm = engine.search.warm
 
         def noted(stop: Stop) -> None:
             warmed.append(threading.current_thread())
             warm(stop)
 
-        engine.queries.warm = noted  # type: ignore[method-assign]
+        engine.search.warm = noted  # type: ignore[method-assign]
         return engine
 
     app = MemoryApp(opener, name="notes")
@@ -119,12 +119,12 @@ def test_the_preparation_for_a_first_question_ends_with_the_app(tmp_path: Path) 
     stop = Stop()
     stop.set()
     with Engine.open(Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"))) as engine:
-        engine.queries.warm(Stop())
+        engine.search.warm(Stop())
         with pytest.raises(Cancelled):
             warm(engine, stop)
-        engine.indexer.sync()
+        engine.index.sync()
         with pytest.raises(Cancelled):
-            engine.queries.warm(stop)
+            engine.search.warm(stop)
 
 
 def test_a_workspace_that_cannot_be_opened_ends_the_app_with_the_reason(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_quitting_during_a_sync_is_quick(tmp_path: Path) -> None:
     def until_it_is_left() -> None:
         engine = app.jobs._engine
         assert engine is not None
-        engine.indexer.writer.closing.wait(LONG)
+        engine.index.writer.closing.wait(LONG)
 
     writer = hold_the_first_sync(app, until_it_is_left)
 
@@ -170,7 +170,7 @@ def test_quitting_during_a_sync_is_quick(tmp_path: Path) -> None:
     writer[0].join(LONG)
     assert writer[0].name == "engine-writer"
     assert not writer[0].is_alive()
-    done = app.engine.indexer.last_sync
+    done = app.engine.index.last_sync
     assert done is None or done.cancelled, "it went on when nobody was there any more"
 
 
@@ -401,7 +401,7 @@ def test_a_sweep_that_finds_nothing_new_gathers_no_facts(tmp_path: Path) -> None
     async def sweep(pilot: Pilot[int]) -> None:
         assert app.engine is not None
         before = len([event for event in app.news if isinstance(event, SyncFinished)])
-        app.engine.indexer.request_sync("sweep")
+        app.engine.index.request_sync("sweep")
         await until(lambda: len([event for event in app.news if isinstance(event, SyncFinished)]) > before)
         await settled(pilot)
 

@@ -66,7 +66,7 @@ def test_the_date_knob_shows_what_a_search_on_that_day_gives(workspace: Path, da
             changes=(("sync.watch", "false"), *FADES),
         )
         with Engine.open(options) as then:
-            fresh = then.queries.search(QUESTION)
+            fresh = then.search.search(QUESTION)
         for ours, theirs in ((shown.recalled, fresh.recalled), (tuple(shown.lost), tuple(fresh.lost))):
             assert [(c.chunk.id, c.score, c.age_days) for c in ours] == [
                 (c.chunk.id, pytest.approx(c.score), pytest.approx(c.age_days)) for c in theirs
@@ -112,7 +112,7 @@ def test_the_search_of_the_knobs_says_what_the_engine_found(workspace: Path) -> 
         await press(pilot, "z", "s")
         view, engine = app.screen, engine_of(app)
         assert isinstance(view, KnobSearchView)
-        expected = knob_search.tune(evaluate.collect(engine.queries.gather, book), engine.plan.settings)
+        expected = knob_search.tune(evaluate.collect(engine.search.gather, book), engine.plan.settings)
         assert view.outcome == expected
         await press(pilot, "enter")
         assert app.tuning is not None

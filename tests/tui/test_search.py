@@ -164,8 +164,8 @@ def test_a_knob_moves_the_list_without_another_search(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         assert app.engine is not None
         gathered = []
-        real = app.engine.queries.gather
-        app.engine.queries.gather = lambda *a, **k: gathered.append(a) or real(*a, **k)  # type: ignore[method-assign]
+        real = app.engine.search.gather
+        app.engine.search.gather = lambda *a, **k: gathered.append(a) or real(*a, **k)  # type: ignore[method-assign]
         await ask(pilot, QUESTION)
         before, asked = recalled(app), len(gathered)
         await to_knob(pilot, "query.hybrid.vectorWeight")
@@ -344,7 +344,7 @@ def test_stale_answers_are_dropped(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "2")
         assert app.engine is not None
-        real, release, held = app.engine.queries.gather, threading.Event(), threading.Event()
+        real, release, held = app.engine.search.gather, threading.Event(), threading.Event()
 
         def slow(query: str, cancel: object = None, source: str = "", **_: object) -> object:
             evidence = real(query)
@@ -353,7 +353,7 @@ def test_stale_answers_are_dropped(app: MemoryApp) -> None:
                 assert release.wait(LONG)
             return evidence
 
-        app.engine.queries.gather = slow  # type: ignore[method-assign, assignment]
+        app.engine.search.gather = slow  # type: ignore[method-assign, assignment]
         box = app.screen.query_one(QueryBox)
         box.input.value = "router"
         await until(held.is_set)
@@ -376,7 +376,7 @@ def test_a_saved_note_is_found_without_a_key(workspace: Path) -> None:
         new = workspace / "memory" / "2026-03-21.md"
         new.write_text("# Breakfast\n\nquixotic marmalade from the market\n", "utf-8")
         assert app.engine is not None
-        app.engine.indexer.request_sync()
+        app.engine.index.request_sync()
         await settled(pilot)
         assert recalled(app)[0] == "memory/2026-03-21.md#L1-L4"
 

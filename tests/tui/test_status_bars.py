@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+import watchfiles
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.core.events import FileIndexed
 from memory_tui.engine.engine import Engine
-from memory_tui.index import watch
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.widgets.status_bars import TruthBar
 from tests.support.tui import as_the_app_runs, make_app, settled, text_of, until
@@ -78,7 +78,7 @@ def test_a_note_that_is_found_in_part_is_listed_as_such(workspace: Path) -> None
         assert "? in part  memory/bakery.md  2 byte sequences are not UTF-8, so words with them" in text_of(app)
         (workspace / "memory" / "bakery.md").write_text("Die Bäckerei schließt um eins.\n")
         assert app.engine is not None
-        app.engine.indexer.sync()
+        app.engine.index.sync()
         await settled(pilot)
         assert "Every note is indexed as it is on disk." in text_of(app)
 
@@ -126,7 +126,7 @@ def test_a_watcher_that_lists_folders_is_not_said_to_be_on(workspace: Path, monk
     def no_handles(*_paths: str, **_options: object) -> None:
         raise OSError(28, "No space left on device (inotify)")
 
-    monkeypatch.setattr(watch, "watch", no_handles)
+    monkeypatch.setattr(watchfiles, "watch", no_handles)
     app = make_app(workspace, watch=True)
 
     async def steps(_pilot: Pilot[int]) -> None:

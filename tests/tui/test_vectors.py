@@ -64,7 +64,7 @@ def test_the_first_line_names_who_compares_the_vectors(tmp_path: Path, table: st
         changes=(("store.vector.enabled", table),),
     )
     with Engine.open(options) as opened:
-        opened.indexer.sync()
+        opened.index.sync()
         status, found = opened.status(), state.gather(opened).vector
     if table == "true" and not status.vector.available:
         pytest.skip("sqlite-vec does not work here")

@@ -414,7 +414,7 @@ def test_w_on_a_loser_names_a_word_that_recalls_it(workspace: Path) -> None:
         await press(pilot, "G")
         found = subject.questions.found[0]
         assert app.engine is not None
-        again = app.engine.queries.rank(app.engine.queries.gather(found.query), app.engine.plan.settings).recalled
+        again = app.engine.search.rank(app.engine.search.gather(found.query), app.engine.plan.settings).recalled
         assert again[found.place - 1].chunk == hit.chunk
 
     drive(app, steps)
@@ -642,7 +642,7 @@ def test_after_any_turns_the_list_is_what_a_fresh_search_gives(workspace: Path, 
         await settled(pilot)
         shown, tuning = trace_of(app), app.tuning
         assert tuning is not None
-        fresh = app.engine.queries.rank(later(app.engine.queries.gather(shown.query), tuning.days), shown.settings)
+        fresh = app.engine.search.rank(later(app.engine.search.gather(shown.query), tuning.days), shown.settings)
         assert {key: shown.settings.values[key].value for key in TUNE_KEYS} == {
             key: tuning.settings.values[key].value for key in BY_KEY if key in TUNE_KEYS
         }

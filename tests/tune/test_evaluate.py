@@ -91,7 +91,7 @@ def test_the_numbers_are_those_of_real_searches(usual: dict[str, Any], place: Pa
         for row in found["queries"][:8]:
             query = labels.find(row["query"])
             assert query is not None
-            hits = [c.chunk for c in rank(engine.queries.gather(query.text), engine.plan.settings).recalled]
+            hits = [c.chunk for c in rank(engine.search.gather(query.text), engine.plan.settings).recalled]
             assert row["hits"] == [ref.citation for ref in hits]
             assert row["metrics"] == pytest.approx(evaluate.measure(query, hits))
     mean = sum(row["metrics"]["recall"] for row in found["queries"]) / len(found["queries"])

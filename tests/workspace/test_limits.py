@@ -83,8 +83,8 @@ def test_it_is_not_watched_and_the_status_says_why(vast: Path, tmp_path: Path) -
     assert str(vast) not in {folder for folder, *_ in _View.of(Roots.open(notes, [str(vast)])).folders}
     options = Options(workspace=str(notes), index=str(tmp_path / "i.sqlite"), provider="scripted", extra=(str(vast),))
     with Engine.open(options) as engine:
-        engine.indexer.sync()
-        assert [hit.chunk.path for hit in engine.queries.search("tea").recalled] == ["MEMORY.md"]
+        engine.index.sync()
+        assert [hit.chunk.path for hit in engine.search.search("tea").recalled] == ["MEMORY.md"]
         (left,) = [left for left in engine.status().freshness.left_out if left.path == "../vast"]
         assert "More than 40 files" in left.detail
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import json
 import os
 import shutil
@@ -20,12 +19,12 @@ from memory_tui.cli import main
 from memory_tui.core import events
 from memory_tui.core.errors import WorkspaceError
 from memory_tui.engine.engine import Engine
-from memory_tui.index import mass_deletion, watch
+from memory_tui.index import freshness, watch
 from memory_tui.mcp.tools import AnswerRules, memory_search
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
-from memory_tui.workspace import root_state
-from memory_tui.workspace.roots import Roots
+from memory_tui.workspace import roots as workspace_roots
+from memory_tui.workspace.roots import Probe, Roots, RootState, lost, probe, root_of
 from tests.engine.test_engine import Heard
 from tests.support.tui import as_the_app_runs, make_app, settled, text_of, until
 from tests.support.waiting import LONG
@@ -72,20 +71,20 @@ class Life:
     def __enter__(self) -> Life:
         self.engine.start()
         self.heard.wait_for(lambda event: isinstance(event, events.SyncFinished))
-        assert self.engine.indexer.writer.wait_idle(LONG)
+        assert self.engine.index.writer.wait_idle(LONG)
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.engine.close()
 
     def state(self, path: str) -> str:
-        return {root.path: root.state for root in self.engine.indexer.root_watch.states()}.get(path, "")
+        return {root.path: root.state for root in self.engine.index.root_watch.states()}.get(path, "")
 
     def becomes(self, path: str, state: str) -> None:
         self.heard.wait_for(lambda event: isinstance(event, events.RootsChanged) and self.state(path) == state)
 
     def indexed(self) -> set[str]:
-        assert self.engine.indexer.writer.wait_idle(LONG)
+        assert self.engine.index.writer.wait_idle(LONG)
         return {row.path for row in self.engine.notes.files() if row.chunks}
 
     def fresh(self) -> set[str]:
@@ -94,7 +93,7 @@ class Life:
     def watches(self) -> None:
         """A watcher that hears late on a busy machine counts as stalled once more; it comes back too."""
         end = threading.Event()
-        assert any(self.engine.indexer.watcher.on or end.wait(0.05) for _ in range(int(LONG * 20)))
+        assert any(self.engine.index.watcher.on or end.wait(0.05) for _ in range(int(LONG * 20)))
 
     def comes_back(self, path: str, fresh: set[str]) -> None:
         self.becomes(path, "there")
@@ -130,7 +129,7 @@ def test_a_deleted_workspace_is_told_kept_and_comes_back(workspace: Path, tmp_pa
         assert str(workspace) in notice.message
         assert life.indexed() == ALL
         with pytest.raises(WorkspaceError):
-            life.engine.indexer.sync()
+            life.engine.index.sync()
         assert life.indexed() == ALL
         answer = memory_search(life.engine, {"query": "printer"}, AnswerRules()).answer
         assert answer["results"][0]["path"] == "MEMORY.md"
@@ -158,11 +157,11 @@ def test_a_deleted_folder_of_notes_is_no_deletion_of_few_notes(tmp_path: Path, c
         before = life.indexed()
         (workspace / "memory").rename(hidden(workspace))
         life.becomes("memory", "gone")
-        life.engine.indexer.sync()
+        life.engine.index.sync()
         assert life.indexed() == before
         assert life.engine.status().freshness.shrink is not None
         assert life.fresh() == {"MEMORY.md"}
-        life.engine.indexer.sync(reason="accept", accept_shrink=True)
+        life.engine.index.sync(reason="accept", accept_shrink=True)
         assert life.indexed() == {"MEMORY.md"}
         life.becomes("memory", "")
 
@@ -176,8 +175,8 @@ def test_one_of_several_extra_paths(workspace: Path, extra: Path, tmp_path: Path
         assert life.fresh() == everything
         extra.rename(hidden(extra))
         life.becomes("../vault", "gone")
-        assert [root.path for root in root_state.lost(life.engine.indexer.root_watch.states())] == ["../vault"]
-        life.engine.indexer.sync()
+        assert [root.path for root in lost(life.engine.index.root_watch.states())] == ["../vault"]
+        life.engine.index.sync()
         assert life.indexed() == everything
         assert life.fresh() == everything - {"../vault/tea.md"}
         hidden(extra).rename(extra)
@@ -190,7 +189,7 @@ def test_a_link_in_place_of_an_extra_path_forgets_nothing(workspace: Path, extra
         extra.rename(hidden(extra))
         extra.symlink_to(hidden(extra))
         life.becomes("../vault", "unreadable")
-        life.engine.indexer.sync()
+        life.engine.index.sync()
         assert life.indexed() == everything
         assert life.fresh() == ALL
 
@@ -205,7 +204,7 @@ def test_a_single_note_as_extra_path_is_saved_by_replacing_it_without_alarm(work
             beside.replace(note)
             life.heard.wait_for(lambda event: isinstance(event, events.FileIndexed))
             life.heard.events.clear()
-        assert life.engine.indexer.writer.wait_idle(LONG)
+        assert life.engine.index.writer.wait_idle(LONG)
         assert life.state("../vault/tea.md") == "there"
         assert not [e for e in life.heard.events[before:] if isinstance(e, events.RootsChanged)]
 
@@ -223,16 +222,16 @@ from memory_tui.core import events
 said = []
 engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"), said.append)
 engine.start()
-assert engine.indexer.writer.wait_idle(60)
+assert engine.index.writer.wait_idle(60)
 for line in sys.stdin:
     wanted = line.strip()
     end = time.monotonic() + 60
-    while time.monotonic() < end and {r.path: r.state for r in engine.indexer.root_watch.states()}["."] != wanted:
+    while time.monotonic() < end and {r.path: r.state for r in engine.index.root_watch.states()}["."] != wanted:
         time.sleep(0.02)
     while time.monotonic() < end and wanted == "there" and engine.status().freshness.fresh != 4:
         time.sleep(0.02)
     status = engine.status()
-    roots = engine.indexer.root_watch.states()
+    roots = engine.index.root_watch.states()
     print(json.dumps({"state": {r.path: r.state for r in roots}, "fresh": status.freshness.fresh,
                       "files": status.files, "detail": roots[0].detail}), flush=True)
 engine.close()
@@ -297,7 +296,7 @@ def test_an_unmounted_workspace_keeps_its_few_notes(tmp_path: Path, mounted: Cal
         assert life.fresh() == {"memory/0.md"}
         subprocess.run(["umount", "-l", workspace], check=True)
         life.becomes(".", "another device")
-        life.engine.indexer.sync()
+        life.engine.index.sync()
         assert life.indexed() == {"memory/0.md"}
         assert life.fresh() == set()
         assert life.state(".") == "another device"
@@ -316,7 +315,7 @@ def test_a_link_that_leads_to_another_device(tmp_path: Path, mounted: Callable[[
         link.unlink()
         link.symlink_to(disk)
         life.becomes(".", "another device")
-        life.engine.indexer.sync()
+        life.engine.index.sync()
         assert life.indexed() == ALL
         link.unlink()
         link.symlink_to(real)
@@ -350,31 +349,6 @@ def test_a_command_without_a_running_engine_knows_the_state(
 # --- the watcher -----------------------------------------------------------------------------------------------------
 
 
-dies = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-
-
-def kill(name: str) -> None:
-    """Have the thread called `name` raise SystemExit, which ends it without a word."""
-    [thread] = [thread for thread in threading.enumerate() if thread.name == name]
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
-    thread.join(LONG)
-    assert not thread.is_alive()
-
-
-@dies
-def test_the_death_of_the_watcher_is_told_and_it_is_begun_anew(workspace: Path) -> None:
-    with Life(workspace) as life:
-        kill("watcher")
-        life.becomes(".", "watcher stalled")
-        assert {root.state for root in life.engine.indexer.root_watch.states()} == {"watcher stalled"}
-        assert not life.engine.indexer.watcher.on
-        assert "has ended" in life.engine.indexer.root_watch.states()[0].detail
-        life.becomes(".", "there")
-        life.watches()
-        (workspace / "memory" / "after.md").write_text("the new watcher sees this\n")
-        life.comes_back(".", ALL | {"memory/after.md"})
-
-
 def test_a_watcher_that_hangs_is_told(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on, real = threading.Event(), watch._View.of
 
@@ -388,11 +362,11 @@ def test_a_watcher_that_hangs_is_told(workspace: Path, monkeypatch: pytest.Monke
     with Life(workspace) as life:
         stuck.set()
         life.becomes(".", "watcher stalled")
-        assert not life.engine.indexer.watcher.on
+        assert not life.engine.index.watcher.on
         stuck.clear()
         go_on.set()
         life.becomes(".", "there")
-        assert life.engine.indexer.watcher.on
+        assert life.engine.index.watcher.on
 
 
 def test_a_watcher_that_fails_says_why(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,27 +377,30 @@ def test_a_watcher_that_fails_says_why(workspace: Path, monkeypatch: pytest.Monk
         real = watch._View.of
         monkeypatch.setattr(watch._View, "of", fails)
         life.becomes(".", "watcher stalled")
-        assert "ValueError a fault of ours" in life.engine.indexer.root_watch.states()[0].detail
+        assert "ValueError a fault of ours" in life.engine.index.root_watch.states()[0].detail
         assert "ValueError" in life.engine.status().watch_detail
         monkeypatch.setattr(watch._View, "of", real)
         life.becomes(".", "there")
+        life.watches()
+        (workspace / "memory" / "after.md").write_text("the watcher that began anew sees this\n")
+        life.comes_back(".", ALL | {"memory/after.md"})
 
 
 def test_a_file_system_that_hangs_is_unreadable_and_nobody_waits_for_it(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go_on, stuck, real = threading.Event(), threading.Event(), root_state._examined
+    go_on, stuck, real = threading.Event(), threading.Event(), workspace_roots._examined
 
-    def hangs(root: root_state.RootState, expected: frozenset[str]) -> root_state.Probe:
+    def hangs(root: RootState, expected: frozenset[str]) -> Probe:
         if stuck.is_set():
             assert go_on.wait(LONG)
         return real(root, expected)
 
-    monkeypatch.setattr(root_state, "_examined", hangs)
+    monkeypatch.setattr(workspace_roots, "_examined", hangs)
     with Life(workspace) as life:
         stuck.set()
         life.becomes(".", "unreadable")
-        assert "does not answer" in life.engine.indexer.root_watch.states()[0].detail
+        assert "does not answer" in life.engine.index.root_watch.states()[0].detail
         stuck.clear()
         go_on.set()
         life.becomes(".", "there")
@@ -475,8 +452,13 @@ def test_nothing_on_the_screen_is_green_when_the_workspace_is_gone(workspace: Pa
     watched(app, steps)
 
 
-@dies
-def test_the_first_line_names_the_extra_path_and_the_watcher(workspace: Path, extra: Path) -> None:
+def test_the_first_line_names_the_extra_path_and_the_watcher(
+    workspace: Path, extra: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(roots: Roots) -> watch._View:
+        raise ValueError("a fault of ours")
+
+    real = watch._View.of
     options = Options(
         workspace=str(workspace),
         index=str(workspace.parent / "index.sqlite"),
@@ -493,8 +475,9 @@ def test_the_first_line_names_the_extra_path_and_the_watcher(workspace: Path, ex
         await until(lambda: {r.path: r.state for r in app.facts.rows}["../vault/tea.md"] == "missing root")
         hidden(extra).rename(extra)
         await until(lambda: "vault" not in first_line(app))
-        kill("watcher")
+        monkeypatch.setattr(watch._View, "of", fails)
         await until(lambda: "watcher stalled" in first_line(app))
+        monkeypatch.setattr(watch._View, "of", real)
         await until(lambda: "  watching" in first_line(app))
 
     watched(app, steps)
@@ -519,17 +502,15 @@ def test_an_app_on_an_empty_workspace_that_goes_says_so(tmp_path: Path) -> None:
 
 def test_the_workspace_stands_for_the_notes_within(workspace: Path, extra: Path) -> None:
     roots = Roots.open(workspace, [str(extra)])
-    assert [one.root.path for one in root_state.probe(roots)] == [".", "memory", "../vault"]
+    assert [one.root.path for one in probe(roots, (), lambda _: None)] == [".", "memory", "../vault"]
     shutil.rmtree(workspace)
-    lost = [one.root for one in root_state.probe(roots, {"memory"})]
-    assert [(root.path, root.state) for root in lost] == [(".", "gone"), ("../vault", "there")]
-    found = root_state.root_of("memory/a.md", lost)
-    assert found is not None
-    assert found.path == "."
-    assert root_state.root_of("../vault/tea.md", lost) == lost[1]
-    assert root_state.lost(lost) == (lost[0],)
+    states = [one.root for one in probe(roots, {"memory"}, lambda _: None)]
+    assert [(root.path, root.state) for root in states] == [(".", "gone"), ("../vault", "there")]
+    assert root_of("memory/a.md", states) == states[0]
+    assert root_of("../vault/tea.md", states) == states[1]
+    assert lost(states) == (states[0],)
 
 
 def test_the_index_remembers_the_device_of_the_workspace(workspace: Path) -> None:
     roots = Roots.open(workspace)
-    assert mass_deletion.devices(roots)["."] == workspace.stat().st_dev
+    assert freshness.devices_of(roots)["."] == workspace.stat().st_dev

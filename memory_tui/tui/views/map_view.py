@@ -314,4 +314,4 @@ def _named(note: FileRow, room: int) -> list[Piece]:
 
 def _findings(engine: Engine) -> Counter[str]:
     """How many open findings each note has."""
-    return Counter(one.place.path for one in engine.inbox.examine())
+    return Counter(one.place.path for one in engine.notes.examine())

@@ -25,7 +25,6 @@ from memory_tui.tui.state import KEPT, Facts, Pace
 from memory_tui.tui.widgets.file_tree import SIGNS
 from memory_tui.tui.widgets.memory_map import sparkline
 from memory_tui.tui.widgets.rowlist import RowList
-from memory_tui.workspace import root_state
 
 if TYPE_CHECKING:
     from memory_tui.providers.chain import MemberState, Traffic
@@ -69,11 +68,7 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         *([("indexer", f"{facts.keeper}; this app takes over when it ends", "")] if facts.keeper else []),
         ("notes in", home(status.workspace_dir) + ("  (read-only)" if status.read_only else ""), ""),
         *([("agent", f"{status.agent_id}, of {', '.join(status.agents)}", "")] if len(status.agents) > 1 else []),
-        *[
-            (root.state, home(f"{root.detail} {root_state.next_step(root)}"), "bad")
-            for root in facts.lost
-            if not root.readable
-        ],
+        *[(root.state, home(f"{root.detail} {root.next_step}"), "bad") for root in facts.lost if not root.readable],
         ("index file", f"{home(status.db_path)}  ({status.db_bytes / 1e6:.1f} MB)", ""),
         ("config", status.config_path or "none found: defaults", ""),
         *[("notice", f"{notice.message} {notice.next_step}", "warn") for notice in status.notices],

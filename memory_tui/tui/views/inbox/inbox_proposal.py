@@ -263,7 +263,7 @@ def examination(engine: Engine, *, changed: bool = False) -> Callable[[Callable[
 
     def run(tell: Callable[[object], None]) -> Findings:
         waits_until = time.monotonic() + (FOLLOW_SECONDS if changed else 0.0)
-        while time.monotonic() < waits_until and not engine.indexer.writer.wait_idle(ASKED_EVERY):
+        while time.monotonic() < waits_until and not engine.index.writer.wait_idle(ASKED_EVERY):
             tell(None)
         begun = time.monotonic()
 
@@ -274,8 +274,8 @@ def examination(engine: Engine, *, changed: bool = False) -> Callable[[Callable[
             tell(None)
             return False
 
-        found = engine.inbox.examine(step, stopped, every=True)
-        return Findings(found, engine.inbox.decisions.hidden(found, engine.now()), time.monotonic() - begun)
+        found = engine.notes.examine(step, stopped, every=True)
+        return Findings(found, engine.notes.decisions.hidden(found, engine.plan.clock()), time.monotonic() - begun)
 
     return run
 
@@ -335,13 +335,13 @@ def applied(engine: Engine, change: Change) -> AppliedChange:
 
 def decided(engine: Engine, chosen: Sequence[Suggestion], days: float) -> DecisionRecord:
     """Put suggestions off for `days`, for good where they are infinite, or bring them back where they are 0."""
-    until = engine.now() + days * DAY_SECONDS if days else 0.0
+    until = engine.plan.clock() + days * DAY_SECONDS if days else 0.0
     return _set(engine, dict.fromkeys(chosen, until))
 
 
 def _set(engine: Engine, until: Mapping[Suggestion, float]) -> DecisionRecord:
     """Have suggestions put off as `until` says."""
-    decisions = engine.inbox.decisions
+    decisions = engine.notes.decisions
     for one, end in until.items():
         if not end:
             decisions.reopen(one.id)

@@ -399,7 +399,7 @@ class InboxView(View):
     def do_sync(self) -> None:
         """Index changed files, and look again."""
         if self.home.engine is not None:
-            self.home.engine.indexer.request_sync()
+            self.home.engine.index.request_sync()
             self.examine()
 
     def back(self) -> bool:

@@ -80,10 +80,10 @@ class IndexView(View):
             return
 
         def turn() -> str:
-            if engine.indexer.paused:
-                engine.indexer.resume()
+            if engine.index.paused:
+                engine.index.resume()
                 return "Indexing resumed."
-            engine.indexer.pause()
+            engine.index.pause()
             return f"Indexing is paused. Searches still work. Press {key_of('pause')} to resume."
 
         self.home.jobs.report(turn)
@@ -97,7 +97,7 @@ class IndexView(View):
             return
 
         def accept() -> str:
-            report = engine.indexer.sync(reason="accept", accept_shrink=True)
+            report = engine.index.sync(reason="accept", accept_shrink=True)
             return f"{plural(report.removed, 'note')} forgotten."
 
         what = f"{facts.shrink.partition(':')[0]}. If a disk is not mounted, mount it instead: they are found again."
@@ -114,10 +114,10 @@ class IndexView(View):
         engine = self.home.engine
         if engine is None:
             return
-        on = not engine.indexer.watcher.on
+        on = not engine.index.watcher.on
 
         def switch() -> str:
-            engine.indexer.watcher.switch(on)
+            engine.index.watcher.switch(on)
             return (
                 "The watcher is on: it indexes files when they are saved."
                 if on
@@ -147,7 +147,7 @@ class IndexView(View):
 
     def _reindex(self, yes: bool | None) -> None:
         if yes and self.home.engine is not None:
-            self.home.engine.indexer.request_sync("force", force=True)
+            self.home.engine.index.request_sync("force", force=True)
             self.show_message("Rebuilding the index of every note.")
 
 

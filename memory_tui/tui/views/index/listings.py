@@ -208,7 +208,7 @@ def _flushes(engine: Engine) -> Flushes:
     from memory_tui.openclaw import prompt, sessions
 
     config = engine.plan.config
-    now = dt.datetime.fromtimestamp(engine.now(), dt.UTC).astimezone(config.time_zone)
+    now = dt.datetime.fromtimestamp(engine.plan.clock(), dt.UTC).astimezone(config.time_zone)
     today = prompt.daily(now.date())
     return Flushes(
         sessions.near(config), str(sessions.folder(config.agent)), today, (engine.plan.roots.workspace / today).exists()
@@ -269,7 +269,7 @@ class Storage(Struct, frozen=True):
 def _measured(engine: Engine) -> Storage:
     from memory_tui.engine import index_check
 
-    return Storage(engine.status(), index_check.tables(engine.queries), engine.providers.estimate())
+    return Storage(engine.status(), index_check.tables(engine.search), engine.providers.estimate())
 
 
 class StorageView(View):

@@ -148,7 +148,7 @@ class RecallsView(View):
             return
         from memory_tui.recalls.rerun import replay
 
-        found = await self.home.jobs.attempt(lambda engine: replay(entry, engine.plan.settings, engine.queries.gather))
+        found = await self.home.jobs.attempt(lambda engine: replay(entry, engine.plan.settings, engine.search.gather))
         if isinstance(found, MemoryTuiError):
             self._replay = None
             self.show_message(sentence_of(found))

@@ -349,6 +349,6 @@ def _pages(engine: Engine, path: str) -> Callable[[PostPart], Page]:
 def _chunks(engine: Engine, path: str) -> Sequence[ChunkRef]:
     """The chunks of a note; none while there is no index to ask, because the note can be read all the same."""
     try:
-        return engine.queries.chunks_of(path)
+        return engine.search.chunks_of(path)
     except IndexUnavailable:
         return ()

@@ -143,7 +143,7 @@ class SideBySideView(View):
 
         def ask(engine: Engine, stop: Stop) -> Evidence:
             with by_newest(engine, stop) as other:
-                return other.queries.gather(query, stop, source)
+                return other.search.gather(query, stop, source)
 
         query, source = self._evidence.query, self._evidence.source
         self._waiting = "its own index is asked ..."
@@ -183,7 +183,7 @@ class SideBySideView(View):
         if engine is None or not sides:
             return
         left, right = (sides[at % len(sides)] for at in self._at)
-        traces = [engine.queries.rank(dated(side.evidence, side.days), side.settings) for side in (left, right)]
+        traces = [engine.search.rank(dated(side.evidence, side.days), side.settings) for side in (left, right)]
         self._traces = traces[0], traces[1]
         self._pairs = pairs(*self._traces, same_index=left.evidence is right.evidence)
         both = sum(recalled(pair.left) and recalled(pair.right) for pair in self._pairs)

@@ -71,7 +71,7 @@ def find_questions(
 
         def ask(query: str) -> Evidence:
             post(None)
-            return later(engine.queries.gather(query), days)
+            return later(engine.search.gather(query), days)
 
         plan = side_of(evidence, settings).plan
         lacks = absent(plan, text) if hit.bm25 is None and " AND " in plan.fts_query else ()
@@ -98,8 +98,8 @@ def inquire(
         from memory_tui.search.evidence import later
         from memory_tui.tune.evaluate import saved_effect
 
-        evidence = later(engine.queries.gather(asked) if isinstance(asked, str) else asked, days)
-        answer = engine.queries.why(evidence, *place, settings)
+        evidence = later(engine.search.gather(asked) if isinstance(asked, str) else asked, days)
+        answer = engine.search.why(evidence, *place, settings)
         found = Inquiry(answer, working="looking for what would change it")
         post(found)
         row, told = answer.row, time.monotonic()
@@ -121,7 +121,7 @@ def _with_questions(engine: Engine, found: Inquiry, days: int, post: PostPart) -
 
     def ask(query: str) -> Evidence:
         post(replace(found, working="looking for a word to add"))
-        return later(engine.queries.gather(query), days)
+        return later(engine.search.gather(query), days)
 
     try:
         return replace(found, questions=of_answer(ask, found.answer), working="")

@@ -32,7 +32,7 @@ def gathered(engine: Engine, query: str, stop: Stop, *, as_written: bool = False
 
     with suppress(ProviderError):
         passage_table()
-    return engine.queries.gather(query, stop, as_written=as_written)
+    return engine.search.gather(query, stop, as_written=as_written)
 
 
 class ShownAnswer:
@@ -129,7 +129,7 @@ class Knobs(Part):
         """Rank the same evidence under the knobs as they are now."""
         tuning, engine, shown = self.home.tuning, self.home.engine, self._shown
         if tuning is not None and engine is not None and shown.answer is not None:
-            shown.answer = Answer.of(engine.queries.rank, shown.answer.evidence, tuning, shown.answer)
+            shown.answer = Answer.of(engine.search.rank, shown.answer.evidence, tuning, shown.answer)
             self._relist(keep)
         else:
             self.show()

@@ -109,7 +109,7 @@ def lines_holding(words: str, width: int, trace: Trace | None = None) -> Callabl
 
     def run(engine: Engine) -> dict[str, tuple[str, int]]:
         found: dict[str, tuple[str, int]] = {}
-        holding = [paths for word in wanted if (paths := engine.queries.holding([word])) is not None]
+        holding = [paths for word in wanted if (paths := engine.search.holding([word])) is not None]
         told = frozenset.intersection(*holding) if holding else {row.path for row in engine.notes.files()}
         for path in sorted(told) if wanted else ():
             try:

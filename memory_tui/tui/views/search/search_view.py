@@ -29,7 +29,7 @@ from memory_tui.tui.workers import stop, task
 
 if TYPE_CHECKING:
     from memory_tui.search.trace import Trace
-    from memory_tui.workspace.root_state import RootState
+    from memory_tui.workspace.roots import RootState
 
 INVITATION = "Type a query; the hits appear while you type."
 HOW = "The agent's hits come first. Below a line are the chunks it does not get, each with the reason."
@@ -164,7 +164,7 @@ class SearchView(View):
         same = found.query == self.shown.asked
         self._cut = self._cut if same else None
         self.shown.asked = found.query
-        self.shown.answer = Answer.of(engine.queries.rank, found, tuning)
+        self.shown.answer = Answer.of(engine.search.rank, found, tuning)
         self.reading.answered()
         self.relist(keep=same)
 

@@ -1,29 +1,29 @@
-"""Queries read the index over connections of their own; an index run never blocks them."""
+"""Searches read the index over connections of their own; an index run never blocks them."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from functools import cached_property
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexOutdated, IndexUnavailable, QueryError
+from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError
 from memory_tui.engine.provider_setup import embeds_here, provider_notice, who_answers, withheld_query
+from memory_tui.index.store import Store
 from memory_tui.notices import Notice
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.workspace.roots import shown
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
-    from memory_tui.engine.indexer import Indexer
+    from memory_tui.engine.index import Index
     from memory_tui.engine.unrelated_memory import UnrelatedRecords
     from memory_tui.explain.absent_words import UnindexedTexts
     from memory_tui.explain.why_not import WhyNot
-    from memory_tui.index.store import Store
     from memory_tui.plan import Plan
     from memory_tui.providers.base import Identity
     from memory_tui.providers.chain import Chain, ServingProvider
@@ -48,26 +48,23 @@ def with_provider_notice(notices: Sequence[Notice], who: ServingProvider) -> tup
     return (*notices, notice)
 
 
-class Queries:
-    """Searches of one plan's index, from any number of threads.
+class Search:
+    """Searches of one plan's `index`, from any number of threads.
 
-    Ages are counted from `now` (epoch seconds); `notices` are what every answer has to say as well, `origins` who
-    notes are from by OpenClaw's ledger.
+    `notices` are what every answer has to say as well, `origins` who notes are from by OpenClaw's ledger.
     """
 
     def __init__(
         self,
         plan: Plan,
         chain: Chain,
-        indexer: Indexer,
-        now: Callable[[], float],
+        index: Index,
         notices: Callable[[], tuple[Notice, ...]],
         origins: Callable[[], Mapping[str, str]],
     ) -> None:
         self._plan = plan
         self._chain = chain
-        self._indexer = indexer
-        self._now = now
+        self.index = index
         self._notices = notices
         self._origins = origins
         self._lock = threading.RLock()
@@ -89,7 +86,7 @@ class Queries:
         the machine: a remote provider is asked for them by a person alone. Raises Cancelled, IndexUnavailable,
         QueryError.
         """
-        with self.reader_or_none() as store:
+        with self.index.reader() as store:
             if store is None:
                 return False
             identity, uuid, chunks = store.identity(), store.uuid(), store.counts().chunks
@@ -115,18 +112,18 @@ class Queries:
     @contextmanager
     def reader(self) -> Iterator[Store]:
         """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
-        met = self._indexer.opener.file
+        met = self.index.opener.file
         try:
-            with self.reader_or_none() as store:
+            with self.index.reader() as store:
                 if store is None:
-                    self._indexer.index_missing()
+                    self.index.wish_search_sync()
                     raise IndexUnavailable(
                         "Nothing is indexed yet.", "Wait for the first index, or run memory-tui index."
                     )
                 met = store.identified
                 yield store
         except IndexDamaged as error:
-            self._indexer.report_unreadable(error, met)
+            self.index.report_unreadable(error, met)
             raise
 
     def on_snapshot(self, run: Callable[[Store], Outcome]) -> Outcome:
@@ -135,45 +132,12 @@ class Queries:
         Raises Cancelled.
         """
         try:
-            with self.reader_or_empty() as store, store.snapshot():
+            with self.index.reader_or_empty() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
-            self._indexer.report_unreadable(error, self._indexer.opener.file)
-        with self._empty() as store:
-            return run(store)
-
-    @contextmanager
-    def reader_or_empty(self) -> Iterator[Store]:
-        """A read-only connection, or one to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
-        with self.reader_or_none() as store:
-            if store is not None:
-                yield store
-                return
-        with self._empty() as store:
-            yield store
-
-    @contextmanager
-    def reader_or_none(self) -> Iterator[Store | None]:
-        """A read-only connection; None while there is no index. Raises Cancelled, IndexUnavailable."""
-        with ExitStack() as held:
-            try:
-                store = held.enter_context(self._indexer.readers.borrow(self._indexer.opener.path))
-            except IndexOutdated:
-                # Opened to write it is brought up to date.
-                self._indexer.writer.run(lambda _: None)
-                store = held.enter_context(self._indexer.readers.borrow(self._indexer.opener.path))
-            self._indexer.index_changes.begin(store)
-            yield store
-
-    @contextmanager
-    def _empty(self) -> Iterator[Store]:
-        from memory_tui.index.store import Store
-
-        nothing = Store.nothing(self._indexer.opener.path)
-        try:
-            yield nothing
-        finally:
-            nothing.close()
+            self.index.report_unreadable(error, self.index.opener.file)
+        with closing(Store.nothing(self.index.opener.path)) as nothing:
+            return run(nothing)
 
     def search(self, query: str, settings: Settings | None = None) -> Trace:
         """Gather and rank at once. Raises QueryError, Cancelled, IndexUnavailable."""
@@ -187,11 +151,8 @@ class Queries:
         Raises like `gather`.
         """
 
-        def once() -> tuple[Trace, Evidence]:
-            found = self._gather(query, self._now(), cancel or Stop(), source, by_words=by_words, settings=settings)
-            return self.rank(found, settings), found
-
-        return self._undamaged(once)
+        evidence = self._gather(query, cancel, source, by_words=by_words, settings=settings)
+        return self.rank(evidence, settings), evidence
 
     def rank(self, evidence: Evidence, settings: Settings) -> Trace:
         """`evidence` under `settings`: pure and quick, for any thread."""
@@ -216,28 +177,40 @@ class Queries:
         where nobody does that in the background.
         Raises QueryError, Cancelled, IndexUnavailable.
         """
-        at = self._now() if now is None else now
-        return self._gathered_at(at, query, cancel or Stop(), source, by_words=by_words, as_written=as_written)
-
-    def _gathered_at(
-        self, now: float, query: str, cancel: Stop, source: str, *, by_words: bool, as_written: bool = False
-    ) -> Evidence:
-        def once() -> Evidence:
-            return self._gather(query, now, cancel, source, by_words=by_words, as_written=as_written)
-
-        return self._undamaged(once)
-
-    def _undamaged(self, run: Callable[[], Outcome]) -> Outcome:
-        """What `run` gives, from a new index where this one is damaged and nobody makes it in the background."""
-        try:
-            return run()
-        except IndexDamaged as error:
-            if self._indexer.batches.resident:
-                raise
-            self._indexer.replace_damaged(error, self._indexer.opener.file)
-            return run()
+        return self._gather(query, cancel, source, by_words=by_words, as_written=as_written, now=now)
 
     def _gather(
+        self,
+        query: str,
+        cancel: Stop | None,
+        source: str,
+        *,
+        by_words: bool,
+        as_written: bool = False,
+        now: float | None = None,
+        settings: Settings | None = None,
+    ) -> Evidence:
+        """Gather from a new index where this one is damaged and nobody makes it in the background."""
+        at = self._plan.clock() if now is None else now
+        once = partial(
+            self._gather_once,
+            query,
+            at,
+            cancel or Stop(),
+            source,
+            by_words=by_words,
+            as_written=as_written,
+            settings=settings,
+        )
+        try:
+            return once()
+        except IndexDamaged as error:
+            if self.index.resident:
+                raise
+            self.index.replace_damaged(error, self.index.opener.file)
+        return once()
+
+    def _gather_once(
         self,
         query: str,
         now: float,
@@ -245,8 +218,8 @@ class Queries:
         source: str,
         *,
         by_words: bool,
-        as_written: bool = False,
-        settings: Settings | None = None,
+        as_written: bool,
+        settings: Settings | None,
     ) -> Evidence:
         """The evidence of one reader, in one state; where `settings` alone rank it, what they do not rank is left out.
 
@@ -255,7 +228,7 @@ class Queries:
         from memory_tui.explain.absent_words import words_elsewhere
         from memory_tui.search.retrieve import gather, ranked_by
 
-        with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
+        with self.reader() as store, self.index.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices, origins = self._notices(), self._origins()
             asked = self.embedded(query, store.identity(), by_words=by_words)
             with self.state(store) as known:
@@ -267,10 +240,10 @@ class Queries:
                     self._context(store, known, as_written=as_written),
                     unsearchable=unsearchable,
                     notices=notices,
-                    first=self._indexer.made_for_query,
+                    first=self.index.fresh_for_query,
                     origins=origins,
                 )
-                self._indexer.made_for_query = False
+                self.index.fresh_for_query = False
                 if settings is not None:
                     context = ranked_by(context, settings)
                 found = gather(query, context, now, source, asked)
@@ -293,7 +266,7 @@ class Queries:
         """
         from memory_tui.search.retrieve import gather
 
-        with suppress(IndexUnavailable, QueryError), self.reader_or_none() as store:
+        with suppress(IndexUnavailable, QueryError), self.index.reader() as store:
             if store is None:
                 return
             with cancel.around(store.interrupt), self.state(store) as known:
@@ -301,7 +274,7 @@ class Queries:
                 asked = self.embedded("memory", corpus.identity, by_words=self._plan.provider != "builtin")
                 # Where no note holds the word, every word of the index would be read to correct it.
                 context = self._context(store, known, as_written=True)
-                self.rank(gather("memory", context, self._now(), "", asked), self._plan.settings)
+                self.rank(gather("memory", context, self._plan.clock(), "", asked), self._plan.settings)
 
     def _context(self, store: Store, known: IndexInMemory, *, as_written: bool = False) -> SearchContext:
         """What any query is searched in; with `as_written` no word of it is read, corrected or parted."""
@@ -344,12 +317,12 @@ class Queries:
                 if store.uuid() == evidence.uuid:
                     return why_not.of_line(evidence, settings, self._plan.roots, store, path, line)
             by_words = evidence.cosine is None
-            evidence = self._gathered_at(evidence.now, evidence.query, Stop(), evidence.source, by_words=by_words)
+            evidence = self.gather(evidence.query, None, evidence.source, by_words=by_words, now=evidence.now)
         raise IndexBusy("The index is rebuilt again and again.", "Ask again when the rebuild has finished.")
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
         """The chunks of a note as they are indexed, in order."""
-        with self.reader_or_none() as store:
+        with self.index.reader() as store:
             rows = store.chunks_of(path) if store is not None else []
         return tuple(
             ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
@@ -360,7 +333,7 @@ class Queries:
     def holding(self, phrases: Sequence[str]) -> frozenset[str] | None:
         """The stored paths of the notes in which the words of any of `phrases` follow each other; None: not known."""
         try:
-            with self.reader_or_none() as store:
+            with self.index.reader() as store:
                 return store.paths_holding(phrases) if store is not None else None
         except (IndexUnavailable, QueryError):
             return None
@@ -369,7 +342,7 @@ class Queries:
         """The stored paths of those `found` that the index does not hold as they are."""
         every = {note.path: note for note in found}
         try:
-            with self.reader_or_none() as store:
+            with self.index.reader() as store:
                 known = store.known() if store is not None else None
                 return frozenset(every) if known is None else frozenset(every) - known.holding(every)
         except IndexUnavailable:
@@ -377,11 +350,11 @@ class Queries:
 
     def all_notes(self) -> frozenset[str] | None:
         """The stored paths of all notes, where the last look at the disk found each of them indexed as it is."""
-        last = self._indexer.freshness_check.last
-        if last is None or last.stale or last.shrink is not None or self._indexer.paused:
+        last = self.index.compared
+        if last is None or last.stale or last.shrink is not None or self.index.paused:
             return None
         try:
-            with self.reader_or_none() as store:
+            with self.index.reader() as store:
                 paths = store.paths() if store is not None else frozenset()
         except IndexUnavailable:
             return None

@@ -1,0 +1,665 @@
+"""The index of one plan is kept as its files are, in the background.
+
+`engine-writer` owns the write connection and does every sync; watcher, clock and searches only ask it for work. Of
+several processes one keeps the index by itself (`keeper`), the others read, and one of them goes on when it ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from memory_tui import locks
+from memory_tui.approval import Approvals
+from memory_tui.core import events
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import (
+    Cancelled,
+    IndexBusy,
+    IndexDamaged,
+    IndexOutdated,
+    IndexRefused,
+    IndexUnavailable,
+    MemoryTuiError,
+    WorkspaceError,
+)
+from memory_tui.core.events import Event, Listener, SyncProgress
+from memory_tui.core.settings import Settings
+from memory_tui.engine.open_index import IndexOpener
+from memory_tui.engine.provider_setup import SyncProvider, fallback_in, who_answers
+from memory_tui.index import batch_jobs, schema
+from memory_tui.index.batch_jobs import BatchJobs
+from memory_tui.index.connections import Readers, Writer
+from memory_tui.index.freshness import DEVICES, Devices, Freshness, compare, devices_from, recipe_for
+from memory_tui.index.store import Store
+from memory_tui.index.sync import Lost, SyncReport, SyncRun, sync
+from memory_tui.index.watch import RootWatch, Watcher
+from memory_tui.locks import Leadership
+from memory_tui.notices import Notice, notice
+from memory_tui.plan import Plan
+from memory_tui.providers.base import Identity, Provider
+from memory_tui.providers.chain import NONE, Chain
+from memory_tui.search.trace import Unsearchable
+from memory_tui.workspace.roots import lost, reachable, scan
+from memory_tui.workspace.scan import Scan
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+AUTOMATIC = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "roots"})
+"""Reasons of syncs that only the keeper does."""
+TICK_SECONDS = 0.5
+SWEEP_SECONDS = 60.0
+"""How often a watcher is backed up by a scan: events get lost, and mounts come and go."""
+_ASKED_SECONDS = 2.0
+"""A search asks for a scan when the last comparison is older than this and nobody is watching."""
+_CHEAP_SECONDS, _CHEAP_NOTES = 0.015, 10_000
+"""A comparison that takes no longer is worth its time before every search; one of more notes never is."""
+_YOUNG_SECONDS = 0.25
+"""A comparison is not repeated before this has passed."""
+_FIRST_SECONDS = 0.5
+"""How long a search waits for the first comparison of a sync; a damaged index is examined for seconds before that."""
+_YIELD_SECONDS = 10.0
+"""A new index that is being made gives way to a save no more often than this."""
+_SHARE = 4
+"""While another process writes, what follows from a change may take this part of the time."""
+_GOODBYE_SECONDS = 0.4
+_MINUTE = 60.0
+
+Mark = tuple[str, int]
+"""Which index it is (its uuid), and its generation; of no index ("", 0)."""
+
+
+class Index:
+    """The index of one plan; `listener` hears of everything that happens until `close`, each on its own thread."""
+
+    def __init__(self, plan: Plan, chain: Chain, approvals: Approvals, listener: Listener) -> None:
+        self.lost: Lost | None = None
+        """Hears of daily notes that lost lines, before the index forgets these."""
+        self.fresh_for_query = False
+        """Whether the index was made for the question that is asked next."""
+        self.progress: SyncProgress | None = None
+        """The last news of the sync that runs; None while none does."""
+        self.last_sync: SyncReport | None = None
+        """What the last sync did."""
+        self.compared: Freshness | None = None
+        """What the last comparison of disk and index came to."""
+        self.unsearchable: tuple[Unsearchable, ...] = ()
+        """What a search could not find at the last comparison, and why."""
+        self._plan, self._chain, self._listener = plan, chain, listener
+        self._provider = SyncProvider(plan, chain, lambda: self.request_sync("provider"))
+        self.opener = IndexOpener(plan, approvals, self._notice)
+        self.readers = Readers(self.opener.vec0 if plan.asked.once else None, self.opener.expected)
+        """Connections that read; an index run never blocks them."""
+        self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
+        self._paused, self._yield = Stop(), Stop()
+        self._stop = Stop(self.writer.closing, self._paused, self._yield)
+        self.batches = BatchJobs(
+            chain,
+            self.writer.run,
+            self._emit,
+            lambda: self.request_sync("batch"),
+            lambda: self._provider.manner(chain.provider()).withheld,
+        )
+        quiet = plan.settings.whole("sync.watchDebounceMs") / 1000
+        self.watcher = Watcher(plan.roots, quiet, lambda: self.request_sync("watch"), self._emit)
+        self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
+        self.leadership = Leadership(lambda: self.opener.path, self._emit)
+        """Whether this process keeps the index."""
+        self._clock = threading.Thread(target=self._run_clock, name="engine-clock", daemon=True)
+        self._lock = threading.RLock()
+        self._sync_waits = self._retry_later = self._provider_lost = False
+        self._yielded = self._synced = 0.0
+        self._swept = time.monotonic()
+        self._condemned: tuple[int, int] | None = None
+        self._comparing = threading.Lock()
+        """Taken while disk and index are compared: a search takes what a sync finds instead of scanning too."""
+        self._first = threading.Event()
+        """Cleared while a sync is about to compare for the first time."""
+        self._first.set()
+        self._compared_at = self._compare_cost = 0.0
+        self._devices: Devices = {}
+        self._mark: Mark | None = None
+        self._mark_due = self.status_cost = 0.0
+        """From when on another process's change is looked for; how many seconds it last took to find out everything."""
+        self._sessions = threading.Lock()
+        self._copies = None
+        if plan.roots.sessions:
+            from memory_tui.openclaw import agent_sessions
+
+            self._copies = agent_sessions.copies_of(plan)
+
+    @property
+    def paused(self) -> bool:
+        """Whether indexing is paused."""
+        return self._paused.is_set()
+
+    @property
+    def resident(self) -> bool:
+        """Whether it works in the background, as in the app and in a server."""
+        return self.batches.resident
+
+    @property
+    def watched_state(self) -> Mark | None:
+        """What stands for the notes as they are: which index it is that holds all of them, and its generation.
+
+        None while a save would not be noticed, or while one that was noticed is not indexed yet.
+        """
+        return self._mark if self.watcher.on and self.writer.wait_idle(0) else None
+
+    @property
+    def speed(self) -> float | None:
+        """Texts that the last sync embedded a second; None where it embedded too few to measure."""
+        last = self.last_sync
+        return last.embedded / last.seconds if last and last.embedded >= 100 and last.seconds > 0 else None
+
+    @property
+    def written_elsewhere(self) -> bool:
+        """Whether another process is writing the index now, or is about to because nothing is indexed yet."""
+        who = locks.living(self.opener.path)
+        return (who is not None and not who.is_this_process) or (self.leadership.refused and not self._begun())
+
+    # --- opening and closing ---------------------------------------------------------------------------------------
+
+    def start(self, first: Callable[[], None] = lambda: None) -> None:
+        """Begin to work in the background: `first`, then index what changed, then watch."""
+        settings = self._plan.settings
+        self.batches.resident = self.opener.resident = True
+        self.writer.submit(lambda _: first())
+        if settings.on("sync.onSessionStart"):
+            # Cleared before it begins, because it may have compared before anybody hears of it.
+            self._first.clear()
+            self.request_sync("start")
+            self.writer.submit(lambda _: None).add_done_callback(lambda _: self._first.set())
+        else:
+            self.writer.submit(self._check)
+            self.writer.submit(lambda _: self.batches.start())
+        if settings.on("sync.watch"):
+            self.watcher.switch(True)
+        self.root_watch.start()
+        self._clock.start()
+
+    def stop(self) -> None:
+        """Ask everything to end, without waiting for the writer."""
+        self.leadership.end()
+        self.writer.closing.set()
+        self.batches.close()
+        self._provider.stop()
+        self.watcher.end()
+
+    def close(self) -> None:
+        """Wait for the writer, no longer than a part of a second."""
+        # Whoever closes the index last has to be its writer, or its log stays behind.
+        if self._clock.is_alive():
+            self._clock.join(_GOODBYE_SECONDS)
+        self.readers.close()
+        self.writer.close(_GOODBYE_SECONDS)
+        self.root_watch.join(_GOODBYE_SECONDS)
+        self.leadership.close()
+        self.opener.leave()
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def reader(self) -> Iterator[Store | None]:
+        """A read-only connection; None while there is no index. Raises Cancelled, IndexUnavailable."""
+        with ExitStack() as stack:
+            try:
+                store = stack.enter_context(self.readers.borrow(self.opener.path))
+            except IndexOutdated:
+                # Opened to write it is brought up to date.
+                self.writer.run(lambda _: None)
+                store = stack.enter_context(self.readers.borrow(self.opener.path))
+            with self._lock:
+                # Whatever becomes of the index from the first read on is a change; a later read is no reason to count
+                # it as seen: what an earlier one read would stay as it was.
+                self._mark = self._mark or mark_of(store)
+            yield store
+
+    @contextmanager
+    def reader_or_empty(self) -> Iterator[Store]:
+        """A read-only connection, or one to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
+        with self.reader() as store:
+            if store is not None:
+                yield store
+                return
+        with closing(Store.nothing(self.opener.path)) as nothing:
+            yield nothing
+
+    # --- syncs -----------------------------------------------------------------------------------------------------
+
+    def sync(self, force: bool = False, reason: str = "manual", accept_shrink: bool = False) -> SyncReport:
+        """Bring the index up to date and wait for it; for batch jobs too, unless a search needs it.
+
+        Raises MemoryTuiError, IndexBusy while another process writes.
+        """
+        self._check_paused()
+        started = time.monotonic()
+        report = self.writer.run(lambda store: self._sync(store, reason, force, accept_shrink))
+        if reason == "search" or self.resident:
+            return report
+        results = self.batches.join()
+        report = replace(
+            report,
+            embedded=report.embedded + results.embedded,
+            claimed=self.batches.waiting,
+            seconds=time.monotonic() - started,
+        )
+        if not results.left:
+            return report
+        rest = self.writer.run(lambda store: self._sync(store, "batch", False, False))
+        return replace(
+            report,
+            embedded=report.embedded + rest.embedded,
+            error=rest.error,
+            cancelled=rest.cancelled,
+            generation=rest.generation,
+            claimed=rest.claimed,
+            seconds=time.monotonic() - started,
+        )
+
+    def request_sync(self, reason: str = "manual", force: bool = False) -> None:
+        """Bring the index up to date in the background; requests that wait already are not repeated."""
+        with self._lock:
+            if self._sync_waits and not force:
+                return
+            self._sync_waits = True
+            progress, now = self.progress, time.monotonic()
+            # A sync goes on by itself with the provider that takes over, and must not be stopped for that.
+            rebuilding = progress is not None and progress.rebuilding and reason != "provider"
+            if rebuilding and now - self._yielded > _YIELD_SECONDS:
+                self._yielded = now
+                self._yield.set()
+        self.writer.submit(lambda store: self._background(store, reason, force))
+
+    def pause(self) -> None:
+        """Stop indexing after the batch that is under way; what is done stays done. Searches go on."""
+        if not self.paused:
+            self._paused.set()
+            self._emit(events.IndexingPaused(time.time(), True))
+
+    def resume(self) -> None:
+        """Go on where `pause` stopped."""
+        if self.paused:
+            self._paused.clear()
+            self._emit(events.IndexingPaused(time.time(), False))
+            self.request_sync("resume")
+
+    def catch_up(self) -> None:
+        """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed.
+
+        While another process is writing, or while nothing can be written, the answer is of what is indexed so far, and
+        a notice says so. Raises MemoryTuiError where nothing is indexed.
+        """
+        self.fresh_for_query = not self.opener.path.exists()
+        on_search = self._plan.settings.on("sync.onSearch")
+        try:
+            if self.fresh_for_query or not self._begun() or (on_search and not self._nothing_changed()):
+                self.sync(reason="search")
+        except IndexRefused:
+            raise
+        except IndexUnavailable as error:
+            if not isinstance(error, IndexBusy) and not (self.opener.path.exists() and self.opener.path.stat().st_size):
+                raise
+            self.opener.notices.append(self._not_used(error))
+
+    def check(self) -> None:
+        """Compare the index with the checksum of its closing, unless that was done, and wait. Raises MemoryTuiError."""
+        self.writer.run(self._check)
+
+    def _begun(self) -> bool:
+        """Whether there is an index that can be read; only read, because to open one to write may cost seconds."""
+        try:
+            with self.readers.borrow(self.opener.path) as store:
+                return store is not None and store.recipe() is not None
+        except IndexOutdated:
+            return True
+        except IndexUnavailable:
+            return False
+
+    def _nothing_changed(self) -> bool:
+        """Whether reading tells that a sync would change nothing, so that nobody has to open the index for writing."""
+        try:
+            if not self.opener.whole():
+                return False
+            self._follow_sessions()
+            with self.readers.borrow(self.opener.path) as store:
+                if store is None or store.recipe() is None or not self._provider.has_nothing_to_do(store):
+                    return False
+                now = self.freshness(store, reachable(self._plan.roots, store.known().settled))
+                return not (now.stale or now.rebuild or now.shrink or now.moved or self.batches.waiting)
+        except (IndexUnavailable, WorkspaceError):
+            # The writer meets the same, mends it or says what to do.
+            return False
+
+    def _check_paused(self) -> None:
+        if self.paused:
+            raise IndexUnavailable("Indexing is paused.", "Resume it first.")
+
+    def _check(self, store: Store) -> None:
+        try:
+            self.opener.check(store)
+        except IndexDamaged:
+            # Another index takes its place, which holds nothing yet.
+            self.request_sync("lost")
+            raise
+
+    def _background(self, store: Store, reason: str, force: bool) -> None:
+        """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
+        with self._lock:
+            self._sync_waits = False
+        if reason in AUTOMATIC and (self.paused or not self.leadership.leads()):
+            self._compare_only(store)
+            return
+        self._check_paused()
+        try:
+            self._sync(store, reason, force, False)
+        except IndexBusy:
+            self._retry_later = True
+            raise
+
+    def _sync(self, store: Store, reason: str, force: bool, accept_shrink: bool) -> SyncReport:
+        """The one loop: scan, compare, bring up to date, compare again, tell."""
+        self._yield.clear()
+        before = self.compared
+        self._follow_sessions()
+        with self._comparing:
+            try:
+                seen = scan(self._plan.roots, store.known().settled)
+            except WorkspaceError:
+                # What can be searched no more is to be known, although nothing is done about it.
+                self._compare_only(store)
+                raise
+            fresh = self.freshness(store, seen)
+        # At the latest before anything is written.
+        if force or fresh.stale or fresh.rebuild or not self._provider.has_nothing_to_do(store):
+            self._check(store)
+        terms = self.batches.terms()
+        run = SyncRun(
+            store,
+            self._plan.roots,
+            self._plan.settings,
+            seen,
+            reason=reason,
+            force=force,
+            accept_shrink=accept_shrink,
+            stop=self._stop,
+            listener=self._emit,
+            lost=self.lost,
+        )
+        try:
+            with locks.wait_for(store.path, self._stop):
+                if self._mark not in (None, mark_of(store)):
+                    # What a sync finds done already by another process is news all the same.
+                    self._emit(events.IndexChanged(time.time()))
+                report = self._provider.run(
+                    store,
+                    self._stop,
+                    lambda provider, outage, manner: sync(
+                        replace(run, provider=provider, outage=outage, manner=manner, terms=terms if provider else None)
+                    ),
+                )
+                # Under the lock, so that nothing counts as known that another process writes next.
+                self._mark = mark_of(store)
+        finally:
+            self.progress, self._synced = None, time.monotonic()
+        self.last_sync = report
+        self.batches.waiting = report.claimed
+        if terms and not self._plan.asked.once:
+            self.batches.start()
+        if report.cancelled and self._yield.is_set():
+            self.request_sync("resume")
+        if report.changed or fresh.stale:
+            # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
+            del seen, fresh, run
+            fresh = self.freshness(store, scan(self._plan.roots, store.known().settled))
+        self._report_outcome(store, before if not report.changed else None, fresh)
+        return report
+
+    def _report_outcome(self, store: Store, before: Freshness | None, fresh: Freshness) -> None:
+        """Tell who makes vectors now; and of notes that differ otherwise than `before`, where nothing was written."""
+        if before is not None and before.differs(fresh):
+            self._emit(events.NotesChanged(time.time()))
+        who = who_answers(store, self._chain, self._plan.settings)
+        name, fine = who.answers or who.requested, who.fine or bool(who.answers)
+        self._emit(events.ProviderChanged(time.time(), name, fine, who.detail if who.fine else who.sentence))
+
+    # --- comparing -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def searching(self, store: Store) -> Iterator[tuple[Unsearchable, ...]]:
+        """Around a search of `store`: what it cannot find, compared now where that is cheap.
+
+        What has changed is left to the writer, after the search: so its answer and what it says are of one moment.
+        """
+        self._follow_sessions()
+        stale = self._compare_if_cheap(store)
+        due = time.monotonic() - self._compared_at > _ASKED_SECONDS and not self.watcher.on
+        try:
+            yield self.unsearchable
+        finally:
+            if stale or due:
+                self._compared_at = time.monotonic()
+                self.wish_search_sync()
+
+    def wish_search_sync(self) -> None:
+        """Somebody asks, and the index is old or missing: have it made, where `sync.onSearch` allows."""
+        if self._plan.settings.on("sync.onSearch") and not self._plan.asked.once:
+            self.request_sync("search")
+
+    def _compare_if_cheap(self, store: Store) -> bool:
+        """Compare before a search where that is cheap and was not just done; whether notes wait to be indexed."""
+        if self._compare_cost > _CHEAP_SECONDS:
+            return False
+        # Who comes before or while another compares takes what that finds: it is young.
+        self._first.wait(_FIRST_SECONDS)
+        with self._comparing:
+            if time.monotonic() - self._compared_at < _YOUNG_SECONDS or self._compare_cost > _CHEAP_SECONDS:
+                return False
+            began = time.monotonic()
+            now = self.freshness(store, None)
+            self._compare_cost = time.monotonic() - began
+            return bool(now.pending)
+
+    def freshness(self, store: Store, seen: Scan | None) -> Freshness:
+        """Compare disk (as `seen`, None: as it is now) and index, and remember what a search could not find."""
+        has, roots, rows = store.recipe(), self._plan.roots, store.known()
+        self.batches.waiting = batch_jobs.waiting(store) if store.has_jobs() else 0
+        rebuild = schema.differences(has, recipe_for(roots, *self._next_maker(store, has.identity))) if has else ()
+        every = seen or reachable(roots, None if rebuild else rows.settled)
+        if rebuild and every.quiet:
+            every = reachable(roots)
+        self._devices = devices_from(store.meta(DEVICES))
+        now = compare(every, rows, roots, self._plan.settings, rebuild=rebuild, devices=self._devices)
+        self.unsearchable = tuple(
+            [Unsearchable(f.path, f.state, f.detail, f.patient) for f in now.stale.values() if f.detail != "rebuild"]
+            + [Unsearchable(left.path, "excluded", left.detail) for left in now.left_out]
+        )
+        standing = who_answers(store, self._chain, self._plan.settings).standing
+        self._provider_lost = standing in ("failed", "fallback failed")
+        if seen is not None and seen.total > _CHEAP_NOTES:
+            self._compare_cost = max(self._compare_cost, 2 * _CHEAP_SECONDS)
+        self.compared, self._compared_at = now, time.monotonic()
+        self._first.set()
+        self.root_watch.record_comparison(now.moved, self._devices)
+        return now
+
+    def _next_maker(self, store: Store, has: Identity) -> tuple[Provider | None, Settings, Identity | None]:
+        """Who would make the vectors of the next sync, the settings, and the space of them, which is `has` where
+        nothing else can be told without asking.
+        """
+        chain, settings = self._chain, self._plan.settings
+        if chain.name == NONE:
+            return None, settings, None
+        if chain.fallback is None and fallback_in(store, chain) is not None:
+            # What another process replaced stays so until the first choice has answered.
+            return chain.of_space(has), settings, has
+        return chain.provider(), settings, chain.wanted(has if has.dims else None) or has
+
+    def _compare_only(self, store: Store) -> None:
+        """Compare notes and index without writing, and report when the outcome is not what it was."""
+        before = self.compared
+        now = self.freshness(store, reachable(self._plan.roots, store.known().settled))
+        if before is None or before.differs(now):
+            self._emit(events.NotesChanged(time.time()))
+
+    def _compare_again(self, store: Store) -> None:
+        """Compare because another process writes; it takes its share of the time for as long as that does."""
+        began = time.monotonic()
+        self._compare_only(store)
+        self.status_cost = max(self.status_cost, time.monotonic() - began)
+
+    def notices(self) -> list[Notice]:
+        """What a person has to decide, or should know, about index and disk."""
+        now, notices = self.compared, list(self.opener.notices)
+        away = lost(self.root_watch.states())
+        notices += [
+            notice("root_lost", path=root.absolute, state=root.state, detail=root.detail, remedy=root.next_step)
+            for root in away
+        ]
+        if now is not None and (shrink := now.shrink) is not None:
+            notices.append(notice("notes_vanished", missing=shrink.missing, known=shrink.known, reason=shrink.reason))
+        if now is not None and now.rebuild:
+            notices.append(notice("rebuild_waits", reasons=now.rebuild, failed=self._provider_lost))
+        if self.batches.waiting:
+            notices.append(notice("batch_waits", texts=self.batches.waiting))
+        return notices
+
+    def _follow_sessions(self) -> bool:
+        """Bring the transcripts of the host's database up to date; whether something was said meanwhile."""
+        copies, notices = self._copies, self.opener.notices
+        if copies is None:
+            return False
+        with self._sessions:
+            before, changed = copies.problem, copies.refresh()
+            if copies.problem != before:
+                notices[:] = [notice for notice in notices if notice != before]
+                if copies.problem:
+                    notices.append(copies.problem)
+                    self._notice(copies.problem.sentence)
+        return changed
+
+    # --- a damaged index -------------------------------------------------------------------------------------------
+
+    def _not_used(self, error: IndexUnavailable) -> Notice:
+        """Return that the index is not used because of `error`."""
+        path, remedy = str(self.opener.path), error.next_step
+        return notice("index_not_used", path=path, error=error.code, said=error.message, remedy=remedy)
+
+    def report_unreadable(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
+        """Report once that a reader could not use the index.
+
+        A resident engine also has its writer move the damaged file `met` (device, inode) aside and index anew.
+        """
+        report = self._not_used(error)
+        if report not in self.opener.notices:
+            self.opener.notices.append(report)
+            self._notice(report.sentence)
+        if self.resident and isinstance(error, IndexDamaged) and met is not None and met != self._condemned:
+            self._condemned = met
+            self.writer.submit(self.opener.condemn(error, met)).add_done_callback(self._condemn_failed)
+            self.request_sync("lost")
+
+    def replace_damaged(self, error: IndexDamaged, met: tuple[int, int] | None) -> None:
+        """Have the file `met`, in which a reader met damage, moved aside and made again, and wait.
+
+        Raises MemoryTuiError.
+        """
+        self.writer.run(self.opener.condemn(error, met))
+        self.sync(reason="search")
+        mended = self._not_used(error)
+        self.opener.notices[:] = [notice for notice in self.opener.notices if notice != mended]
+
+    def _condemn_failed(self, outcome: Future[None]) -> None:
+        """A damaged file that could not be moved aside, because another was writing it, is condemned when met again."""
+        if outcome.cancelled() or outcome.exception() is not None:
+            self._condemned = None
+
+    # --- events and the clock --------------------------------------------------------------------------------------
+
+    def _notice(self, text: str) -> None:
+        self._emit(events.Noticed(time.time(), text))
+
+    def _report_failure(self, error: MemoryTuiError) -> None:
+        if not isinstance(error, Cancelled):
+            self._notice(f"{error.message} {error.next_step}".rstrip())
+
+    def _emit(self, event: Event) -> None:
+        if isinstance(event, SyncProgress):
+            self.progress = event
+        if not self.writer.closing.is_set():
+            self._listener(event)
+
+    def _run_clock(self) -> None:
+        """Twice a second: see what became of roots and index, take over from a keeper that ended, sweep."""
+        while not self.writer.closing.wait(TICK_SECONDS):
+            self.root_watch.review()
+            if self._follow_sessions() and not self.watcher.on:
+                self.request_sync("search")
+            try:
+                if self.writer.wait_idle(0) and self._changed_elsewhere():
+                    self._emit(events.IndexChanged(time.time()))
+                    if self.unsearchable:
+                        # What waited may be indexed now, and answers must not go on to say that it waits.
+                        self.writer.submit(self._compare_again)
+                if reason := self._due():
+                    self.request_sync(reason)
+            except IndexUnavailable as error:
+                self.report_unreadable(error)
+            except Cancelled:
+                return
+
+    def _changed_elsewhere(self) -> bool:
+        """Whether the index is not what it was known to be; True once for each change. Raises IndexUnavailable."""
+        now = time.monotonic()
+        if now < self._mark_due and locks.living(self.opener.path) is not None:
+            return False
+        try:
+            with self.readers.borrow(self.opener.path) as store:
+                mark = mark_of(store)
+        except IndexOutdated:
+            # Who opens it to write brings it up to date, and tells what changes then.
+            return False
+        if mark == self._mark:
+            return False
+        self._mark, self._mark_due = mark, now + _SHARE * self.status_cost
+        return True
+
+    def _roots_changed(self, rescan: bool) -> None:
+        """Say what became of the roots; where one came back, the index is brought up to date."""
+        away = lost(self.root_watch.states())
+        text = " ".join(root.detail for root in away) or "All folders of notes can be read."
+        self._emit(events.RootsChanged(time.time(), text, bool(away)))
+        if rescan or not away:
+            self.request_sync("roots")
+        elif not away[0].readable:
+            self.writer.submit(self._compare_only)
+
+    def _due(self) -> str:
+        """Why a sync is due, empty when none is."""
+        minutes, now = self._plan.settings.whole("sync.intervalMinutes"), time.monotonic()
+        if not self.opener.path.exists():
+            return "lost" if self.opener.opened else ""
+        if self.leadership.refused:
+            return "takeover" if self.leadership.leads() else ""
+        if self._retry_later and locks.living(self.opener.path) is None:
+            self._retry_later = False
+            return "takeover"
+        if minutes and now - self._synced > _MINUTE * minutes:
+            return "interval"
+        if not self.watcher.active or now - self._swept < SWEEP_SECONDS:
+            return ""
+        self._swept = now
+        return "sweep"
+
+
+def mark_of(store: Store | None) -> Mark:
+    """Which index `store` is, and its generation."""
+    if store is None or store.identified is None:
+        return "", 0
+    return str(store.meta("uuid") or ""), store.generation()

@@ -1,0 +1,161 @@
+"""The notes of one engine are read, listed, explained and changed; the inbox names what in them should be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from memory_tui.config import places
+from memory_tui.config.keys import MEMORY_GET
+from memory_tui.core.errors import EditRefused
+from memory_tui.engine import status
+from memory_tui.engine.backend import Backend
+from memory_tui.engine.index import Index
+from memory_tui.engine.search import Search
+from memory_tui.engine.status import FileRow, FileVerdict
+from memory_tui.index.note_state import LastText
+from memory_tui.plan import Plan
+from memory_tui.workspace.notes import Document, NoteLines, note_lines
+from memory_tui.workspace.roots import note, reachable, scan, shown, why_path
+
+if TYPE_CHECKING:
+    from memory_tui.inbox.checks import CheckProgress
+    from memory_tui.inbox.entries import Decisions, Suggestion
+    from memory_tui.notes.budget import PromptBudget
+    from memory_tui.notes.changes import Change
+    from memory_tui.notes.curator import Curator
+    from memory_tui.notes.journal import JournalEntry
+    from memory_tui.notes.restore import Version
+    from memory_tui.openclaw.dreaming import Promotions
+    from memory_tui.openclaw.trust import FileTrust, TrustReport
+
+
+class Notes:
+    """The notes of `plan`, which is the engine's as it is now; `notice` gets what a person should know."""
+
+    def __init__(
+        self, plan: Plan, index: Index, search: Search, backend: Backend | None, notice: Callable[[str], None]
+    ) -> None:
+        self.plan = plan
+        self._index, self._search, self._backend, self._notice = index, search, backend, notice
+
+    @cached_property
+    def curator(self) -> Curator:
+        """What changes notes and takes changes back; after each one the index is brought up to date."""
+        from memory_tui.notes import curator
+
+        return curator.curator(self.plan, lambda _: self._index.request_sync("edit"))
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """What was decided about suggestions without changing a note."""
+        from memory_tui.inbox.entries import Decisions
+
+        return Decisions(self.curator.journal.folder, self._notice)
+
+    def read(self, path: str) -> Document:
+        """A note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
+        return shown(self.plan.roots, path)
+
+    def get(self, path: str, start: int = 1, lines: int | None = None) -> NoteLines:
+        """Some lines of a note: at most 120, and the characters configured. Raises PathRefused, Unreadable."""
+        document = self._backend.document(path) if self._backend is not None else None
+        most = self.plan.config.value(MEMORY_GET)
+        document = document or note(self.plan.roots, path)
+        return note_lines(document, start, lines, most if isinstance(most, int) else None)
+
+    def files(self) -> tuple[FileRow, ...]:
+        """Every note with its state, by path."""
+        roots = self.plan.roots
+        seen = reachable(roots)
+        rows = self._search.on_snapshot(lambda store: status.file_rows(store, seen, self._index.freshness(store, seen)))
+        return status.with_kinds(rows, seen, roots)
+
+    def why_file(self, path: str) -> FileVerdict:
+        """Why a path is, or is not, part of the memory."""
+        seen = scan(self.plan.roots)
+        verdict = why_path(self.plan.roots, path, seen)
+        return self._search.on_snapshot(
+            lambda store: status.file_verdict(verdict, store, self._index.freshness(store, seen))
+        )
+
+    def prompt(self, path: str = "", data: bytes | None = None) -> PromptBudget | None:
+        """What OpenClaw 2026.9 puts into the prompt; with `data` as if the note `path` held that. None elsewhere."""
+        from memory_tui.notes import budget
+
+        return budget.prompt_of(self.plan, self.curator.trust, self.curator.plan.clock(), path, data)
+
+    def promotions(self) -> Promotions:
+        """What OpenClaw's dreaming counts of the passages of daily notes, what comes next first."""
+        from memory_tui.openclaw.dreaming import promotions
+
+        return promotions(self.plan.roots.workspace, places.state_database(), self.curator.plan.clock())
+
+    def trust(self) -> TrustReport | None:
+        """What OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
+        trust = self.curator.trust
+        if trust is None:
+            return None
+        return trust.report((note.path for note in reachable(self.plan.roots).found), self.curator.plan.clock())
+
+    def trust_of(self, path: str) -> FileTrust | None:
+        """What the ledger says of one note; None where it does not cover it."""
+        trust = self.curator.trust
+        return None if trust is None else trust.of(path, self.curator.plan.clock())
+
+    def versions(self, path: str) -> list[Version]:
+        """The texts that journal and git know of the note `path`, newest first. Raises EditRefused, PathRefused."""
+        from memory_tui.notes.restore import versions
+
+        return versions(self.curator.journal, self.curator.git, path, self.curator.read(path))
+
+    def restore(self, path: str, ref: str, *, lost_lines: bool = False) -> Change:
+        """The change that gives a note the text of the version `ref`; with `lost_lines` the lines that it lacks alone.
+
+        Raises EditRefused, PathRefused.
+        """
+        from memory_tui.notes import restore
+
+        return restore.to_version(self.curator, path, ref, lost_lines=lost_lines)
+
+    def keep_lost(self, last: LastText, now: bytes | None) -> str:
+        """Write down that a daily note lost lines; returns what a person should know, empty where nothing is lost."""
+        from memory_tui.notes.restore import keep_lost
+
+        if self.plan.read_only:
+            return ""
+        try:
+            entry = keep_lost(self.curator.journal, last, now)
+        except EditRefused as error:
+            return f"{last.path} lost lines, and its last text could not be kept. {error.message}"
+        return "" if entry is None else f"{entry.title}. The inbox offers to bring them back."
+
+    def recover(self) -> tuple[JournalEntry, ...]:
+        """Settle changes that were cut off; returns them. Raises EditRefused."""
+        from memory_tui.notes.journal import Journal, journal_folder
+
+        # Mostly nothing is to be done, and a curator has many modules.
+        if not Journal(journal_folder(self.plan.roots.workspace)).has_unsettled():
+            return ()
+        return self.curator.recover()
+
+    def examine(
+        self,
+        progress: CheckProgress = lambda *_: None,
+        stopped: Callable[[], bool] = lambda: False,
+        *,
+        every: bool = False,
+    ) -> tuple[Suggestion, ...]:
+        """What should be looked at; seconds on a large memory. With `every` what was kept or put off, too.
+
+        `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
+        """
+        from memory_tui.engine import inbox_inputs
+        from memory_tui.inbox.checks import examine
+
+        now = self.plan.clock()
+        chunks = inbox_inputs.chunks_of(self._search)
+        inputs = inbox_inputs.view(self.plan, now, chunks, self.trust(), self.curator)
+        suggestions = examine(inputs, progress, stopped)
+        return suggestions if every else self.decisions.open(suggestions, now)
