@@ -6,7 +6,9 @@ kinds may share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from string import Formatter
 from typing import Any
 
@@ -14,7 +16,7 @@ from msgspec import Struct
 
 from memory_tui.core import profiles
 from memory_tui.core.formatting import plural
-from memory_tui.core.settings import Settings
+from memory_tui.core.settings import BY_KEY, Scalar, Settings
 
 Template = str | Callable[..., str]
 """A text with fields in braces, or a function of the fields."""
@@ -26,6 +28,10 @@ class Sentence(Struct, frozen=True):
     text: Template
     next_step: Template = ""
     code: Template = ""
+    brief: Template = ""
+    """The same in two or three words, for a list or a title."""
+    clause: Template = ""
+    """The same as a part of another sentence."""
     not_copied: bool = False
     """Whether it only says what OpenClaw does otherwise, which is of use to who asks for the arithmetic alone."""
 
@@ -44,6 +50,16 @@ class Notice(Struct, frozen=True):
     def code(self) -> str:
         """Return what programs know it by."""
         return written(TABLE[self.kind].code, self.fields) or self.kind
+
+    @property
+    def brief(self) -> str:
+        """Return what is the case in two or three words; empty where the table has none."""
+        return written(TABLE[self.kind].brief, self.fields)
+
+    @property
+    def clause(self) -> str:
+        """Return what is the case as a part of another sentence."""
+        return written(TABLE[self.kind].clause, self.fields)
 
     @property
     def not_copied(self) -> bool:
@@ -69,6 +85,16 @@ class Notice(Struct, frozen=True):
 def notice(kind: str, /, **fields: object) -> Notice:
     """Return the notice of `kind`, a row of the table, with `fields` as its evidence."""
     return Notice(kind, fields)
+
+
+def of(value: Struct) -> Notice:
+    """Return `value`, a record whose kind is a row of the table, as a notice: a `BlankQuery` is `blank_query`."""
+    return Notice(kind(type(value).__name__), {name: getattr(value, name) for name in value.__struct_fields__})
+
+
+def kind(name: str) -> str:
+    """Return `BelowMinScore` as `below_min_score`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def written(template: Template, fields: Mapping[str, Any]) -> str:
@@ -232,6 +258,235 @@ def _rebuild_next(reasons: tuple[str, ...], failed: bool) -> str:
         return "The rebuild starts when the provider answers. Run memory-tui provider --test to try now."
     return "Run memory-tui index."
 
+
+# --- sentences about a line -----------------------------------------------------------------------------------------
+
+
+def shortfall(value: float) -> str:
+    """Return what a score lacks, with as many digits as it takes to be more than nothing."""
+    return f"{value:.3f}" if value >= 0.0005 else f"{value:.1g}"
+
+
+def against(score: float, floor: float) -> str:
+    """Return `score` with enough digits to see on which side of `floor` it is."""
+    ways = (f"{score:.{digits}f}" for digits in range(3, 18))
+    return next((shown for shown in ways if (float(shown) >= floor) == (score >= floor)), repr(score))
+
+
+def _recalled(place: int, relaxed: bool, rescued: bool, kept_back: bool) -> str:
+    how = " over the relaxed floor for keyword hits" if relaxed else ""
+    if rescued:
+        how = ", although it is below minScore: words found it and meaning did not"
+    if kept_back:
+        why = "probably no note answers the query, so an agent gets it only if it asks for the nearest"
+        return f"The {ordinal(place)} of the nearest{how}. It is kept back: {why}."
+    return f"Recalled as the {ordinal(place)} hit{how}."
+
+
+def _floor(floor: float, *, relaxed: bool) -> str:
+    return f"{number(floor)}, the relaxed floor" if relaxed else f"minScore {number(floor)}"
+
+
+def _lowered(floor: float, margin: float, age_days: float, factor: float, relaxed: bool) -> str:
+    return (
+        f"Age lowered its score below {_floor(floor, relaxed=relaxed)}. The note is {age_days:.0f} days old, so its "
+        f"score was multiplied by {factor:.3f}; it lacks {shortfall(margin)}."
+    )
+
+
+def _not_delivered(place: int, delivered: int, most_characters: int) -> str:
+    bound = f" in {most_characters:,} characters" if most_characters else ""
+    return f"It ranked {ordinal(place)}, but was not among the {plural(delivered, 'hit')} delivered{bound}."
+
+
+def _in_no_chunk(line: int | None, lines: int) -> str:
+    if line is None or not lines:
+        return "The note holds no text."
+    if 1 <= line <= lines:
+        return f"Line {line} is in no chunk: only blank lines are there."
+    return f"There is no line {line}: the note ends with line {lines}."
+
+
+def _changed(change: str) -> str:
+    if change == "new":
+        return "The note is new and has not been indexed yet."
+    return "The note has changed since it was indexed, and this line is not in what was indexed."
+
+
+def _alone(gate: Template) -> Template:
+    """Return the sentence of a gate of words where there were no vectors to go by."""
+    return lambda **fields: f"{begun(written(gate, fields))}, and there are no vectors to go by."
+
+
+def _no_word(dropped: Sequence[str]) -> str:
+    left = f" (left out: {', '.join(dropped)})" if dropped else ""
+    return f"the query has no word to search for{left}"
+
+
+def _not_matched(
+    words: Sequence[str], absent: Sequence[str], nowhere: Sequence[str], join: str, hidden: Sequence[str]
+) -> str:
+    lacks = [word for word in absent if word not in hidden]
+    reasons = []
+    if lacks:
+        reasons.append(f"it {'holds none of' if join == 'OR' and len(lacks) > 1 else 'lacks'} {quoted(lacks)}")
+    if hidden:
+        inside, them = ("a longer word", "it") if len(hidden) == 1 else ("longer words", "them")
+        reasons.append(f"it holds {quoted(hidden)} only inside {inside}, where this tokenizer cannot see {them}")
+    reason = "; ".join(reasons)
+    if join != "OR":
+        every = {1: "the word is", 2: "both words are"}.get(len(words), f"all {len(words)} words are")
+        reason = f"{every} needed, and {reason}"
+    occur = "occurs" if len(nowhere) == 1 else "occur"
+    return f"{reason}; {quoted(nowhere)} {occur} nowhere" if nowhere else reason
+
+
+def _outside_text_pool(rank: int, pool: int, bm25: float, edge: float) -> str:
+    return (
+        f"it ranks {ordinal(rank)} by bm25 ({-bm25:.2f}), and only the {pool} best are candidates (down to {-edge:.2f})"
+    )
+
+
+def _still_lost(gate: str, then: Struct) -> str:
+    verdict = of(then)
+    floor = " minScore" if verdict.kind == "below_min_score" else ""
+    return f"With {gate} off it would not be recalled either ({short_reason(then)}{floor})."
+
+
+def short_reason(verdict: Struct) -> str:
+    """Return why a candidate lost, in two or three words for a list."""
+    row, fields = of(verdict), of(verdict).fields
+    match row.kind:
+        case "recalled" if fields["rescued"]:
+            return "recalled, by words"
+        case "recalled":
+            return "recalled, relaxed" if fields["relaxed"] else "recalled"
+        case "below_min_score":
+            return f"{shortfall(fields['margin'])} below"
+        case "lowered_by_decay":
+            return f"decay, {fields['age_days']:.0f}d old"
+        case "displaced_by_mmr":
+            return f"like {fields['twin'].citation}"
+        case _:
+            return f"{ordinal(fields['place'])}, limit {fields['limit']}"
+
+
+def knob_name(key: str) -> str:
+    """Return a knob as a list names it; both weights are one."""
+    return "weights" if key == "query.hybrid.vectorWeight" else BY_KEY[key].label
+
+
+def no_flip(*, recalled: bool) -> str:
+    """Return that no knob alone changes the verdict on a chunk, which is `recalled` now or not."""
+    return f"No single setting on the strip would {'drop this hit' if recalled else 'recall this line'}"
+
+
+def _no_single_knob(recalled: bool, ranges: Sequence[Any]) -> str:
+    return f"{no_flip(recalled=recalled)}. Tried: {', '.join(map(_range, ranges))}."
+
+
+def _range(tried: Any) -> str:  # noqa: ANN401 - explain.counterfactuals.SearchedRange
+    name = knob_name(tried.key)
+    if tried.choices:
+        return f"{name} {', '.join(tried.choices)}"
+    if isinstance(BY_KEY[tried.key].default, bool):
+        return f"{name} on and off"
+    step = f" by {tried.step:g}" if tried.step != 1 else ""
+    return f"{name} {tried.low:g} to {tried.high:g}{step}"
+
+
+NO_PAIR = "No two settings that were tried recall it together either"
+"""That none of some pairs does."""
+
+
+def _no_pair(points: Sequence[tuple[str, Scalar]]) -> str:
+    tried = [
+        f"{knob_name(key)} {' '.join(plainly(value) for _, value in values)}"
+        for key, values in groupby(points, key=lambda point: point[0])
+    ]
+    return f"{NO_PAIR}. Tried: {', '.join(tried)}."
+
+
+def plainly(value: Scalar) -> str:
+    """Return a value of a knob without its unit."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _no_rephrasing(words: Sequence[str], shorter: str) -> str:
+    tried = [f"adding one of these words of the chunk ({', '.join(words)})"] if words else []
+    tried += [f'the question "{shorter}"'] if shorter else []
+    return f"The chunk is not recalled by {' or '.join(tried)}."
+
+
+LEFT_OUT: Mapping[str, str] = {
+    "common": "in over half of the chunks: counted with others",
+    "stop word": "stop words",
+    "number": "numbers alone",
+    "short": "too short",
+}
+"""Why words are not searched for."""
+
+
+def _invisible(words: Sequence[str], profile: str, part_of: Sequence[str]) -> str:
+    if part_of:
+        one = "one word" if len(part_of) == 1 else "one word each"
+        return f"Notes hold {quoted(words)}, part of {quoted(part_of)}, which profile {profile} takes for {one}."
+    them = "it" if len(words) == 1 else "them"
+    return f"Notes hold {quoted(words)}, but only inside longer words, where profile {profile} cannot see {them}."
+
+
+def _in_pieces(words: Sequence[str], profile: str) -> str:
+    pieces = f"{'its' if len(words) == 1 else 'their'} characters and pairs of them"
+    none = "no note holds one of these as a word"
+    return f"Notes hold {quoted(words)}, but profile {profile} looks for {pieces}, and {none}."
+
+
+def _absent(words: Sequence[str], indexed: bool) -> str:
+    noun = "the word" if len(words) == 1 else "the words"
+    return f"No {'indexed ' if indexed else ''}note contains {noun} {quoted(words)}."
+
+
+def _not_looked_through(waiting: int, unread: int) -> str:
+    notes = "note waits" if waiting == 1 else "notes wait"
+    return f"{waiting:,} {notes} to be indexed, and {unread:,} of them were not looked through."
+
+
+def _empty_index(files: int, pending: int, unreadable: int) -> str:
+    del files
+    if pending:
+        return f"Nothing is indexed yet: {plural(pending, 'file')} waiting."
+    if unreadable:
+        return f"Nothing is indexed: {plural(unreadable, 'file')} could not be read."
+    return "This workspace holds no notes yet."
+
+
+def _fill_index(files: int, pending: int, unreadable: int) -> str:
+    del files
+    if pending:
+        return "Wait for the index, or run memory-tui index."
+    if unreadable:
+        return "Run memory-tui status to see each file and the reason."
+    return "Write MEMORY.md or memory/YYYY-MM-DD.md, then search again."
+
+
+def _no_usable_word(dropped: Sequence[str], pointless: bool) -> str:
+    del dropped
+    vectors = "the embedding model knows nothing in it" if pointless else "there are no vectors to go by"
+    return f"The query has no word to search for, and {vectors}."
+
+
+def _all_below(candidates: int, best: float, floor: float, decayed: int) -> str:
+    fade = f" Without age {decayed} of them would reach it." if decayed else ""
+    below, reached = f"below minScore {number(floor)}", against(best, floor)
+    every = f"all score {below}; the best has {reached}" if candidates > 1 else f"it has {reached}, {below}"
+    return f"{plural(candidates, 'chunk')} found, but {every}.{fade}"
+
+
+_WORDS_OFF = "they do not count, {cause}"
+_OTHER_TOKENIZER = f"Use the profile {profiles.OWN}, or store.fts.tokenizer trigram."
+_WHEN_INDEXED = "Ask again when it is indexed, or run memory-tui index."
 
 # --- the table -------------------------------------------------------------------------------------------------------
 
@@ -400,6 +655,74 @@ TABLE: Mapping[str, Sentence] = {
     "never_recalled_there": Sentence(
         _never_recalled, "Close the comment, or name a project in it.", code="unreadable_project"
     ),
+    # What became of a line: the file.
+    "outside_roots": Sentence("The file is outside the folders of the notes. {detail}", brief="outside the roots"),
+    "excluded": Sentence("The file is not part of this memory ({rule}). {detail}", brief="excluded: {rule}"),
+    "no_such_file": Sentence("{detail}", brief="no such file"),
+    "unreadable_file": Sentence("{detail}", brief="{rule}"),
+    "changed_since_indexed": Sentence(_changed, brief="not indexed yet"),
+    "in_no_chunk": Sentence(_in_no_chunk, brief="in no chunk"),
+    # The pools: the texts of the word side are clauses where meaning has its say first.
+    "words_off": Sentence(_alone(_WORDS_OFF), brief="no match", clause=_WORDS_OFF),
+    "no_word": Sentence(_alone(_no_word), brief="no match", clause=_no_word),
+    "not_matched": Sentence(_alone(_not_matched), brief="no match", clause=_not_matched),
+    "outside_text_pool": Sentence(_alone(_outside_text_pool), brief="not a candidate", clause=_outside_text_pool),
+    "no_vector": Sentence("Meaning could not find it: {cause}. By words: {text.clause}.", brief="no vector"),
+    "model_mismatch": Sentence("{detail} By words: {text.clause}.", brief="other model"),
+    "outside_vector_pool": Sentence(
+        "By meaning it ranks {rank:nth} of {of:,} (cosine {cosine:.3f}); only the {pool} nearest are candidates (down "
+        "to {edge:.3f}). By words: {text.clause}.",
+        brief="not a candidate",
+    ),
+    "unreadable_project": Sentence(
+        "OpenClaw 2026.9 never recalls it: a project marker (<!-- project: ... -->) of its entry is not closed, or "
+        "names no project.",
+        brief="project marker",
+    ),
+    # Ranking, and what comes after it.
+    "recalled": Sentence(_recalled),
+    "below_min_score": Sentence(
+        lambda floor, margin, relaxed: f"Its score is {shortfall(margin)} below {_floor(floor, relaxed=relaxed)}.",
+        brief="minScore",
+    ),
+    "lowered_by_decay": Sentence(_lowered, brief="decay"),
+    "displaced_by_mmr": Sentence(
+        "By its score it is among the first {limit}, but it shares {similarity:.0%} of its words with {twin.citation}, "
+        "which MMR chose before it. MMR ranks it {place:nth}; the limit is {limit:of result}.",
+        brief="mmr",
+    ),
+    "beyond_limit": Sentence("It ranked {place:nth}; the limit is {limit:of result}.", brief="limit"),
+    "lost_in_their_index": Sentence(
+        "From the notes on disk it would be the {place:nth} hit, but OpenClaw's own index cannot recall it: {detail}",
+        brief="lost in OpenClaw's index",
+    ),
+    "not_delivered": Sentence(_not_delivered, brief="not delivered"),
+    "stopped_by_alone": Sentence("With {gate} off it would be recalled ({place:nth})."),
+    "still_lost_without": Sentence(_still_lost),
+    "no_single_knob": Sentence(_no_single_knob),
+    "no_pair": Sentence(_no_pair),
+    "no_rephrasing": Sentence(_no_rephrasing),
+    "words_left_out": Sentence(lambda words, reason: f"Not searched for: {', '.join(words)} ({LEFT_OUT[reason]})."),
+    # Why nothing was recalled.
+    "blank_query": Sentence("The query is empty.", "Type a query."),
+    "empty_index": Sentence(_empty_index, _fill_index),
+    "no_usable_word": Sentence(_no_usable_word, "Add a word."),
+    "all_below_gate": Sentence(_all_below, "Lower minScore."),
+    "invisible_to_tokenizer": Sentence(_invisible, _OTHER_TOKENIZER),
+    "searched_in_pieces": Sentence(_in_pieces, _OTHER_TOKENIZER),
+    "waiting_note_holds": Sentence('The note {path}, which is not indexed yet, holds "{word}".', _WHEN_INDEXED),
+    "not_looked_through": Sentence(_not_looked_through, _WHEN_INDEXED),
+    "absent_words": Sentence(
+        _absent,
+        lambda words, indexed: (  # noqa: ARG005
+            "Try another word for it." if len(words) == 1 else "Try other words for them."
+        ),
+    ),
+    "no_chunk_holds_all": Sentence(
+        "No chunk was found to hold all of these words, and meaning found none.",
+        f"Use fewer words, or the profile {profiles.OWN}, which accepts any of them.",
+    ),
+    "no_chunk_matches": Sentence("No chunk matches.", "Try other words."),
 }
 
 

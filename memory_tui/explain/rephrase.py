@@ -9,10 +9,9 @@ from msgspec import Struct
 
 from memory_tui.core import tokens
 from memory_tui.core.settings import Settings
-from memory_tui.explain.claims import NoRephrasing
 from memory_tui.explain.counterfactuals import Flips, Saved, WithProfile, flips
-from memory_tui.explain.verdicts import NotMatched
 from memory_tui.explain.why_not import WhyNot
+from memory_tui.notices import Notice, notice
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 
@@ -41,7 +40,7 @@ class Rephrasings(Struct, frozen=True):
     """The questions that recall a chunk; else which changes of the question were tried, None where there was none."""
 
     found: tuple[Rephrased, ...] = ()
-    none: NoRephrasing | None = None
+    none: Notice | None = None
 
 
 def rephrase(
@@ -76,7 +75,7 @@ def rephrase(
             found.append(Rephrased(query, word, () if word else absent, place, (line or 0) if word in own else at))
         if len(found) == WANTED:
             break
-    none = None if found or not tries else NoRephrasing(tuple(filter(None, tries)), shorter)
+    none = None if found or not tries else notice("no_rephrasing", words=tuple(filter(None, tries)), shorter=shorter)
     return Rephrasings(tuple(found), none)
 
 
@@ -85,8 +84,9 @@ def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> Rephrasings:
     best = answer.best
     if best is None or best.recalled:
         return Rephrasings()
-    gate = getattr(best.fate, "text", best.fate)
-    absent = gate.absent if isinstance(gate, NotMatched) and gate.join == "AND" else ()
+    gate = best.fate.fields.get("text", best.fate) if isinstance(best.fate, Notice) else None
+    needed = gate is not None and gate.kind == "not_matched" and gate.fields["join"] == "AND"
+    absent = gate.fields["absent"] if gate is not None and needed else ()
     where = best.chunk.start_line, answer.place.line
     return rephrase(ask, answer.evidence, answer.trace.settings, best.text, best.chunk.rowid, absent, *where)
 

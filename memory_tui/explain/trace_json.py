@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from memory_tui.core.formatting import camel
 from memory_tui.explain import wording
-from memory_tui.explain.claims import LineClaim, WordClaim, left_out, of_empty
-from memory_tui.explain.verdicts import Fate, ModelMismatch, NoVector, OutsideVectorPool
-from memory_tui.notices import Notice
+from memory_tui.explain.counterfactuals import Change, Flips, SavedEffect
+from memory_tui.explain.rephrase import Rephrasings
+from memory_tui.explain.why_not import Account, Fate, WhyNot
+from memory_tui.notices import Notice, kind
+from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
-
-if TYPE_CHECKING:
-    from memory_tui.explain.counterfactuals import ChangeSet, Flip, Flips, SavedEffect
-    from memory_tui.explain.rephrase import Rephrasings
-    from memory_tui.explain.why_not import Account, WhyNot
-    from memory_tui.search.excerpts import Excerpt
-
-
-def kind(name: str) -> str:
-    """`BelowMinScore` as `below_min_score`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
@@ -50,6 +40,10 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
 
 def tagged(value: object) -> dict[str, Any]:
     """A claim as data with its kind."""
+    if isinstance(value, Notice):
+        # A gate of words within another gate has a kind of its own.
+        inner = {name: tagged(part) if isinstance(part, Notice) else plain(part) for name, part in value.fields.items()}
+        return {"kind": value.kind, **{camel(name): part for name, part in inner.items()}}
     return {"kind": kind(type(value).__name__), **plain(value)}
 
 
@@ -80,9 +74,8 @@ def _recall_metadata(candidate: Candidate) -> dict[str, Any]:
 
 
 def verdict(value: Fate) -> dict[str, Any]:
-    """A verdict with its kind, its evidence, and a sentence; `text` in it has a kind of its own."""
-    words = {"text": tagged(value.text)} if isinstance(value, NoVector | ModelMismatch | OutsideVectorPool) else {}
-    return {**tagged(value), **words, "sentence": wording.sentence(value)}
+    """A verdict with its kind, its evidence, and a sentence."""
+    return {**tagged(value), "sentence": wording.sentence(value)}
 
 
 def chunk(value: ChunkRef) -> dict[str, Any]:
@@ -179,12 +172,12 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
     }
 
 
-def claim(value: WordClaim | LineClaim) -> dict[str, Any]:
+def claim(value: Notice) -> dict[str, Any]:
     """A claim with its kind, its evidence, and a sentence."""
-    return {**tagged(value), "sentence": wording.claim(value)}
+    return {**tagged(value), "sentence": value.message}
 
 
-def _claims(value: WhyNot, changes: Flips | None, questions: Rephrasings | None) -> Iterator[LineClaim]:
+def _claims(value: WhyNot, changes: Flips | None, questions: Rephrasings | None) -> Iterator[Notice]:
     """The claims about a line, besides its verdict."""
     if value.without is not None:
         yield value.without
@@ -192,25 +185,26 @@ def _claims(value: WhyNot, changes: Flips | None, questions: Rephrasings | None)
         yield from (one for one in (changes.none, changes.no_pair) if one is not None)
     if questions is not None and questions.none is not None:
         yield questions.none
-    yield from left_out(value.trace.plan, value.trace.profile)
+    yield from wording.left_out(value.trace.plan, value.trace.profile)
 
 
-def flip(value: Flip) -> dict[str, Any]:
+def flip(value: Change) -> dict[str, Any]:
     """One change that turns the verdict; `presses` is null for another profile."""
+    (one,) = value.turns
     return {
-        "knob": value.key,
-        "from": value.was,
-        "to": value.value,
+        "knob": one.key,
+        "from": one.was,
+        "to": one.value,
         "changes": dict(value.changes),
         "place": value.place,
         "presses": value.presses if math.isfinite(value.presses) else None,
-        "sentence": wording.flip_sentence(value),
-        "accepted": list(value.accepted),
+        "sentence": wording.change_sentence(value),
+        "accepted": list(one.accepted),
         **_effects(value.comes_in, value.drops_out, value.saved),
     }
 
 
-def change_set(value: ChangeSet) -> dict[str, Any]:
+def change_set(value: Change) -> dict[str, Any]:
     """Several changes that together recall a chunk; of each knob how far it may go."""
     return {
         "turns": [
@@ -219,7 +213,7 @@ def change_set(value: ChangeSet) -> dict[str, Any]:
         "changes": dict(value.changes),
         "place": value.place,
         "presses": value.presses,
-        "sentence": wording.change_set_sentence(value),
+        "sentence": wording.change_sentence(value),
         **_effects(value.comes_in, value.drops_out, value.saved),
     }
 
@@ -237,7 +231,7 @@ def _empty(value: Trace) -> dict[str, Any] | None:
     if value.empty is None:
         return None
     sentence, next_step = wording.empty(value.empty, value.profile)
-    said = [claim(one) for one in of_empty(value.empty, value.profile) if isinstance(one, WordClaim)]
+    said = [claim(one) for one in wording.word_claims(value.empty, value.profile)]
     return {**tagged(value.empty), "sentence": sentence, "nextStep": next_step, "claims": said}
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural
-from memory_tui.explain import claims
+from memory_tui.explain import wording
 from memory_tui.explain.absent_words import holds
 from memory_tui.explain.score_lines import (
     Operation,
@@ -24,8 +24,8 @@ from memory_tui.explain.score_lines import (
     same,
     second_lines,
 )
-from memory_tui.explain.wording import against, label, left_out, number, ordinal
-from memory_tui.notices import language_label
+from memory_tui.explain.wording import label
+from memory_tui.notices import Notice, against, language_label, number, ordinal
 from memory_tui.search.formulas import left_by_age
 from memory_tui.search.trace import Candidate, ChunkRef, Factor, Mode, QueryPlan, Recalled, Trace
 
@@ -196,13 +196,17 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         parts.append(f"{'not in its lines or date' if below else 'missing'}: {', '.join(missing)}")
     if unseen:
         parts.append(f"inside longer words, not seen: {', '.join(unseen)}")
-    if dropped := [left_out(one, _whole(one.words, trace)) for one in claims.left_out(trace.plan, trace.profile)]:
+    if dropped := [_left_out(one, trace) for one in wording.left_out(trace.plan, trace.profile)]:
         parts.append(f"left out: {', '.join(dropped)}")
     if say_how and trace.plan.time:
         searched = "" if trace.plan.time_alone else ", not searched"
         parts.append(f'"{trace.plan.time_words}" is read as {trace.plan.time}{searched}')
     how = _how_matched(trace) if say_how else ""
     return ScoreLine("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
+
+
+def _left_out(claim: Notice, trace: Trace) -> str:
+    return wording.with_reason(_whole(claim.fields["words"], trace), claim.fields["reason"])
 
 
 def _whole(dropped: Sequence[str], trace: Trace) -> list[str]:

@@ -14,31 +14,10 @@ from memory_tui.core import profiles, tokens
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.core.settings import Settings
 from memory_tui.explain.absent_words import holds
-from memory_tui.explain.claims import GATE_SWITCHES, StillLostWithout, StoppedByAlone, SwitchedGate
-from memory_tui.explain.verdicts import (
-    ChangedSinceIndexed,
-    Excluded,
-    Fate,
-    FileGate,
-    InNoChunk,
-    LostInTheirIndex,
-    ModelMismatch,
-    NoSuchFile,
-    NotMatched,
-    NoVector,
-    NoWord,
-    OutsideRoots,
-    OutsideTextPool,
-    OutsideVectorPool,
-    PoolGate,
-    TextGate,
-    UnreadableFile,
-    UnreadableProject,
-    WordsOff,
-)
 from memory_tui.index.note_state import FileState, difference, state_of
 from memory_tui.index.rows import CosineRank
 from memory_tui.index.store import Store
+from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Vectors
 from memory_tui.search import rules_2026_9
 from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
@@ -56,6 +35,7 @@ from memory_tui.search.trace import (
     QueryPlan,
     Recalled,
     Trace,
+    Verdict,
 )
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import NoteMissing, PathVerdict, Roots, named_lines, scan, why_path
@@ -64,6 +44,15 @@ from memory_tui.workspace.scan import Found
 if TYPE_CHECKING:
     from memory_tui.index.store import Store
     from memory_tui.workspace.roots import Roots
+
+
+Fate = Notice | Verdict
+"""What became of a line: the first gate that stopped it, or the verdict of ranking."""
+GATE_SWITCHES: Mapping[str, str] = {
+    "decay": "query.hybrid.temporalDecay.enabled",
+    "mmr": "query.hybrid.mmr.enabled",
+}
+"""The setting that switches a gate of ranking off."""
 
 
 class ExplainedLine(Struct, frozen=True):
@@ -77,7 +66,7 @@ class ExplainedLine(Struct, frozen=True):
     line: int | None
     chunks: tuple[ChunkRef, ...]
     texts: Mapping[int, str]
-    gate: FileGate | None = None
+    gate: Notice | None = None
     remark: str = ""
     standings: Mapping[int, CosineRank] = field(default_factory=dict)
     """The exact place of chunks by cosine, by rowid, where the evidence lacks it."""
@@ -104,12 +93,12 @@ def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vect
         else ()
     )
     held = tuple(c for c in chunks if line is None or c.start_line <= line <= c.end_line)
-    stale = isinstance(gate, ChangedSinceIndexed)
+    stale = _is(gate, "changed_since_indexed")
     text = _lines(roots, found) if isinstance(found, Found) and (stale or not held) else []
     if stale and line is not None:
         held = _holding(store, chunks, text[line - 1] if 1 <= line <= len(text) else "", held)
     if not held and gate is None:
-        gate = InNoChunk(line, len(text))
+        gate = notice("in_no_chunk", line=line, lines=len(text))
     remark = _remark(gate) if held else ""
     # A line that stands in the indexed text as it stands on disk was not lost to the change.
     rowids = [c.rowid for c in held]
@@ -117,7 +106,7 @@ def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vect
     return ExplainedLine(stored, line, held, store.texts(rowids), None if stale and held else gate, remark, standings)
 
 
-def _found(roots: Roots, store: Store, path: str) -> tuple[Found | str, FileGate | None]:
+def _found(roots: Roots, store: Store, path: str) -> tuple[Found | str, Notice | None]:
     """The note on disk, or the stored path it would have with the rule that keeps it out."""
     try:
         note = workspace_roots.located(roots, path)
@@ -133,20 +122,22 @@ def _found(roots: Roots, store: Store, path: str) -> tuple[Found | str, FileGate
     return next(note for note in seen.found if note.path == verdict.path), None
 
 
-def _rule_gate(verdict: PathVerdict) -> FileGate:
+def _rule_gate(verdict: PathVerdict) -> Notice:
     match verdict.rule:
         case "outside":
-            return OutsideRoots(verdict.detail)
+            return notice("outside_roots", detail=verdict.detail)
         case "missing":
-            return NoSuchFile(verdict.detail)
+            return notice("no_such_file", detail=verdict.detail)
         case "unreadable" | "too big" as rule:
-            return UnreadableFile(rule, verdict.detail)
+            return notice("unreadable_file", rule=rule, detail=verdict.detail)
         case rule:
-            return Excluded(rule, verdict.detail)
+            return notice("excluded", rule=rule, detail=verdict.detail)
 
 
-def _state_gate(state: FileState) -> FileGate:
-    return UnreadableFile("failed", state.detail) if state.state == "failed" else ChangedSinceIndexed(state.detail)
+def _state_gate(state: FileState) -> Notice:
+    if state.state == "failed":
+        return notice("unreadable_file", rule="failed", detail=state.detail)
+    return notice("changed_since_indexed", change=state.detail)
 
 
 def _lines(roots: Roots, found: Found) -> list[str]:
@@ -169,8 +160,12 @@ def _holding(
     return tuple(c for c in chunks if wanted in texts[c.rowid].split("\n"))
 
 
-def _remark(gate: FileGate | None) -> str:
-    if isinstance(gate, ChangedSinceIndexed):
+def _is(gate: Notice | None, kind: str) -> bool:
+    return gate is not None and gate.kind == kind
+
+
+def _remark(gate: Notice | None) -> str:
+    if _is(gate, "changed_since_indexed"):
         return "The note has changed since; this is about the text that is indexed."
     return "The note is not on disk as it was indexed; this is about the text that is indexed." if gate else ""
 
@@ -318,7 +313,7 @@ class WhyNot(Struct, frozen=True):
     best: Account | None
     others: tuple[Account, ...]
     more: int = 0
-    without: StoppedByAlone | StillLostWithout | None = None
+    without: Notice | None = None
     """What becomes of the line with the gate that stopped it switched off; None for gates that no setting switches."""
 
     @property
@@ -375,37 +370,40 @@ class Inquest:
 
     def _with_true_ranks(self, supposed: Candidate, row: int) -> Candidate:
         place = self._outside(self._side.postings, row)
-        rank = place.rank if place else 0
+        rank = place.fields["rank"] if place else 0
         return replace(supposed, vector_rank=self._vector_rank(row) or 0, text_rank=rank)
 
     # --- the gates of the pools ------------------------------------------------------------------------------------
 
-    def _pool_gate(self, row: int, text: str) -> PoolGate:
+    def _pool_gate(self, row: int, text: str) -> Notice:
         if self._by_rules_of_2026_9 and row in rules_2026_9.dropped(self.evidence.lexical.said):
-            return UnreadableProject()
+            return Notice("unreadable_project", {})
         evidence, text_gate = self.evidence, self._text_gate(row, text)
-        for notice in evidence.notices:
-            if notice.code == "model_mismatch":
-                return ModelMismatch(notice.message, text_gate)
+        for lost in evidence.notices:
+            if lost.code == "model_mismatch":
+                return notice("model_mismatch", detail=lost.message, text=text_gate)
         if evidence.cosine is None or self.trace.mode == "keywords only":
             cause = self._why_no_vectors()
-            return NoVector(cause, text_gate) if cause else text_gate
+            return notice("no_vector", cause=cause, text=text_gate) if cause else text_gate
         place = self._vector_rank(row)
         if place is None:
             if kept_back := evidence.withheld.get(evidence.refs[row].rowid):
-                return NoVector(kept_back, text_gate)
-            return NoVector("its text has not been embedded, or the search left its source out", text_gate)
+                return notice("no_vector", cause=kept_back, text=text_gate)
+            cause = "its text has not been embedded, or the search left its source out"
+            return notice("no_vector", cause=cause, text=text_gate)
         standing = self._standings.get(evidence.refs[row].rowid)
         known = standing.of if standing else int(np.count_nonzero(~np.isnan(evidence.cosine)))
         pool = min(self.trace.candidate_limit, len(evidence.nearest))
         edge = float(evidence.cosine[evidence.nearest[pool - 1]])
-        return OutsideVectorPool(place, known, pool, float(evidence.cosine[row]), edge, text_gate)
+        cosine = float(evidence.cosine[row])
+        fields = {"rank": place, "of": known, "pool": pool, "cosine": cosine, "edge": edge, "text": text_gate}
+        return Notice("outside_vector_pool", fields)
 
     def _why_no_vectors(self) -> str:
         """Why there is no vector side; empty when the index is one of words alone, or nothing was asked."""
-        for notice in self.evidence.notices:
-            if notice.code == "provider":
-                return notice.message.rstrip(".")
+        for lost in self.evidence.notices:
+            if lost.code == "provider":
+                return lost.message.rstrip(".")
         if self.evidence.language and self.trace.mode == "keywords only":
             return f"the built-in table does not know {self.evidence.language}"
         return "the embedding model knows no word of the query" if self.evidence.pointless else ""
@@ -432,23 +430,25 @@ class Inquest:
             tuple(side.postings for side in keywords.each) if self._side.whole and keywords else (self._side.postings,)
         )
 
-    def _outside(self, postings: Postings, row: int) -> OutsideTextPool | None:
+    def _outside(self, postings: Postings, row: int) -> Notice | None:
         """The place of `row` among the matches, with the worst that got into the pool."""
         place = postings.rank_of(row)
         if place is None:
             return None
         pool = min(self.trace.candidate_limit, len(postings.rows))
-        return OutsideTextPool(place[0], pool, place[1], float(postings.bm25[pool - 1]))
+        edge = float(postings.bm25[pool - 1])
+        return notice("outside_text_pool", rank=place[0], pool=pool, bm25=place[1], edge=edge)
 
-    def _text_gate(self, row: int, text: str) -> TextGate:
+    def _text_gate(self, row: int, text: str) -> Notice:
         plan = self._side.plan
         if self.trace.mode == "vectors only":
-            return WordsOff("hybrid search is off" if self.evidence.full_text else "there is no full-text search")
+            cause = "hybrid search is off" if self.evidence.full_text else "there is no full-text search"
+            return notice("words_off", cause=cause)
         if not plan.fts_query:
-            return NoWord(tokens.left_out(plan.dropped, self.evidence.query))
+            return notice("no_word", dropped=tokens.left_out(plan.dropped, self.evidence.query))
         places = [self._outside(postings, row) for postings in self._postings()]
         if found := [place for place in places if place is not None]:
-            return min(found, key=lambda place: place.rank)
+            return min(found, key=lambda place: int(place.fields["rank"]))
         conjoined = " AND " in plan.fts_query
         join: Literal["AND", "OR"] = "AND" if conjoined and " OR " not in plan.fts_query else "OR"
         elsewhere, query = self.evidence.elsewhere, self.evidence.query
@@ -458,7 +458,8 @@ class Inquest:
         # Of notes that wait and were not read nobody knows what they hold.
         seen = {*every} if elsewhere.unread else {*elsewhere.uncut, *(word for word, _ in elsewhere.held)}
         known = tuple(word for word in unknown if word in elsewhere.looked and word not in seen)
-        return NotMatched(every, lacking, known, join, tuple(word for word in lacking if holds(text, word)))
+        hidden = tuple(word for word in lacking if holds(text, word))
+        return notice("not_matched", words=every, absent=lacking, nowhere=known, join=join, hidden=hidden)
 
 
 def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:
@@ -481,17 +482,15 @@ def why(evidence: Evidence, settings: Settings, place: ExplainedLine) -> WhyNot:
     if best is not None and (best.recalled or place.gate is None):
         fate = best.fate
     else:
-        fate = place.gate or ChangedSinceIndexed("new")
+        fate = place.gate or notice("changed_since_indexed", change="new")
     others, more = tuple(accounts[1:]), len(found) - len(accounts)
     without = _without_its_gate(evidence, settings, fate, best.chunk.rowid) if best is not None else None
     return WhyNot(place, evidence, inquest.trace, fate, best, others, more, without)
 
 
-def _without_its_gate(
-    evidence: Evidence, settings: Settings, fate: Fate, rowid: int
-) -> StoppedByAlone | StillLostWithout | None:
+def _without_its_gate(evidence: Evidence, settings: Settings, fate: Fate, rowid: int) -> Notice | None:
     """What becomes of a chunk with the gate that stopped it switched off."""
-    by_gate: Mapping[type, SwitchedGate] = {LoweredByDecay: "decay", DisplacedByMmr: "mmr"}
+    by_gate: Mapping[type, str] = {LoweredByDecay: "decay", DisplacedByMmr: "mmr"}
     gate, row = by_gate.get(type(fate)), row_of(evidence, rowid)
     if gate is None or row is None or GATE_SWITCHES[gate] in profiles.get(settings.word("profile")).fixed:
         return None
@@ -499,7 +498,9 @@ def _without_its_gate(
     if without is None:
         return None
     verdict = without.verdict
-    return StoppedByAlone(gate, verdict.place) if isinstance(verdict, Recalled) else StillLostWithout(gate, verdict)
+    if isinstance(verdict, Recalled):
+        return notice("stopped_by_alone", gate=gate, place=verdict.place)
+    return notice("still_lost_without", gate=gate, then=verdict)
 
 
 def _completed(evidence: Evidence, place: ExplainedLine) -> Evidence:
@@ -519,7 +520,7 @@ def against_their_index(answer: WhyNot, lacks: Callable[[str], str | None]) -> W
     detail = lacks(answer.place.path) if isinstance(answer.fate, Recalled) else None
     if detail is None or not isinstance(answer.fate, Recalled):
         return answer
-    return replace(answer, fate=LostInTheirIndex(answer.fate.place, detail))
+    return replace(answer, fate=notice("lost_in_their_index", place=answer.fate.place, detail=detail))
 
 
 def named(roots: Roots, store: Store, typed: str) -> tuple[str, int | None]:
@@ -530,13 +531,14 @@ def named(roots: Roots, store: Store, typed: str) -> tuple[str, int | None]:
     """
     path, line, _ = named_lines(typed)
     found = locate(roots, store, path, line)
-    if isinstance(found.gate, NoSuchFile) and not found.chunks:
+    if _is(found.gate, "no_such_file") and not found.chunks:
         next_step = f"Check its name: memory-tui why --file {shlex.quote(path)}."
         if not set(path) & set("/."):
             next_step = f"If {shlex.quote(path)} belongs to the question, put the question in quotes. {next_step}"
         raise NoteMissing(f"There is no note {found.path}.", next_step)
-    if isinstance(found.gate, InNoChunk) and line is not None and found.gate.lines and line > found.gate.lines:
-        last = f"{found.path}:{found.gate.lines}"
+    lines = found.gate.fields["lines"] if found.gate is not None and found.gate.kind == "in_no_chunk" else 0
+    if line is not None and 0 < lines < line:
+        last = f"{found.path}:{lines}"
         raise NoteMissing(f"There is no line {line} in {found.path}.", f"Its last line is {shlex.quote(last)}.")
     return path, line
 

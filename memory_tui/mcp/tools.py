@@ -15,9 +15,9 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import absent_words, wording
-from memory_tui.explain.trace_json import kind
 from memory_tui.mcp import arguments
 from memory_tui.mcp.schemas import UNTRUSTED
+from memory_tui.notices import kind
 from memory_tui.recalls import recalled_lines
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.workspace.roots import NoteMissing, lost

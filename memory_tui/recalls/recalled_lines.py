@@ -229,7 +229,7 @@ def _searched(entry: RecallEntry) -> Iterator[str]:
 def claim(said: RecallClaim) -> str:
     """What is said of a logged recall, as a sentence; of one hit as a line."""
     from memory_tui.core.sanitize import one_line
-    from memory_tui.explain.wording import ordinal
+    from memory_tui.notices import ordinal
     from memory_tui.recalls import rerun
 
     match said:
@@ -325,7 +325,7 @@ def _because(causes: tuple[Cause, ...]) -> str:
 
 def at_place(place: int | None, score: float | None) -> str:
     """The place of a hit with its score; empty for none."""
-    from memory_tui.explain.wording import ordinal
+    from memory_tui.notices import ordinal
 
     if not place:
         return ""

@@ -404,13 +404,15 @@ def as_delivered(found: Rerun, answer: WhyNot) -> WhyNot:
     recalled, wherever its chunk ranked; where it was not, the line is said to have been delivered or not as it was
     logged, and the rest is about the index as it is.
     """
-    from memory_tui.explain.verdicts import NotDelivered
+    from memory_tui.notices import notice
     from memory_tui.search.trace import Recalled
 
     entry, fate = found.entry, answer.fate
     gone = delivered_line(entry, answer.place.path, answer.place.line).place
     if isinstance(found.remade, Rebuilt) and isinstance(fate, Recalled) and gone is None:
-        return replace(answer, fate=NotDelivered(fate.place, len(entry.hits), entry.most_characters))
+        delivered, most = len(entry.hits), entry.most_characters
+        fate = notice("not_delivered", place=fate.place, delivered=delivered, most_characters=most)
+        return replace(answer, fate=fate)
     if isinstance(found.remade, Rebuilt) and not isinstance(fate, Recalled) and gone is not None:
         return replace(answer, fate=Recalled(gone), without=None)
     return answer

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from memory_tui.core.formatting import age_words, plural
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.explain import wording
 from memory_tui.explain.matched_words import MatchedWords, Span
+from memory_tui.notices import short_reason
 from memory_tui.render.why_text import cited
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
@@ -220,5 +220,5 @@ class _Page:
         yield f"{'':{INDENT}}{self.style(one_line(cited(hit)), 'muted')}"
 
     def miss(self, hit: Candidate) -> str:
-        why = self.style(wording.reason(hit.verdict), "warn")
+        why = self.style(short_reason(hit.verdict), "warn")
         return f"{'':{INDENT}}{hit.score:.3f}  {self.style(one_line(cited(hit)), 'muted')}  {why}"

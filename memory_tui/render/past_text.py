@@ -90,10 +90,7 @@ def never_data(found: WhyNever) -> dict[str, Any]:
     return {
         "path": found.path,
         "line": found.line,
-        "claims": [
-            {"kind": trace_json.kind(type(one).__name__), **trace_json.plain(one), "sentence": claim(one)}
-            for one in found.claims
-        ],
+        "claims": [{**trace_json.tagged(one), "sentence": claim(one)} for one in found.claims],
         "questions": [
             {**trace_json.plain(question), "verdict": trace_json.verdict(answer.fate)}
             for question, answer in found.answers

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.explain import why, wording
-from memory_tui.explain.counterfactuals import ChangeSet, Flip, Flips
+from memory_tui.explain.counterfactuals import Flips
 from memory_tui.explain.rephrase import Rephrasings
 from memory_tui.explain.score_lines import ScoreLine
 from memory_tui.explain.why_not import Account, WhyNot
+from memory_tui.notices import short_reason
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
@@ -32,7 +33,7 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings |
     if questions is not None and questions.found:
         yield f"Query: {'   or '.join(wording.rephrased(found) for found in questions.found)}"
     elif questions is not None and questions.none is not None:
-        yield wording.claim(questions.none)
+        yield questions.none.message
     for other in value.others:
         yield f"Also holds the line: {_cited(other)}  {wording.label(other.fate)}"
     if value.more:
@@ -41,15 +42,13 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings |
 
 def _changes(value: Flips) -> Iterator[str]:
     if value.none is not None:
-        yield wording.no_single_knob(value.none)
-    changes: tuple[Flip | ChangeSet, ...] = (*value.found, *value.sets)
-    for found in changes:
+        yield value.none.message
+    for found in (*value.found, *value.sets):
         also = [_few(sign, refs) for sign, refs in (("+", found.comes_in), ("-", found.drops_out)) if refs]
         also += filter(None, (wording.accepted(found), wording.saved(found.saved)))
-        words = wording.flip(found) if isinstance(found, Flip) else wording.change_set(found)
-        yield f"With {'   '.join([words, *also])}"
+        yield f"With {'   '.join([wording.change(found), *also])}"
     if value.no_pair is not None:
-        yield wording.no_pair(value.no_pair)
+        yield value.no_pair.message
     if value.not_alone:
         yield wording.none_alone(value.not_alone)
 
@@ -94,7 +93,7 @@ def losers(trace: Trace) -> Iterator[str]:
         f"(profile {trace.profile}, {trace.mode}{nearest})"
     )
     for loser in trace.lost[:_LOSERS]:
-        yield f"  {loser.score:.3f} {one_line(cited(loser))}  {wording.reason(loser.verdict)}"
+        yield f"  {loser.score:.3f} {one_line(cited(loser))}  {short_reason(loser.verdict)}"
     if len(trace.lost) > _LOSERS:
         yield f"  and {len(trace.lost) - _LOSERS} more; --explain --json lists them all"
 

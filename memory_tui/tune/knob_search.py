@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
-from memory_tui.explain.counterfactuals import TEXT, VECTOR, turned
+from memory_tui.explain.counterfactuals import TEXT, WEIGHT, turned
 from memory_tui.tune import evaluate
 from memory_tui.tune.evaluate import Case, Gain, Scores
 from memory_tui.tune.judgments import Query
@@ -31,11 +31,11 @@ _STARTS = (0.15, 0.4, 0.65, 0.9)
 """Vector weights at which the search starts, so that no local best traps it."""
 
 PRESETS: tuple[Mapping[str, Scalar], ...] = (
-    {VECTOR: 0.2, TEXT: 0.8},
-    {VECTOR: 0.6, TEXT: 0.4},
-    {VECTOR: 0.4, TEXT: 0.6, "secondStage.weight": 0.3},
-    {VECTOR: 0.4, TEXT: 0.6, "secondStage.weight": 0.8},
-    {VECTOR: 0.6, TEXT: 0.4, "secondStage.weight": 0.8},
+    {WEIGHT: 0.2, TEXT: 0.8},
+    {WEIGHT: 0.6, TEXT: 0.4},
+    {WEIGHT: 0.4, TEXT: 0.6, "secondStage.weight": 0.3},
+    {WEIGHT: 0.4, TEXT: 0.6, "secondStage.weight": 0.8},
+    {WEIGHT: 0.6, TEXT: 0.4, "secondStage.weight": 0.8},
 )
 """Whole sets of knobs to choose from, where few judgments must not turn single knobs: for identifiers and exact words,
 for questions in other words than the notes, for short notes, for long ones, for long ones in other words."""
@@ -213,7 +213,7 @@ class _Search:
 
     def run(self) -> Settings:
         """The best settings on these questions, with as few knobs turned as it takes."""
-        starts = [self._base, *(self._base.update(turned(BY_KEY[VECTOR], weight), ORIGIN) for weight in _STARTS)]
+        starts = [self._base, *(self._base.update(turned(BY_KEY[WEIGHT], weight), ORIGIN) for weight in _STARTS)]
         found = []
         for number, start in enumerate(starts, 1):
             self._part = f"search {number} of {len(starts)}"

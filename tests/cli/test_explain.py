@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memory_tui.cli import main
-from memory_tui.explain import wording
+from memory_tui.notices import ordinal
 from tests.support.host_index import content, own_file
 
 
@@ -156,7 +156,7 @@ def test_flips_are_told_and_do_what_they_say(run: Callable[..., tuple[int, str, 
         item["knob"] == "query.minScore" for item in miss["flips"]
     )
     out = run("why", *where)[1]
-    assert f"With results {flip['to']}: would be recalled ({wording.ordinal(flip['place'])})" in out
+    assert f"With results {flip['to']}: would be recalled ({ordinal(flip['place'])})" in out
 
 
 def test_what_openclaws_own_index_lost(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

@@ -1,8 +1,11 @@
-"""Many settings at once give what ranking gives one by one."""
+"""Every change, applied, turns the verdict; a step less does not; none may be left out."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import datetime as dt
+import itertools
+from collections import Counter
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -10,134 +13,268 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from memory_tui.core.settings import Settings
+from memory_tui import demo
+from memory_tui.core import profiles
+from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import why_not
+from memory_tui.explain import trace_json, wording
+from memory_tui.explain.counterfactuals import (
+    FLOOR,
+    RESULTS,
+    TEXT,
+    WEIGHT,
+    WHOLE,
+    Change,
+    Flips,
+    SavedEffect,
+    beyond,
+    flips,
+    grid,
+    outwards,
+    side_effects,
+    turned,
+)
 from memory_tui.explain.reranking import Reranking
 from memory_tui.plan import Options
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
-from memory_tui.search.trace import Recalled
 from tests.search.test_rank import any_evidence, any_settings
-from tests.support.search import evidence, settings
+from tests.support.search import evidence as made
+from tests.support.search import settings as chosen
+
+OPENCLAW = "openclaw-2026.3"
+TODAY = dt.date(2026, 11, 20)
+NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
+HALF_LIFE = "query.hybrid.temporalDecay.halfLifeDays"
+
+
+def with_profile(name: str) -> Settings:
+    return profiles.compose(name, {}, {})
+
+
+def place(found: Evidence, settings: Settings, row: int) -> int | None:
+    rowid = found.refs[row].rowid
+    return next((at for at, c in enumerate(rank(found, settings).recalled, 1) if c.chunk.rowid == rowid), None)
+
+
+def check(found: Evidence, settings: Settings, row: int, answer: Flips) -> None:
+    """Every change is real: its place, what else moves, how near and how far each of its knobs may go."""
+    own = found.refs[row]
+    before, now = {c.chunk for c in rank(found, settings).recalled}, place(found, settings, row)
+    assert answer.recalled == (now is not None)
+    for change in (*answer.found, *answer.sets):
+        after = {c.chunk for c in rank(found, change.settings).recalled}
+        assert place(found, change.settings, row) == change.place
+        assert (change.place is None) == answer.recalled
+        assert set(change.comes_in) == after - before - {own}
+        assert set(change.drops_out) == before - after - {own}
+        assert all(change.settings.values[key].value == value for key, value in change.changes.items())
+        for turn in change.turns:
+            check_turn(found, row, change, turn.key)
+    order = [(one.turns[0].key in WHOLE, one.harm, one.presses) for one in answer.found]
+    assert order == sorted(order), "the least harm comes first, another way of ranking last"
+
+
+def check_turn(found: Evidence, row: int, change: Change, key: str) -> None:
+    turn, knob = next(turn for turn in change.turns if turn.key == key), BY_KEY[key]
+
+    def lost(value: Scalar) -> bool:
+        return place(found, change.settings.update(turned(knob, value), "test"), row) is None
+
+    if len(change.turns) > 1:
+        assert lost(turn.was), "may be left out"
+    if isinstance(turn.value, bool | str):
+        return
+    was, up = float(turn.was), float(turn.value) > float(turn.was)
+    low, high = turn.accepted
+    inside = [value for value in grid(key) if float(low) <= float(value) <= float(high)]
+    assert turn.value in (low, high)
+    assert not any(lost(value) != (change.place is None) for value in inside[:: max(1, len(inside) // 7)])
+    for value in beyond(knob, high if up else low, up=up)[:1]:
+        assert lost(value) != (change.place is None), "the range ends where it is said to"
+    nearer = [value for value in beyond(knob, was, up=up) if abs(float(value) - was) < abs(float(turn.value) - was)]
+    for value in nearer[-1:]:
+        assert lost(value) != (change.place is None), "a step less does not turn it"
+
+
+@hypothesis_settings(max_examples=12, deadline=None)
+@given(any_evidence, any_settings, st.data())
+def test_every_change_is_real_and_the_nearest(found: Evidence, settings: Settings, data: st.DataObject) -> None:
+    row = data.draw(st.integers(0, found.chunks - 1))
+    answer = flips(found, settings, row, with_profile)
+    check(found, settings, row, answer)
+    reported = {flip.turns[0].key: flip.turns[0].value for flip in answer.found}
+    weights = settings.number(WEIGHT) + settings.number(TEXT)
+    for key in TUNE_KEYS:
+        if key in (TEXT, HALF_LIFE, "profile") or (key == WEIGHT and abs(weights - 1) > 1e-6):
+            continue
+        knob, now = BY_KEY[key], settings.values[key].value
+        others = ((value, settings.update(turned(knob, value), "test")) for value in outwards(knob, now))
+        real = next((value for value, one in others if (place(found, one, row) is None) == answer.recalled), None)
+        assert reported.get(key) == real, key
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """The sample workspace."""
+    out = tmp_path_factory.mktemp("flips")
+    where = {"workspace": str(demo.materialize(out / "notes", TODAY)), "index": str(out / "index.sqlite")}
+    with Engine.open(Options(**where, now=NOW, changes=(("sync.onSearch", "off"),))) as opened:
+        opened.index.sync()
+        yield opened
+
+
+@pytest.mark.parametrize("variant", ["recommended", OPENCLAW, "openclaw-2026.9", "decay", "mmr"])
+def test_every_change_of_the_sample_is_real(engine: Engine, variant: str) -> None:
+    settings = engine.plan.with_profile(variant if variant in profiles.PROFILES else OPENCLAW)
+    if variant == "decay":
+        settings = settings.update({"query.hybrid.temporalDecay.enabled": True, HALF_LIFE: 15}, "test")
+    if variant == "mmr":
+        settings = settings.update({"query.hybrid.mmr.enabled": True, FLOOR: 0.2}, "test")
+    kinds: Counter[str] = Counter()
+    for number, labelled in enumerate(demo.labelled_queries(TODAY)[:2]):
+        found = engine.search.gather(labelled.text)
+        for row in range(number, found.chunks, 16):
+            answer = flips(found, settings, row, engine.plan.with_profile)
+            check(found, settings, row, answer)
+            kinds.update(turn.key for change in (*answer.found, *answer.sets) for turn in change.turns)
+    assert len(kinds) >= 2
+
+
+# --- many settings at once ------------------------------------------------------------------------------------------
 
 
 @given(any_evidence, st.lists(any_settings, min_size=1, max_size=5))
-def test_a_batch_is_ranking(found: Evidence, chosen: list[Settings]) -> None:
+def test_a_batch_is_ranking(found: Evidence, several: list[Settings]) -> None:
     replay = Reranking(found)
-    for one in chosen:
-        assert replay.recalled(one) == tuple(c.chunk.rowid for c in rank(found, one).recalled)
+    traces = [rank(found, one) for one in several]
+    assert replay.recalled_each(several) == [tuple(c.chunk.rowid for c in trace.recalled) for trace in traces]
     for row in range(found.chunks):
-        for standing, one in zip(replay.standings(row, chosen), chosen, strict=True):
-            trace = rank(found, one)
-            place = {c.chunk.rowid: i for i, c in enumerate(trace.recalled, 1)}.get(row)
-            assert standing.recalled == (place is not None)
-            assert standing.limit == one.whole("query.maxResults")
-            loser = next((c for c in trace.lost if c.chunk.rowid == row), None)
-            if place is not None:
-                assert standing.place == place
-                assert standing.score == trace.recalled[place - 1].score
-            elif loser is None:
-                assert (standing.place, standing.score != standing.score) == (0, True)
-            else:
-                assert standing.score == loser.score
-                beyond = getattr(loser.verdict, "place", 0)
-                assert min(beyond, standing.limit + 1) == min(standing.place, standing.limit + 1)
+        for standing, trace in zip(replay.standings(row, several), traces, strict=True):
+            hit = next((c for c in (*trace.recalled, *trace.lost) if c.chunk.rowid == row), None)
+            assert standing.recalled == (hit is not None and hit in trace.recalled)
+            assert standing.score == hit.score if hit is not None else standing.score != standing.score
+            beyond_limit = standing.limit + 1
+            true_place = getattr(hit.verdict, "place", 0) if hit is not None else 0
+            assert min(true_place, beyond_limit) == min(standing.place, beyond_limit)
 
 
-@hypothesis_settings(max_examples=30)
-@given(st.randoms(use_true_random=False), st.sampled_from([0.0, 0.3, 0.7, 0.95, 1.0]))
+@hypothesis_settings(max_examples=20)
+@given(st.randoms(use_true_random=False), st.sampled_from([0.0, 0.3, 0.7, 1.0]))
 def test_variety_among_many_alike_is_that_of_ranking(chance: Random, balance: float) -> None:
     texts = [" ".join(chance.choices("abcdefgh", k=chance.randint(0, 5))) for _ in range(30)]
-    found = evidence([chance.randint(20, 99) / 100 for _ in texts], {}, texts=texts)
-    tries = [
-        settings("openclaw-2026.3", maxResults=count, minScore=lowest, **{"mmr.enabled": True, "mmr.lambda": balance})
-        for count in (1, 4, 9, 29)
+    found = made([chance.randint(20, 99) / 100 for _ in texts], {}, texts=texts)
+    several = [
+        chosen(OPENCLAW, maxResults=count, minScore=lowest, **{"mmr.enabled": True, "mmr.lambda": balance})
+        for count in (1, 4, 29)
         for lowest in (0.0, 0.5)
     ]
     replay, row = Reranking(found), chance.randrange(len(texts))
-    whole = [tuple(c.chunk.rowid for c in rank(found, one).recalled) for one in tries]
-    assert replay.recalled_each(tries) == whole
-    for standing, hits in zip(replay.standings(row, tries), whole, strict=True):
+    whole = [tuple(c.chunk.rowid for c in rank(found, one).recalled) for one in several]
+    assert replay.recalled_each(several) == whole
+    for standing, hits in zip(replay.standings(row, several), whole, strict=True):
         assert standing.recalled == (row in hits)
         assert not standing.recalled or hits[standing.place - 1] == row
 
 
-def test_a_row_that_nothing_proposes_stands_nowhere() -> None:
-    found = evidence([0.9, 0.8, 0.7], {})
-    one = settings("openclaw-2026.3", maxResults=1, candidateMultiplier=1)
-    assert not Reranking(found, [2]).standings(2, [one])[0].recalled
-    assert Reranking(found, [2]).standings(2, [one])[0].place == 0
+# --- the least change -----------------------------------------------------------------------------------------------
 
 
-def test_a_list_of_settings_gives_a_list_of_answers() -> None:
-    found = evidence([0.9, 0.8, 0.7], {2: -9.0}, texts=["a b", "a b", "c"])
-    tries = [
-        settings("openclaw-2026.3", maxResults=count, **{"mmr.enabled": mmr})
-        for count in (1, 2, 3)
-        for mmr in (False, True)
-    ] + [settings("recommended")]
-    assert Reranking(found).recalled_each(tries) == [
-        tuple(c.chunk.rowid for c in rank(found, one).recalled) for one in tries
+def last_of_eight() -> tuple[Evidence, Settings]:
+    """The line stands ninth, far below the gate: neither the gate nor the limit alone lets it in."""
+    return made([0.9 - i / 100 for i in range(8)] + [0.3], {}), chosen(OPENCLAW)
+
+
+def test_two_changes_together_recall_what_neither_does_alone() -> None:
+    found, settings = last_of_eight()
+    answer = flips(found, settings, 8, with_profile)
+    check(found, settings, 8, answer)
+    gate = next(one for one in answer.not_alone if one.key == FLOOR)
+    assert (gate.passes, gate.place, gate.limit) == (True, 9, 6)
+    assert "query.hybrid.mmr.lambda" not in {one.key for one in answer.not_alone}, "MMR is off: the knob moves nothing"
+    best = answer.sets[0]
+    assert [(turn.key, turn.value, turn.accepted) for turn in best.turns] == [
+        (RESULTS, 9, (9, 50)),
+        (FLOOR, 0.21, (0.0, 0.21)),
     ]
-
-
-@pytest.mark.parametrize("provider", ["scripted", "none"])
-def test_a_batch_is_ranking_under_2026_9(tmp_path: Path, provider: str) -> None:
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "MEMORY.md").write_text(
-        "# Facts\n- router vlan ten <!-- importance: 9 -->\n- bread on Sunday <!-- importance: 1 -->\n"
-        "- router password <!-- project: ; -->\n"
+    assert wording.change(best) == "results 9 + minScore .21: would be recalled (9th)"
+    assert wording.accepted(best) == "any results from 9 to 50, minScore from 0 to .21"
+    assert wording.change_sentence(best) == (
+        "Recalled as the 9th with results 9 and minScore .21 together; it also brings in 2 others."
     )
-    for day in range(1, 25):
-        text = f"# Day {day}\n\nrouter vlan {'bread ' * (day % 3)}garden {day}\n"
-        (tmp_path / "memory" / f"2026-01-{day:02}.md").write_text(text)
-    (tmp_path / "memory" / "router.md").write_text("# The router\n\nOmada\n")
-    options = Options(
-        workspace=str(tmp_path),
-        index=str(tmp_path / "index.sqlite"),
-        provider=provider,
-        now=1_770_000_000,
-        changes=(("profile", "openclaw-2026.9"),),
-    )
-    with Engine.open(options) as engine:
-        engine.index.sync()
-        for question in ("router", "router vlan garden", "bread", "omada sunday"):
-            evidence = engine.search.gather(question)
-            tries = [
-                engine.plan.settings.update({"query.minScore": floor, "query.maxResults": most}, "test")
-                for floor in (0.0, 0.2, 0.35, 0.6, 0.95)
-                for most in (1, 4, 30)
-            ]
-            traces = [rank(evidence, one) for one in tries]
-            assert Reranking(evidence).recalled_each(tries) == [
-                tuple(why_not.row_of(evidence, hit.chunk.rowid) for hit in trace.recalled) for trace in traces
-            ]
-            assert not any("password" in hit.snippet for trace in traces for hit in [*trace.recalled, *trace.lost])
-            for trace in traces:
-                places = [hit.verdict.place for hit in trace.recalled if isinstance(hit.verdict, Recalled)]
-                assert places == list(range(1, len(trace.recalled) + 1))
+    data = trace_json.change_set(best)
+    assert data["turns"][0] == {"knob": RESULTS, "from": 6, "to": 9, "accepted": [9, 50]}
+    assert [ref["path"] for ref in data["comesIn"]] == ["memory/6.md", "memory/7.md"]
 
 
-def test_2026_9_adds_the_pieces_of_a_long_line_once(tmp_path: Path) -> None:
-    """As the real program answers: 200 notes are nearer than the long line, so its four pieces have no vector score."""
-    pieces = [" ".join(["alpha beta", *(f"w{piece}{word}" for word in range(300))]) for piece in range(4)]
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "MEMORY.md").write_text("alpha beta\n")
-    (tmp_path / "memory" / "long.md").write_text(" ".join(pieces))
-    for day in range(220):
-        (tmp_path / "memory" / f"n{day}.md").write_text(f"alpha day{day}\n")
-    options = Options(
-        workspace=str(tmp_path),
-        index=str(tmp_path / "index.sqlite"),
-        provider="scripted",
-        changes=(("profile", "openclaw-2026.9"), ("query.minScore", "0.9"), ("query.maxResults", "6")),
-    )
-    with Engine.open(options) as engine:
-        engine.index.sync()
-        evidence = engine.search.gather("alpha beta")
-        trace = rank(evidence, engine.plan.settings)
-        assert [hit.chunk.path for hit in trace.recalled] == ["MEMORY.md", "memory/long.md"]
-        assert Reranking(evidence).recalled_each([engine.plan.settings]) == [
-            tuple(why_not.row_of(evidence, hit.chunk.rowid) for hit in trace.recalled)
-        ]
+def test_weights_of_nothing_are_turned_from_what_they_count_as() -> None:
+    found = made([0.2, 0.9, 0.8], {0: -5.0})
+    settings = chosen(OPENCLAW, maxResults=1, vectorWeight=0.0, textWeight=0.0)
+    assert settings.number(WEIGHT) == settings.number(TEXT) == 0
+    answer = flips(found, settings, 0, with_profile)
+    check(found, settings, 0, answer)
+    weight = next(one.turns[0] for one in answer.found if one.turns[0].key == WEIGHT)
+    assert weight.was == 0.7
+
+
+def test_no_pair_names_what_was_tried_and_none_of_it_does() -> None:
+    found = made([0.9 - i / 300 for i in range(120)] + [-0.4], {})
+    settings = chosen(OPENCLAW, minScore=0.1)
+    answer = flips(found, settings, 120, with_profile)
+    assert answer.sets == ()
+    assert answer.no_pair is not None
+    for one, other in itertools.combinations(answer.no_pair.fields["points"], 2):
+        changes = {k: v for key, value in (one, other) for k, v in turned(BY_KEY[key], value).items()}
+        assert one[0] == other[0] or place(found, settings.update(changes, "test"), 120) is None, (one, other)
+    assert "Tried: weights 0 0.25 0.5 0.75 1, " in answer.no_pair.message
+
+
+def test_saved_questions_tell_the_less_harmful_set_first_of_equal_steps() -> None:
+    found, settings = last_of_eight()
+
+    def saved(tried: Settings) -> SavedEffect:
+        return SavedEffect(2, ("one",), ("two",) if tried.whole(RESULTS) > 6 else ())
+
+    best = flips(found, settings, 8, with_profile, saved).sets[0]
+    assert best.saved == SavedEffect(2, ("one",), ("two",))
+    assert wording.saved(best.saved) == "2 saved questions: 1 mended, 1 broken"
+    assert best.harm == (1, 2)
+
+
+def test_half_life_is_walked_and_not_solved() -> None:
+    """Half-life alone clears the gate early, but rivals rise too: the flip is where the limit lets it in."""
+    found = made([0.9] + [0.55 + i / 100 for i in range(8)], {}, ages=[49.0] + [48.0] * 8)
+    settings = chosen(OPENCLAW, maxResults=6, **{"temporalDecay.enabled": True, "halfLifeDays": 10})
+    answer = flips(found, settings, 0, with_profile)
+    check(found, settings, 0, answer)
+    assert next(float(one.turns[0].value) for one in answer.found if one.turns[0].key == HALF_LIFE) > 10
+
+
+def test_a_knob_that_only_moves_a_chunk_away_is_no_way_to_it() -> None:
+    """Nothing is gained by raising minScore for a chunk that is over it, behind the limit."""
+    answer = flips(last_of_eight()[0], chosen(OPENCLAW, minScore=0), 8, with_profile)
+    assert (answer.recalled, answer.found[0].turns[0].key) == (False, RESULTS)
+    assert answer.not_alone
+    assert all(one.passes for one in answer.not_alone), "it is over minScore now"
+
+
+def test_the_steps_go_outwards_on_the_grid() -> None:
+    half = list(outwards(BY_KEY[HALF_LIFE], 30))
+    assert half[:4] == [31, 29, 32, 28]
+    assert (min(half), max(half), len(half)) == (1, 3650, 724)
+    assert list(outwards(BY_KEY[FLOOR], 0.355))[:3] == [0.36, 0.35, 0.37]
+    assert list(outwards(BY_KEY["query.hybrid.mmr.enabled"], False)) == [True]
+    assert set(outwards(BY_KEY["profile"], "recommended")) == {OPENCLAW, "openclaw-2026.2", "openclaw-2026.9"}
+    assert next(iter(outwards(BY_KEY[RESULTS], 60))) == 50, "from beyond the slider to its end"
+    assert turned(BY_KEY[WEIGHT], 0.35) == {WEIGHT: 0.35, TEXT: 0.65}
+
+
+def test_what_labels_say_of_a_flip() -> None:
+    found = made([0.9, 0.8, 0.7, 0.6, 0.5], {})
+    answer = flips(found, chosen(OPENCLAW, maxResults=2), 4, with_profile)
+    flip = next(one for one in answer.found if one.turns[0].key == RESULTS)
+    assert flip.turns[0].value == 5
+    assert flip.presses == 3
+    assert [ref.rowid for ref in flip.comes_in] == [2, 3]
+    grades = {2: 1, 3: 0}
+    assert side_effects(flip, lambda ref: grades.get(ref.rowid)) == (1, 1)

@@ -14,9 +14,10 @@ from typing import Any
 import memory_tui
 from memory_tui import notices
 from memory_tui.core.spelling import Correction
+from memory_tui.explain.counterfactuals import SearchedRange
 from memory_tui.notices import TABLE, Notice
 from memory_tui.providers.chain import ServingProvider
-from memory_tui.search.trace import Elsewhere, QueryPlan
+from memory_tui.search.trace import BelowMinScore, BeyondLimit, ChunkRef, Elsewhere, QueryPlan
 
 FILE = Path(__file__).parent / "data" / "sentences.txt"
 _PLAN = QueryPlan(("giraffe", "walrus"), (), "giraffe OR walrus")
@@ -31,15 +32,17 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"correction": Correction("tick", ("ticket",), also=True)},
     ],
     "asked_in_parts": [{"parts": ("Which vlan?", "Where does garlic grow?")}],
-    "read_as_time": [
-        {"words": "yesterday", "days": "2026-11-19", "alone": alone} for alone in (False, True)
-    ],
+    "read_as_time": [{"words": "yesterday", "days": "2026-11-19", "alone": alone} for alone in (False, True)],
     "long_question": [{"different": 1200, "rarest": 64, "first": 32}],
     "time_from_today": [{"today": "2026-11-20"}],
     "uneven_weights": [
         {
-            "vector": 0.9, "vector_origin": "--set", "text": 0.6, "text_origin": "default",
-            "vector_counts": 0.6, "text_counts": 0.4,
+            "vector": 0.9,
+            "vector_origin": "--set",
+            "text": 0.6,
+            "text_origin": "default",
+            "vector_counts": 0.6,
+            "text_counts": 0.4,
         }
     ],
     "question_withheld": [{"kinds": ("GitHub token", "password"), "host": "api.openai.com"}],
@@ -91,7 +94,95 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "never_recalled_there": [
         {**_PROFILE, "citations": tuple(f"memory/{n}.md#L1-L2" for n in range(count))} for count in (1, 4)
     ],
-}  # fmt: skip
+    "outside_roots": [{"detail": "It lies in /etc."}],
+    "excluded": [{"rule": "symlink", "detail": "It is a link."}],
+    "no_such_file": [{"detail": "There is no file memory/x.md."}],
+    "unreadable_file": [{"rule": "too big", "detail": "It has 40 MB."}],
+    "changed_since_indexed": [{"change": "new"}, {"change": "changed"}],
+    "in_no_chunk": [{"line": None, "lines": 0}, {"line": 2, "lines": 3}, {"line": 9, "lines": 3}],
+    "words_off": [{"cause": "hybrid search is off"}],
+    "no_word": [{"dropped": ()}, {"dropped": ("the", "of")}],
+    "not_matched": [
+        dict(zip(("words", "absent", "nowhere", "join", "hidden"), fields, strict=True))
+        for fields in (
+            (("a",), ("a",), (), "OR", ()),
+            (("a", "b"), ("a", "b"), ("b",), "OR", ()),
+            (("a",), ("a",), ("a",), "AND", ()),
+            (("a", "b"), ("b",), (), "AND", ("b",)),
+            (("a", "b", "c"), ("a", "b", "c"), ("a", "b"), "AND", ("b", "c")),
+        )
+    ],
+    "outside_text_pool": [{"rank": 70, "pool": 60, "bm25": -1.234, "edge": -2.5}],
+    "no_vector": [
+        {"cause": "the embedding model knows no word of the query", "text": notices.notice("no_word", dropped=())}
+    ],
+    "model_mismatch": [
+        {"detail": "The index was made with x.", "text": notices.notice("words_off", cause="hybrid search is off")}
+    ],
+    "outside_vector_pool": [
+        {
+            "rank": 101,
+            "of": 1200,
+            "pool": 60,
+            "cosine": 0.1234,
+            "edge": 0.2,
+            "text": notices.notice("outside_text_pool", rank=70, pool=60, bm25=-1.2, edge=-2.5),
+        }
+    ],
+    "unreadable_project": [{}],
+    "recalled": [
+        {"place": 3, "relaxed": False, "rescued": False, "kept_back": False, **more}
+        for more in ({}, {"relaxed": True}, {"rescued": True}, {"kept_back": True})
+    ],
+    "below_min_score": [
+        {"floor": 0.35, "margin": margin, "relaxed": relaxed} for margin, relaxed in ((0.12, False), (2e-7, True))
+    ],
+    "lowered_by_decay": [{"floor": 0.35, "margin": 0.12, "age_days": 40.2, "factor": 0.4, "relaxed": False}],
+    "displaced_by_mmr": [
+        {"twin": ChunkRef(1, "x", "MEMORY.md", "memory", 1, 9), "similarity": 0.8, "place": 7, "limit": 6}
+    ],
+    "beyond_limit": [{"place": 7, "limit": 6}, {"place": 2, "limit": 1}],
+    "lost_in_their_index": [{"place": 2, "detail": "It holds an older text."}],
+    "not_delivered": [{"place": 7, "delivered": 1, "most_characters": most} for most in (0, 4000)],
+    "stopped_by_alone": [{"gate": "decay", "place": 2}],
+    "still_lost_without": [{"gate": "mmr", "then": then} for then in (BelowMinScore(0.35, 0.1), BeyondLimit(8, 6))],
+    "no_single_knob": [
+        {
+            "recalled": recalled,
+            "ranges": (
+                SearchedRange("query.maxResults", 1, 50, 1),
+                SearchedRange("query.minScore", 0, 1, 0.01),
+                SearchedRange("query.hybrid.mmr.enabled", 0, 1, 1),
+                SearchedRange("profile", 0, 0, 0, ("recommended",)),
+            ),
+        }
+        for recalled in (False, True)
+    ],
+    "no_pair": [
+        {"points": (("query.hybrid.vectorWeight", 0.0), ("query.hybrid.vectorWeight", 0.25), ("query.maxResults", 50))}
+    ],
+    "no_rephrasing": [{"words": ("garlic", "october"), "shorter": shorter} for shorter in ("", "where")],
+    "words_left_out": [{"words": ("the", "of"), "reason": reason} for reason in notices.LEFT_OUT],
+    "blank_query": [{}],
+    "empty_index": [
+        {"files": 0, "pending": pending, "unreadable": unreadable} for pending, unreadable in ((0, 0), (2, 0), (0, 1))
+    ],
+    "no_usable_word": [{"dropped": (), "pointless": pointless} for pointless in (False, True)],
+    "all_below_gate": [
+        {"candidates": count, "best": 0.482, "floor": 0.5, "decayed": decayed}
+        for count, decayed in ((1, 0), (2, 0), (3, 2))
+    ],
+    "invisible_to_tokenizer": [
+        {"words": words, **_PROFILE, "part_of": part_of}
+        for words, part_of in ((("a",), ()), (("a", "b"), ()), (("a",), ("ab",)), (("a", "c"), ("ab", "cd")))
+    ],
+    "searched_in_pieces": [{"words": ("密码",), **_PROFILE}, {"words": ("密码", "路由"), **_PROFILE}],
+    "waiting_note_holds": [{"word": "walrus", "path": "memory/new.md"}],
+    "not_looked_through": [{"waiting": 1, "unread": 1}, {"waiting": 1200, "unread": 1136}],
+    "absent_words": [{"words": ("a",), "indexed": False}, {"words": tuple("abcdefg"), "indexed": True}],
+    "no_chunk_holds_all": [{}],
+    "no_chunk_matches": [{}],
+}
 """Fields of each kind, one set for each way in which its sentence can read."""
 
 
@@ -101,6 +192,8 @@ def rendered() -> Iterator[str]:
         for fields in samples:
             one = Notice(kind, fields)
             yield f"{kind} ({one.code}): {one.message}" + (f"\n    {one.next_step}" if one.next_step else "")
+            if one.brief:
+                yield f"    = {one.brief}"
 
 
 def test_sentences_are_those_on_record() -> None:

@@ -15,20 +15,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from memory_tui.core import keywords, profiles, tokens
 from memory_tui.core.settings import BY_KEY, Scalar, Settings
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import claims, noise, verdicts, why_not, wording
-from memory_tui.explain.claims import GATE_SWITCHES, left_out, of_empty
+from memory_tui.explain import why_not, wording
 from memory_tui.explain.counterfactuals import (
     TEXT,
-    VECTOR,
-    ChangeSet,
-    Flip,
+    WEIGHT,
+    Change,
     NotAlone,
     SavedEffect,
     beyond,
@@ -36,7 +35,8 @@ from memory_tui.explain.counterfactuals import (
     turned,
 )
 from memory_tui.explain.rephrase import Rephrased, of_answer
-from memory_tui.explain.why_not import WhyNot
+from memory_tui.explain.why_not import GATE_SWITCHES, WhyNot
+from memory_tui.notices import Notice
 from memory_tui.plan import Options
 from memory_tui.providers.builtin import static_table
 from memory_tui.search import rules_2026_9, trace
@@ -134,7 +134,7 @@ def variants(base: Settings) -> Iterator[Settings]:
         {"query.maxResults": 4},
         {"query.maxResults": 3, "query.minScore": 0.45},
         {"query.maxResults": 2, "query.minScore": 0.1, "query.hybrid.candidateMultiplier": 2},
-        {"query.minScore": 0.97, VECTOR: 0.4, TEXT: 0.6},
+        {"query.minScore": 0.97, WEIGHT: 0.4, TEXT: 0.6},
     ]
     for number, (decay, mmr) in enumerate(itertools.product((False, True), repeat=2)):
         more = {DECAY: decay, MMR: mmr, "query.hybrid.mmr.lambda": 0.3, "query.hybrid.temporalDecay.halfLifeDays": 40}
@@ -186,10 +186,18 @@ class Case:
 
 
 Checker = Callable[[Any, Case], None]
-CHECKERS: dict[type, Checker] = {}
+CHECKERS: dict[type | str, Checker] = {}
 
 
-def checks(*kinds: type) -> Callable[[Checker], Checker]:
+def check_claim(claim: object, case: Case) -> None:
+    """Try `claim` by brute force; the checker of a notice gets its fields."""
+    if isinstance(claim, Notice):
+        CHECKERS[claim.kind](SimpleNamespace(**claim.fields), case)
+    else:
+        CHECKERS[type(claim)](claim, case)
+
+
+def checks(*kinds: type | str) -> Callable[[Checker], Checker]:
     """Register the checker of `kinds`."""
 
     def register(checker: Checker) -> Checker:
@@ -197,12 +205,6 @@ def checks(*kinds: type) -> Callable[[Checker], Checker]:
         return checker
 
     return register
-
-
-def kinds() -> set[type]:
-    """Every kind of claim that an explanation can make."""
-    unions = (verdicts.Fate, trace.EmptyReason, claims.WordClaim, claims.LineClaim)
-    return {kind for union in unions for kind in get_args(union)} | {Flip, ChangeSet, SavedEffect, NotAlone, Rephrased}
 
 
 def kinds_below(base: type) -> set[type]:
@@ -282,14 +284,14 @@ def _displaced(claim: trace.DisplacedByMmr, case: Case) -> None:
         assert case.place(plain) is not None, "among the first by its score"
 
 
-@checks(claims.StoppedByAlone)
-def _alone(claim: claims.StoppedByAlone, case: Case) -> None:
+@checks("stopped_by_alone")
+def _alone(claim: Any, case: Case) -> None:
     assert case.place(case.trace) is None
     assert case.place(case.without(GATE_SWITCHES[claim.gate])) == claim.place
 
 
-@checks(claims.StillLostWithout)
-def _not_alone_gate(claim: claims.StillLostWithout, case: Case) -> None:
+@checks("still_lost_without")
+def _not_alone_gate(claim: Any, case: Case) -> None:
     found = case.without(GATE_SWITCHES[claim.gate])
     assert case.place(found) is None
     assert next(c for c in found.lost if c.chunk == case.chunk).verdict == claim.then
@@ -298,22 +300,22 @@ def _not_alone_gate(claim: claims.StillLostWithout, case: Case) -> None:
 # --- verdicts of the pools -------------------------------------------------------------------------------------------
 
 
-def check_words(claim: verdicts.TextGate, case: Case) -> None:
-    CHECKERS[type(claim)](claim, case)
+def check_words(claim: Notice, case: Case) -> None:
+    check_claim(claim, case)
 
 
-@checks(verdicts.WordsOff)
-def _words_off(_: verdicts.WordsOff, case: Case) -> None:
+@checks("words_off")
+def _words_off(_: Any, case: Case) -> None:
     assert case.trace.mode == "vectors only"
 
 
-@checks(verdicts.NoWord)
-def _no_word(_: verdicts.NoWord, case: Case) -> None:
+@checks("no_word")
+def _no_word(_: Any, case: Case) -> None:
     assert not why_not.side_of(case.evidence, case.settings).plan.fts_query
 
 
-@checks(verdicts.NotMatched)
-def _not_matched(claim: verdicts.NotMatched, case: Case) -> None:
+@checks("not_matched")
+def _not_matched(claim: Any, case: Case) -> None:
     side = why_not.side_of(case.evidence, case.settings)
     assert case.row not in side.postings.rows
     assert claim.absent
@@ -325,8 +327,8 @@ def _not_matched(claim: verdicts.NotMatched, case: Case) -> None:
         assert not any(is_held(text, word) for text in case.world.texts.values()), word
 
 
-@checks(verdicts.OutsideTextPool)
-def _outside_words(claim: verdicts.OutsideTextPool, case: Case) -> None:
+@checks("outside_text_pool")
+def _outside_words(claim: Any, case: Case) -> None:
     assert claim.rank > claim.pool
     assert claim.bm25 >= claim.edge
     sides = case.evidence.keywords.each if case.evidence.keywords else ()
@@ -336,8 +338,8 @@ def _outside_words(claim: verdicts.OutsideTextPool, case: Case) -> None:
     )
 
 
-@checks(verdicts.NoVector)
-def _no_vector(claim: verdicts.NoVector, case: Case) -> None:
+@checks("no_vector")
+def _no_vector(claim: Any, case: Case) -> None:
     if claim.cause == "the built-in table does not know Chinese":
         # There is a cosine, by characters that the table hardly knows, and it does not count.
         assert any(tokens.is_cjk(one) for one in case.evidence.query)
@@ -348,15 +350,15 @@ def _no_vector(claim: verdicts.NoVector, case: Case) -> None:
     check_words(claim.text, case)
 
 
-@checks(verdicts.ModelMismatch)
-def _mismatch(claim: verdicts.ModelMismatch, case: Case) -> None:
+@checks("model_mismatch")
+def _mismatch(claim: Any, case: Case) -> None:
     assert case.evidence.cosine is None
     assert any(notice.code == "model_mismatch" for notice in case.trace.notices)
     check_words(claim.text, case)
 
 
-@checks(verdicts.OutsideVectorPool)
-def _outside_meaning(claim: verdicts.OutsideVectorPool, case: Case) -> None:
+@checks("outside_vector_pool")
+def _outside_meaning(claim: Any, case: Case) -> None:
     cosine = case.evidence.cosine
     assert cosine is not None
     own = cosine[case.row]
@@ -367,35 +369,35 @@ def _outside_meaning(claim: verdicts.OutsideVectorPool, case: Case) -> None:
     check_words(claim.text, case)
 
 
-@checks(verdicts.UnreadableProject)
-def _project(_: verdicts.UnreadableProject, case: Case) -> None:
+@checks("unreadable_project")
+def _project(_: Any, case: Case) -> None:
     assert case.row in rules_2026_9.dropped(case.evidence.lexical.said)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-@checks(verdicts.OutsideRoots, verdicts.Excluded, verdicts.UnreadableFile)
+@checks("outside_roots", "excluded", "unreadable_file")
 def _not_a_note(_: object, case: Case) -> None:
     with case.world.engine.search.reader() as store:
         assert store.file(case.path) is None
 
 
-@checks(verdicts.NoSuchFile)
-def _no_file(_: verdicts.NoSuchFile, case: Case) -> None:
+@checks("no_such_file")
+def _no_file(_: Any, case: Case) -> None:
     assert not (case.world.folder / case.path).exists()
 
 
-@checks(verdicts.ChangedSinceIndexed)
-def _changed(_: verdicts.ChangedSinceIndexed, case: Case) -> None:
+@checks("changed_since_indexed")
+def _changed(_: Any, case: Case) -> None:
     lines = (case.world.folder / case.path).read_text().split("\n")
     wanted = lines[case.line - 1] if case.line and case.line <= len(lines) else ""
     refs = {ref.rowid for ref in case.world.engine.search.chunks_of(case.path)}
     assert not wanted.strip() or not any(wanted in case.world.texts[rowid].split("\n") for rowid in refs)
 
 
-@checks(verdicts.InNoChunk)
-def _in_no_chunk(claim: verdicts.InNoChunk, case: Case) -> None:
+@checks("in_no_chunk")
+def _in_no_chunk(claim: Any, case: Case) -> None:
     text = (case.world.folder / case.path).read_text()
     refs = case.world.engine.search.chunks_of(case.path)
     if claim.line is None:
@@ -406,11 +408,10 @@ def _in_no_chunk(claim: verdicts.InNoChunk, case: Case) -> None:
         assert claim.line > claim.lines or claim.line < 1 or not text.split("\n")[claim.line - 1].strip()
 
 
-@checks(verdicts.LostInTheirIndex, verdicts.NotDelivered)
-def _ranked_then_lost(claim: verdicts.LostInTheirIndex | verdicts.NotDelivered, case: Case) -> None:
+@checks("lost_in_their_index", "not_delivered")
+def _ranked_then_lost(claim: Any, case: Case) -> None:
     assert case.place(case.trace) == claim.place
-    if isinstance(claim, verdicts.NotDelivered):
-        assert claim.delivered >= 0
+    assert getattr(claim, "delivered", 0) >= 0
 
 
 # --- empty answers -------------------------------------------------------------------------------------------------
@@ -461,14 +462,14 @@ def _all_below(claim: trace.AllBelowGate, case: Case) -> None:
         assert claim.decayed == sum(c.score >= claim.floor for c in (*fresh.recalled, *fresh.lost))
 
 
-@checks(claims.AbsentWords)
-def _absent(claim: claims.AbsentWords, case: Case) -> None:
+@checks("absent_words")
+def _absent(claim: Any, case: Case) -> None:
     for word in claim.words:
         assert not any(is_held(text, word) for text in case.world.texts.values()), word
 
 
-@checks(claims.InvisibleToTokenizer)
-def _invisible(claim: claims.InvisibleToTokenizer, case: Case) -> None:
+@checks("invisible_to_tokenizer")
+def _invisible(claim: Any, case: Case) -> None:
     for word in claim.words:
         holding = [text for text in case.world.texts.values() if is_held(text, word)]
         assert holding, word
@@ -483,8 +484,8 @@ def _invisible(claim: claims.InvisibleToTokenizer, case: Case) -> None:
         assert not any(is_held(text, whole) for text in case.world.texts.values()), whole
 
 
-@checks(claims.SearchedInPieces)
-def _in_pieces(claim: claims.SearchedInPieces, case: Case) -> None:
+@checks("searched_in_pieces")
+def _in_pieces(claim: Any, case: Case) -> None:
     held = {token for text in case.world.texts.values() for token in tokens.tokens(text, stemmed=False)}
     pieces = keywords.keywords(case.evidence.query, trigram=False)
     for word in claim.words:
@@ -495,8 +496,8 @@ def _in_pieces(claim: claims.SearchedInPieces, case: Case) -> None:
         assert not held.intersection(own), word
 
 
-@checks(claims.WaitingNoteHolds)
-def _waiting(claim: claims.WaitingNoteHolds, case: Case) -> None:
+@checks("waiting_note_holds")
+def _waiting(claim: Any, case: Case) -> None:
     assert claim.word.lower() in shown(case.world.engine.plan.roots, claim.path).text.lower()
     with case.world.engine.search.reader() as store:
         row = store.file(claim.path)
@@ -506,12 +507,12 @@ def _waiting(claim: claims.WaitingNoteHolds, case: Case) -> None:
     )
 
 
-@checks(claims.NotLookedThrough)
-def _not_looked(claim: claims.NotLookedThrough, _: Case) -> None:
+@checks("not_looked_through")
+def _not_looked(claim: Any, _: Case) -> None:
     assert 0 < claim.unread <= claim.waiting
 
 
-@checks(claims.NoChunkHoldsAll, claims.NoChunkMatches)
+@checks("no_chunk_holds_all", "no_chunk_matches")
 def _none_matches(_: object, case: Case) -> None:
     assert not case.trace.funnel.vector_pool
     assert not len(why_not.side_of(case.evidence, case.settings).postings.rows)
@@ -520,8 +521,8 @@ def _none_matches(_: object, case: Case) -> None:
 # --- words that were left out ----------------------------------------------------------------------------------------
 
 
-@checks(claims.WordsLeftOut)
-def _left_out(claim: claims.WordsLeftOut, case: Case) -> None:
+@checks("words_left_out")
+def _left_out(claim: Any, case: Case) -> None:
     for word in claim.words:
         if claim.reason == "common":
             with case.world.engine.search.reader() as store:
@@ -540,8 +541,8 @@ def _left_out(claim: claims.WordsLeftOut, case: Case) -> None:
 # --- what would change it --------------------------------------------------------------------------------------------
 
 
-@checks(Flip)
-def _flip(claim: Flip, case: Case) -> None:
+@checks(Change)
+def _change(claim: Change, case: Case) -> None:
     before = {c.chunk.rowid for c in case.trace.recalled}
     after = case.under(claim.settings)
     now = {c.chunk.rowid for c in after.recalled}
@@ -549,8 +550,25 @@ def _flip(claim: Flip, case: Case) -> None:
     assert (case.place(case.trace) is None) == (claim.place is not None)
     assert {ref.rowid for ref in claim.comes_in} == now - before - {case.chunk.rowid}
     assert {ref.rowid for ref in claim.drops_out} == before - now - {case.chunk.rowid}
-
-    check_accepted(claim, claim.settings, case, turned_to=claim.place is not None)
+    assert all(claim.settings.values[key].value == value for key, value in claim.changes.items())
+    for one in claim.turns:
+        check_accepted(one, claim.settings, case, turned_to=claim.place is not None)
+        if len(claim.turns) > 1:
+            back = claim.settings.update(turned(BY_KEY[one.key], one.was), "h")
+            assert case.place(case.under(back)) is None, ("may be left out", one)
+        if not isinstance(one.value, bool | str):
+            knob, reach = BY_KEY[one.key], abs(one.value - float(one.was))
+            nearer = [
+                v
+                for v in beyond(knob, one.was, up=one.value > float(one.was))
+                if abs(float(v) - float(one.was)) < reach
+            ]
+            for value in nearer[-1:]:
+                settings = claim.settings.update(turned(knob, value), "h")
+                assert (case.place(case.under(settings)) is None) == (claim.place is not None), (
+                    "a nearer value does",
+                    one,
+                )
 
 
 def check_accepted(turn: Any, settings: Settings, case: Case, *, turned_to: bool) -> None:
@@ -571,29 +589,6 @@ def check_accepted(turn: Any, settings: Settings, case: Case, *, turned_to: bool
         assert (case.place(case.under(settings.update(turned(knob, value), "h"))) is not None) == turned_to, value
     for value in values[len(inside) : len(inside) + 1]:
         assert (case.place(case.under(settings.update(turned(knob, value), "h"))) is not None) != turned_to, value
-
-
-@checks(ChangeSet)
-def _change_set(claim: ChangeSet, case: Case) -> None:
-    before = {c.chunk.rowid for c in case.trace.recalled}
-    after = case.under(claim.settings)
-    now = {c.chunk.rowid for c in after.recalled}
-    assert case.place(case.trace) is None
-    assert case.place(after) == claim.place
-    assert claim.settings.values == case.settings.update(claim.changes, "what would change it").values
-    assert {ref.rowid for ref in claim.comes_in} == now - before - {case.chunk.rowid}
-    assert {ref.rowid for ref in claim.drops_out} == before - now - {case.chunk.rowid}
-    for one in claim.turns:
-        back = claim.settings.update(turned(BY_KEY[one.key], one.was), "h")
-        assert case.place(case.under(back)) is None, ("may be left out", one)
-        check_accepted(one, claim.settings, case, turned_to=True)
-        knob = BY_KEY[one.key]
-        if not isinstance(one.value, bool):
-            reach = abs(one.value - one.was)
-            nearer = [v for v in beyond(knob, one.was, up=one.value > one.was) if abs(v - one.was) < reach]
-            for value in nearer[-1:]:
-                settings = claim.settings.update(turned(knob, value), "h")
-                assert case.place(case.under(settings)) is None, ("a nearer value does", one, value)
 
 
 @checks(SavedEffect)
@@ -618,8 +613,8 @@ def _saved_effect(claim: SavedEffect, case: Case) -> None:
     assert (claim.mended, claim.broken) == (tuple(found[0]), tuple(found[1]))
 
 
-@checks(claims.NoPair)
-def _no_pair(claim: claims.NoPair, case: Case) -> None:
+@checks("no_pair")
+def _no_pair(claim: Any, case: Case) -> None:
     pairs = [pair for pair in itertools.combinations(claim.points, 2) if pair[0][0] != pair[1][0]]
     for pair in random.Random(case.row).sample(pairs, min(40, len(pairs))):
         changes = {k: v for key, value in pair for k, v in turned(BY_KEY[key], value).items()}
@@ -648,8 +643,8 @@ def _not_alone(claim: NotAlone, case: Case) -> None:
         assert claim.passes == isinstance(own.verdict, trace.BeyondLimit | trace.DisplacedByMmr)
 
 
-@checks(claims.NoSingleKnob)
-def _no_single_knob(claim: claims.NoSingleKnob, case: Case) -> None:
+@checks("no_single_knob")
+def _no_single_knob(claim: Any, case: Case) -> None:
     assert case.flip_settings is not None
     rng = random.Random(case.row)
     for tried in claim.ranges:
@@ -679,8 +674,8 @@ def _rephrased(claim: Rephrased, case: Case) -> None:
         assert claim.word in case.text.split("\n")[claim.line - case.chunk.start_line].lower()
 
 
-@checks(claims.NoRephrasing)
-def _no_rephrasing(claim: claims.NoRephrasing, case: Case) -> None:
+@checks("no_rephrasing")
+def _no_rephrasing(claim: Any, case: Case) -> None:
     query = case.evidence.query
     assert claim.words or claim.shorter
     for word in claim.words:
@@ -688,16 +683,6 @@ def _no_rephrasing(claim: claims.NoRephrasing, case: Case) -> None:
     assert not claim.shorter or set(tokens.WORD.findall(claim.shorter)) < set(tokens.WORD.findall(query))
     for asked in (*(f"{query} {word}" for word in claim.words), *([claim.shorter] if claim.shorter else [])):
         assert case.place(rank(case.world.engine.search.gather(asked), case.settings)) is None, asked
-
-
-# --- what minScore can do --------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Measured(Case):
-    """The noise floor of a workspace under one set of knobs."""
-
-    asked: noise.Probes | None = None
 
 
 # --- the run -------------------------------------------------------------------------------------------------------
@@ -712,9 +697,9 @@ class Report:
 
     def check(self, claim: object, case: Case) -> None:
         """Check one claim, and write down where it fails."""
-        self.counts[type(claim).__name__] += 1
+        self.counts[claim.kind if isinstance(claim, Notice) else type(claim).__name__] += 1
         try:
-            CHECKERS[type(claim)](claim, case)
+            check_claim(claim, case)
         except (AssertionError, StopIteration) as error:
             where = f"{case.world.name} {case.trace.profile} {case.evidence.query!r} {case.path}:{case.line}"
             knobs = {key: case.settings.values[key].value for key in (DECAY, MMR, "query.minScore", "query.maxResults")}
@@ -761,9 +746,9 @@ def run(world: World, report: Report, *, lines: int, with_flips: int, every: int
             case = Case(world, evidence, settings, ranked)
             if ranked.empty is not None:
                 wording.empty(ranked.empty, ranked.profile)
-                for claim in {ranked.empty, *of_empty(ranked.empty, ranked.profile)}:
+                for claim in (ranked.empty, *wording.word_claims(ranked.empty, ranked.profile)):
                     report.check(claim, case)
-            for claim in left_out(ranked.plan, ranked.profile):
+            for claim in wording.left_out(ranked.plan, ranked.profile):
                 report.check(claim, case)
             rows = [why_not.row_of(evidence, c.chunk.rowid) for c in (*ranked.recalled, *ranked.lost)]
             outside = [row for row in range(evidence.chunks) if row not in rows]

@@ -20,6 +20,7 @@ from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.mcp.host import ServedMemory, ServerOptions
+from memory_tui.notices import ordinal
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log, recalled_lines, rerun
@@ -653,7 +654,7 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path: P
             line = beyond.lines[0]
             answered = rerun.as_delivered(found, engine.search.why(found.evidence, beyond.path, line, found.settings))
             assert answered.recalled
-            assert f"its chunk ranked {wording.ordinal(beyond.rank)}" in recalled_lines.claim(
+            assert f"its chunk ranked {ordinal(beyond.rank)}" in recalled_lines.claim(
                 rerun.delivered_line(entry, beyond.path, line)
             )
             fewer = next(one for one in found.claims if isinstance(one, rerun.DeliveredFewer))

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from memory_tui.core.settings import Settings
 from memory_tui.explain import why, why_not, wording
 from memory_tui.explain.why import explain
+from memory_tui.notices import short_reason
 from memory_tui.search.rank import rank, window
 from memory_tui.search.trace import (
     AllBelowGate,
@@ -294,7 +295,7 @@ def test_every_candidate_has_one_verdict_that_holds(found: object, chosen: Setti
             assert candidate.score >= trace.floor
             assert verdict.place > limit
         assert wording.sentence(verdict)
-        assert wording.reason(verdict)
+        assert short_reason(verdict)
     assert (trace.empty is None) == bool(trace.recalled)
     if trace.empty is not None:
         assert all(wording.empty(trace.empty, trace.profile))

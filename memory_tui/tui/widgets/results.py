@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from textual.binding import BindingType
 from textual.content import Content
 
+from memory_tui import notices
 from memory_tui.core.formatting import age_words, plural, short_age
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
@@ -395,9 +396,9 @@ class HitList(RowList):
         start, end = shown
         change = self._moves.get(candidate.chunk.rowid)
         reasons = [] if hit.recalled or start or isinstance(candidate.verdict, BeyondLimit) else [candidate.verdict]
-        reason = "".join(map(wording.reason, reasons))
+        reason = "".join(map(notices.short_reason, reasons))
         if not hit.recalled and not start and change is not None and change.was is not None:
-            reason += f"{reason and '; '}was {wording.ordinal(change.was)}"
+            reason += f"{reason and '; '}was {notices.ordinal(change.was)}"
         lead: list[Piece] = [(f"{reason}  ", "warn")] if reason else []
         room = (room or end) - sum(cell_len(words) for words, _ in lead)
         words = fit(text.body[start:], room).rstrip() if end == len(text.body) or not room else text.body[start:end]

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from textual.binding import BindingType
 from textual.content import Content
 
+from memory_tui import notices
 from memory_tui.core.sanitize import safe
 from memory_tui.explain import wording
 from memory_tui.search.trace import Recalled
@@ -21,7 +22,7 @@ from memory_tui.tui.widgets.status_bars import KeyHints
 from memory_tui.tui.widgets.why_rows import Keyed, Subject, rows_of
 
 if TYPE_CHECKING:
-    from memory_tui.explain.counterfactuals import ChangeSet, Flip
+    from memory_tui.explain.counterfactuals import Change
 
 EMPTY = "How the hit under the cursor got its score, line by line."
 DEPTHS = ("", "the full record", "the raw record")
@@ -47,7 +48,7 @@ class WhyPane(RowList):
         self._least = 0
         """Lines that it keeps while more is looked for, so that no scroll bar goes and comes again."""
         self._said = EMPTY
-        self._previewed: Flip | ChangeSet | None = None
+        self._previewed: Change | None = None
         """The change whose effects were said; enter sets it."""
 
     def show(self, subject: Subject | None, said: str = EMPTY) -> None:
@@ -138,7 +139,7 @@ class WhyPane(RowList):
         if subject is None or not subject.flips:
             changes = subject.changes if subject is not None else None
             searching = subject is not None and subject.working
-            none = f"{wording.no_flip(recalled=changes.recalled)}." if changes is not None else "No change to set here."
+            none = f"{notices.no_flip(recalled=changes.recalled)}." if changes is not None else "No change to set here."
             home.show_message("Still searching for changes." if searching else none)
             return
         number = int(at or 0)
@@ -151,7 +152,7 @@ class WhyPane(RowList):
                 home.turn(home.tuning.to(found.settings))
                 home.show_message(f"Set: {wording.turned(found)}. {key_of('undo')} undoes it.")
 
-    def _arm(self, found: Flip | ChangeSet | None) -> None:
+    def _arm(self, found: Change | None) -> None:
         """Say what `found` changes, as long as enter sets it; None for no change."""
         self._previewed = found
         said = f"{wording.preview(found)} Press enter again to set it." if found is not None else ""

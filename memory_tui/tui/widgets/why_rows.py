@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from rich.cells import cell_len
 
+from memory_tui import notices
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
@@ -19,7 +20,7 @@ from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
 from memory_tui.tui.draw import Piece, fit_path, marked, wrap
 
 if TYPE_CHECKING:
-    from memory_tui.explain.counterfactuals import ChangeSet, Flip, Flips
+    from memory_tui.explain.counterfactuals import Change, Flips
     from memory_tui.explain.rephrase import Rephrasings
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.search.evidence import Evidence
@@ -105,7 +106,7 @@ class Subject(Struct, frozen=True):
         return isinstance(fate, Recalled)
 
     @property
-    def flips(self) -> tuple[Flip | ChangeSet, ...]:
+    def flips(self) -> tuple[Change, ...]:
         """The changes that turn the verdict, least harm first; those of several knobs last."""
         return (*self.changes.found, *self.changes.sets) if self.changes is not None else ()
 
@@ -307,17 +308,17 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
             yield row, f"flip {number}"
             label = " " * LABEL
     if changes is not None and not changes.found and not subject.working:
-        yield [(label, "muted"), (wording.no_flip(recalled=recalled), "")], None
+        yield [(label, "muted"), (notices.no_flip(recalled=recalled), "")], None
         label = " " * LABEL
         if changes.no_pair is not None:
-            yield [(label, "muted"), (wording.NO_PAIR, "")], None
+            yield [(label, "muted"), (notices.NO_PAIR, "")], None
     alone = wording.none_alone(changes.not_alone) if changes is not None else ""
     said = [(alone, "muted")] if alone else []
     asked = subject.questions
     if asked is not None and asked.found:
         said.append((f"query: {'  or '.join(one_line(wording.rephrased(q)) for q in asked.found)}", "good"))
     elif asked is not None and asked.none is not None and changes is not None and not recalled:
-        said.append((one_line(wording.no_rephrasing(asked.none)), "muted"))
+        said.append((one_line(asked.none.message), "muted"))
     if subject.working:
         said.append((f"{subject.working} ...", "muted"))
     for text, style in said:
@@ -328,9 +329,9 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
         yield [], None
 
 
-def _flip(found: Flip | ChangeSet, label: str, subject: Subject, width: int, *, packed: bool) -> Iterator[Row]:
+def _flip(found: Change, label: str, subject: Subject, width: int, *, packed: bool) -> Iterator[Row]:
     # Whoever found a flip has imported this already.
-    from memory_tui.explain.counterfactuals import Flip, side_effects
+    from memory_tui.explain.counterfactuals import side_effects
 
     right, wrong = side_effects(found, subject.grade)
     grades = [subject.grade(ref) for ref in found.drops_out]
@@ -343,10 +344,7 @@ def _flip(found: Flip | ChangeSet, label: str, subject: Subject, width: int, *, 
             found.drops_out,
         ),
     ]
-    if not isinstance(found, Flip):
-        turn = wording.change_set(found)
-    else:
-        turn = wording.flip(found) if found.place else wording.turn(found.key, found.value)
+    turn = wording.change(found) if found.place else wording.turned(found)
     short = "  ".join(words for words, refs in effects if refs)
     beside = f"   {short}" if short and packed and LABEL + cell_len(turn) + 3 + cell_len(short) <= width else ""
     for number, row in enumerate(folded(turn, width - LABEL, "strong")):

@@ -9,6 +9,7 @@ from msgspec import Struct
 from textual import on
 from textual.widget import Widget
 
+from memory_tui import notices
 from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
@@ -310,4 +311,4 @@ def _cell(candidate: Candidate | None, trace: Trace, width: int) -> Iterator[Pie
         yield from bar
         yield " " * (width - 11 - used), ""
     else:
-        yield fit(f"   - {candidate.score:.3f} {one_line(wording.reason(candidate.verdict))}", width), "warn"
+        yield fit(f"   - {candidate.score:.3f} {one_line(notices.short_reason(candidate.verdict))}", width), "warn"

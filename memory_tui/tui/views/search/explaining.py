@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.tui.judging import OFTEN
 from memory_tui.tui.workers import PostPart
 
 if TYPE_CHECKING:
@@ -43,18 +41,15 @@ def find_flips(
     """Returns what would turn the verdict on the chunk `rowid`, knob by knob; None when the chunk is not there."""
 
     def run(post: PostPart) -> Flips | None:
-        from memory_tui.explain.counterfactuals import one_by_one
+        from memory_tui.explain.counterfactuals import flips
         from memory_tui.explain.why_not import row_of
         from memory_tui.tune.evaluate import saved_effect
 
         row = row_of(evidence, rowid)
-        found: Flips | None = None
-        if row is not None:
-            saved = saved_effect(cases, settings)
-            for flips in one_by_one(evidence, settings, row, engine.plan.with_profile, saved):
-                found = flips
-                post(None)
-        return found
+        post(None)
+        if row is None:
+            return None
+        return flips(evidence, settings, row, engine.plan.with_profile, saved_effect(cases, settings))
 
     return run
 
@@ -94,7 +89,7 @@ def inquire(
     """
 
     def run(post: PostPart) -> Inquiry:
-        from memory_tui.explain.counterfactuals import one_by_one
+        from memory_tui.explain.counterfactuals import flips
         from memory_tui.search.evidence import later
         from memory_tui.tune.evaluate import saved_effect
 
@@ -102,14 +97,11 @@ def inquire(
         answer = engine.search.why(evidence, *place, settings)
         found = Inquiry(answer, working="looking for what would change it")
         post(found)
-        row, told = answer.row, time.monotonic()
-        if row is not None:
+        if answer.row is not None:
             saved = saved_effect(cases, settings)
-            for changes in one_by_one(answer.evidence, settings, row, engine.plan.with_profile, saved):
-                found = replace(found, changes=changes)
-                often = time.monotonic() - told < OFTEN
-                post(None if often else found)
-                told = told if often else time.monotonic()
+            changes = flips(answer.evidence, settings, answer.row, engine.plan.with_profile, saved)
+            found = replace(found, changes=changes)
+            post(found)
         return _with_questions(engine, found, days, post)
 
     return run
