@@ -48,10 +48,11 @@ def _python(_: Engine) -> CheckOutcome:
 
 
 def _sqlite(_: Engine) -> CheckOutcome:
-    from memory_tui.index import integrity
+    import apsw
 
-    version, enough = integrity.sqlite()
-    if enough:
+    version = apsw.sqlite_lib_version()
+    # contentless_delete came with 3.43.
+    if tuple(map(int, version.split(".")[:2])) >= (3, 43):
         return ok(f"SQLite {version}, through apsw.")
     return failed(f"SQLite {version} is too old.", "Install apsw anew: its wheel brings a newer SQLite.")
 
@@ -79,14 +80,14 @@ def _trigram(engine: Engine) -> CheckOutcome:
 
 
 def _vec0(engine: Engine) -> CheckOutcome:
-    from memory_tui.index import integrity
+    from memory_tui.index import abilities
 
     if not engine.plan.settings.on("store.vector.enabled"):
         return skipped("store.vector.enabled is off; numpy compares the vectors, with the same answers.")
-    reason = integrity.nearest(engine.index.opener.vec0())
-    if reason:
+    state = abilities.vec0(engine.index.opener.vec0())
+    if not state.ready:
         return warning(
-            f"sqlite-vec is not used: {reason}. numpy answers the same.",
+            f"sqlite-vec is not used: {state.detail}. numpy answers the same.",
             "Reinstall sqlite-vec, or set store.vector.enabled to false.",
         )
     return ok("A vec0 table was made, filled and asked for the nearest vector.")

@@ -17,7 +17,7 @@ from memory_tui import locks
 from memory_tui.core.formatting import plural
 from memory_tui.hosts import claude_memory
 from memory_tui.index import abilities, disk_usage
-from memory_tui.index.abilities import OFF, Vec0, Vec0Use, ability
+from memory_tui.index.abilities import Vec0, Vec0Use
 from memory_tui.notices import Notice, notice
 from memory_tui.search.answer_level import LevelBasis
 from memory_tui.workspace.notes import is_heading, shown_day, title_of
@@ -309,7 +309,7 @@ def status(
 ) -> Status:
     """The whole state; `probe` is the outcome of a deep check, `unrelated` what unrelated questions reach."""
     counts, identity, settings, refused = store.counts(), store.identity(), plan.settings, tuple(store.rejected())
-    vec0 = ability(vec0_use) if vec0_use.enabled else OFF
+    vec0 = abilities.vec0(vec0_use)
     return Status(
         backend="builtin",
         agent_id=plan.agent.id,

@@ -18,49 +18,45 @@ from pathlib import Path
 
 import apsw
 from msgspec import Struct
-from msgspec.structs import replace
 
 SWITCH = "MEMORY_TUI_DISABLE"
 NAMES = ("fts5", "trigram", "vec0")
 
 
-def switched_off(name: str) -> bool:
-    """Whether MEMORY_TUI_DISABLE takes the ability `name` away."""
-    return name in _named()
-
-
-def unknown() -> tuple[str, ...]:
-    """What MEMORY_TUI_DISABLE names without there being such an ability."""
-    return tuple(name for name in _named() if name not in NAMES)
-
-
-def fts5() -> str:
-    """Empty when full-text search works, otherwise what stands against it."""
-    return _because("fts5") or _try("CREATE VIRTUAL TABLE probe USING fts5(body, content='', contentless_delete=1)")
-
-
-def trigram() -> str:
-    """Empty when full-text search can cut words into trigrams, otherwise what stands against it."""
-    return _because("trigram") or fts5() or _try("CREATE VIRTUAL TABLE probe USING fts5(body, tokenize='trigram')")
-
-
-def tokenizer(wanted: str) -> str:
-    """How full-text search cuts words when `wanted` (unicode61 or trigram) is asked for; empty where there is none."""
-    if fts5():
-        return ""
-    return wanted if wanted != "trigram" or not trigram() else "unicode61"
-
-
-def _named() -> tuple[str, ...]:
+def _switches() -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in os.environ.get(SWITCH, "").split(","))))
 
 
-def _because(name: str) -> str:
-    return f"switched off by {SWITCH}" if switched_off(name) else ""
+def _switched_off(name: str) -> str:
+    return f"switched off by {SWITCH}" if name in _switches() else ""
+
+
+def unknown() -> tuple[str, ...]:
+    """List what MEMORY_TUI_DISABLE names without there being such an ability."""
+    return tuple(name for name in _switches() if name not in NAMES)
+
+
+def fts5() -> str:
+    """Say what stands against full-text search; empty where it works."""
+    return _switched_off("fts5") or _try(
+        "CREATE VIRTUAL TABLE probe USING fts5(body, content='', contentless_delete=1)"
+    )
+
+
+def trigram() -> str:
+    """Say what stands against full-text search by trigrams; empty where it works."""
+    return _switched_off("trigram") or fts5() or _try("CREATE VIRTUAL TABLE probe USING fts5(body, tokenize='trigram')")
+
+
+def tokenizer(name: str) -> str:
+    """Return how full-text search cuts words where `name` (unicode61 or trigram) is wished; empty where it cannot."""
+    if fts5():
+        return ""
+    return name if name != "trigram" or not trigram() else "unicode61"
 
 
 def _in_memory() -> apsw.Connection:
-    """A database to try things out. Raises MemoryError, because that is nothing SQLite is not able to."""
+    """Open a database to try things out. Raises MemoryError, because that is nothing SQLite is not able to."""
     try:
         return apsw.Connection(":memory:")
     except apsw.NoMemError as error:
@@ -73,12 +69,12 @@ def _try(statement: str) -> str:
     try:
         connection.execute(statement)
         connection.execute("INSERT INTO probe(rowid, body) VALUES (7, 'route 66')")
-        found = connection.execute("SELECT rowid FROM probe WHERE probe MATCH 'route'").fetchall()
+        answer = connection.execute("SELECT rowid FROM probe WHERE probe MATCH 'route'").fetchall()
     except apsw.Error as error:
         return str(error)
     finally:
         connection.close()
-    return "" if found == [(7,)] else f"a trial answered {found}"
+    return "" if answer == [(7,)] else f"a trial answered {answer}"
 
 
 class Vec0Use(Struct, frozen=True):
@@ -101,82 +97,65 @@ INSTALLED, UNUSED = Vec0Use(), Vec0Use(enabled=False)
 
 
 class Vec0(Struct, frozen=True):
-    """Whether vec0 works; `detail` names the step that failed, or the version. `use` is what was wished."""
+    """Whether vec0 works; `detail` names the step that failed, or the version."""
 
     ready: bool
     detail: str
-    use: Vec0Use = UNUSED
+    use: Vec0Use
 
 
-OFF = Vec0(False, "switched off")
-_ENTRY = "sqlite3_vec_init"
-"""Named, because SQLite guesses it from the name of the file, which may be any."""
-
-
-def load(connection: apsw.Connection, use: Vec0Use = INSTALLED) -> Vec0:
-    """Load sqlite-vec into `connection` and try it, once a process: create a table, insert, query.
+def vec0(use: Vec0Use = INSTALLED, connection: apsw.Connection | None = None) -> Vec0:
+    """Say whether sqlite-vec works, tried once a process, and load it into `connection`.
 
     Importing the package instead would load a second SQLite (0.3 s, and two libraries that share vec0 crash).
     """
-    path = _path(use)
-    if isinstance(path, Vec0):
-        return path
-    try:
-        connection.enable_load_extension(True)
-        connection.load_extension(path, _ENTRY)
-    except (apsw.Error, AttributeError) as error:
-        return Vec0(False, f"load: {error}", use)
-    finally:
-        if hasattr(connection, "enable_load_extension"):
-            connection.enable_load_extension(False)
-    return replace(_try_out(path), use=use)
-
-
-def ability(use: Vec0Use = INSTALLED) -> Vec0:
-    """Whether sqlite-vec works on this machine, without a connection to load it into."""
-    path = _path(use)
-    if isinstance(path, Vec0):
-        return path
-    if not hasattr(apsw.Connection, "enable_load_extension"):
-        return Vec0(False, "load: this SQLite cannot load extensions", use)
-    return replace(_try_out(path), use=use)
-
-
-def _path(use: Vec0Use) -> str | Vec0:
-    """The library to load, or why there is none."""
-    if switched_off("vec0"):
-        return Vec0(False, f"switched off by {SWITCH}", use)
-    return use.path or Vec0(False, "sqlite-vec is not installed", use)
+    why = _switched_off("vec0") if use.enabled else "switched off"
+    path = use.path
+    if why or path is None:
+        return Vec0(False, why or "sqlite-vec is not installed", use)
+    ready, detail = _try_out(path)
+    if ready and connection is not None:
+        _load(connection, path)
+    return Vec0(ready, detail, use)
 
 
 @functools.cache
 def _library() -> str | None:
-    """Path of the loadable file without its suffix, which SQLite adds for the system."""
+    """Return the path of the loadable file without its suffix, which SQLite adds for the system."""
     spec = importlib.util.find_spec("sqlite_vec")
     places = spec.submodule_search_locations if spec else None
-    found = [file for place in places or () for file in Path(place).glob("vec0.*")]
-    return str(found[0].with_suffix("")) if found else None
+    files = [file for place in places or () for file in Path(place).glob("vec0.*")]
+    return str(files[0].with_suffix("")) if files else None
+
+
+def _load(connection: apsw.Connection, path: str) -> None:
+    """Load the library; its entry point is named, because SQLite guesses it from the name of the file."""
+    connection.enable_load_extension(True)
+    try:
+        connection.load_extension(path, "sqlite3_vec_init")
+    finally:
+        connection.enable_load_extension(False)
 
 
 @functools.cache
-def _try_out(path: str) -> Vec0:
-    step = "load"
-    connection = _in_memory()
+def _try_out(path: str) -> tuple[bool, str]:
+    """Make a table, insert and ask. Returns whether that works, and the version or the step that failed."""
+    step, connection = "load", _in_memory()
     try:
-        connection.enable_load_extension(True)
-        connection.load_extension(path, _ENTRY)
+        _load(connection, path)
         (version,) = connection.execute("SELECT vec_version()").fetchone() or ("",)
         step = "create"
         connection.execute("CREATE VIRTUAL TABLE probe USING vec0(embedding float[2] distance_metric=cosine)")
         step = "insert"
-        connection.execute("INSERT INTO probe(rowid, embedding) VALUES (7, ?)", (struct.pack("2f", 0.0, 1.0),))
+        vectors = [(7, struct.pack("2f", 0.0, 1.0)), (8, struct.pack("2f", 1.0, 0.5))]
+        connection.executemany("INSERT INTO probe(rowid, embedding) VALUES (?, ?)", vectors)
         step = "query"
-        query = "SELECT rowid, distance FROM probe WHERE embedding MATCH ? AND k = 1"
-        rows = connection.execute(query, (struct.pack("2f", 0.0, 2.0),)).fetchall()
+        nearest = "SELECT rowid, distance FROM probe WHERE embedding MATCH ? AND k = 1"
+        rows = connection.execute(nearest, (struct.pack("2f", 0.0, 2.0),)).fetchall()
     except (apsw.Error, AttributeError) as error:
-        return Vec0(False, f"{step}: {error}")
+        return False, f"{step}: {error}"
     finally:
         connection.close()
     if len(rows) != 1 or rows[0][0] != 7 or not -1e-6 < float(rows[0][1] or 0) < 1e-6:
-        return Vec0(False, f"query: it answered {rows}")
-    return Vec0(True, str(version))
+        return False, f"query: it answered {rows}"
+    return True, str(version)

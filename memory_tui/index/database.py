@@ -28,8 +28,8 @@ from memory_tui.core.errors import (
     IndexUnavailable,
     MemoryTuiError,
 )
-from memory_tui.index import schema
-from memory_tui.index.abilities import INSTALLED, OFF, Vec0, Vec0Use, fts5, load
+from memory_tui.index import abilities, schema
+from memory_tui.index.abilities import INSTALLED, UNUSED, Vec0, Vec0Use
 from memory_tui.index.index_file import check, choose_path, create, file_at, kind, quarantine, refused, resolved
 from memory_tui.notices import Notice, notice
 
@@ -74,7 +74,7 @@ class Database:
         """What there is to say of an index that does not exist: nothing."""
         connection = apsw.Connection(":memory:")
         _migrate(connection)
-        return cls(connection, path, True, OFF)
+        return cls(connection, path, True, abilities.vec0(UNUSED))
 
     @property
     def moved(self) -> bool:
@@ -120,7 +120,7 @@ class Database:
             heard.append(quarantine(where, f"The index {where} {_why(error)}."))
             with _explaining(where):
                 connection = _connect(create(where))
-        opened = cls(connection, where, read_only, load(connection, vec0) if vec0.enabled else OFF)
+        opened = cls(connection, where, read_only, abilities.vec0(vec0, connection))
         if read_only and _is_frozen(connection):
             opened.frozen = seen
         return opened
@@ -410,7 +410,7 @@ def _migrate(connection: apsw.Connection) -> None:
     for number, statements in enumerate(schema.VERSIONS[version:], version + 1):
         connection.execute(statements)
         connection.pragma("user_version", number)
-    if version == 0 and not fts5():
+    if version == 0 and not abilities.fts5():
         connection.execute(schema.full_text_tables("unicode61"))
     connection.execute("COMMIT")
 

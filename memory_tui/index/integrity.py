@@ -11,11 +11,10 @@ program that once lay in the place of the index, or one whose first page is gone
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import re
-import stat
-import struct
 import time
 import zlib
 from collections.abc import Iterator
@@ -23,17 +22,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import apsw
+import msgspec
 import numpy as np
 
 from memory_tui import durable
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.durable import read_beside
-from memory_tui.index import abilities
-from memory_tui.index.abilities import INSTALLED, Vec0Use, switched_off
 from memory_tui.index.database import Rows
-from memory_tui.index.index_file import SIDES
-from memory_tui.index.schema import APPLICATION_ID
+from memory_tui.index.index_file import SIDES, kind
 from memory_tui.index.store import Store
 from memory_tui.workspace.media import path_in
 
@@ -128,6 +125,7 @@ UNCLOSED = "it was not closed"
 """What `take` says without a marker."""
 DAMAGED = "its checksum is wrong"
 """What `take` says of a file with the size and time of its closing, and other bytes: nobody writes like that."""
+_CHANGED = "it was changed by something else"
 MOST_BYTES = 1 << 30
 """The checksum of a larger file would take longer than half a second, so it has none."""
 _PIECE = 1 << 16
@@ -139,28 +137,28 @@ class ShutdownMarker(NamedTuple):
 
     size: int
     time: int
-    checksum: int | None
+    checksum: int | None = None
 
 
 def path_of(index: Path) -> Path:
-    """Where the marker of `index` lies."""
+    """Return where the marker of `index` lies."""
     return index.with_name(f"{index.name}.seal")
 
 
-def put(index: Path, known: ShutdownMarker | None = None) -> None:
+def put(index: Path, before: ShutdownMarker | None = None) -> None:
     """Write the clean-shutdown marker of a closed index, unless it cannot be written or somebody still has it open.
 
-    `known` is the marker that `take` found to fit: of a file that was not written since, its checksum still counts.
+    `before` is the marker that `take` found to fit: of a file that was not written since, its checksum still counts.
     """
-    seen = _seen(index)
-    if seen is None:
+    now = _closed(index)
+    if now is None:
         return
-    if known is not None and known[:2] == seen[:2]:
-        _write(index, known)
+    if before is not None and before[:2] == now[:2]:
+        _write(index, before)
         return
     # Whoever is in a hurry may leave before the file is read: a marker without a checksum is better than none.
-    _write(index, seen)
-    _write(index, seen._replace(checksum=_checksum(index)))
+    _write(index, now)
+    _write(index, now._replace(checksum=_checksum(index)))
 
 
 def take(index: Path, *, later: bool = False) -> tuple[str, ShutdownMarker | None]:
@@ -172,136 +170,112 @@ def take(index: Path, *, later: bool = False) -> tuple[str, ShutdownMarker | Non
     path = path_of(index)
     try:
         text = read_beside(path)
-        found = _parsed(text)
-        if found is not None or not text:
+        marker = _parsed(text)
+        if marker is not None or not text:
             durable.remove_file(path)
     except (FileNotFoundError, NotADirectoryError):
         return UNCLOSED, None
     except OSError as error:
         return f"its marker cannot be read: {error.strerror}", None
-    return _compared(index, found, later=later)
+    return _compared(index, marker, later=later)
 
 
 def is_damaged(index: Path, marker: ShutdownMarker) -> bool:
-    """Whether `index`, of the size and time of `marker`, has another checksum; False once it was written since.
+    """Say whether `index`, of the size and time of `marker`, has another checksum; False once it was written since.
 
     A marker of somebody in a hurry has none. What stands in the write-ahead log is no part of the file yet.
     """
-    if marker.checksum is None or _file(index) != marker._replace(checksum=None):
-        return False
-    checksum = _checksum(index)
-    # It may have been written while it was read.
-    return checksum != marker.checksum and _file(index) == marker._replace(checksum=None)
+    closed = marker._replace(checksum=None)
+    # It may be written while it is read.
+    return marker != closed == _file(index) and _checksum(index) != marker.checksum and _file(index) == closed
 
 
 def fits(index: Path) -> bool:
-    """Whether the marker beside `index` fits it: it was closed, and is as it was then."""
-    try:
-        return not _compared(index, _parsed(read_beside(path_of(index))))[0]
-    except OSError:
-        return False
-
-
-def _compared(index: Path, found: ShutdownMarker | None, *, later: bool = False) -> tuple[str, ShutdownMarker | None]:
-    """What is wrong with the marker `found`, empty when it fits `index`, and then the marker with its time of today."""
-    seen = _seen(index)
-    if found is None or seen is None or found.size != seen.size:
-        return "it was changed by something else", None
-    if later and found.time == seen.time:
-        return "", found
-    if found.checksum is not None and found.checksum != _checksum(index):
-        return (DAMAGED if found.time == seen.time else "it was changed by something else"), None
-    if found.time != seen.time and found.checksum is None:
-        return "it was changed by something else", None
-    return "", found._replace(time=seen.time)
+    """Say whether the marker beside `index` fits it: it was closed, and is as it was then."""
+    return not _compared(index, _beside(index))[0]
 
 
 def is_beside(index: Path) -> bool:
-    """Whether a marker lies beside `index`: then the file is, or was, an index of ours."""
+    """Say whether a marker lies beside `index`: then the file is, or was, an index of ours."""
+    return _beside(index) is not None
+
+
+def _beside(index: Path) -> ShutdownMarker | None:
     try:
-        return _parsed(read_beside(path_of(index))) is not None
+        return _parsed(read_beside(path_of(index)))
     except OSError:
-        return False
+        return None
+
+
+def _compared(index: Path, marker: ShutdownMarker | None, *, later: bool = False) -> tuple[str, ShutdownMarker | None]:
+    """Say what is wrong with `marker`, empty when it fits `index`, and then the marker with its time of today."""
+    now = _closed(index)
+    if marker is None or now is None or marker.size != now.size:
+        return _CHANGED, None
+    same_time = marker.time == now.time
+    if later and same_time:
+        return "", marker
+    if marker.checksum is None and not same_time:
+        return _CHANGED, None
+    if marker.checksum is not None and marker.checksum != _checksum(index):
+        return DAMAGED if same_time else _CHANGED, None
+    return "", marker._replace(time=now.time)
 
 
 def _write(index: Path, marker: ShutdownMarker) -> None:
     """Put `marker` beside `index`, unless another program's file is there. Without one it is checked at the start."""
     path = path_of(index)
-    try:
-        found = read_beside(path)
-    except FileNotFoundError:
-        found = b""
-    except OSError:
-        return
-    if not found or _parsed(found) is not None:
-        with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):
+        if not path.exists() or _beside(index) is not None or not path.stat().st_size:
             durable.replace_file(path, json.dumps(marker).encode())
 
 
 def _parsed(data: bytes) -> ShutdownMarker | None:
-    """The marker that `_write` wrote; None for anything else."""
+    """Read the marker that `_write` wrote; None for anything else."""
     try:
-        size, time, checksum = [*json.loads(data), None][:3]
-    except (ValueError, TypeError):
+        return msgspec.json.decode(data, type=ShutdownMarker)
+    except msgspec.DecodeError:
         return None
-    if isinstance(size, int) and isinstance(time, int) and isinstance(checksum, int | None):
-        return ShutdownMarker(size, time, checksum)
-    return None
 
 
-def _seen(index: Path) -> ShutdownMarker | None:
-    """Size and time of the file, None while there is a write-ahead log beside it."""
-    log = index.with_name(f"{index.name}-wal")
-    try:
-        if log.exists() and log.stat().st_size:
-            return None
-    except OSError:
-        return None
-    return _file(index)
+def _closed(index: Path) -> ShutdownMarker | None:
+    """Return size and time of the file, None while there is a write-ahead log beside it."""
+    log = _file(index.with_name(f"{index.name}-wal"))
+    return None if log is not None and log.size else _file(index)
 
 
 def _file(index: Path) -> ShutdownMarker | None:
-    """Size and time of the file, None where it cannot be asked for them."""
+    """Return size and time of the file, None where it cannot be asked for them."""
     try:
         status = index.stat()
     except OSError:
         return None
-    return ShutdownMarker(status.st_size, status.st_mtime_ns, None)
+    return ShutdownMarker(status.st_size, status.st_mtime_ns)
 
 
 def _checksum(index: Path) -> int | None:
-    """The checksum of the whole file; None for a large one, and one that cannot be read.
+    """Return the checksum of the whole file; None for a large one, and one that cannot be read.
 
     SQLite reads it: another descriptor of the file would drop SQLite's locks in this process when it is closed.
     """
-    import apsw
-
     try:
-        left = index.stat().st_size
-        if left > MOST_BYTES:
+        size = index.stat().st_size
+        if size > MOST_BYTES:
             return None
-        connection = apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            at, checksum = 0, 0
-            while left:
-                piece = connection.read("main", 0, at, min(_PIECE, left))[1]
-                checksum = zlib.crc32(piece, checksum)
-                at, left = at + len(piece), left - len(piece)
-        finally:
-            connection.close()
+        with contextlib.closing(apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+            checksum = 0
+            for at in range(0, size, _PIECE):
+                checksum = zlib.crc32(connection.read("main", 0, at, min(_PIECE, size - at))[1], checksum)
+            return checksum
     except (OSError, apsw.Error):
         return None
-    return checksum
 
 
-KEPT = 3
+NEWEST = 3
 """So many stay, however old they are."""
-KEPT_DAYS = 30
+DAYS = 30
 """So long each stays, however many there are."""
 _NAME = re.compile(r"\.damaged-(\d{8}-\d{6})(~\d+)?")
-_HEADER = 72
-_MAGIC, _MARK = b"SQLite format 3\0", slice(68, 72)
-"""Of the header of a database file, https://www.sqlite.org/fileformat.html#the_database_header"""
 
 
 def sweep(index: Path, now: float) -> list[str]:
@@ -310,8 +284,8 @@ def sweep(index: Path, now: float) -> list[str]:
     Returns a sentence for each file, removed or not; mostly nothing is to be done.
     """
     told = []
-    for path, at in _ours(index)[KEPT:]:
-        if now - at < KEPT_DAYS * 86_400:
+    for path, at in _moved_aside(index)[NEWEST:]:
+        if now - at < DAYS * 86_400:
             continue
         try:
             for side in reversed(SIDES):
@@ -320,71 +294,19 @@ def sweep(index: Path, now: float) -> list[str]:
             told.append(f"{path}, a damaged index that was moved aside, cannot be removed: {error.strerror}.")
         else:
             told.append(
-                f"{path} was removed: a damaged index, moved aside more than {KEPT_DAYS} days ago; the newest "
-                f"{KEPT} stay."
+                f"{path} was removed: a damaged index, moved aside more than {DAYS} days ago; the newest {NEWEST} stay."
             )
     return told
 
 
-def _ours(index: Path) -> list[tuple[Path, float]]:
-    """Damaged indexes of ours that were moved aside from the place of `index`, and when; the newest first."""
-    found = []
-    try:
-        names = os.listdir(index.parent)
-    except OSError:
-        return []
-    for name in names:
-        match = _NAME.fullmatch(name.removeprefix(index.name)) if name.startswith(index.name) else None
-        path = index.with_name(name)
-        if match and (at := _moved_at(match[1])) is not None and _is_ours(path):
-            found.append((path, at))
-    return sorted(found, key=lambda item: (item[1], item[0].name), reverse=True)
-
-
-def _moved_at(text: str) -> float | None:
-    try:
-        return time.mktime(time.strptime(text, "%Y%m%d-%H%M%S"))
-    except (ValueError, OverflowError):
-        return None
-
-
-def _is_ours(path: Path) -> bool:
-    try:
-        status = path.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != getattr(os, "geteuid", lambda: status.st_uid)():
-            return False
-        with path.open("rb") as file:
-            header = file.read(_HEADER)
-    except OSError:
-        return False
-    return header.startswith(_MAGIC) and header[_MARK] == APPLICATION_ID.to_bytes(4, "big")
-
-
-def sqlite() -> tuple[str, bool]:
-    """The SQLite in use, and whether it is new enough for every table here (3.43, contentless_delete)."""
-    version = apsw.sqlite_lib_version()
-    return version, tuple(map(int, version.split(".")[:2])) >= (3, 43)
-
-
-def nearest(use: Vec0Use = INSTALLED) -> str:
-    """Make a vec0 table, put three vectors in and ask for the nearest; empty when that works, else why it does not."""
-    if switched_off("vec0"):
-        return "it is switched off by MEMORY_TUI_DISABLE"
-    connection = apsw.Connection(":memory:")
-    try:
-        state = abilities.load(connection, use)
-        if not state.ready:
-            return state.detail
-        connection.execute("CREATE VIRTUAL TABLE probe USING vec0(embedding float[4] distance_metric=cosine)")
-        for at in range(3):
-            vector = struct.pack("4f", *(1.0 if i == at else 0.1 for i in range(4)))
-            connection.execute("INSERT INTO probe(rowid, embedding) VALUES (?, ?)", (at + 1, vector))
-        found = connection.execute(
-            "SELECT rowid FROM probe WHERE embedding MATCH ? ORDER BY distance LIMIT 1",
-            (struct.pack("4f", 0.0, 1.0, 0.0, 0.0),),
-        ).fetchall()
-    except apsw.Error as error:
-        return str(error)
-    finally:
-        connection.close()
-    return "" if found == [(2,)] else f"the nearest of three vectors should be the second, and it answered {found}"
+def _moved_aside(index: Path) -> list[tuple[Path, float]]:
+    """List damaged indexes of ours that were moved aside from the place of `index`, and when; the newest first."""
+    files = []
+    for path in index.parent.glob(f"{glob.escape(index.name)}.damaged-*"):
+        match = _NAME.fullmatch(path.name.removeprefix(index.name))
+        with contextlib.suppress(ValueError, OverflowError, OSError):
+            status = path.lstat()
+            is_own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+            if match and is_own and kind(path) == "ours":
+                files.append((path, time.mktime(time.strptime(match[1], "%Y%m%d-%H%M%S"))))
+    return sorted(files, key=lambda item: (item[1], item[0].name), reverse=True)

@@ -30,7 +30,7 @@ from tests.support.workspace import put
 
 Write = Callable[[Path, Content], Path]
 BOTH = pytest.mark.parametrize("write", [own_file, agent_database], ids=["own file", "agent database"])
-VEC0 = abilities.load(apsw.Connection(":memory:")).ready
+VEC0 = abilities.vec0(connection=apsw.Connection(":memory:")).ready
 needs_vec0 = pytest.mark.skipif(not VEC0, reason="sqlite-vec does not work here")
 needs_rights = pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may read everything")
 
@@ -249,7 +249,7 @@ def test_chunks_without_a_vector(workspace: Path, db: Path, write: Write) -> Non
 def test_chunks_that_vec0_has_lost(workspace: Path, db: Path, write: Write) -> None:
     write(db, content(workspace))
     with closing(apsw.Connection(str(db))) as connection:
-        abilities.load(connection)
+        abilities.vec0(connection=connection)
         ((name,),) = connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%USING vec0%'").fetchall()
         connection.execute(f"DELETE FROM {name} WHERE id = (SELECT id FROM {name.removesuffix('_vec')} LIMIT 1)")
     found = against(workspace, db)

@@ -280,7 +280,7 @@ def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kin
     """Fault row 35."""
     with opened(place, index="with.sqlite") as engine:
         engine.index.sync()
-        if not abilities.ability().ready:
+        if not abilities.vec0().ready:
             pytest.skip("sqlite-vec does not work here")
         before = engine.search.search("router vlan")
     monkeypatch.setattr(abilities, "apsw", SimpleNamespace(**{**vars(apsw), "Connection": kind}))
@@ -292,7 +292,7 @@ def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kin
                 after, status = engine.search.search("router vlan"), engine.status()
             assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
             assert status.vector.available is ready
-            detail = status.vector.load_error or abilities.ability().detail
+            detail = status.vector.load_error or abilities.vec0().detail
             assert told in detail
             assert ("vec0" in {notice.code for notice in status.notices}) is not ready
     finally:

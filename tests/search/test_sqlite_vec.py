@@ -19,7 +19,7 @@ from memory_tui.index import abilities
 from memory_tui.plan import Options
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, Trace
 
-pytestmark = pytest.mark.skipif(not abilities.ability().ready, reason="sqlite-vec does not work here")
+pytestmark = pytest.mark.skipif(not abilities.vec0().ready, reason="sqlite-vec does not work here")
 WORDS = ("router", "vlan", "garden", "rose", "printer", "paper", "bread", "sourdough", "deploy", "postgres", "咖啡")
 WORDS += tuple(f"word{number}" for number in range(50))
 QUERIES = ("router vlan", "where is the printer", "rose garden in spring", "咖啡", "nothing of the kind", "..., !!!")

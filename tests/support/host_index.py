@@ -184,7 +184,7 @@ def _fill(
         f"INSERT INTO {cache} VALUES('openai', ?, 'ab', ?, ?, 2, 1790000000000)",
         [(MODEL, str(n), encoded((0.6, 0.8))) for n in range(what.cached)],
     )
-    if what.vec0 and abilities.load(connection).ready:
+    if what.vec0 and abilities.vec0(connection=connection).ready:
         connection.execute(f"CREATE VIRTUAL TABLE {chunks}_vec USING vec0(id TEXT PRIMARY KEY, embedding FLOAT[2])")
         connection.executemany(
             f"INSERT INTO {chunks}_vec VALUES(?, ?)",

@@ -163,7 +163,7 @@ class Program:
         self.rows: dict[str, Row] = {}
         self._near: dict[str, list[Hit]] = {}
         self.database = apsw.Connection(":memory:")
-        assert not vec or abilities.load(self.database).ready
+        assert not vec or abilities.vec0(connection=self.database).ready
         self.database.execute("CREATE TABLE vectors(row INTEGER PRIMARY KEY, id TEXT UNIQUE, v BLOB)")
         self.database.execute("CREATE VIRTUAL TABLE chunks_fts USING fts5(text, id UNINDEXED)")
         overlap = min(max(0, overlap), tokens - 1)
