@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.index_in_memory import IndexInMemory
     from memory_tui.search.retrieve import Asked, SearchContext
-    from memory_tui.workspace.scan import Found
 
 Outcome = TypeVar("Outcome")
 
@@ -337,28 +336,6 @@ class Search:
                 return store.paths_holding(phrases) if store is not None else None
         except (IndexUnavailable, QueryError):
             return None
-
-    def not_indexed(self, found: Iterable[Found]) -> frozenset[str]:
-        """The stored paths of those `found` that the index does not hold as they are."""
-        every = {note.path: note for note in found}
-        try:
-            with self.index.reader() as store:
-                known = store.known() if store is not None else None
-                return frozenset(every) if known is None else frozenset(every) - known.holding(every)
-        except IndexUnavailable:
-            return frozenset(every)
-
-    def all_notes(self) -> frozenset[str] | None:
-        """The stored paths of all notes, where the last look at the disk found each of them indexed as it is."""
-        last = self.index.compared
-        if last is None or last.stale or last.shrink is not None or self.index.paused:
-            return None
-        try:
-            with self.index.reader() as store:
-                paths = store.paths() if store is not None else frozenset()
-        except IndexUnavailable:
-            return None
-        return paths if len(paths) == last.total else None
 
     @contextmanager
     def state(self, store: Store) -> Iterator[IndexInMemory]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.status import FileRow
     from memory_tui.notes.diff import DiffLine
     from memory_tui.notes.journal import JournalEntry
-    from memory_tui.notes.links import IndexedLinks, LinkIndex, NoteLink
+    from memory_tui.notes.links import LinkIndex, NoteLink
     from memory_tui.recalls.recall_log import RecallEntry
     from memory_tui.recalls.recalled_lines import Marks, Span
     from memory_tui.search.trace import Trace
@@ -105,9 +105,7 @@ def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:
     budget = _budget(engine, page)
     rows += _prompt(engine, page.path)
     roots, state = engine.plan.roots, engine.index.watched_state
-    links = _indexed_links(roots).about(page.path, engine.search, state)
-    if links is None:
-        links = _link_index(roots).about(page.path, state)
+    links = _link_index(roots).about(page.path, state)
     out = [link for link in links.links if link.target != page.path or link.target_line]
     rows += [*budget.rows, *_linked(out, links.back, links.named)]
     leads: dict[int, tuple[Target, ...]] = defaultdict(tuple)
@@ -126,14 +124,6 @@ def _claude(engine: Engine, page: Page) -> list[Statement]:
     if fact is None or not claude_memory.in_folders(page.path, claude_memory.folders(roots)):
         return []
     return [Statement("type", fact.type or "none that Claude Code knows"), Statement("about", fact.description)]
-
-
-@lru_cache(maxsize=4)
-def _indexed_links(roots: Roots) -> IndexedLinks:
-    """The links of a workspace as far as its index tells them."""
-    from memory_tui.notes.links import IndexedLinks
-
-    return IndexedLinks(roots)
 
 
 @lru_cache(maxsize=4)

@@ -13,7 +13,7 @@ from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.hosts import claude_code, claude_memory
 from memory_tui.hosts.claude_memory import ClaudeFact, fact_of, written
-from memory_tui.notes.links import IndexedLinks, LinkIndex
+from memory_tui.notes.links import LinkIndex
 from memory_tui.plan import Options
 
 ROLE = """---
@@ -108,10 +108,8 @@ def test_a_link_names_a_fact_whatever_its_file_is_called(memory: Path, tmp_path:
     with opened(memory, tmp_path) as engine:
         engine.index.catch_up()
         index = LinkIndex(engine.plan.roots)
-        by_index = IndexedLinks(engine.plan.roots).about("project_boat.md", engine.search)
-        assert by_index is not None
-        for about in (index.about("project_boat.md"), by_index):
-            assert [(link.source, link.written) for link in about.back] == [("user_role.md", "the-ferry")]
+        back = index.about("project_boat.md").back
+        assert [(link.source, link.written) for link in back] == [("user_role.md", "the-ferry")]
         leads = {link.written: link.target for link in index.about("user_role.md").links}
         assert leads == {
             "not-written-yet": "",

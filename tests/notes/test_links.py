@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import tempfile
-from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.engine.engine import Engine
-from memory_tui.notes.links import _LINK, IndexedLinks, LinkIndex, Names, links, mentions
-from memory_tui.plan import Options
+from memory_tui.notes.links import _LINK, LinkIndex, Names, links, mentions
 from memory_tui.workspace.roots import Roots, scan
 from tests.support.curate import curator, workspace
 
@@ -197,79 +193,3 @@ def test_a_name_is_found_in_any_case_as_by_looking_at_every_line(text: str, name
     for whole in (text, f"{text} {name.upper()} {name.lower()}\n{name.title()}, ki\u017fs \u212aiss"):
         found = [(link.line, link.start, link.end) for link in mentions("a.md", whole, name, "b.md")]
         assert found == named_plainly(whole, name)
-
-
-SAID = [
-    "see [[garden plan]] there",
-    "the Garden-Plan of spring",
-    "[x](memory/garden-plan.md)",
-    "[y](garden%2Dplan.md)",
-    "memory/2026-01-12.md#L3",
-    "[[Straße]] and strasse",
-    "[[MEMORY]] holds it",
-    "my memory fails",
-    "[z](../MEMORY.md)",
-    "[[读书笔记]]",
-    "读书笔记 are here",
-    "```\n[[garden plan]]\n```",
-    "garden and plan",
-    "nothing at all",
-    "[q](two%20words.md) and [[Two Words]]",
-    "![[garden_plan#beds|beds]]",
-]
-NAMED = ("MEMORY.md", "memory/garden-plan.md", "memory/2026-01-12.md", "memory/strasse.md", "memory/读书笔记.md")
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.lists(st.sampled_from(SAID), max_size=5), min_size=7, max_size=7), st.integers(0, 6))
-def test_by_the_index_a_note_has_the_links_that_reading_every_note_finds(said: list[list[str]], late: int) -> None:
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place, "notes")
-        (folder / "memory").mkdir(parents=True)
-        paths = [*NAMED, "memory/two words.md", "memory/work.md"]
-        for at, path in enumerate(paths):
-            (folder / path).write_text("\n\n".join(said[at]) + "\n", "utf-8")
-        options = Options(workspace=str(folder), index=str(Path(place, "i.sqlite")), provider="none")
-        with Engine.open(options) as engine:
-            engine.index.sync()
-            # One of them is not indexed as it is.
-            (folder / paths[late]).write_text("late: " + "\n".join(reversed(said[late])) + "\n", "utf-8")
-            every, by_index = LinkIndex(engine.plan.roots), IndexedLinks(engine.plan.roots)
-            for path in paths:
-                assert by_index.about(path, engine.search) == every.about(path)
-            (folder / paths[late]).unlink()
-            for path in paths:
-                assert by_index.about(path, engine.search) == every.about(path)
-
-
-def test_without_an_index_nothing_is_told_of_links(tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "MEMORY.md").write_text("x\n")
-    with Engine.open(Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "i"), provider="none")) as engine:
-        assert IndexedLinks(engine.plan.roots).about("MEMORY.md", engine.search) is None
-
-
-def test_where_the_index_holds_every_note_the_disk_is_not_looked_through(tmp_path, monkeypatch):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("see [[garden plan]] and [[nowhere]]\n")
-    (folder / "memory" / "garden-plan.md").write_text("roses, see MEMORY.md\n")
-    with Engine.open(Options(workspace=str(folder), index=str(tmp_path / "i"), provider="none")) as engine:
-        assert engine.search.all_notes() is None
-        engine.index.sync()
-        looked = []
-        monkeypatch.setattr("memory_tui.notes.links.scan", lambda roots: looked.append(roots) or scan(roots))
-        by_index, every = IndexedLinks(engine.plan.roots), LinkIndex(engine.plan.roots)
-        for path in ("MEMORY.md", "memory/garden-plan.md"):
-            known = len(looked)
-            found = by_index.about(path, engine.search, 1)
-            assert len(looked) == known
-            assert found == every.about(path)
-        (folder / "memory" / "late.md").write_text("see [[garden plan]]\n")
-        with engine.search.reader() as store:
-            engine.index.freshness(store, None)
-        assert engine.search.all_notes() is None
-        assert [link.source for link in by_index.about("memory/garden-plan.md", engine.search, 2).back] == [
-            "MEMORY.md",
-            "memory/late.md",
-        ]
