@@ -140,7 +140,7 @@ RECOMMENDED = Profile(
     vector_score="share",
     age="add",
     relaxed_floor=False,
-    fewest_candidates=200,
+    fewest_candidates=60,
     missing_side="computed",
     snippet="window",
     second_stage=True,
@@ -150,7 +150,7 @@ RECOMMENDED = Profile(
         "query.minScore": 0.0,
         "query.hybrid.temporalDecay.enabled": True,
     },
-    ignores={"query.hybrid.candidateMultiplier": "recommended always looks at 200 candidates a side"},
+    ignores={"query.hybrid.candidateMultiplier": "recommended always looks at 60 candidates a side"},
 )
 
 PROFILES: Mapping[str, Profile] = {p.name: p for p in (RECOMMENDED, OPENCLAW_2026_9, OPENCLAW_2026_3, OPENCLAW_2026_2)}

@@ -220,7 +220,7 @@ KNOBS: tuple[Knob, ...] = (
         "secondStage.weight",
         "2nd stage",
         0.7,
-        "share of the second stage: windows, lines, letters of the first 30 candidates",
+        "share of the second stage: lines, windows, letters of the first 20 candidates",
         0,
         1,
         0.05,

@@ -21,8 +21,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
-import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from memory_tui.core import tokens
@@ -51,29 +49,13 @@ class Vocabulary(Struct, frozen=True, dict=True):
     chunks_of: Mapping[str, int]
 
     @cached_property
-    def known(self) -> dict[str, str]:
-        """The nearest words that were looked for."""
-        return {}
-
-    @cached_property
     def _by_length(self) -> Mapping[int, Sequence[str]]:
-        found: dict[int, list[str]] = {}
+        """The words of letters alone, which may be what was meant."""
+        words: dict[int, list[str]] = {}
         for word in self.chunks_of:
-            found.setdefault(len(word), []).append(word)
-        return found
-
-    @cached_property
-    def _with_letters(self) -> dict[int, tuple[Sequence[str], npt.NDArray[np.uint64]]]:
-        """What `_of_length` has told."""
-        return {}
-
-    def _of_length(self, length: int) -> tuple[Sequence[str], npt.NDArray[np.uint64]]:
-        """The words of letters alone that are so long, each with the set of its letters as bits."""
-        if length not in self._with_letters:
-            long = self._by_length.get(length, ()) if length >= FEWEST_LETTERS - 1 else ()
-            words = [word for word in long if _WORD.fullmatch(word) and not tokens.is_cjk(word)]
-            self._with_letters[length] = words, np.fromiter(map(_letters, words), np.uint64, len(words))
-        return self._with_letters[length]
+            if len(word) >= FEWEST_LETTERS - 1 and _WORD.fullmatch(word) and not tokens.is_cjk(word):
+                words.setdefault(len(word), []).append(word)
+        return words
 
     @cached_property
     def is_german(self) -> bool:
@@ -96,25 +78,21 @@ class Vocabulary(Struct, frozen=True, dict=True):
         return self._by_sound.get(word.lower(), "") if len(word) >= FEWEST_LETTERS else ""
 
     def nearest(self, word: str) -> str:
-        """The word that was meant; empty where none is near enough."""
-        if word not in self.known:
-            self.known[word] = self._nearest(word)
-        return self.known[word]
+        """Return the word that was meant; empty where none is near enough."""
+        from rapidfuzz import process
+        from rapidfuzz.distance import OSA
 
-    def _nearest(self, word: str) -> str:
         most = 1 if len(word) < TWO_EDITS_FROM else 2
-        own = np.uint64(_letters(word))
         best: tuple[int, int, str] | None = None
         for length in range(len(word) - most, len(word) + most + 1):
-            words, letters = self._of_length(length)
-            # An edit changes two letters of the set at most.
-            other = np.unpackbits((letters ^ own).view(np.uint8)).reshape(-1, 64).sum(axis=1)
-            for at in np.flatnonzero(other <= 2 * most).tolist():
+            near = process.extract(
+                word, self._by_length.get(length, ()), scorer=OSA.distance, score_cutoff=most, limit=None
+            )
+            for other, edits, _ in near:
                 # Two edits with another first letter are another word: "scolding" is no "holding".
-                own_most = most if words[at][0] == word[0] else 1
-                edits = distance(word, words[at], own_most)
-                if edits <= own_most and (best is None or (edits, -self.chunks_of[words[at]], words[at]) < best):
-                    best = edits, -self.chunks_of[words[at]], words[at]
+                if edits < 2 or other[0] == word[0]:
+                    place = int(edits), -self.chunks_of[other], other
+                    best = place if best is None else min(best, place)
         return best[2] if best else ""
 
 
@@ -123,31 +101,6 @@ def _in_latin(word: str) -> str:
     from anyascii import anyascii
 
     return anyascii(word).lower()
-
-
-def _letters(word: str) -> int:
-    bits = 0
-    for letter in word:
-        bits |= 1 << (ord(letter) & 63)
-    return bits
-
-
-def distance(one: str, other: str, most: int) -> int:
-    """The edits between two words (optimal string alignment); `most` + 1 for more than `most`."""
-    if abs(len(one) - len(other)) > most:
-        return most + 1
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
-        older, before, row = before, row, [i]
-        for j, same in enumerate(other, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != same))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == same:
-                cost = min(cost, older[j - 2] + 1)
-            row.append(cost)
-        if min(row) > most:
-            return most + 1
-    return min(row[-1], most + 1)
 
 
 def corrections(

@@ -124,10 +124,8 @@ def second_lines(candidate: Candidate, digits: int) -> list[ScoreLine]:
 _TITLE = {"line words": "line words, left-out ones half"}
 """Measures that count more than their name says."""
 _UNIT = {
-    "window words": "bm25",
     "line words": "bm25",
     "window meaning": "cosine",
-    "line meaning": "cosine",
     "letters": "bm25",
     "like words": "share",
 }

@@ -16,10 +16,9 @@ import numpy as np
 from msgspec import Struct, field
 
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.passage_measures import Window
 from memory_tui.search.rank import window
 from memory_tui.search.score import kept_stage
-from memory_tui.search.second_stage import CANDIDATES
+from memory_tui.search.second_stage import CANDIDATES, Window
 from memory_tui.search.trace import BeyondLimit, Candidate, Recalled, Trace
 
 LEAST, MOST = 800, 1000
@@ -108,7 +107,7 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
         for hit in every
         if isinstance(hit.verdict, Recalled | BeyondLimit) and hit.second is not None and hit.second.measures
     ][:CANDIDATES]
-    windows = stage.windows([hit.row for hit in hits])
+    windows = stage.windows([evidence.texts[hit.chunk.rowid] for hit in hits])
     ordered = [(hit, one) for hit, own in zip(hits, windows, strict=True) for one in own]
     ordered.sort(key=lambda pair: _OF_CHUNK * pair[0].score + (1 - _OF_CHUNK) * pair[1].share, reverse=True)
     given, weights = _Given(characters), dict.fromkeys(trace.plan.words, 1.0)

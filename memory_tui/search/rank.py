@@ -389,7 +389,8 @@ class Ranking(Struct, frozen=True):
         place = np.empty(len(order) + 1, np.int64)
         place[order], place[-1] = np.arange(len(order)), -1
         table["twin"], table["beside"] = place[table["twin"]], place[table["beside"]]
-        candidates = replace(candidates, table=candidates.table[order])
+        texts = [candidates.texts[at] for at in order.tolist()] if candidates.texts else ()
+        candidates = replace(candidates, table=candidates.table[order], texts=texts)
         return cls(evidence, side, mode, rules, candidates, table[order], floor, relaxed)
 
     def fresh(self) -> int:

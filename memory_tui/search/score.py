@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import count
 
 import numpy as np
@@ -24,12 +23,10 @@ from memory_tui.search.evidence import (
     Lexical,
     Postings,
     Rows,
-    texts_of,
 )
 from memory_tui.search.formulas import Floats
-from memory_tui.search.passage_measures import MEASURES
 from memory_tui.search.rules_2026_9 import Hit
-from memory_tui.search.second_stage import SecondStage
+from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Chunks, MeasurePart, Mode, SecondPart, Table
 from memory_tui.workspace.annotations import NOTHING_SAID
 
@@ -181,6 +178,8 @@ class Candidates(Struct, frozen=True):
     """Whether the query names a time of which there are notes."""
     stages: tuple[SecondStage, ...] = ()
     """What the second stage measures, one for each part of the question; none under a profile without one."""
+    texts: Sequence[str] = ()
+    """What it is measured in."""
 
 
 def mode_of(evidence: Evidence, settings: Settings) -> Mode:
@@ -312,44 +311,48 @@ def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rule
     table["level"] = [evidence.lexical.levels.get(file, 0) for file in files] if profile.exact_paths else 0
     for term in ("importance", "project"):
         table[term] = _term(term, evidence.lexical, rows) if term in profile.terms else 1.0
+    texts = [evidence.texts[rowid] for rowid in evidence.refs.rowids[rows].tolist()] if profile.second_stage else []
     return Candidates(
         table,
         vector_scale,
         text_scale,
         int(np.count_nonzero(~np.isnan(every))),
         bool(evidence.of_named_time),
-        _stages(evidence, side, mode, rules, table) if profile.second_stage and len(rows) else (),
+        _stages(evidence, side, mode, rules, table, texts) if profile.second_stage and len(rows) else (),
+        texts,
     )
 
 
-def _stages(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules, table: Table) -> tuple[SecondStage, ...]:
-    """The second stage of one search by each part of the question, kept for rankings of the same evidence."""
+def _stages(
+    evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules, table: Table, texts: Sequence[str]
+) -> tuple[SecondStage, ...]:
+    """Return the second stage of one search by each part of the question, kept for rankings of the same evidence."""
     # The reference is the same under all knobs, so that what was measured in a chunk stays.
     first = np.zeros(len(table))
     for name in ("vector", "text"):
         first += float(rules.profile.values[f"query.hybrid.{name}Weight"]) * table[name]
-    reference = table["row"][second_stage.first_of(first[None, :])[0]]
+    reference = second_stage.first_of(first[None, :])[0]
     plan = side.plan
+    searched, left_out = ((), ()) if mode == "vectors only" else ((*plan.words, *plan.counted), plan.dropped)
 
-    def stage_of(asked: str, own: Callable[[str], bool]) -> SecondStage:
-        key = "second stage", mode, reference.tobytes(), asked
-        found = evidence.reusable.get(key)
-        if not isinstance(found, SecondStage):
-            found = evidence.reusable[key] = SecondStage(
-                () if mode == "vectors only" else tuple(filter(own, (*plan.words, *plan.counted))),
-                () if mode == "vectors only" else plan.dropped,
+    def stage_of(query: str, words: Sequence[str]) -> SecondStage:
+        key = "second stage", mode, table["row"][reference].tobytes(), query
+        stage = evidence.reusable.get(key)
+        if not isinstance(stage, SecondStage):
+            stage = evidence.reusable[key] = SecondStage(
+                words,
+                left_out,
                 side.frequency,
                 evidence.indexed,
-                asked,
-                reference.tolist(),
-                partial(texts_of, evidence.texts, evidence.refs),
+                query,
+                [texts[at] for at in reference.tolist()],
                 meaning=0.0 if mode == "keywords only" else evidence.known,
             )
-        return found
+        return stage
 
     # That of the whole question comes first: the level of an answer and its passages go by it.
-    whole = stage_of(evidence.query, lambda _: True)
-    return (whole, *(stage_of(part.asked, part.words.__contains__) for part in plan.parts))
+    parts = [stage_of(part.asked, [word for word in searched if word in part.words]) for part in plan.parts]
+    return (stage_of(evidence.query, searched), *parts)
 
 
 def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
@@ -470,10 +473,12 @@ def _look_into(candidates: Candidates, rules: Sequence[Rules], scored: Table, sh
     np.put_along_axis(inside, order, np.broadcast_to(on, order.shape), axis=1)
     # Few candidates are among the first under any of the rules: only these are measured and compared.
     used = distinct(order.ravel())
-    rows = table["row"][used].tolist()
+    rows, texts = table["row"][used].tolist(), [candidates.texts[at] for at in used.tolist()]
     # Of a question in parts a chunk answers one, that which it answers best.
     stages = candidates.stages[1:] or candidates.stages
-    by_part = np.stack([second_stage.shares(stage.measured(rows), inside[:, used]) @ stage.weights for stage in stages])
+    by_part = np.stack(
+        [second_stage.shares(stage.measure(rows, texts), inside[:, used]) @ stage.weights for stage in stages]
+    )
     scored["inside"] = inside
     if len(stages) > 1:
         scored["part"][:, used] = np.where(inside[:, used], np.argmax(by_part, axis=0), -1)
@@ -496,11 +501,13 @@ def second_part(candidates: Candidates, table: Table, i: int, rules: Rules, refs
         return SecondPart(weight, 0.0, 0.0)
     stages = candidates.stages[1:] or candidates.stages
     stage, row = stages[max(0, int(own["part"]))], int(own["row"])
-    seen, ref = stage.best(row), refs[row]
-    best = stage.measured(table["row"][table["inside"]].tolist()).max(axis=0).tolist()
+    line, window = stage.places(row)
+    inside, first = table["row"][table["inside"]].tolist(), refs[row].start_line
+    values = stage.measure(inside, [candidates.texts[at] for at in np.flatnonzero(table["inside"]).tolist()])
+    best, seen = values.max(axis=0).tolist(), values[inside.index(row)].tolist()
     measures = tuple(
         MeasurePart(measure.name, value, top, part := value / top if top > 0 else 0.0, weighs, part * weighs)
-        for measure, value, top, weighs in zip(MEASURES, seen.values, best, stage.weights.tolist(), strict=True)
+        for measure, value, top, weighs in zip(MEASURES, seen, best, stage.weights.tolist(), strict=True)
         if weighs
     )
     return SecondPart(
@@ -510,8 +517,8 @@ def second_part(candidates: Candidates, table: Table, i: int, rules: Rules, refs
         measures,
         lost,
         refs[int(table["row"][own["beside"]])] if lost else None,
-        ref.start_line + seen.line,
-        (ref.start_line + seen.window[0], ref.start_line + seen.window[1]),
+        first + line,
+        (first + window[0], first + window[1]),
         stage.query if len(stages) > 1 else "",
         bool(own["leads"]),
     )

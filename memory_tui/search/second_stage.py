@@ -1,11 +1,11 @@
-"""The second stage looks into the first candidates. It looks at their windows, their lines and their letters.
+"""The second stage looks into the first candidates. It looks at their lines, their windows and their letters.
 
 A chunk of 400 tokens is a coarse unit: one line that answers is drowned by twenty that do not. So the first candidates
-of a ranking are measured again by their best window, by their best line, by the trigrams they share with the
-question, which find compounds, inflections, misspellings, and by how much of the question a window holds, where a word
-that is missing counts as much as the nearest one is like it. Each measure is divided by the best among those candidates
-(max-norm), weighted, added up. A candidate beside a better one of the same note answers with nearly the same text, and
-loses a little.
+of a ranking are measured again: by the words of their best line, by the meaning of their best window, by the trigrams
+they share with the question, which find compounds, inflections, misspellings, and by how much of the question a window
+holds, where a word that is missing counts as much as the nearest one is like it. Each measure is divided by the best
+among those candidates (max-norm), weighted, added up. A candidate beside a better one of the same note answers with
+nearly the same text, and loses a little.
 
 Passages follow Callan (1994), bm25 Robertson and Zaragoza (2009) with Lucene's idf, trigrams McNamee and Mayfield
 (2004), variety Carbonell and Goldstein (1998).
@@ -13,50 +13,112 @@ Passages follow Callan (1994), bm25 Robertson and Zaragoza (2009) with Lucene's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError
-from memory_tui.providers.builtin import StaticTable, static_table
+from memory_tui.providers.builtin import DIMS, StaticTable, static_table
 from memory_tui.search.answer_level import AnswerSignals, is_cjk
 from memory_tui.search.corpus import one_blas_thread
-from memory_tui.search.formulas import Floats, lucene_idf
-from memory_tui.search.passage_measures import (
-    MEASURES,
-    Best,
-    MeasuredChunks,
-    PassageQuery,
-    Window,
-    query_of,
-    weights,
-    windows_of,
+from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
+from memory_tui.search.passages import (
+    Ids,
+    Joined,
+    PassageMemory,
+    Passages,
+    gram_counts,
+    grams_of,
+    is_german,
+    joined,
+    stem_counts,
+    stem_key,
+    stems_of,
 )
-from memory_tui.search.passages import PassageMemory, Passages, gram_counts, grams_of, is_german, pairs_beside
 
-CANDIDATES = 30
+CANDIDATES = 20
 """How many of the first candidates are looked into; more give no better answers."""
 
-Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Vectors = npt.NDArray[np.float32]
 
 _memory = PassageMemory()
 
 
+class Measure(NamedTuple):
+    """One way of looking into a chunk: its name, its weight among the measures, and what it goes by."""
+
+    name: str
+    weight: float
+    by: Literal["words", "meaning"]
+
+
+MEASURES = (
+    Measure("line words", 0.10, "words"),
+    Measure("window meaning", 0.15, "meaning"),
+    Measure("letters", 0.15, "words"),
+    Measure("like words", 0.20, "words"),
+)
+_LETTERS = 2
+COMPOUNDS = 4.0
+"""How much more letters count in German notes, where a word of the question is a part of a longer one."""
+LEFT_OUT = 0.5
+"""How much a word that the search leaves out counts in a line, beside one that is searched. "She" in a line tells who
+is spoken of, although no note is found by it."""
+_COMMONEST = 995
+"""Before it the vocabulary of BERT holds single characters; behind it words, the most frequent first."""
+_ZIPF, _RAREST = 2.3, 12.5
+"""-ln of the share of the most frequent word, and of a word that the vocabulary does not hold."""
+
+
+class Measured(NamedTuple):
+    """What a question finds in some texts, an entry or a row for each.
+
+    `values` are (texts, measures). Of the best line and of the best window there are the numbers, from line 0.
+    `coverage` is the share of the question's words that the text holds, weighed by idf, `rarest` how rare its rarest
+    word of the question is, from 0 to 1. `line_words` and `window_words` are the bm25 of its best line and window by
+    the words that were searched.
+    """
+
+    values: Floats
+    line: Ids
+    window: Ids
+    coverage: Floats
+    rarest: Floats
+    line_words: Floats
+    window_words: Floats
+
+
+class Window(Struct, frozen=True):
+    """A window of a chunk: its `first` and `last` line and the `line` of it that answers best, counted from 0.
+
+    `share` is what its measures give beside those of the other windows, from 0 to 1.
+    """
+
+    first: int
+    last: int
+    line: int
+    share: float
+
+
 def passage_table() -> StaticTable:
-    """The built-in table, whatever provider the index is made with: it compares lines in microseconds."""
+    """Return the built-in table, whatever provider the index is made with: it compares lines in microseconds."""
     return static_table()
 
 
 class SecondStage:
-    """What a question finds inside chunks; each is measured when a ranking puts it among its first candidates.
+    """How one question, or a part of it, measures chunks.
 
-    `reference` are the rows that idf of trigrams and mean lengths are of, which no knob changes. `texts` gives those
-    of rows. Meaning counts by how much of the question the table knows: at 0 words alone count, as they do where there
-    is a `problem` with the table. May be used by several threads at once.
+    `words` are searched, `left_out` are not and count in lines alone; `frequency` tells in how many of `chunks` each
+    stands. Of the `reference`, the texts that a ranking without knobs has first, are the idf of trigrams and the mean
+    lengths. `meaning` is how much of the question the table knows: at 0 words alone count, as they do where there is a
+    `problem` with the table.
     """
 
     def __init__(
@@ -66,120 +128,224 @@ class SecondStage:
         frequency: Mapping[str, int],
         chunks: int,
         query: str,
-        reference: Sequence[int],
-        texts: Callable[[Sequence[int]], Sequence[str]],
+        reference: Sequence[str],
         *,
         meaning: float,
     ) -> None:
-        table, vector, self.problem = None, None, ""
+        self.query, self.problem, self._vocabulary = query, "", None
         try:
-            table = passage_table()
+            self._vocabulary = passage_table()
         except ProviderError as error:
             self.problem = error.message if meaning else ""
-        if table is not None and meaning:
-            summed = table.rows(np.array(table.ids(query), dtype=np.int64)).sum(axis=0)
-            length = float(np.sqrt(summed @ summed))
-            vector = summed / np.float32(length) if length > 0 else None
-        self.query, self.reference = query, tuple(reference)
-        self._table = table if vector is not None else None
-        self._texts = texts
-        self._pairs = is_cjk(query)
-        self._known: dict[int, tuple[MeasuredChunks, int]] = {}
-        self._words, self._frequency, self._chunks = words, frequency, chunks
-        # Those of a part of the question alone.
-        asked = set(tokens.WORD.findall(query.lower()))
-        self._left_out = [word for word in left_out if word in asked]
-        self._vector, self._vocabulary = vector, table
-        self._meaning = meaning if vector is not None else 0.0
-        self._grams = grams_of([*words, *pairs_beside(query, words)])
-
-    @cached_property
-    def _first(self) -> tuple[PassageQuery, Floats, dict[int, tuple[Passages, Floats]]]:
-        """How passages are measured, the weights of the measures, and the reference as it was cut for both."""
-        first = _memory.of(self._texts(self.reference), self._table)
-        grams = self._counted(first)
-        holding = (grams > 0).sum(axis=1).tolist()
-        asked = query_of(
-            self._words,
-            self._left_out,
-            self._frequency,
-            self._chunks,
-            dict(zip(self._grams.tolist(), (lucene_idf(n, len(first)) for n in holding), strict=True)),
-            first,
-            self._vector,
-            self._table,
-            self._vocabulary,
+        self._vector = None
+        if self._vocabulary is not None and meaning:
+            vector = _summed(self._vocabulary, query)
+            length = np.float32(np.sqrt(vector @ vector))
+            self._vector = vector / length if length else None
+        words_of = {stem: word for word in words for stem in stems_of(word)}
+        by_key = {stem_key(stem): word for stem, word in words_of.items()}
+        self._keys = np.array(sorted(by_key), np.int64)
+        self._words = [by_key[key] for key in self._keys.tolist()]
+        self._idf = np.array([lucene_idf(frequency.get(word, 0), chunks) for word in self._words])
+        self._rarity = np.array(list(map(self._rarity_of, self._words, self._idf.tolist())))
+        first = joined(_memory.of(reference, self._vocabulary))
+        inside = set(tokens.WORD.findall(query.lower()))
+        others = {
+            stem_key(stem) for word in left_out if word in inside and not tokens.is_cjk(word) for stem in stems_of(word)
+        }
+        self._others = np.array(sorted(others - set(by_key)), np.int64)
+        held, lines = (stem_counts(self._others, first.passages) > 0).sum(axis=1).tolist(), len(first.passages.lines)
+        self._others_idf = np.array([LEFT_OUT * lucene_idf(count, lines) for count in held])
+        self._grams = grams_of(words)
+        grams = gram_counts(self._grams, first)
+        self._grams_idf = np.array([lucene_idf(count, len(reference)) for count in (grams > 0).sum(axis=1).tolist()])
+        stems = len(first.passages.stems)
+        self._line_length, self._window_length = (
+            stems / max(1, count) or 1.0 for count in (lines, len(first.passages.window_norm))
         )
-        weighed = weights(words=bool(self._words), meaning=self._meaning, german=is_german(first))
-        return asked, weighed, dict(zip(self.reference, zip(first, grams.T, strict=True), strict=True))
+        self._letters_length = len(first.passages.letters) / max(1, len(reference)) or 1.0
+        self._directions = self._directions_of(self._words)
+        by = {"words": float(bool(words)), "meaning": meaning if self._vector is not None else 0.0}
+        raw = np.array([one.weight * by[one.by] for one in MEASURES])
+        raw[_LETTERS] *= COMPOUNDS if is_german(first.passages) else 1.0
+        self.weights: Floats = np.asarray(raw / raw.sum() if raw.any() else raw, dtype=np.float64)
+        self._known: dict[int, tuple[Measured, int]] = {}
+        self.signals = self._signals(self._measured(first))
 
-    @property
-    def asked(self) -> PassageQuery:
-        """How passages are measured."""
-        return self._first[0]
+    def _rarity_of(self, word: str, idf: float) -> float:
+        """Return how rare a word is in the language.
 
-    @property
-    def weights(self) -> Floats:
-        """The weight of each measure."""
-        return self._first[1]
+        In few notes most words are rare; the table's vocabulary, in order of frequency, tells "kohlrabi" from "talk".
+        A word that it knows only in pieces is rarer than each that it knows. A pair of characters has its idf alone,
+        and without a vocabulary every word.
+        """
+        if self._vocabulary is None or tokens.is_cjk(word):
+            return idf
+        ids = self._vocabulary.line_ids(word)
+        rank = ids[0] - _COMMONEST if len(ids) == 1 else 0
+        return min(_RAREST, _ZIPF + math.log(rank)) ** 2 / _RAREST if rank > 0 else _RAREST
 
-    def _counted(self, passages: Sequence[Passages]) -> Floats:
-        return gram_counts(self._grams, [one.letters for one in passages])
+    def _directions_of(self, words: Sequence[str]) -> Vectors | None:
+        """Return the unit vector of each of `words`; zeros for what the table does not know.
 
-    def _measure(self, rows: Sequence[int]) -> None:
-        """Measure those of `rows` that nobody asked for yet."""
-        new = [row for row in rows if row not in self._known]
-        if not new:
-            return
-        asked, _, cut = self._first
-        if others := [row for row in new if row not in cut]:
-            passages = _memory.of(self._texts(others), self._table)
-            cut = cut | dict(zip(others, zip(passages, self._counted(passages).T, strict=True), strict=True))
-        with one_blas_thread():
-            found = MeasuredChunks(
-                asked, [cut[row][0] for row in new], np.stack([cut[row][1] for row in new], 1), self._table
-            )
-        self._known.update((row, (found, at)) for at, row in enumerate(new))
-
-    @cached_property
-    def signals(self) -> AnswerSignals:
-        """The best of the reference by each signal of an answer."""
-        self._measure(self.reference)
-        found = [self.best(row) for row in self.reference]
-        mass = sum(self.asked.stems.values()) or 1.0
-        window, cosine, closeness = (max((one.values[at] for one in found), default=0.0) for at in (0, 2, 5))
-        coverage, rarest, line = (
-            max((getattr(one, name) for one in found), default=0.0) for name in ("coverage", "rarest", "line_words")
+        The table knows Chinese characters by hardly more than that they are some: pairs of them have no direction.
+        """
+        if self._vector is None or self._vocabulary is None or not words:
+            return None
+        vectors = np.stack(
+            [np.zeros(DIMS, np.float32) if tokens.is_cjk(word) else _summed(self._vocabulary, word) for word in words]
         )
-        meaning = None if self.asked.vector is None else cosine
-        return AnswerSignals(coverage, line / mass, window / mass, closeness, meaning, rarest, self._pairs)
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=np.float32)
 
-    def windows(self, rows: Sequence[int]) -> list[list[Window]]:
-        """Every window of each of `rows`."""
-        passages = _memory.of(self._texts(rows), self._table)
-        return windows_of(self.asked, passages, self._table, self.weights)
+    def _signals(self, found: Measured) -> AnswerSignals:
+        """Return the best that any text of the reference has by each signal of an answer."""
+        mass = float(self._idf.sum()) or 1.0
+        best = [float(column.max(initial=0.0)) for column in (found.coverage, found.line_words, found.window_words)]
+        cosine, closeness = (float(found.values[:, at].max(initial=0.0)) for at in (1, 3))
+        meaning = None if self._vector is None else cosine
+        rarest = float(found.rarest.max(initial=0.0))
+        return AnswerSignals(best[0], best[1] / mass, best[2] / mass, closeness, meaning, rarest, is_cjk(self.query))
 
-    def best(self, row: int) -> Best:
-        """What was measured at `row`."""
-        self._measure([row])
-        found, at = self._known[row]
-        return found.best[at]
-
-    def measured(self, rows: Sequence[int]) -> Floats:
-        """The measures of each of `rows`: (rows, measures)."""
-        self._measure(rows)
-        values = [found.values[at] for found, at in map(self._known.__getitem__, rows)]
+    def measure(self, rows: Sequence[int], texts: Sequence[str]) -> Floats:
+        """Measure the `texts` of `rows`, each once: (rows, measures)."""
+        new = [(row, text) for row, text in zip(rows, texts, strict=True) if row not in self._known]
+        if new:
+            measured = self._measured(joined(_memory.of([text for _, text in new], self._vocabulary)))
+            self._known.update((row, (measured, at)) for at, (row, _) in enumerate(new))
+        values = [measured.values[at] for measured, at in map(self._known.__getitem__, rows)]
         return np.array(values, dtype=np.float64).reshape(len(rows), len(MEASURES))
 
+    def places(self, row: int) -> tuple[int, tuple[int, int]]:
+        """Return the best line of `row`, which was measured, and the first and last line of its best window."""
+        measured, at = self._known[row]
+        first, last = measured.window[at].tolist()
+        return int(measured.line[at]), (first, last)
 
-def first_of(scores: Floats) -> Rows:
-    """The first CANDIDATES of each row of `scores` (rules, candidates), best first, equal ones in their order."""
-    columns: Rows = np.arange(scores.shape[1])
-    if len(scores) > 1 and len(columns) > CANDIDATES:
-        # Of many rankings at once only those are sorted that are among the first of any of them.
-        last = np.partition(scores, -CANDIDATES, axis=1)[:, -CANDIDATES, None]
-        columns = np.flatnonzero((scores >= last).any(axis=0))
-    return np.asarray(columns[np.argsort(-scores[:, columns], axis=1, kind="stable")[:, :CANDIDATES]])
+    def windows(self, texts: Sequence[str]) -> list[list[Window]]:
+        """Return every window of each of `texts`, weighed as MEASURES are, without letters."""
+        if not texts:
+            return []
+        every = joined(_memory.of(texts, self._vocabulary))
+        inside, numbers, starts = self._inside(every), every.passages.lines, every.passages.window_from
+        top = np.maximum.reduceat(inside.lines, starts)
+        values, weights = np.stack([top, inside.window_cosine, inside.close]), np.delete(self.weights, _LETTERS)
+        best = values.max(axis=1, keepdims=True)
+        over = np.divide(values, best, out=np.zeros_like(values), where=best > 0)
+        share = weights @ over / (float(weights.sum()) or 1.0)
+        bounds = np.append(starts, len(numbers))
+        line = best_of_each(inside.lines, inside.line_cosine, bounds, top)
+        columns = (numbers[starts], numbers[bounds[1:] - 1], numbers[line], share)
+        found = list(map(Window, *(column.tolist() for column in columns)))
+        return [found[a:b] for a, b in pairwise(every.windows_from.tolist())]
+
+    def _inside(self, texts: Joined) -> _Inside:
+        passages, starts = texts.passages, texts.passages.window_from
+        counts, lengths = stem_counts(self._keys, passages), passages.stem_counts.astype(np.float64)
+        searched = okapi_bm25(counts, self._idf, lengths, self._line_length)
+        others = okapi_bm25(stem_counts(self._others, passages), self._others_idf, lengths, self._line_length)
+        in_windows = np.add.reduceat(counts, starts, axis=1)
+        windows = okapi_bm25(in_windows, self._idf, np.add.reduceat(lengths, starts), self._window_length)
+        held = (in_windows > 0).astype(np.float64)
+        with one_blas_thread():
+            line_cosine, window_cosine, like = self._meaning(passages)
+        close = self._rarity @ np.maximum(held, like) / (float(self._rarity.sum()) or 1.0)
+        return _Inside(searched + others, searched, line_cosine, windows, window_cosine, held, close)
+
+    def _meaning(self, passages: Passages) -> tuple[Floats, Floats, Floats]:
+        """Return the cosine of every line and window with the question, 0 for negative ones and without meaning, and
+        the greatest cosine of any token of a window with each word of the question: (words, windows).
+        """
+        like = np.zeros((len(self._keys), len(passages.window_norm)))
+        ids, starts = passages.ids, passages.window_from
+        if self._vector is None or self._vocabulary is None or not len(ids):
+            return np.zeros(len(passages.line_norm)), np.zeros(len(passages.window_norm)), like
+        # A token stands in many chunks: each is compared once.
+        used = np.flatnonzero(np.bincount(ids))
+        rows, place = self._vocabulary.rows(used), np.zeros(int(used[-1]) + 1, dtype=np.int64)
+        place[used] = np.arange(len(used))
+        at, bounds = place[ids], np.concatenate([[0], np.cumsum(passages.id_counts)])
+        # Where a line or a window has no token, reduceat gives what stands there, which is another one's.
+        dots = np.add.reduceat(np.append((rows @ self._vector)[at], np.float32(0)), bounds[:-1]).astype(np.float64)
+        dots[passages.id_counts == 0] = 0.0
+        if self._directions is not None:
+            lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+            near = (self._directions @ rows.T) / np.where(lengths > 0, lengths, 1.0)
+            first = bounds[starts]
+            for row, values in zip(like, near, strict=True):
+                row[:] = np.maximum.reduceat(np.append(values[at], np.float32(0)), first)
+            like[:, np.add.reduceat(passages.id_counts, starts) == 0] = 0.0
+        windows = np.add.reduceat(dots, starts)
+        return _cosines(dots, passages.line_norm), _cosines(windows, passages.window_norm), np.maximum(like, 0.0)
+
+    def _measured(self, texts: Joined) -> Measured:
+        inside, passages, starts = self._inside(texts), texts.passages, texts.passages.window_from
+        by_line, by_window = texts.lines_from[:-1], texts.windows_from[:-1]
+        sizes = np.diff(texts.letter_ends, prepend=0).astype(np.float64)
+        grams = gram_counts(self._grams, texts)
+        best_line = np.maximum.reduceat(inside.lines, by_line)
+        best_window = np.maximum.reduceat(inside.windows, by_window)
+        values = [
+            best_line,
+            np.maximum.reduceat(inside.window_cosine, by_window),
+            okapi_bm25(grams, self._grams_idf, sizes, self._letters_length),
+            np.maximum.reduceat(inside.close, by_window),
+        ]
+        in_text = np.maximum.reduceat(inside.held, by_window, axis=1)
+        line = best_of_each(inside.lines, inside.line_cosine, texts.lines_from, best_line)
+        window = best_of_each(inside.windows, inside.window_cosine, texts.windows_from, best_window)
+        ends = np.append(starts[1:], len(passages.lines)) - 1
+        return Measured(
+            np.stack(values, axis=1),
+            passages.lines[line],
+            passages.lines[np.stack([starts[window], ends[window]], axis=1)],
+            self._idf @ in_text / (float(self._idf.sum()) or 1.0),
+            (self._rarity[:, None] * in_text).max(axis=0, initial=0.0) / _RAREST,
+            np.maximum.reduceat(inside.searched, by_line),
+            best_window,
+        )
+
+
+class _Inside(NamedTuple):
+    """What a question finds in every line and every window of some texts.
+
+    `lines`, `searched` (without the words that were left out) and `windows` are bm25, `held` tells which windows hold
+    each word: (words, windows), `close` is the share of the question that a window holds or is like.
+    """
+
+    lines: Floats
+    searched: Floats
+    line_cosine: Floats
+    windows: Floats
+    window_cosine: Floats
+    held: Floats
+    close: Floats
+
+
+def _cosines(dots: Floats, norms: Floats) -> Floats:
+    return np.maximum(np.divide(dots, norms, out=np.zeros(len(dots)), where=norms > 0), 0.0)
+
+
+def _summed(table: StaticTable, text: str) -> Vectors:
+    """Return the sum of the vectors of the tokens of `text`."""
+    return np.asarray(table.rows(np.array(table.ids(text), np.int64)).sum(axis=0), dtype=np.float32)
+
+
+def best_of_each(words: Floats, meaning: Floats, bounds: Ids, top: Floats) -> Ids:
+    """Return the passage that answers best among those from each of `bounds` to the next; of equal ones the first.
+
+    Its words count over `top`, the best of them there, and its cosine is added.
+    """
+    counts = np.diff(bounds)
+    over = np.divide(words, np.repeat(top, counts), out=np.zeros_like(words), where=np.repeat(top > 0, counts))
+    over += meaning
+    best = np.flatnonzero(over == np.repeat(np.maximum.reduceat(over, bounds[:-1]), counts))
+    return np.asarray(best[np.searchsorted(best, bounds[:-1])], dtype=np.int64)
+
+
+def first_of(scores: Floats) -> Ids:
+    """Return the first CANDIDATES of each row of `scores` (rules, candidates), best first, equal ones as they stand."""
+    return np.argsort(-scores, axis=1, kind="stable")[:, :CANDIDATES]
 
 
 def shares(values: Floats, inside: Flags) -> Floats:
@@ -192,34 +358,28 @@ def shares(values: Floats, inside: Flags) -> Floats:
     return np.asarray(np.divide(within, best, out=np.zeros_like(within), where=best > 0), dtype=np.float64)
 
 
-def spread(scores: Floats, order: Rows, beside: Flags, penalty: Floats) -> tuple[Floats, Rows]:
-    """What neighbours of better candidates lose, and the better one of each (-1 for none): (rules, candidates).
+def spread(scores: Floats, order: Ids, beside: Flags, penalty: Floats) -> tuple[Floats, Ids]:
+    """Return what neighbours of better candidates lose, and the better one of each (-1 for none).
 
-    `order` (rules, k) are the candidates that are looked at, those `beside` (candidates, candidates) each other are
-    neighbours, `penalty` is (rules, 1). From the best down, each takes it off its neighbours, once; no score falls
-    below 0. Of equal ones the earlier in `order` is first.
+    Both are (rules, candidates). `order` (rules, k) are the candidates that are looked at, those `beside` (candidates,
+    candidates) each other are neighbours, `penalty` is (rules, 1). From the best down, each takes it off its
+    neighbours, once; no score falls below 0. Of equal ones the earlier in `order` is first.
     """
     lost, twin = np.zeros_like(scores), np.full(scores.shape, -1, dtype=np.int64)
-    rules = np.arange(len(scores))
     others = beside & ~np.eye(len(beside), dtype=np.bool_)
-    alone = np.asarray(~np.any(others, axis=1))[order]
-    # Those without any neighbour lose nothing and take nothing: only the others are gone through, in their order.
-    width = int(order.shape[1] - alone.sum(axis=1).min(initial=order.shape[1]))
-    order = np.take_along_axis(order, np.argsort(alone, axis=1, kind="stable")[:, :width], axis=1)
     near = others[order[:, :, None], order[:, None, :]]
     if not near.any():
         return lost, twin
-    raw = np.take_along_axis(scores, order, axis=1)
-    value, off, of = raw.copy(), np.zeros_like(raw), np.full(order.shape, -1, dtype=np.int64)
-    left = np.ones(order.shape, dtype=np.bool_)
+    rules, raw = np.arange(len(scores)), np.take_along_axis(scores, order, axis=1)
+    value, of = raw.copy(), np.full(order.shape, -1, dtype=np.int64)
+    left = np.asarray(near.any(axis=2))
     most = np.minimum(penalty, np.maximum(raw, 0.0))
-    for _ in range(width):
+    while left.any():
         pick = np.argmax(np.where(left, value, -np.inf), axis=1)
         left[rules, pick] = False
         hit = near[rules, pick] & left & (of < 0)
-        off = np.where(hit, most, off)
         of = np.where(hit, order[rules, pick][:, None], of)
         value = np.where(hit, raw - most, value)
-    np.put_along_axis(lost, order, off, axis=1)
+    np.put_along_axis(lost, order, np.where(of >= 0, most, 0.0), axis=1)
     np.put_along_axis(twin, order, of, axis=1)
     return lost, twin

@@ -98,7 +98,7 @@ def test_a_value_without_effect_says_why(run: Run, fleet: Path) -> None:
     assert found["query.minScore"]["value"] == 0
     assert "openclaw.json:3" in found["query.minScore"]["effect"]
     assert "profile recommended" in found["query.minScore"]["effect"]
-    assert "200 candidates" in found["query.hybrid.candidateMultiplier"]["effect"]
+    assert "60 candidates" in found["query.hybrid.candidateMultiplier"]["effect"]
     found = values(run("config", "--json", "--set", "minScore=0.5")[1])
     assert (found["query.minScore"]["value"], found["query.minScore"]["origin"]) == (0.5, "the command line")
     assert found["dateBoost"]["effect"].startswith("none under profile openclaw-2026.3")

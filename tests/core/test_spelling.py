@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.core.spelling import Vocabulary, distance
+from memory_tui.core.spelling import Vocabulary
 from memory_tui.engine.engine import Engine
 from memory_tui.index.full_text import FullText
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
 
-WORDS = st.text("abc", max_size=6)
 
-
+@cache
 def plain_distance(one: str, other: str) -> int:
     """Optimal string alignment as its definition has it."""
     if not one or not other:
@@ -32,16 +32,11 @@ def plain_distance(one: str, other: str) -> int:
     return found
 
 
-@given(WORDS, WORDS, st.integers(0, 3))
-def test_the_distance_is_that_of_the_definition(one: str, other: str, most: int) -> None:
-    assert distance(one, other, most) == min(plain_distance(one, other), most + 1)
-
-
-@given(st.dictionaries(st.text("abcdefgh", min_size=3, max_size=10), st.integers(1, 9), max_size=30), st.data())
+@given(st.dictionaries(st.text("abcd", min_size=3, max_size=8), st.integers(1, 9), max_size=30), st.data())
 def test_no_nearer_word_is_passed_over(chunks_of: dict[str, int], data: st.DataObject) -> None:
-    word = data.draw(st.text("abcdefgh", min_size=4, max_size=10))
+    word = data.draw(st.text("abcd", min_size=4, max_size=8))
     most = 1 if len(word) < 8 else 2
-    near = [(distance(word, one, most), -count, one) for one, count in chunks_of.items()]
+    near = [(plain_distance(word, one), -count, one) for one, count in chunks_of.items()]
     # A first letter that differs is one edit at most.
     close = [one for one in near if one[0] <= (most if one[2][0] == word[0] else 1)]
     best = min(close, default=(0, 0, ""))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +17,12 @@ from memory_tui.core.settings import Settings
 from memory_tui.explain.reranking import Reranking
 from memory_tui.providers.base import Vectors
 from memory_tui.providers.builtin import StaticTable
-from memory_tui.search import corpus, passage_measures, passages, second_stage
+from memory_tui.search import corpus, passages, second_stage
 from memory_tui.search.answer_level import AnswerSignals
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.passage_measures import MEASURES
 from memory_tui.search.rank import rank
 from memory_tui.search.score import CANDIDATE, neighbours
-from memory_tui.search.second_stage import SecondStage
+from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Candidate, QuestionPart, Trace
 from tests.support import search as made
 from tests.support import second_stage as plain
@@ -63,36 +61,14 @@ def test_every_measure_is_that_of_the_plain_reference(
     frequency = dict.fromkeys(words[:2], held)
     reference = texts[: max(1, len(texts) // 2)]
     query = " ".join([*left_out[:1], *words, *left_out[1:]])
-    stage = SecondStage(
-        words,
-        left_out,
-        frequency,
-        40,
-        query,
-        range(len(reference)),
-        lambda rows: [texts[row] for row in rows],
-        meaning=meaning,
-    )
-    found = stage.measured(range(len(texts)))
+    stage = SecondStage(words, left_out, frequency, 40, query, reference, meaning=meaning)
+    found = stage.measure(range(len(texts)), texts)
     expected = plain.measures(query, words, left_out, frequency, 40, texts, reference, meaning=meaning)
     for at, measure in enumerate(MEASURES):
         if measure.by == "meaning" and not meaning:
             assert not found[:, at].any()
         else:
             assert found[:, at] == pytest.approx(expected[measure.name], abs=2e-6), measure.name
-
-
-def test_an_irregular_form_is_its_word() -> None:
-    texts = ["she went home\nand bought kohlrabi", "he goes nowhere", "the roses grew", "nothing of the kind"]
-
-    def words_of(*words: str) -> list[float]:
-        stage = SecondStage(words, (), {}, 40, "", range(4), lambda rows: [texts[row] for row in rows], meaning=0.0)
-        return stage.measured(range(4))[:, 0].tolist()
-
-    assert words_of("go") == words_of("went") == words_of("goes")
-    assert [score > 0 for score in words_of("go")] == [True, True, False, False]
-    assert [score > 0 for score in words_of("buy", "grow")] == [True, False, True, False]
-    assert not any(words_of("rise")), "a rose is more often a flower"
 
 
 def test_what_was_measured_keeps_no_vector_of_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,14 +83,12 @@ def test_what_was_measured_keeps_no_vector_of_a_token(monkeypatch: pytest.Monkey
         return found
 
     monkeypatch.setattr(type(table), "rows", rows)
-    stage = SecondStage(
-        ["router"], (), {}, 8, "router", range(4), lambda asked: [texts[row] for row in asked], meaning=1.0
-    )
-    stage.measured(range(8))
+    stage = SecondStage(["router"], (), {}, 8, "router", texts[:4], meaning=1.0)
+    stage.measure(range(8), texts)
     gc.collect()
     assert made
     assert not [one for one in made if one() is not None]
-    assert stage.best(7).line == 0, "the rest is worked out all the same"
+    assert stage.places(7) == (0, (0, 1))
 
 
 def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,17 +96,17 @@ def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monk
     if library is None:
         pytest.skip("numpy multiplies by another library here")
     before, inside = library.scipy_openblas_get_num_threads64_(), []
-    measured = passage_measures._meaning
+    real = StaticTable.rows
 
-    def meaning(*args: Any) -> Any:
+    def rows(self: StaticTable, ids: npt.NDArray[np.int64]) -> Vectors:
         inside.append(library.scipy_openblas_get_num_threads64_())
-        return measured(*args)
+        return real(self, ids)
 
-    monkeypatch.setattr(passage_measures, "_meaning", meaning)
-    stage = SecondStage(["router"], (), {}, 8, "router", range(1), lambda _: ["the router"], meaning=1.0)
+    stage = SecondStage(["router"], (), {}, 8, "router", ["the router"], meaning=1.0)
+    monkeypatch.setattr(StaticTable, "rows", rows)
     try:
         library.scipy_openblas_set_num_threads64_(2)
-        stage.measured([0])
+        stage.measure([0], ["the router"])
         assert (inside, library.scipy_openblas_get_num_threads64_()) == ([1], 2)
     finally:
         library.scipy_openblas_set_num_threads64_(before)
@@ -140,10 +114,7 @@ def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monk
 
 def stage_of(query: str, words: list[str], left_out: list[str], texts: list[str]) -> SecondStage:
     """Words alone, over `texts` as they stand."""
-    held = dict.fromkeys(words, 1)
-    return SecondStage(
-        words, left_out, held, 9, query, range(len(texts)), lambda rows: [texts[row] for row in rows], meaning=0.0
-    )
+    return SecondStage(words, left_out, dict.fromkeys(words, 1), 9, query, texts, meaning=0.0)
 
 
 def test_a_word_that_is_not_searched_tells_one_line_from_another_and_finds_nothing() -> None:
@@ -152,26 +123,17 @@ def test_a_word_that_is_not_searched_tells_one_line_from_another_and_finds_nothi
     of_lines = [one.name for one in MEASURES].index("line words")
     with_she = stage_of("what tea does she want", *asked, texts)
     without = stage_of("what tea does she want", asked[0], [], texts)
-    his, hers, neither = with_she.measured(range(3))[:, of_lines].tolist()
+    his, hers, neither = with_she.measure(range(3), texts)[:, of_lines].tolist()
     assert hers > his > neither > 0
-    assert without.measured(range(3))[:, of_lines].tolist() == pytest.approx([his, his, 0.0])
+    assert without.measure(range(3), texts)[:, of_lines].tolist() == pytest.approx([his, his, 0.0])
     assert with_she.signals == without.signals, "whether notes hold what was asked is told by what was searched"
-
-
-def test_words_that_stand_side_by_side_as_asked_have_more_letters_in_common() -> None:
-    texts = ["the pi and a hole", "a hole and the pi", "the pi hole and a"]
-    at = [one.name for one in MEASURES].index("letters")
-    apart, turned, together = stage_of("pi hole", ["pi", "hole"], [], texts).measured(range(3))[:, at].tolist()
-    assert together > max(apart, turned)
 
 
 def test_how_rare_a_word_is_does_not_depend_on_meaning_being_compared() -> None:
     texts = ["we talk of kohlrabi", "we talk"]
 
     def signals(word: str, meaning: float) -> AnswerSignals:
-        return SecondStage(
-            [word], (), {word: 1}, 2, word, range(2), lambda rows: [texts[row] for row in rows], meaning=meaning
-        ).signals
+        return SecondStage([word], (), {word: 1}, 2, word, texts, meaning=meaning).signals
 
     for word in ("talk", "kohlrabi"):
         assert signals(word, 0.0).rarest == signals(word, 1.0).rarest
@@ -228,12 +190,12 @@ def test_a_ranking_is_that_of_the_plain_reference_and_adds_up(given_: tuple[Evid
         for row in dict.fromkeys([*evidence.nearest.tolist(), *evidence.recommended.postings.rows.tolist()])
     ]
     place = {ref.rowid: at for at, ref in enumerate(proposed)}
-    reference = sorted(every(usual), key=lambda one: (-one.hybrid, place[one.chunk.rowid]))[:30]
+    reference = sorted(every(usual), key=lambda one: (-one.hybrid, place[one.chunk.rowid]))[: second_stage.CANDIDATES]
     added = {one.chunk.rowid: one.age_points + one.date_points for one in every(trace)}
     share = 1 / (1 + recency(chosen))
     first = sorted(
         every(trace), key=lambda one: (-share * one.hybrid - added[one.chunk.rowid], place[one.chunk.rowid])
-    )[:30]
+    )[: second_stage.CANDIDATES]
     words = evidence.recommended.plan.words
     meaning = bool(plain._vector(evidence.query).any())
     measured = plain.measures(
@@ -330,7 +292,7 @@ def test_the_best_passages_of_many_chunks_are_those_of_each(chunks: list[list[tu
         scores = [(word / top if top else 0.0) + cosine for word, cosine in own]
         expected.append(first + scores.index(max(scores)))
     top = np.maximum.reduceat(words, bounds[:-1])
-    assert passage_measures.best_of_each(words, meaning, bounds, top).tolist() == expected
+    assert second_stage.best_of_each(words, meaning, bounds, top).tolist() == expected
 
 
 def test_a_neighbour_of_a_better_chunk_loses_once_and_never_below_nothing() -> None:
@@ -367,13 +329,13 @@ def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch: pytes
     assert "second_stage" in [notice.code for notice in trace.notices]
     assert trace.recalled[0].second is not None
     names = {one.name for one in trace.recalled[0].second.measures}
-    assert names == {"window words", "line words", "letters", "like words"}
+    assert names == {"line words", "letters", "like words"}
 
 
 def test_a_remembered_text_is_cut_once() -> None:
     """As many as their bytes allow; a long text takes the room of several short ones."""
     (first,) = passages.cut(["one"], None)
-    memory = passages.PassageMemory(3 * first.size)
+    memory = passages.PassageMemory(3 * sum(column.nbytes for column in first))
     first = memory.of(["one"], None)[0]
     assert memory.of(["one"], None)[0] is first
     memory.of(["two", "six"], None)
@@ -386,7 +348,7 @@ def test_a_remembered_text_is_cut_once() -> None:
 
 def test_letters_count_more_in_german_notes() -> None:
     def weights(text: str, query: str) -> dict[str, float]:
-        stage = SecondStage((query,), (), {}, 1, query, [0], lambda rows: [text] * len(rows), meaning=True)
+        stage = SecondStage((query,), (), {}, 1, query, [text], meaning=True)
         return dict(zip([one.name for one in MEASURES], stage.weights.tolist(), strict=True))
 
     english = weights("the pump and the boiler of the house", "boiler")
@@ -396,10 +358,10 @@ def test_letters_count_more_in_german_notes() -> None:
         assert sum(one.values()) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("remembered", [20, 600_000])
+@pytest.mark.parametrize("remembered", [1, 600_000])
 def test_a_text_is_cut_alike_whatever_was_cut_before(remembered: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A memory that is full again and again, words too long to be remembered, white space of each kind."""
-    monkeypatch.setattr(passages.tokens, "REMEMBERED_CHARACTERS", remembered)
+    monkeypatch.setattr(passages, "_MOST_WORDS", remembered)
     long, table = "路由器喜欢读书" * 20, second_stage.passage_table()
     texts = [
         "the router\tdeploys\r\n\n  Mutter größe",
@@ -408,8 +370,6 @@ def test_a_text_is_cut_alike_whatever_was_cut_before(remembered: int, monkeypatc
         f"a\n{'x' * 90}",
         "router vlan",
     ]
-    memory = passages._Words(table)
-    monkeypatch.setattr(passages, "_words", lambda _: memory)
     for own in ([0], [1, 0], [2, 4, 1], [3], [0, 1, 2, 3, 4]):
         for at, one in zip(own, passages.cut([texts[at] for at in own], table), strict=True):
             lines = texts[at].split("\n")
@@ -417,6 +377,6 @@ def test_a_text_is_cut_alike_whatever_was_cut_before(remembered: int, monkeypatc
                 stems = np.split(one.stems, np.cumsum(one.stem_counts))[place]
                 ids = np.split(one.ids, np.cumsum(one.id_counts))[place]
                 segmented = tokens.segmented(lines[line])
-                assert stems.tolist() == passages.stem_keys(passages.stems_in(segmented)).tolist()
+                assert stems.tolist() == list(map(passages.stem_key, tokens.tokens(segmented, stemmed=True)))
                 assert ids.tolist() == list(table.line_ids(lines[line]))
             assert one.lines.tolist() == [i for i, line in enumerate(lines) if line.strip()] or [0]

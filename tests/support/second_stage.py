@@ -10,21 +10,17 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from memory_tui.core import tokens
 from memory_tui.providers.builtin import Builtin, static_table
-from memory_tui.search.passages import IRREGULAR
 from memory_tui.search.trace import ChunkRef
 
 WEIGHTS = {
-    "window words": 0.10,
     "line words": 0.10,
     "window meaning": 0.15,
-    "line meaning": 0.10,
     "letters": 0.15,
     "like words": 0.20,
 }
@@ -41,8 +37,8 @@ def idf(holding: int, chunks: int) -> float:
 
 
 def stems(text: str) -> list[str]:
-    """The stems that full-text search sees, but of an irregular form those of its word."""
-    return [IRREGULAR.get(one, one) for one in tokens.tokens(tokens.segmented(text), stemmed=True)]
+    """The stems that full-text search sees."""
+    return tokens.tokens(tokens.segmented(text), stemmed=True)
 
 
 def bm25(counts: Mapping[str, int], length: int, mean: float, weights: Mapping[str, float]) -> float:
@@ -145,21 +141,17 @@ def measures(
         return [line for line in text.split("\n") if line.strip()] or [""]
 
     asked = _vector(query)
-    spelled = letters(query).split()
-    pairs = [f"{a} {b}" for a, b in pairwise(spelled) if {a, b} <= {word.lower() for word in words}]
-    every = dict.fromkeys(gram for word in [*words, *pairs] for gram in grams(word.lower()))
+    every = dict.fromkeys(gram for word in words for gram in grams(word.lower()))
     weights = {gram: idf(sum(gram in letters(text) for text in reference), len(reference)) for gram in every}
     mean = float(np.mean([len(letters(text)) for text in reference]))
     of_lines, of_windows = [lines(text) for text in texts], [windows(lines(text)) for text in texts]
-    ref_lines, ref_windows = [lines(text) for text in reference], [windows(lines(text)) for text in reference]
+    ref_lines = [lines(text) for text in reference]
     every_line = [set(stems(line)) for own in ref_lines for line in own]
     others = {stem for word in left_out if not tokens.is_cjk(word) for stem in stems(word) if stem not in weighted}
     in_lines = {stem: idf(sum(stem in line for line in every_line), len(every_line)) / 2 for stem in others}
     return {
-        "window words": _best_words(of_windows, weighted, ref_windows),
         "line words": _best_words(of_lines, weighted | in_lines, ref_lines),
         "window meaning": [max(0.0, *(float(_vector(piece) @ asked) for piece in pieces)) for pieces in of_windows],
-        "line meaning": [max(0.0, *(float(_vector(piece) @ asked) for piece in pieces)) for pieces in of_lines],
         "letters": [
             bm25({gram: count(gram, letters(text)) for gram in every}, len(letters(text)), mean, weights)
             for text in texts

@@ -277,7 +277,7 @@ def test_a_knob_that_the_profile_ignores_says_so(app: MemoryApp) -> None:
         await ask(pilot, QUESTION)
         await to_knob(pilot, "query.hybrid.candidateMultiplier")
         await press(pilot, "l")
-        assert said(app) == ("candidates has no effect: recommended always looks at 200 candidates a side.")
+        assert said(app) == ("candidates has no effect: recommended always looks at 60 candidates a side.")
         assert knob(app, "query.hybrid.candidateMultiplier") == 4
         await to_knob(pilot, "query.hybrid.mmr.lambda")
         await press(pilot, "l")
