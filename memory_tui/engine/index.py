@@ -499,7 +499,7 @@ class Index:
         if chain.fallback is None and fallback_in(store, chain) is not None:
             # What another process replaced stays so until the first choice has answered.
             return chain.of_space(has), settings, has
-        return chain.provider(), settings, chain.wanted(has if has.dims else None) or has
+        return chain.provider(), settings, chain.space_to_make(has if has.dims else None) or has
 
     def _compare_only(self, store: Store) -> None:
         """Compare notes and index without writing, and report when the outcome is not what it was."""

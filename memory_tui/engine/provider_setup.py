@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from memory_tui.core.errors import ProviderError, SettingError
 from memory_tui.notices import Notice, notice
-from memory_tui.providers.chain import ChainMember, Fallback, ServingProvider, as_recorded, who
-from memory_tui.providers.failures import LastFailure
+from memory_tui.providers.chain import ChainMember, Fallback, LastFailure, ServingProvider, as_recorded, who
 from memory_tui.providers.options import SECRETS, on_this_machine
 from memory_tui.workspace.roots import scan
 
@@ -126,10 +125,10 @@ class SyncProvider:
 
         fallback = self._chain.fallback
         if fallback != recorded(store):
-            index_write.remember(store, _FALLBACK, json.dumps(fallback.as_dict()) if fallback else "")
+            index_write.remember(store, _FALLBACK, msgspec.json.encode(fallback).decode() if fallback else "")
         failure = self._chain.failure()
         if failure != recorded_failure(store):
-            index_write.remember(store, _FAILURE, json.dumps(failure.as_dict()) if failure else "")
+            index_write.remember(store, _FAILURE, msgspec.json.encode(failure).decode() if failure else "")
         self._hits += report.reused
         if self._hits != cache_hits(store):
             index_write.remember(store, _HITS, str(self._hits))
@@ -170,19 +169,19 @@ class SyncProvider:
 
 def recorded(store: Store) -> Fallback | None:
     """The fallback that made the vectors in `store`; None when the first choice did."""
-    return _record(store.meta(_FALLBACK), Fallback.from_dict)
+    return _record(store.meta(_FALLBACK), Fallback)
 
 
 def recorded_failure(store: Store) -> LastFailure | None:
     """Why the last index run got no vectors; None when it did."""
-    return _record(store.meta(_FAILURE), LastFailure.from_dict)
+    return _record(store.meta(_FAILURE), LastFailure)
 
 
-def _record(text: str | None, of: Callable[[dict[str, Any]], Record]) -> Record | None:
-    """What was written as `text`; None where nothing was, or what makes no sense."""
+def _record(text: str | None, kind: type[Record]) -> Record | None:
+    """Return what was written as `text`; None where nothing was, or what makes no sense."""
     try:
-        return of(json.loads(text)) if text else None
-    except (ValueError, KeyError, TypeError):
+        return msgspec.json.decode(text, type=kind) if text else None
+    except msgspec.MsgspecError:
         return None
 
 

@@ -1,11 +1,11 @@
-"""The protocol of a provider. It turns texts into unit vectors, has an identity, and gives its health as a value."""
+"""Define a provider: it turns texts into unit vectors of a space that has an identity."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -13,12 +13,11 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-
 MOST_DIMS = 100_000
 """Numbers of the longest vector that an index holds."""
-
 # In quotes, so that to name a provider loads no numpy.
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
+Kind = Literal["document", "query"]
 
 
 class Identity(Struct, frozen=True):
@@ -32,17 +31,13 @@ class Identity(Struct, frozen=True):
 
 
 def identity_key(provider: str, model: str) -> str:
-    """The documented provider key of a provider without endpoint: SHA-256 of `{"provider","model"}` as JSON."""
-    text = json.dumps({"provider": provider, "model": model}, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Return the documented key of a provider without endpoint: SHA-256 of `{"provider","model"}` as JSON."""
+    return fingerprint(provider=provider, model=model)
 
 
-class Health(Struct, frozen=True):
-    """Whether a provider works, in words for the screen; `last_ms` is the time of its last call."""
-
-    ok: bool
-    detail: str
-    last_ms: float = 0.0
+def fingerprint(**fields: object) -> str:
+    """Return the SHA-256 of `fields` as JSON in the order given, as JavaScript writes it."""
+    return hashlib.sha256(json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
 
 
 class MediaText(str):
@@ -56,43 +51,55 @@ class MediaText(str):
     most: int
 
     def __new__(cls, label: str, most: int, load: Callable[[], tuple[str, bytes]]) -> MediaText:
-        """`label` with what comes with it."""
-        made = super().__new__(cls, label)
-        made.most, made.load = most, load
-        return made
+        """Join `label` and what comes with it."""
+        text = super().__new__(cls, label)
+        text.most, text.load = most, load
+        return text
 
 
-class Provider(Protocol):
+class Provider:
     """Turns text into vectors. Safe to call from several threads."""
-
-    @property
-    def identity(self) -> Identity:
-        """The space of this provider's vectors.
-
-        The first time it may load a model or ask a server how long its vectors are, so it is read on a worker thread.
-        Raises ProviderError when that fails, and Cancelled after `close`.
-        """
-        ...
 
     @property
     def max_input_bytes(self) -> int:
         """UTF-8 bytes of the longest text that is embedded whole; longer chunks are split before they get here."""
-        ...
+        return 8000
 
-    def embed(self, texts: Sequence[str], kind: Literal["document", "query"]) -> Vectors:
-        """Float32 array (len(texts), dims) of unit vectors, or zeros for a text without any token.
+    @property
+    def identity_known(self) -> bool:
+        """Whether `identity` answers without loading a model or asking a server."""
+        return True
+
+    @property
+    def detail(self) -> str:
+        """How it works, in a few words for the screen."""
+        return ""
+
+    @property
+    def identity(self) -> Identity:
+        """The space of its vectors; the first time it may load a model or ask a server how long they are.
+
+        Raises ProviderError when that fails, and Cancelled after `close`.
+        """
+        raise NotImplementedError
+
+    def expected(self, space: Identity) -> Identity:
+        """Return the space as far as can be told without asking anybody, completed by that of an index."""
+        del space
+        return self.identity
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Return float32 (len(texts), dims): unit vectors, or zeros for a text without any token.
 
         Raises ProviderError, and Cancelled after `close`.
         """
-        ...
-
-    def health(self) -> Health:
-        """The provider's state after its last call; makes no call."""
-        ...
+        raise NotImplementedError
 
     def close(self) -> None:
-        """Release what the provider holds, and end at once what it does for other threads."""
-        ...
+        """Release what it holds, and end at once what it does for other threads."""
+
+
+# --- what an answer holds --------------------------------------------------------------------------------------------
 
 
 class Malformed(ValueError):
@@ -107,27 +114,28 @@ class NoDirection(Malformed):
         self.every = every
 
 
-def field(tree: object, name: str) -> list[object]:
-    """The list called `name` in the object `tree`. Raises Malformed."""
-    found = tree.get(name) if isinstance(tree, dict) else None
-    if not isinstance(found, list):
+def members(answer: object, name: str, member: str = "") -> list[object]:
+    """Return the list called `name` in an answer, of each row its `member`, by the rows' `index` where they have one.
+
+    Raises Malformed.
+    """
+    rows = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(rows, list):
         raise Malformed(f"JSON that has no list {name!r}")
-    return found
-
-
-def in_order(rows: list[object]) -> list[object]:
-    """`rows` sorted by their `index` where they have one. Raises Malformed when the indexes are not 0, 1, 2, ..."""
-    indexes = [row.get("index") if isinstance(row, dict) else None for row in rows]
-    if all(index is None for index in indexes):
+    if not member:
         return rows
-    places = {index: row for index, row in zip(indexes, rows, strict=True) if isinstance(index, int)}
-    if sorted(places) != list(range(len(rows))):
-        raise Malformed("rows whose indexes are not 0, 1, 2, ...")
-    return [places[at] for at in range(len(rows))]
+    indexed = {row["index"]: row for row in rows if isinstance(row, dict) and isinstance(row.get("index"), int)}
+    if indexed:
+        if set(indexed) != set(range(len(rows))):
+            raise Malformed("rows whose indexes are not 0, 1, 2, ...")
+        rows = [indexed[at] for at in range(len(rows))]
+    if not all(isinstance(row, dict) and member in row for row in rows):
+        raise Malformed(f"rows without {member}")
+    return [row[member] for row in rows]
 
 
 def unit_vectors(rows: list[object], count: int, dims: int | None) -> Vectors:
-    """Float32 array (count, dims) of unit vectors from rows of numbers. Raises Malformed, NoDirection."""
+    """Make float32 (count, dims) of unit vectors from rows of numbers. Raises Malformed, NoDirection."""
     # Late, because the rows of providers import this module, and numpy is not needed to read them.
     import numpy as np
 
@@ -147,9 +155,17 @@ def unit_vectors(rows: list[object], count: int, dims: int | None) -> Vectors:
     largest = np.abs(values).max(axis=1, keepdims=True)
     points = (largest > 0) & (largest < np.inf)
     if not points.all():
-        raise NoDirection(
-            "a vector of zeros only" if np.isfinite(largest).all() else "vectors that hold NaN or infinity",
-            every=not points.any(),
-        )
+        message = "a vector of zeros only" if np.isfinite(largest).all() else "vectors that hold NaN or infinity"
+        raise NoDirection(message, every=not points.any())
     values /= largest
     return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), dtype=np.float32)
+
+
+def in_rows(done: Mapping[int, Vectors], count: int, dims: int) -> Vectors:
+    """Return the vectors of `done` by position, float32 (count, dims); zeros where there is none."""
+    import numpy as np
+
+    vectors = np.zeros((count, dims), np.float32)
+    for at, row in done.items():
+        vectors[at] = row
+    return vectors

@@ -6,15 +6,10 @@ import json
 import re
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-from msgspec import Struct
-
-from memory_tui import state_db
-from memory_tui.core.errors import ProviderError, StateUnavailable
+from memory_tui.core.errors import ProviderError
 from memory_tui.core.formatting import install_extra
 
 if TYPE_CHECKING:
@@ -78,7 +73,7 @@ class ProviderFailure(ProviderError):
     `retry_after` is how many seconds the provider asked to be left alone, `next_try` the epoch second before which it
     is not asked again. `done` holds the unit vectors of those texts of the call, by position, that were made (and
     paid for) before it failed. `broke_off` tells that a connection was made and broke, as servers do with requests
-    that are too much for them.
+    that are too much for them, `repeats` that a provider which is left alone was not asked.
     """
 
     def __init__(self, state: Cause, message: str, next_step: str = "", retry_after: float | None = None) -> None:
@@ -89,6 +84,7 @@ class ProviderFailure(ProviderError):
         self.retry_after = retry_after
         self.next_try: float | None = None
         self.broke_off = False
+        self.repeats = False
         self.done: dict[int, Vectors] = {}
 
     def as_dict(self) -> dict[str, str]:
@@ -218,57 +214,3 @@ def _asked_wait(headers: Mapping[str, str], body: str) -> float | None:
 def _one_line(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-_TESTS = state_db.Table("provider_tests", most=100)
-
-
-def record_pass(provider: str, model: str, host: str, at: float) -> None:
-    """Save that a test of the provider passed, for every process that leaves it alone after a failure."""
-    # Without it their pauses end by themselves, only later.
-    with suppress(StateUnavailable):
-        _TESTS.of("").put(f"{provider} {model} {host}", at)
-
-
-def passed_since(provider: str, model: str, host: str, at: float) -> bool:
-    """Whether a test of the provider passed after `at` (epoch seconds), in any process."""
-    try:
-        passed = _TESTS.of("").read().get(f"{provider} {model} {host}")
-    except StateUnavailable:
-        return False
-    return isinstance(passed, float) and passed > at
-
-
-class LastFailure(Struct, frozen=True, rename="camel"):
-    """That the last index run got no vectors from `provider` at `host`: its own sentence, what to do, and when.
-
-    `at` (the beginning of the outage), `latest` and `next_try` are in epoch seconds; `state` is a value of `Cause`.
-    """
-
-    provider: str
-    model: str
-    host: str
-    state: str
-    message: str
-    next_step: str
-    at: float
-    next_try: float | None = None
-    latest: float = 0.0
-
-    @property
-    def ended(self) -> bool:
-        """Whether a test passed since."""
-        return passed_since(self.provider, self.model, self.host, self.latest)
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready fields, for the index's notes about itself."""
-        fields: dict[str, Any] = msgspec.to_builtins(self)
-        return fields
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> LastFailure:
-        """What `as_dict` gave. Raises ValueError."""
-        try:
-            return msgspec.convert(fields, cls)
-        except msgspec.ValidationError as error:
-            raise ValueError(str(error)) from error

@@ -1,4 +1,4 @@
-"""Gemini's embedding endpoints."""
+"""Ask Gemini for embeddings."""
 
 from __future__ import annotations
 
@@ -7,19 +7,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from memory_tui.providers.base import Malformed, MediaText, field
+from memory_tui.providers.base import Kind, MediaText, fingerprint, members
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.options import (
-    Headers,
-    Kind,
-    ProviderSettings,
-    Wire,
-    fingerprint,
-    listed,
-    without_prefix,
-    without_slash,
-)
-from memory_tui.providers.registry import ProviderRow, authorised
+from memory_tui.providers.options import Headers, ProviderSettings, Wire, authorised, listed, without_prefix
+from memory_tui.providers.registry import ProviderRow
 
 _TASKS = {"query": "RETRIEVAL_QUERY", "document": "RETRIEVAL_DOCUMENT"}
 _PREFIXES = {"query": "task: search result | query: ", "document": "title: none | text: "}
@@ -30,11 +21,11 @@ _MOST_ITEMS = 100
 
 
 def gemini(settings: ProviderSettings) -> Wire:
-    """Gemini. Raises ProviderFailure."""
+    """Describe Gemini. Raises ProviderFailure."""
     base = GEMINI.endpoint(settings)
     cut = base.partition("/openai")[0]
-    found = _keys(settings)
-    if not found and not authorised(settings, "x-goog-api-key"):
+    keys = _keys(settings)
+    if not keys and not authorised(settings, "x-goog-api-key"):
         raise GEMINI.missing_key()
     model = model_of(settings.model)
     second = model.startswith("gemini-embedding-2")
@@ -61,12 +52,12 @@ def gemini(settings: ProviderSettings) -> Wire:
         name="gemini",
         label="Gemini",
         model=model,
-        base_url=without_slash(cut),
+        base_url=cut.removesuffix("/"),
         dims=size or (GEMINI.dims.get(model) if cut == GEMINI.base_url else None),
         max_input_bytes=8000 if second else 2048,
         key=fingerprint(provider="gemini", baseUrl=cut, model=model, **sized, headers=listed(settings.headers)),
         headers=settings.headers,
-        auth=tuple(_auth(key) for key in found),
+        auth=tuple(_auth(key) for key in keys),
         request=request,
         rows=rows,
         most_items=_MOST_ITEMS,
@@ -74,26 +65,25 @@ def gemini(settings: ProviderSettings) -> Wire:
 
 
 def model_of(written: str) -> str:
-    """The model that a configuration means; the usual one where it names none."""
+    """Return the model that a configuration means; the usual one where it names none."""
     return without_prefix(without_prefix(written or GEMINI.model, "models/"), "gemini/", "google/")
 
 
 def rows(answer: object) -> list[object]:
-    """The vectors in `{embedding: {values}}` or `{embeddings: [{values}]}`. Raises Malformed."""
-    found = [answer["embedding"]] if isinstance(answer, dict) and "embedding" in answer else field(answer, "embeddings")
-    if not all(isinstance(row, dict) and "values" in row for row in found):
-        raise Malformed("embeddings without values")
-    return [row["values"] for row in found if isinstance(row, dict)]
+    """Return the vectors in `{embedding: {values}}` or `{embeddings: [{values}]}`. Raises Malformed."""
+    if isinstance(answer, dict) and "embedding" in answer:
+        answer = {"embeddings": [answer["embedding"]]}
+    return members(answer, "embeddings", "values")
 
 
 def _keys(settings: ProviderSettings) -> tuple[str, ...]:
-    """A configured key may be the name of the variable that holds it; the environment may hold several keys."""
+    """Return the keys: a configured one may name the variable that holds it, the environment may hold several."""
     single = GEMINI.variables[:2]
-    found = [settings.env(key.reveal()) or "" if key.reveal() in single else key.reveal() for key in settings.api_keys]
-    if not any(found):
+    keys = [settings.env(key.reveal()) or "" if key.reveal() in single else key.reveal() for key in settings.api_keys]
+    if not any(keys):
         several = re.split(r"[\s,;]+", settings.env(GEMINI.variables[2]) or "")
-        found = [*(settings.env(variable) or "" for variable in single), *several]
-    return GEMINI.usable_keys(found) or GEMINI.usable_keys([key.reveal() for key in settings.spare_keys])
+        keys = [*(settings.env(variable) or "" for variable in single), *several]
+    return GEMINI.usable_keys(keys) or GEMINI.usable_keys([key.reveal() for key in settings.spare_keys])
 
 
 def _auth(key: str) -> Headers:
@@ -105,14 +95,14 @@ def _auth(key: str) -> Headers:
     return {"Authorization": f"Bearer {token}"} if isinstance(token, str) else {"x-goog-api-key": key}
 
 
-def _size(asked: int | None, model: str, second: bool) -> int | None:
-    if asked is not None and not _SMALLEST <= asked <= _FULL:
+def _size(size: int | None, model: str, second: bool) -> int | None:
+    if size is not None and not _SMALLEST <= size <= _FULL:
         raise ProviderFailure(
             Cause.REFUSED,
-            f"{model} makes vectors of {_SMALLEST} to {_FULL} numbers, not {asked}.",
+            f"{model} makes vectors of {_SMALLEST} to {_FULL} numbers, not {size}.",
             "Change outputDimensionality, or leave it out.",
         )
-    return asked or (_FULL if second else None)
+    return size or (_FULL if second else None)
 
 
 GEMINI = ProviderRow(
@@ -124,5 +114,6 @@ GEMINI = ProviderRow(
     model="gemini-embedding-001",
     dims={"gemini-embedding-001": _FULL, "gemini-embedding-2": _FULL, "gemini-embedding-2-preview": _FULL},
     prices={"gemini-embedding-001": 0.15},
+    batch_price=0.5,
     auto=3,
 )

@@ -1,4 +1,4 @@
-"""Mistral's embedding endpoint."""
+"""Ask Mistral for embeddings."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _MOST_BYTES = 16_000
 
 
 def mistral(settings: ProviderSettings) -> Wire:
-    """Mistral. Raises ProviderFailure."""
-    return compatible(MISTRAL, settings, lambda _: {}, None, most_items=128, most_bytes=_MOST_BYTES)
+    """Describe Mistral. Raises ProviderFailure."""
+    return compatible(MISTRAL, settings, plain=True, most_items=128, most_bytes=_MOST_BYTES)
 
 
 MISTRAL = ProviderRow(

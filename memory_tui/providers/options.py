@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import ipaddress
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
@@ -18,9 +15,9 @@ from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.discreet import Discreet
+from memory_tui.providers.base import Kind
 from memory_tui.providers.failures import Cause, ProviderFailure
 
-Kind = Literal["document", "query"]
 HIDDEN = "[hidden]"
 _PUBLIC_HEADERS = frozenset({"content-type", "accept", "user-agent", "accept-encoding"})
 _SHORTEST = 4
@@ -250,7 +247,7 @@ class Wire(Discreet, frozen=True):
     """How to ask: `request` makes path and body for some texts, `rows` finds the vectors in an answer (Malformed).
 
     `key` is the fingerprint of the space. `dims` is None where only an answer can tell. `auth` holds the headers of
-    each key. `older` is tried instead when the server does not know the path. A request holds at most `most_items`
+    each key. A request holds at most `most_items`
     texts with `most_bytes` of UTF-8: a token is a byte at least, so that a limit in tokens holds too.
     """
 
@@ -272,12 +269,6 @@ class Wire(Discreet, frozen=True):
     concurrency: int = 64
     query_seconds: float = 10.0
     batch_seconds: float = 120.0
-    older: Wire | None = None
-
-
-def fingerprint(**fields: object) -> str:
-    """SHA-256 of `fields` as JSON in the order given, as JavaScript writes it."""
-    return hashlib.sha256(json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
 
 
 _HOLD_A_KEY = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
@@ -345,14 +336,19 @@ def takes_secrets(host: str, settings: ProviderSettings) -> bool:
     return not host or (on_this_machine(host) and settings.may_send(SECRETS, host))
 
 
-def without_slash(base: str) -> str:
-    """`base` without one trailing slash."""
-    return base.removesuffix("/")
-
-
 def without_prefix(model: str, *prefixes: str) -> str:
     """`model` without the first of `prefixes` that it has."""
     for prefix in prefixes:
         if model.startswith(prefix):
             return model.removeprefix(prefix)
     return model
+
+
+def authorised(settings: ProviderSettings, *names: str) -> bool:
+    """Tell whether the configured headers name a key themselves, in `Authorization` or one of `names` (lower case)."""
+    return not {"authorization", *names}.isdisjoint(name.lower() for name in settings.headers)
+
+
+def bearers(keys: Sequence[str]) -> tuple[Headers, ...]:
+    """Return the headers of each key, as most providers want it."""
+    return tuple({"Authorization": f"Bearer {key}"} for key in keys)

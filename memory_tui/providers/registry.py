@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 
 from memory_tui.core.errors import ProviderError
+from memory_tui.providers.base import Provider, fingerprint
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.options import Headers, ProviderSettings, Wire, fingerprint, host_of, listed, variant
+from memory_tui.providers.options import ProviderSettings, Wire, host_of, listed, variant
 
 if TYPE_CHECKING:
-    from memory_tui.providers.base import Provider
     from memory_tui.providers.batch import BatchService
     from memory_tui.providers.download import ModelSource
 
@@ -27,7 +27,8 @@ class ProviderRow(Struct, frozen=True):
     A provider that sends text elsewhere has `wire`, which reads settings, raises ProviderFailure for what they lack,
     and asks nobody; any other one has `make`. `variables` name its API
     keys in the environment, `model` is its usual model. `dims` has the lengths of the vectors, and `prices` US dollars
-    for a million tokens, of its own models. `auto` is its place in what the provider `auto` tries, 0 for never. `check`
+    for a million tokens, of its own models, of which a
+    batch job costs the part `batch_price`. `auto` is its place in what the provider `auto` tries, 0 for never. `check`
     raises ProviderFailure when `auto` cannot choose it, `asked_model` is the model that it will ask for, `files` are
     those of a model that can be fetched, the last one last; all three are for providers without `wire`. `slow` says
     that a call of one takes seconds.
@@ -42,6 +43,7 @@ class ProviderRow(Struct, frozen=True):
     model: str = ""
     dims: Mapping[str, int] = field(default_factory=dict)
     prices: Mapping[str, float] = field(default_factory=dict)
+    batch_price: float = 1.0
     auto: int = 0
     check: Callable[[ProviderSettings], None] = lambda _: None
     asked_model: Callable[[ProviderSettings], str] = lambda _: ""
@@ -53,14 +55,14 @@ class ProviderRow(Struct, frozen=True):
 
         Raises ProviderFailure for what cannot be a key.
         """
-        found = [key.reveal() for key in settings.api_keys] or [
+        first = [key.reveal() for key in settings.api_keys] or [
             settings.env(variable) or "" for variable in self.variables
         ]
-        return self.usable_keys(found) or self.usable_keys([key.reveal() for key in settings.spare_keys])
+        return self.usable_keys(first) or self.usable_keys([key.reveal() for key in settings.spare_keys])
 
-    def usable_keys(self, found: Sequence[str]) -> tuple[str, ...]:
-        """What is not blank of `found`, in order and once each. Raises ProviderFailure for what cannot be a key."""
-        keys = tuple(dict.fromkeys(key.strip() for key in found if key.strip()))
+    def usable_keys(self, candidates: Sequence[str]) -> tuple[str, ...]:
+        """Return what is not blank of `candidates`, once each. Raises ProviderFailure for what cannot be a key."""
+        keys = tuple(dict.fromkeys(key.strip() for key in candidates if key.strip()))
         if not all(key.isascii() and key.isprintable() for key in keys):
             raise ProviderFailure(
                 Cause.BAD_KEY,
@@ -105,8 +107,8 @@ class ProviderRow(Struct, frozen=True):
         more: dict[str, object] = {}
         if base != self.base_url:
             more["baseUrl"] = base
-        if own := listed(settings.headers):
-            more["headers"] = own
+        if headers := listed(settings.headers):
+            more["headers"] = headers
         return fingerprint(provider=self.name, model=model, **more, **variant(settings))
 
     @property
@@ -118,16 +120,6 @@ class ProviderRow(Struct, frozen=True):
     def host(self) -> str:
         """The provider's own host; empty where none is asked."""
         return host_of(self.base_url)
-
-
-def authorised(settings: ProviderSettings, *names: str) -> bool:
-    """Whether the configured headers name a key themselves, in `Authorization` or one of `names` (lower case)."""
-    return not {"authorization", *names}.isdisjoint(name.lower() for name in settings.headers)
-
-
-def bearers(keys: Sequence[str]) -> tuple[Headers, ...]:
-    """The headers of each key, as most providers want it."""
-    return tuple({"Authorization": f"Bearer {key}"} for key in keys)
 
 
 class ProviderLine(NamedTuple):
@@ -148,7 +140,7 @@ TABLE: Mapping[str, ProviderLine] = MappingProxyType(
     {
         "builtin": ProviderLine(f"{_HERE}.builtin:BUILTIN"),
         "local": ProviderLine(f"{_HERE}.local:LOCAL"),
-        "onnx": ProviderLine(f"{_HERE}.onnx:ONNX"),
+        "onnx": ProviderLine(f"{_HERE}.local:ONNX"),
         "openai": ProviderLine(f"{_HERE}.openai:OPENAI", "openai", batches=True),
         "gemini": ProviderLine(f"{_HERE}.gemini:GEMINI", "google", batches=True),
         "voyage": ProviderLine(f"{_HERE}.voyage:VOYAGE", "voyage", batches=True),
@@ -158,8 +150,8 @@ TABLE: Mapping[str, ProviderLine] = MappingProxyType(
         "lmstudio": ProviderLine(f"{_HERE}.openai:LMSTUDIO", "lmstudio"),
         "llama-cpp": ProviderLine(f"{_HERE}.openai:LLAMA_CPP", "llama-cpp"),
         "deepinfra": ProviderLine(f"{_HERE}.openai:DEEPINFRA", "deepinfra"),
-        "scripted": ProviderLine(f"{_HERE}.scripted:SCRIPTED"),
-        "none": ProviderLine(f"{_HERE}.none:NONE"),
+        "scripted": ProviderLine(f"{_HERE}.builtin:SCRIPTED"),
+        "none": ProviderLine(f"{_HERE}.builtin:NONE"),
     }
 )
 """Name -> its line; the row is imported on use. The default comes first."""
@@ -176,9 +168,9 @@ def row(name: str) -> ProviderRow:
     if name not in TABLE:
         raise _unknown(name)
     module, _, attribute = TABLE[name].source.partition(":")
-    found = getattr(importlib.import_module(module), attribute)
-    assert isinstance(found, ProviderRow)
-    return found
+    facts = getattr(importlib.import_module(module), attribute)
+    assert isinstance(facts, ProviderRow)
+    return facts
 
 
 def rows() -> tuple[ProviderRow, ...]:
@@ -236,7 +228,7 @@ def preview(name: str, settings: ProviderSettings) -> tuple[str, str, int, int]:
     if wire:
         return wire.model, wire.key, wire.dims or 0, wire.max_input_bytes
     made = create(name, settings)
-    if not getattr(made, "identity_known", True):
+    if not made.identity_known:
         return model(name, settings), "", 0, made.max_input_bytes
     identity = made.identity
     return identity.model, identity.key, identity.dims, made.max_input_bytes
@@ -304,5 +296,5 @@ def price_per_million(provider: str, model: str, host: str = "") -> float | None
     """
     if provider not in TABLE:
         return None
-    found = row(provider)
-    return found.prices.get(model) if host in ("", found.host) else None
+    facts = row(provider)
+    return facts.prices.get(model) if host in ("", facts.host) else None

@@ -1,11 +1,9 @@
-"""Voyage's embedding endpoints."""
+"""Ask Voyage for embeddings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from memory_tui.providers.openai import compatible, input_type
-from memory_tui.providers.options import Kind, ProviderSettings, Wire
+from memory_tui.providers.openai import compatible
+from memory_tui.providers.options import ProviderSettings, Wire
 from memory_tui.providers.registry import ProviderRow
 
 _MOST_BYTES = 120_000
@@ -13,13 +11,10 @@ _MOST_BYTES = 120_000
 
 
 def voyage(settings: ProviderSettings) -> Wire:
-    """Voyage, which is told whether a text is a note or a query. Raises ProviderFailure."""
-    size = settings.output_dimensionality
-
-    def more(kind: Kind) -> Mapping[str, object]:
-        return {"input_type": kind, **input_type(settings, kind), **({"output_dimension": size} if size else {})}
-
-    return compatible(VOYAGE, settings, more, size, most_items=1_000, most_bytes=_MOST_BYTES)
+    """Describe Voyage, which is told whether a text is a note or a query. Raises ProviderFailure."""
+    return compatible(
+        VOYAGE, settings, size_name="output_dimension", typed=True, most_items=1_000, most_bytes=_MOST_BYTES
+    )
 
 
 VOYAGE = ProviderRow(
@@ -49,5 +44,6 @@ VOYAGE = ProviderRow(
         "voyage-3-large": 0.18,
         "voyage-code-3": 0.18,
     },
+    batch_price=0.67,
     auto=4,
 )

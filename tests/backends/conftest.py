@@ -16,6 +16,7 @@ from memory_tui.approval import Approvals
 from memory_tui.backends.memories import Memories
 from memory_tui.plan import Options
 from memory_tui.providers.chain import Chain
+from memory_tui.providers.options import ProviderSettings
 
 TEXTS = ("I prefer tabs to spaces", "The router is in the cellar", "We decided to use Postgres", "Mira likes oranges")
 Opened = Callable[..., Memories]
@@ -44,7 +45,7 @@ def foreign(folder: Path, texts: Sequence[str], vectors: Any) -> list[str]:
 @pytest.fixture(scope="session")
 def embedded() -> Any:
     """Return the vectors of `TEXTS`, by the model in the package."""
-    provider = Chain("builtin", lambda _error: None).provider()
+    provider = Chain(ProviderSettings("builtin"), lambda _error: None).provider()
     assert provider is not None
     return provider.embed(list(TEXTS), "document")
 

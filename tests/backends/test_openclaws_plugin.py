@@ -15,6 +15,7 @@ from memory_tui.backends import agent_memories
 from memory_tui.backends.memories import Memories
 from memory_tui.plan import Options
 from memory_tui.providers.chain import Chain
+from memory_tui.providers.options import ProviderSettings
 from tests.support import memory_lancedb, real_openclaw
 from tests.support.provider_server import Play, serving
 from tests.support.real_openclaw import OpenClaw
@@ -31,7 +32,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def config(tmp_path: Path) -> Iterator[dict[str, Any]]:
     """The section of the plug-in, whose embeddings come from a server on loopback."""
-    chain = Chain("builtin", lambda _error: None)
+    chain = Chain(ProviderSettings("builtin"), lambda _error: None)
     with serving(Play(usual=memory_lancedb.unit_vectors(chain))) as play:
         embedding = {"apiKey": "none", "model": "test-model", "baseUrl": f"{play.url}/v1", "dimensions": 256}
         yield {"embedding": embedding, "dbPath": str(tmp_path / "lancedb")}

@@ -15,7 +15,7 @@ from memory_tui import plan
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
-from memory_tui.providers import http
+from memory_tui.providers import chain as chains
 from tests.support.embed import Time
 from tests.support.provider_server import Play, hang, serving, status, well
 from tests.support.waiting import LONG
@@ -207,7 +207,7 @@ def test_a_person_can_ask_for_the_first_choice_again(play: Play, notes: Path, tm
 def test_it_is_asked_again_by_itself_when_its_time_has_come(
     play: Play, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http, "_LASTING_SECONDS", 0.1)
+    monkeypatch.setattr(chains, "_LASTING_SECONDS", 0.1)
     play.say(status(401, {"error": {"message": "not yet"}}))
     with Engine.open(options(tmp_path, play)) as engine:
         heard: list[str] = []

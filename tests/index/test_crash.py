@@ -12,7 +12,7 @@ import pytest
 
 from memory_tui.index.embedding import BATCH
 from memory_tui.index.store import Store
-from memory_tui.providers.scripted import hash_vector
+from memory_tui.providers.builtin import hash_vector
 from memory_tui.search.corpus import Corpus, cosines, cosines_of_nearest
 from tests.support.index import Memory, integrity, text_of
 from tests.support.paths import ROOT

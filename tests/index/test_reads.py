@@ -12,7 +12,7 @@ import pytest
 from memory_tui.core.errors import Cancelled, QueryError
 from memory_tui.index.rows import ChunkPage, CosineRank, NoteColumns
 from memory_tui.index.store import Store
-from memory_tui.providers.scripted import hash_vector
+from memory_tui.providers.builtin import hash_vector
 from tests.support.stores import Made, cut_note, vectors_for
 from tests.support.waiting import LONG
 

@@ -162,9 +162,9 @@ def test_a_provider_that_is_down_refuses_nothing(memory):
 def test_no_batch_job_is_made_of_what_was_refused(memory):
     memory.sync()
     identity = memory.store.identity()
-    assert batch_jobs.claim(memory.store, identity, BatchTerms(1, 10, 10_000)) == 0
+    assert batch_jobs.claim(memory.store, identity, BatchTerms(1)) == 0
     embedding.clear_rejected(memory.store)
-    assert batch_jobs.claim(memory.store, identity, BatchTerms(1, 10, 10_000)) == 1
+    assert batch_jobs.claim(memory.store, identity, BatchTerms(1)) == 1
 
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=8), st.sets(st.sampled_from("abcdef")))
@@ -183,7 +183,7 @@ def test_only_what_was_noted_is_known(noted, wanted):
 
 @pytest.fixture
 def engine(tmp_path, monkeypatch):
-    from memory_tui.providers.scripted import Scripted
+    from memory_tui.providers.builtin import Scripted
 
     real = Scripted.embed
 

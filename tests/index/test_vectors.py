@@ -20,7 +20,7 @@ from memory_tui.index.abilities import UNUSED
 from memory_tui.index.embedding import Embedder, EmbeddingMode
 from memory_tui.index.store import Store
 from memory_tui.providers.base import Identity
-from memory_tui.providers.scripted import hash_vector
+from memory_tui.providers.builtin import hash_vector
 from memory_tui.search.corpus import Corpus, cosines, cosines_of_nearest
 from tests.support.index import Counting, Memory, text_of
 from tests.support.waiting import LONG

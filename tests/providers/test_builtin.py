@@ -17,7 +17,6 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
-from memory_tui.providers import builtin
 from memory_tui.providers.base import identity_key
 from memory_tui.providers.builtin import TABLE, Builtin, static_table
 
@@ -114,17 +113,6 @@ def test_tokens_are_those_of_the_tokenizers_package(text: str) -> None:
     assert ids == PLAIN.tokenizer.encode(well_formed(text.replace("\n", " ")), add_special_tokens=False).ids
 
 
-def test_vectors_are_unit_float32_rows() -> None:
-    vectors = BUILTIN.embed(["one", "two words", "三个字"], "document")
-    assert vectors.dtype == np.float32
-    assert vectors.shape == (3, 256)
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-
-
-def test_no_texts_give_no_rows() -> None:
-    assert BUILTIN.embed([], "document").shape == (0, 256)
-
-
 @pytest.mark.parametrize("text", ["", " \n\t", "\x00\x01", "\ud800", "🧿" * 3, "x" * 101])
 def test_text_without_a_known_token_gives_a_row_of_zeros(text: str) -> None:
     assert not BUILTIN.embed([text], "query").any()
@@ -145,18 +133,6 @@ def test_threads_that_start_together_get_the_same_vectors() -> None:
         together = list(pool.map(lambda part: shared.embed(part, "document"), texts))
     for part, vectors in zip(texts, together, strict=True):
         assert np.array_equal(vectors, BUILTIN.embed(part, "document"))
-
-
-def test_more_text_than_is_remembered_changes_nothing() -> None:
-    provider = Builtin()
-    before = provider.embed(["the gateway on the mac"], "query")
-    provider.embed([" ".join(f"word{n}" for n in range(100_000))], "document")
-    assert np.array_equal(provider.embed(["the gateway on the mac"], "query"), before)
-
-
-def test_case_and_accents_do_not_matter() -> None:
-    plain, accented = BUILTIN.embed(["meet jose at the cafe", "Meet José at the CAFÉ"], "document")
-    assert np.array_equal(plain, accented)
 
 
 def test_like_meaning_is_nearer_than_unlike() -> None:
@@ -187,15 +163,6 @@ def test_identity() -> None:
     assert (identity.provider, identity.model, identity.dims) == ("builtin", "minilm-trained-256", 256)
     assert identity.key == identity_key("builtin", "minilm-trained-256")
     assert BUILTIN.max_input_bytes == 8000
-
-
-def test_health_tells_the_time_of_the_last_call() -> None:
-    provider = Builtin()
-    assert provider.health().ok
-    assert provider.health().last_ms == 0
-    provider.embed(["word"], "query")
-    assert provider.health().ok
-    assert provider.health().last_ms > 0
 
 
 def test_a_closed_provider_can_be_used_again() -> None:
@@ -241,8 +208,6 @@ def test_a_table_that_cannot_be_read_is_said_so(spoil, tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match=r"built-in provider cannot be read \(table\.npz") as caught:
         provider.embed(["word"], "query")
     assert caught.value.next_step
-    assert not provider.health().ok
-    assert provider.health().detail == caught.value.message
 
 
 def test_nothing_is_stored_by_a_table_that_is_damaged(tmp_path: Path) -> None:
@@ -269,20 +234,6 @@ def test_a_process_that_forks_after_embedding_gets_no_warning_and_no_setting() -
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stderr == ""
-
-
-WORDS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=builtin.LONGEST_WORD + 2)
-
-
-@given(st.lists(WORDS | st.sampled_from(["unbelievably", "Walrus7", "a" * 101, "kohlrabi."]), min_size=1))
-def test_many_words_are_cut_as_few_are(words: list[str]) -> None:
-    shipped = static_table().word_ids.__self__
-    few, many = (builtin._Words([*shipped._ids]) for _ in range(2))
-    few._tokenizer = many._tokenizer = shipped._tokenizer
-    many._cut = builtin._MANY
-    assert many.of_words(words) == few.of_words(words)
-    assert "_model" in vars(many)
-    assert "_model" not in vars(few)
 
 
 def test_the_table_ships_with_its_licence_and_stays_small() -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
-import numpy as np
 import pytest
 
 from memory_tui.core.errors import ProviderError
@@ -16,19 +14,27 @@ from memory_tui.providers.chain import Chain
 from memory_tui.providers.failures import Cause, ProviderFailure, state_of
 from memory_tui.providers.options import ProviderSettings, Secret
 from tests.support.embed import KEY, Time, settings_for
-from tests.support.provider_server import Play, hang, serving, status, well
+from tests.support.provider_server import Play, hang, status, well
 from tests.support.waiting import LONG
 
 
-@pytest.fixture
-def play() -> Iterator[Play]:
-    with serving(Play()) as running:
-        yield running
+class Made:
+    """Chains that are closed after the test."""
+
+    open: ClassVar[list[Chain]] = []
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    while Made.open:
+        Made.open.pop().close()
 
 
 def chain_for(play: Play | None, name: str = "openai", **more: Any) -> tuple[Chain, list[ProviderError]]:
     told: list[ProviderError] = []
-    return Chain(settings_for(play, name, **more), told.append), told
+    Made.open.append(Chain(settings_for(play, name, **more), told.append))
+    return Made.open[-1], told
 
 
 def states(chain: Chain) -> list[tuple[str, str]]:
@@ -63,7 +69,6 @@ def test_without_any_key_the_builtin_provider_is_used_and_the_others_say_what_th
         assert "API_KEY" in found[name].next_step
     assert found["builtin"].state == "in use"
     assert "ollama" not in found
-    chain.close()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +86,6 @@ def test_auto_takes_the_first_that_has_a_key(env: dict[str, str], name: str) -> 
     provider = chain.provider()
     assert provider is not None
     assert provider.identity.provider == name
-    chain.close()
 
 
 def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(play: Play) -> None:
@@ -103,9 +107,7 @@ def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(p
     }
     assert [one.message for one in told] == [f"{error.message} builtin is used instead of openai."]
     assert states(chain)[-2:] == [("openai", "given up"), ("builtin", "in use")]
-    assert "in place of openai" in chain.health().detail
     assert chain.error is None
-    chain.close()
 
 
 def test_the_endpoint_and_key_of_the_first_are_not_for_the_next(play: Play) -> None:
@@ -116,7 +118,6 @@ def test_the_endpoint_and_key_of_the_first_are_not_for_the_next(play: Play) -> N
     assert provider is not None
     assert provider.identity.provider == "voyage"
     assert next(link.host for link in chain.members() if link.name == "voyage") == "api.voyageai.com"
-    chain.close()
 
 
 def test_an_automatic_choice_that_has_worked_keeps_its_place_through_passing_troubles(play: Play) -> None:
@@ -135,8 +136,7 @@ def test_an_automatic_choice_that_has_worked_keeps_its_place_through_passing_tro
     time.at += 31
     play.usual = well
     embed(chain)
-    assert (chain.error, chain.health().ok) == (None, True)
-    chain.close()
+    assert chain.error is None
 
 
 # --- chosen --------------------------------------------------------------------------------------------------------
@@ -149,7 +149,6 @@ def test_a_chosen_provider_without_a_key_fails_closed() -> None:
     assert len(told) == 1
     assert state_of(told[0]) is Cause.NO_KEY
     assert chain.error.message == told[0].message
-    assert not chain.health().ok
     assert chain.try_out()["error"] == told[0].message
     assert states(chain) == [("openai", "failing")]
 
@@ -163,7 +162,6 @@ def test_a_chosen_provider_that_fails_is_not_replaced(play: Play) -> None:
     assert len(told) == 1
     assert chain.fallback is None
     assert states(chain) == [("openai", "paused")]
-    chain.close()
 
 
 def test_an_unknown_name_fails_closed_with_the_known_ones() -> None:
@@ -176,8 +174,6 @@ def test_none_is_a_choice_and_no_failure() -> None:
     chain, told = chain_for(None, "none")
     assert chain.provider() is None
     assert (chain.error, chain.members(), told) == (None, (), [])
-    assert chain.health().ok
-    assert "words alone" in chain.health().detail
 
 
 # --- fallback ------------------------------------------------------------------------------------------------------
@@ -202,7 +198,6 @@ def test_the_fallback_takes_over_when_notes_or_questions_cannot_be_embedded(play
     )
     assert len(told) == 1
     assert states(chain) == [("openai", "given up"), ("scripted", "in use")]
-    chain.close()
 
 
 def test_the_spaces_of_two_providers_differ_even_where_the_length_is_the_same(play: Play) -> None:
@@ -213,7 +208,6 @@ def test_the_spaces_of_two_providers_differ_even_where_the_length_is_the_same(pl
     second = chain.provider().identity
     assert first.dims == second.dims == 256
     assert first != second
-    chain.close()
 
 
 def test_a_fallback_is_made_when_the_chosen_provider_cannot_be(play: Play) -> None:
@@ -221,7 +215,6 @@ def test_a_fallback_is_made_when_the_chosen_provider_cannot_be(play: Play) -> No
     assert chain.provider().identity.provider == "builtin"
     assert chain.fallback.source == "voyage"
     assert "No API key" in told[0].message
-    chain.close()
 
 
 def test_a_fallback_has_its_own_model_key_and_endpoint(play: Play) -> None:
@@ -233,7 +226,6 @@ def test_a_fallback_has_its_own_model_key_and_endpoint(play: Play) -> None:
     identity = chain.provider().identity
     assert (identity.provider, identity.model) == ("gemini", "gemini-embedding-001")
     assert chain.members()[1].host == "generativelanguage.googleapis.com"
-    chain.close()
 
 
 def test_when_the_fallback_fails_too_both_reasons_are_told() -> None:
@@ -248,7 +240,6 @@ def test_when_the_fallback_fails_too_both_reasons_are_told() -> None:
 def test_no_fallback_and_oneself_are_no_fallback(play: Play, fallback: str) -> None:
     chain, _ = chain_for(play, fallback=fallback)
     assert states(chain) == [("openai", "in use")]
-    chain.close()
 
 
 def test_auto_prefers_the_fallback_that_was_named(play: Play) -> None:
@@ -258,7 +249,6 @@ def test_auto_prefers_the_fallback_that_was_named(play: Play) -> None:
     fails(chain)
     assert chain.provider().identity.provider == "scripted"
     assert [link.name for link in chain.members() if link.state != "passed over"] == ["openai", "scripted", "builtin"]
-    chain.close()
 
 
 def test_the_first_choice_can_be_restored(play: Play) -> None:
@@ -271,7 +261,6 @@ def test_the_first_choice_can_be_restored(play: Play) -> None:
     assert chain.provider().identity.provider == "openai"
     assert states(chain) == [("openai", "in use"), ("scripted", "waiting")]
     assert len(told) == 1
-    chain.close()
 
 
 def test_a_text_that_is_too_long_is_not_the_providers_fault(play: Play) -> None:
@@ -279,36 +268,41 @@ def test_a_text_that_is_too_long_is_not_the_providers_fault(play: Play) -> None:
     play.usual = status(400, {"error": "input too long"})
     fails(chain)
     assert (chain.error, chain.fallback, told) == (None, None, [])
-    chain.close()
+
+
+def test_after_a_failure_nobody_is_asked_until_the_next_try_and_each_pause_is_longer(play: Play) -> None:
+    time = Time()
+    chain, _ = chain_for(play, time=time)
+    play.usual = status(503, "busy")
+    first = fails(chain)
+    asked = len(play.asked)
+    again = fails(chain)
+    assert (len(play.asked), state_of(again), first.next_try) == (asked, Cause.SERVER, time.at + 30)
+    assert "asked again at" in again.message
+    (link,) = chain.members()
+    assert (link.error, link.calls, link.failed_at) == (first.message, 1, time.at)
+    for wait in (60, 120, 240, 480, 600, 600):
+        time.at = chain.next_try + 1
+        fails(chain)
+        assert chain.next_try == time.at + wait
+    play.say(status(401, "no"))
+    time.at = chain.next_try + 1
+    fails(chain)
+    assert chain.next_try == time.at + 300
+    time.at += 301
+    play.usual = well
+    assert embed(chain).any()
+    assert (chain.next_try, chain.error) == (None, None)
+
+
+def test_a_provider_that_names_the_time_is_left_alone_until_then(play: Play) -> None:
+    time = Time()
+    chain, _ = chain_for(play, time=time)
+    play.usual = status(429, "", Retry_After="3600")
+    assert fails(chain, "query").next_try == chain.next_try == time.at + 3600
 
 
 # --- testing by hand -----------------------------------------------------------------------------------------------
-
-
-class Slow(list[str]):
-    """Texts of which another thread asks for some of its own while they are counted."""
-
-    meanwhile: Callable[[], object] | None = None
-
-    def __len__(self) -> int:
-        if (other := self.meanwhile) is not None:
-            self.meanwhile = None
-            asking = threading.Thread(target=other)
-            asking.start()
-            asking.join()
-        return super().__len__()
-
-
-def test_calls_and_texts_of_several_threads_are_all_counted(play: Play) -> None:
-    chain, _ = chain_for(play)
-    provider = chain.provider()
-    assert provider is not None
-    texts = Slow(["one"])
-    texts.meanwhile = lambda: provider.embed(["two", "three"], "document")
-    provider.embed(texts, "document")
-    [member] = [one for one in chain.members() if one.state == "in use"]
-    chain.close()
-    assert (member.calls, member.texts) == (member.traffic.calls, member.traffic.texts) == (2, 3)
 
 
 def test_trying_out_makes_one_real_call_and_tells_what_came_back(play: Play) -> None:
@@ -325,7 +319,6 @@ def test_trying_out_makes_one_real_call_and_tells_what_came_back(play: Play) -> 
     assert found["selfSimilarity"] == pytest.approx(1)
     assert found["ms"] > 0
     assert chain.try_out()["ok"]
-    chain.close()
 
 
 def test_trying_out_does_not_wait_for_the_next_try_and_shows_no_key(play: Play) -> None:
@@ -340,7 +333,6 @@ def test_trying_out_does_not_wait_for_the_next_try_and_shows_no_key(play: Play) 
     play.usual = well
     assert chain.try_out()["ok"]
     assert chain.error is None
-    chain.close()
 
 
 def test_the_one_that_was_given_up_can_be_tried_out(play: Play) -> None:
@@ -350,37 +342,15 @@ def test_the_one_that_was_given_up_can_be_tried_out(play: Play) -> None:
     assert chain.try_out("openai")["ok"]
     assert chain.try_out()["provider"] == "scripted"
     assert chain.try_out("nobody") == {"ok": False}
-    chain.close()
 
 
 # --- all of it -----------------------------------------------------------------------------------------------------
-
-
-def test_a_name_alone_is_enough() -> None:
-    chain = Chain("scripted", lambda error: pytest.fail(str(error)))
-    assert np.linalg.norm(embed(chain)) == pytest.approx(1)
-    chain.close()
 
 
 def test_settings_never_show_a_key() -> None:
     settings = ProviderSettings(api_keys=(Secret(KEY),), headers={"X-Key": KEY})
     assert KEY not in repr(settings) + str(settings)
     assert KEY not in str(ProviderFailure(Cause.NO_KEY, "none").as_dict())
-
-
-def test_choosing_loads_no_client_and_no_numbers() -> None:
-    code = (
-        "import sys\n"
-        "from memory_tui.providers.chain import Chain\n"
-        "from memory_tui.providers.options import ProviderSettings\n"
-        "chain = Chain(ProviderSettings(env={}.get), print)\n"
-        "members = chain.members()\n"
-        "heavy = {'numpy', 'httpx', 'tenacity', 'asyncio', 'llama_cpp', 'textual', 'rich'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-        "assert members[-1].name == 'builtin'\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
 
 
 QUIT = """

@@ -17,24 +17,21 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-import certifi
 import pytest
 from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.approval import Approvals
-from memory_tui.core.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
-from memory_tui.providers import http, local
+from memory_tui.providers import local
 from memory_tui.providers.failures import ProviderFailure
-from memory_tui.providers.http import Http
 from memory_tui.providers.options import RequestLimits
 from memory_tui.search.trace import Trace
 from tests.providers.test_download import MODEL, URI, get
-from tests.providers.test_local import STAND_IN
 from tests.support.embed import Time, provider_for
+from tests.support.local_model import STAND_IN
 from tests.support.provider_server import FileHandler, Handler, Play, Shelf, refusing, serving, status, well
 from tests.support.waiting import LONG
 
@@ -298,21 +295,6 @@ def test_a_certificate_that_nobody_trusts_gets_no_note(encrypted: Play, notes: P
     assert encrypted.asked == []
 
 
-def test_certificates_are_read_once_and_not_before_something_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[object] = []
-    usual = ssl.create_default_context
-    monkeypatch.setattr(ssl, "create_default_context", lambda **how: made.append(how) or usual(**how))
-    monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
-    http.trusted.cache_clear()
-    endpoints = [Http("OpenAI", "https://127.1.2.3:1/v1", Stop(), auth=({}, {})) for _ in range(2)]
-    plain = Http("Ollama", "http://127.1.2.3:1", Stop())
-    assert made == []
-    for one in (plain, *endpoints, *endpoints):
-        with pytest.raises(ProviderFailure, match="cannot be reached"):
-            one.post("/embeddings", {}, LONG)
-    assert len(made) == 1
-
-
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
@@ -341,8 +323,8 @@ def test_a_model_that_breaks_off_leaves_words_and_goes_on_where_it_was(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, time: Time
 ) -> None:
     script = tmp_path / "stand_in.py"
-    script.write_text(STAND_IN.replace("open(sys.argv[1]).read()[4:]", "''"))
-    monkeypatch.setattr(local, "PACKAGE", "json")
+    script.write_text(STAND_IN.replace('open(model, errors="replace").read()[4:]', "''"))
+    monkeypatch.setattr(local, "LLAMA_CPP", "json")
     monkeypatch.setattr(local, "SCRIPT", script)
     digest = hashlib.sha256(MODEL).hexdigest()
     with serving(Shelf({"tiny.gguf": MODEL}), FileHandler) as shelf:
@@ -367,7 +349,7 @@ def test_a_model_that_breaks_off_leaves_words_and_goes_on_where_it_was(
             assert engine.search.search("walrus").mode == "hybrid"
             assert (engine.providers.who().standing, engine.providers.who().answers) == ("ok", "local")
         assert shelf.asked[-1][1]["Range"] == f"bytes={have}-"
-    (model,) = (tmp_path / "models").iterdir()
+    (model,) = (tmp_path / "models").glob("*.gguf")
     assert model.read_bytes() == MODEL
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from memory_tui.providers.base import identity_key
-from memory_tui.providers.scripted import Scripted, hash_vector
+from memory_tui.providers.builtin import Scripted, hash_vector
 
 SCRIPTED = Scripted()
 
@@ -63,4 +63,3 @@ def test_identity_and_health() -> None:
     identity = SCRIPTED.identity
     assert (identity.provider, identity.model, identity.dims) == ("scripted", "hash-256", 256)
     assert identity.key == identity_key("scripted", "hash-256")
-    assert SCRIPTED.health().ok

@@ -1,29 +1,256 @@
-"""The wire formats: what is sent where, with which key, and the fingerprints of the spaces that come back."""
+"""Every provider of the table: its row, what it is sent with which key, the spaces that come back, its end."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from memory_tui.providers import registry
+from memory_tui import manual
+from memory_tui.config import keys
+from memory_tui.core.errors import Cancelled, ProviderError
+from memory_tui.providers import local, registry
+from memory_tui.providers.base import Provider
+from memory_tui.providers.chain import ChainMember
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.gemini import gemini
 from memory_tui.providers.openai import openai
-from memory_tui.providers.options import ProviderSettings, Secret
+from memory_tui.providers.options import ProviderSettings, Secret, on_this_machine
 from memory_tui.providers.voyage import voyage
-from tests.support.embed import KEY, REMOTE, provider_for, settings_for
-from tests.support.provider_server import Play, serving, status, vector, well
+from tests.support.embed import KEY, provider_for, settings_for
+from tests.support.local_model import STAND_IN
+from tests.support.provider_server import Play, hang, status, vector
+from tests.support.waiting import LONG
+
+TEXTS = ["the router", "a tomato plant", "the router"]
+EMBEDDING = [name for name in registry.NAMES if name != "none"]
+REMOTE = [name for name in registry.NAMES if registry.sends(name)]
+Make = Callable[..., Provider]
 
 
 @pytest.fixture
-def play() -> Iterator[Play]:
-    with serving(Play()) as running:
-        yield running
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a model of each kind, and a process that answers in place of the software for local models."""
+    (tmp_path / "stand_in.py").write_text(STAND_IN)
+    for name in ("model.gguf", "model.onnx", "tokenizer.json"):
+        (tmp_path / name).write_bytes(b"GGUF")
+    for name in ("LLAMA_CPP", "ONNX_RUNTIME"):
+        monkeypatch.setattr(local, name, "json")
+    monkeypatch.setattr(local, "SCRIPT", tmp_path / "stand_in.py")
+    return tmp_path
+
+
+def settings(name: str, play: Play, model: Path, **more: Any) -> ProviderSettings:
+    path = model / "model.gguf" if name == "local" else model
+    if registry.sends(name) and not registry.row(name).model:
+        more.setdefault("model", "m1")
+    return settings_for(play if registry.sends(name) else None, name, model_path=str(path), **more)
+
+
+@pytest.fixture(params=registry.NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_row_sends_text_or_makes_a_provider(name: str) -> None:
+    row = registry.row(name)
+    assert (row.name, bool(row.label), row.wire is None) == (name, True, row.make is not None)
+    assert bool(row.base_url) == bool(row.host) == bool(row.variables) == (bool(row.wire) and name[6:] != "-compatible")
+    assert bool(row.account) == (row.wire is not None)
+    assert row.wire is not None or name not in registry.BATCHING
+    for key in ("baseUrl", "apiKey", "headers") if row.wire else ():
+        assert f"models.providers.{row.account}.{key}" in keys.BY_PATH
+    assert set(row.prices) <= set(row.dims)
+    for model, usd in row.prices.items():
+        assert registry.price_per_million(name, model) == registry.price_per_million(name, model, row.host) == usd > 0
+        assert registry.price_per_million(name, model, "elsewhere.example") is None
+    assert registry.price_per_million(name, "no such model") is None
+
+
+def test_the_names_are_known_and_a_wrong_one_is_corrected() -> None:
+    remote = ("openai", "gemini", "voyage", "mistral", "ollama", "openai-compatible", "lmstudio", "llama-cpp")
+    assert ("builtin", "local", "onnx", *remote, "deepinfra", "scripted", "none") == registry.NAMES
+    for wrong in ("", "open ai", "Builtin", "../builtin"):
+        with pytest.raises(ProviderError, match=r"builtin, local, onnx, openai, .* scripted, none") as caught:
+            registry.create(wrong)
+        assert caught.value.next_step
+    with pytest.raises(ProviderError) as caught:
+        registry.create("biultin")
+    assert caught.value.next_step == "Did you mean builtin?"
+
+
+def test_places_in_auto_are_distinct_and_the_last_one_needs_nothing() -> None:
+    places = [row.auto for row in registry.rows() if row.auto]
+    assert sorted(places) == list(range(1, len(places) + 1))
+    registry.check(registry.automatic()[-1], ProviderSettings(env={}.get))
+
+
+def test_rows_and_chains_load_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from memory_tui.providers import registry\n"
+        "from memory_tui.providers.chain import Chain\n"
+        "from memory_tui.providers.options import ProviderSettings\n"
+        "assert len(registry.rows()) == len(registry.NAMES)\n"
+        "assert Chain(ProviderSettings(env={}.get), print).members()[-1].name == 'builtin'\n"
+        "heavy = {'numpy', 'httpx', 'asyncio', 'tokenizers', 'pydantic', 'textual', 'rich', 'llama_cpp'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "provider = registry.create('builtin')\n"
+        "provider.embed(['now'], 'query')\n"
+        "assert 'tokenizers' not in sys.modules\n"
+        "provider.embed(['sch\u00f6n'], 'query')\n"
+        "assert 'tokenizers' in sys.modules and not {'textual', 'rich'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_manual_lists_every_row() -> None:
+    def line(name: str) -> str:
+        row = registry.row(name)
+        key = " or ".join(f"`{variable}`" for variable in row.variables) or "-"
+        model = row.model if row.wire else row.model.rpartition("/")[2]
+        usual = f"`{model}`" if model else "-"
+        host = row.host or ("`remote.baseUrl`" if row.wire else "-")
+        return f"| `{name}` | {host} | {key} | {usual} | {'yes' if name in registry.BATCHING else '-'} |"
+
+    page = manual.text("providers")
+    table = "\n".join(map(line, registry.NAMES))
+    assert table in page, table
+    *first, last = [registry.row(one).label for one in registry.automatic()[1:-1]]
+    assert f"then {', '.join(first)} or {last} by their key" in " ".join(page.split())
+
+
+@pytest.mark.parametrize("name", REMOTE)
+def test_known_lengths_are_those_of_the_providers_own_host(name: str) -> None:
+    row = registry.row(name)
+    assert row.wire is not None
+    for model, dims in row.dims.items():
+        assert row.wire(settings_for(None, name, model=model)).dims == dims
+        elsewhere = row.wire(settings_for(None, name, model=model, base_url="http://other.example/v1"))
+        asks_for_a_length = "outputDimensionality" in str(elsewhere.request(["text"], "document"))
+        assert elsewhere.dims == (dims if asks_for_a_length else None)
+
+
+@pytest.mark.parametrize("name", REMOTE)
+def test_each_variable_is_a_key_and_without_one_the_first_is_named(name: str) -> None:
+    row = registry.row(name)
+    assert row.wire is not None
+    more = {"model": row.model or "m1", "base_url": row.base_url or "https://house.example/v1"}
+    for variable in row.variables:
+        wire = row.wire(ProviderSettings(env={variable: KEY}.get, **more))
+        assert [next(iter(one.values())).removeprefix("Bearer ") for one in wire.auth] == [KEY]
+    if not row.host or on_this_machine(row.host):
+        assert row.wire(ProviderSettings(env={}.get, **more)).auth == ()
+    else:
+        with pytest.raises(ProviderFailure, match="No API key") as caught:
+            row.wire(ProviderSettings(env={row.variables[0]: "  "}.get, **more))
+        assert f"Set {row.variables[0]} or remote.apiKey for {row.label}" in caught.value.next_step
+    with pytest.raises(ProviderFailure) as caught:
+        row.wire(settings_for(None, name, api_keys=(Secret("sk-\nsecret-part"),), **more))
+    assert (caught.value.state, "secret-part" in str(caught.value)) == (Cause.BAD_KEY, False)
+
+
+@pytest.mark.parametrize("name", REMOTE)
+@pytest.mark.parametrize(
+    "address", ["ftp://host", "host/v1", "http://", "http://[::1", "http://h:99999", "http://h\nx"]
+)
+def test_an_address_that_cannot_be_asked_is_refused(name: str, address: str) -> None:
+    with pytest.raises(ProviderFailure, match=r"remote\.baseUrl"):
+        registry.create(name, settings_for(None, name, base_url=address))
+
+
+# --- what every provider keeps ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EMBEDDING)
+def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name: str, play: Play, model: Path) -> None:
+    chosen = settings(name, play, model)
+    preview = registry.preview(name, chosen)
+    provider = registry.create(name, chosen)
+    for kind in ("document", "query"):
+        vectors = provider.embed(TEXTS, kind)  # type: ignore[arg-type]
+        assert (vectors.shape, vectors.dtype) == ((3, provider.identity.dims), np.float32)
+        assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
+        assert ((vectors[0] == vectors[2]).all(), (vectors[0] != vectors[1]).any()) == (True, True)
+    assert (provider.embed([], "document").shape[0], bool(provider.detail)) == (0, True)
+    hostile = provider.embed(["\ud83d alone", "\x00\x1b[2J", "語" * 3000, "now"], "document")
+    lengths = np.linalg.norm(hostile, axis=1)
+    assert all(length == pytest.approx(1, abs=1e-5) or length == 0 for length in lengths)
+    identity = provider.identity
+    assert (identity.provider, bool(identity.key), preview[0]) == (name, True, identity.model)
+    assert preview[1] in ("", identity.key)
+    assert preview[2] in (0, identity.dims)
+    assert preview[3] == provider.max_input_bytes > 0
+    assert registry.model(name, chosen) in ("", identity.model)
+    assert bool(registry.host(name, chosen)) == registry.sends(name)
+    provider.close()
+    provider.close()
+
+
+def test_a_provider_without_vectors_says_so_on_purpose() -> None:
+    provider = registry.create("none")
+    assert (provider.identity.model, provider.identity.dims) == ("fts-only", 0)
+    with pytest.raises(ProviderError, match="words alone") as caught:
+        provider.embed(TEXTS, "query")
+    assert caught.value.next_step
+
+
+@pytest.mark.parametrize("name", REMOTE)
+@pytest.mark.parametrize(("code", "state"), [(401, Cause.BAD_KEY), (404, Cause.UNKNOWN_MODEL), (503, Cause.SERVER)])
+def test_a_failure_has_a_state_a_sentence_and_a_next_step_and_no_key(
+    name: str, play: Play, model: Path, code: int, state: Cause
+) -> None:
+    play.usual = status(code, {"error": {"message": f"not for {KEY}"}})
+    provider = registry.create(name, settings(name, play, model))
+    with pytest.raises(ProviderFailure) as caught:
+        provider.embed(TEXTS, "document")
+    assert (caught.value.state, bool(caught.value.message), bool(caught.value.next_step)) == (state, True, True)
+    assert KEY not in f"{caught.value.message} {caught.value.next_step} {provider.detail}"
+    provider.close()
+
+
+@pytest.mark.parametrize("name", REMOTE)
+def test_nothing_is_sent_without_approval(name: str, play: Play, model: Path) -> None:
+    chosen = settings(
+        name, play, model, may_send=lambda provider, host: False, base_url="http://elsewhere.example:9/v1"
+    )
+    with pytest.raises(ProviderFailure) as caught:
+        ChainMember(name, "chosen", chosen, lambda member, error, known: False).embed(TEXTS, "document")
+    assert caught.value.state is Cause.NEEDS_APPROVAL
+
+
+@pytest.mark.parametrize("name", REMOTE)
+def test_closing_ends_a_call_at_once(name: str, play: Play, model: Path) -> None:
+    play.usual, outcome = hang, []
+    provider = registry.create(name, settings(name, play, model))
+
+    def ask() -> None:
+        try:
+            provider.embed(["now"], "document")
+        except (Cancelled, ProviderError) as error:
+            outcome.append(type(error))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert play.hanging.acquire(timeout=LONG)
+    provider.close()
+    thread.join(LONG)
+    assert outcome == [Cancelled]
+
+
+# --- what is sent ----------------------------------------------------------------------------------------------------
 
 
 def asked(play: Play, name: str, kind: str, texts: list[str], **more: Any) -> tuple[str, dict[str, str], Any]:
@@ -94,20 +321,6 @@ def test_voyage_is_told_the_input_type(play: Play) -> None:
         "input": ["a"],
         "input_type": "document",
     }
-
-
-def test_ollama_embeds_a_text_over_its_context_in_parts_and_cuts_nothing(play: Play) -> None:
-    def limited(handler: object, asked: object) -> None:
-        long = max(len(text) for text in asked.texts) > 100
-        reply = status(400, {"error": "the input length exceeds the context length"}) if long else well
-        reply(handler, asked)
-
-    play.usual = limited
-    provider = provider_for(play, "ollama")
-    assert provider.embed(["one two three four " * 10, "short"], "document").any(axis=1).all()
-    sent = " ".join(text for one in play.asked for text in one.texts if len(text) <= 100)
-    assert sent.count("four") == 10
-    provider.close()
 
 
 def test_ollamas_vectors_are_cut_to_the_size_that_was_asked_for(play: Play) -> None:
@@ -208,16 +421,6 @@ def test_ollama(play: Play) -> None:
     assert asked(play, "ollama", "query", ["a"], model="all-minilm")[2]["input"] == ["a"]
 
 
-def test_an_older_ollama_is_asked_one_text_at_a_time(play: Play) -> None:
-    play.say(status(404, "404 page not found"))
-    provider = provider_for(play, "ollama")
-    vectors = provider.embed(["a", "b", "c"], "document")
-    assert [one.path for one in play.asked] == ["/api/embed", *["/api/embeddings"] * 3]
-    assert play.asked[-1].body == {"model": "nomic-embed-text", "prompt": "c"}
-    assert vectors[2] @ (np.array(vector("c")) / 3) == pytest.approx(1, abs=1e-5)
-    provider.close()
-
-
 def test_a_model_that_ollama_lacks_is_unknown(play: Play) -> None:
     play.usual = status(404, {"error": 'model "x" not found, try pulling it first'})
     provider = provider_for(play, "ollama", model="x")
@@ -226,33 +429,6 @@ def test_a_model_that_ollama_lacks_is_unknown(play: Play) -> None:
     assert caught.value.state is Cause.UNKNOWN_MODEL
     assert len(play.asked) == 1
     provider.close()
-
-
-@pytest.mark.parametrize(
-    ("name", "variable"),
-    [
-        ("openai", "OPENAI_API_KEY"),
-        ("voyage", "VOYAGE_API_KEY"),
-        ("mistral", "MISTRAL_API_KEY"),
-        ("gemini", "GEMINI_API_KEY"),
-        ("gemini", "GOOGLE_API_KEY"),
-    ],
-)
-def test_a_key_is_needed_and_may_come_from_the_environment(name: str, variable: str) -> None:
-    with pytest.raises(ProviderFailure, match="No API key found for provider") as caught:
-        registry.create(name, ProviderSettings(env={variable: "  "}.get))
-    assert caught.value.state is Cause.NO_KEY
-    assert "_API_KEY" in caught.value.next_step
-    registry.create(name, ProviderSettings(env={variable: "a-key"}.get)).close()
-
-
-@pytest.mark.parametrize("name", REMOTE)
-@pytest.mark.parametrize(
-    "address", ["ftp://host", "host/v1", "http://", "http://[::1", "http://h:99999", "http://h\nx"]
-)
-def test_an_address_that_cannot_be_asked_is_refused(name: str, address: str) -> None:
-    with pytest.raises(ProviderFailure, match=r"remote\.baseUrl"):
-        registry.create(name, settings_for(None, name, base_url=address))
 
 
 def sha(value: Any) -> str:
@@ -299,29 +475,9 @@ def test_another_endpoint_model_or_size_is_another_space() -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_the_key_is_no_part_of_the_fingerprint() -> None:
-    assert openai(settings_for(None)).key == openai(settings_for(None, api_keys=(Secret("another-key"),))).key
-
-
-@pytest.mark.parametrize(("name", "dims"), [("openai", 1536), ("gemini", 3072), ("voyage", 1024), ("mistral", 1024)])
-def test_the_length_of_a_known_model_is_known_without_asking(name: str, dims: int) -> None:
-    provider = registry.create(name, settings_for(None, name))
-    assert (provider.identity.provider, provider.identity.dims) == (name, dims)
-    provider.close()
-
-
 @pytest.mark.parametrize("name", REMOTE)
 def test_the_length_of_an_unknown_model_takes_one_call(play: Play, name: str) -> None:
     provider = provider_for(play, name, model="strange")
     assert provider.identity.dims == provider.identity.dims == 256
     assert len(play.asked) == 1
-    provider.close()
-
-
-def test_an_identity_that_cannot_be_found_out_says_why(play: Play) -> None:
-    play.usual = status(403, {"error": {"message": "not for you"}})
-    provider = provider_for(play)
-    with pytest.raises(ProviderFailure, match="403: not for you") as caught:
-        _ = provider.identity
-    assert caught.value.state is Cause.BAD_KEY
     provider.close()

@@ -13,9 +13,9 @@ from memory_tui.index import abilities
 from memory_tui.index.store import Store
 from memory_tui.notices import language_label
 from memory_tui.plan import Options
-from memory_tui.providers import builtin, scripted
+from memory_tui.providers import builtin
 from memory_tui.providers.base import Identity, identity_key
-from memory_tui.providers.scripted import Scripted
+from memory_tui.providers.builtin import Scripted
 from memory_tui.search.trace import Elsewhere, NothingMatched, Trace
 from tests.support.index import integrity
 
@@ -327,11 +327,11 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
         "identity",
         property(lambda self: Identity("scripted", "other", identity_key("scripted", "other"), dims)),
     )
-    real = scripted.hash_vector
+    real = builtin.hash_vector
 
-    monkeypatch.setattr(scripted, "hash_vector", lambda text: real(text)[::-1])
-    monkeypatch.setattr(scripted, "DIMS", dims)
-    monkeypatch.setattr(scripted, "_axis", scripted._axis.__wrapped__)
+    monkeypatch.setattr(builtin, "hash_vector", lambda text: real(text)[::-1])
+    monkeypatch.setattr(builtin, "DIMS", dims)
+    monkeypatch.setattr(builtin, "_axis", builtin._axis.__wrapped__)
     with opened(place, **{"sync.onSearch": "off"}) as engine:
         trace = engine.search.search("router vlan")
         assert trace.mode != "hybrid"

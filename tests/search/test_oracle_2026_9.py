@@ -26,7 +26,7 @@ from memory_tui.index import index_write
 from memory_tui.index.note_rows import cut
 from memory_tui.index.store import Store
 from memory_tui.plan import Options, plan
-from memory_tui.providers.scripted import hash_vector
+from memory_tui.providers.builtin import hash_vector
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import head

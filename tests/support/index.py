@@ -15,7 +15,7 @@ from memory_tui.index.store import Store
 from memory_tui.index.sync import SyncReport, SyncRun, sync
 from memory_tui.notices import Notice
 from memory_tui.providers.base import Identity, identity_key
-from memory_tui.providers.scripted import Scripted
+from memory_tui.providers.builtin import Scripted
 from memory_tui.workspace.roots import Roots, scan
 
 

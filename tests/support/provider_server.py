@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from memory_tui.providers.scripted import hash_vector
+from memory_tui.providers.builtin import hash_vector
 from tests.support.waiting import LONG
 
 

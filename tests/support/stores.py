@@ -15,7 +15,7 @@ from memory_tui.index.note_rows import cut
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.providers.base import Vectors
-from memory_tui.providers.scripted import Scripted, hash_vector
+from memory_tui.providers.builtin import Scripted, hash_vector
 from memory_tui.workspace import notes
 
 RECIPE = Recipe(Scripted().identity, ("memory", "sessions"), "", 40, 8, 8000)
