@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from memory_tui.engine.costs import Estimate, Forecast
     from memory_tui.engine.status import EmbeddingState
     from memory_tui.index.embedding import EmbeddingMode
-    from memory_tui.index.index_write import CacheCount
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
     from memory_tui.plan import Plan
@@ -54,7 +53,6 @@ class SyncProvider:
         self._resumed = False
         self._restored = 0
         self._hits = 0
-        self._cached: CacheCount | None = None
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
@@ -134,7 +132,7 @@ class SyncProvider:
             index_write.remember(store, _HITS, str(self._hits))
         if report.changed:
             most = self._plan.config.value("cache.maxEntries")
-            self._cached = index_write.prune(store, most if isinstance(most, int) else 0, self._cached)
+            index_write.prune(store, most if isinstance(most, int) else 0)
         if not self._plan.once:
             self._wait()
 

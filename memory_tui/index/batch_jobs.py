@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import numpy as np
 from msgspec import Struct
 
 from memory_tui.core.cancel import Stop
@@ -177,7 +176,7 @@ def keep(store: Store, job: Job, vectors: Mapping[str, Vectors]) -> int:
     hashes = [digest for (digest,) in rows]
     if not hashes:
         return 0
-    ids = index_write.add_embeddings(store, job.identity, hashes, np.stack([vectors[digest] for digest in hashes]))
+    ids = index_write.add_embeddings(store, job.identity, {digest: vectors[digest] for digest in hashes})
     recipe = store.recipe()
     if recipe is not None and recipe.identity == job.identity:
         lacking = store.query(

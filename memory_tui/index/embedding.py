@@ -19,11 +19,11 @@ from contextlib import closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 from msgspec import Struct
 
+from memory_tui.core import secret_finder
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.index import index_write
 from memory_tui.index.abilities import UNUSED
@@ -38,70 +38,64 @@ from memory_tui.workspace.roots import Roots
 SECONDS = 86_400.0
 """How long a refusal counts: who refuses a text today may have another model tomorrow."""
 _SPACE = "provider = ? AND model = ? AND provider_key = ?"
+_AMONG = "hash IN (SELECT value FROM json_each(?))"
 RECENT = (
     "EXISTS (SELECT 1 FROM refused r WHERE r.hash = chunks.hash AND r.provider = ? AND r.model = ? "
     "AND r.provider_key = ? AND r.at > ?)"
 )
 """That the text of a chunk is not to be asked for; takes provider, model, key, and a time before which none counts."""
+_STALE = {
+    "withheld": "hash NOT IN (SELECT hash FROM chunks)",
+    "refused": "hash NOT IN (SELECT hash FROM chunks) OR EXISTS (SELECT 1 FROM embedding_cache e WHERE "
+    "e.provider = refused.provider AND e.model = refused.model AND e.provider_key = refused.provider_key "
+    "AND e.hash = refused.hash)",
+}
+"""Which rows of a table say nothing any more: no note has the text, or it has a vector now."""
 
 
 def remember_rejected(store: Store, identity: Identity, digest: str, reason: str) -> None:
     """Remember that the text with this hash was refused now."""
-    with store.writing():
-        store.query(
-            "INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?, ?)", (*_of(identity), digest, reason, time.time())
-        )
+    copy_rejected(store, [(*_of(identity), digest, reason, time.time())])
 
 
 def known_rejected(store: Store, identity: Identity, hashes: Sequence[str]) -> set[str]:
-    """Which of `hashes` are not to be asked for again now."""
-    return {
-        row[0]
-        for row in store.query(
-            f"SELECT hash FROM refused WHERE {_SPACE} AND at > ? AND hash IN (SELECT value FROM json_each(?))",
-            (*_of(identity), rejections_count_from(), json.dumps(list(hashes))),
-        )
-    }
+    """Return which of `hashes` are not to be asked for again now."""
+    sql = f"SELECT hash FROM refused WHERE {_SPACE} AND at > ? AND {_AMONG}"
+    return {row[0] for row in store.query(sql, (*_of(identity), rejections_count_from(), json.dumps(list(hashes))))}
 
 
 def rejections_count_from() -> float:
-    """The time (epoch seconds) before which no refusal counts any more."""
+    """Return the time (epoch seconds) before which no refusal counts any more."""
     return time.time() - SECONDS
 
 
 def clear_rejected(store: Store) -> None:
     """Ask for everything again. Mostly nothing to do."""
-    if _any(store):
-        with store.writing():
-            store.query("DELETE FROM refused")
+    _forget(store, "refused", "true")
 
 
-def tidy_rejected(store: Store) -> None:
-    """Forget the refusals of texts that no note has any more, or that have a vector now. Mostly nothing to do."""
-    over = (
-        "hash NOT IN (SELECT hash FROM chunks) OR EXISTS (SELECT 1 FROM embedding_cache e WHERE "
-        "e.provider = refused.provider AND e.model = refused.model AND e.provider_key = refused.provider_key "
-        "AND e.hash = refused.hash)"
-    )
-    if _any(store) and store.value(f"SELECT EXISTS (SELECT 1 FROM refused WHERE {over})"):
+def tidy(store: Store) -> None:
+    """Forget what is remembered of texts that no note has any more, or that have a vector now. Mostly nothing to do."""
+    for table, stale in _STALE.items():
+        _forget(store, table, stale)
+
+
+def _forget(store: Store, table: str, which: str) -> None:
+    if store.value(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {which})"):
         with store.writing():
-            store.query(f"DELETE FROM refused WHERE {over}")
+            store.query(f"DELETE FROM {table} WHERE {which}")
 
 
 def rejected_rows(store: Store) -> Rows:
-    """Everything that is remembered."""
+    """Return every refusal that is remembered."""
     return store.query("SELECT provider, model, provider_key, hash, reason, at FROM refused")
 
 
-def copy_rejected(store: Store, found: Rows) -> None:
+def copy_rejected(store: Store, rows: Rows) -> None:
     """Remember the `rejected_rows` of another index."""
-    if found:
+    if rows:
         with store.writing():
-            store.many("INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?, ?)", found)
-
-
-def _any(store: Store) -> bool:
-    return bool(store.value("SELECT EXISTS (SELECT 1 FROM refused)"))
+            store.many("INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?, ?)", rows)
 
 
 def _of(identity: Identity) -> tuple[str, str, str]:
@@ -129,70 +123,48 @@ SERVER = EmbeddingMode(256, later=True)
 
 
 def vectors_of(sibling: Path, identity: Identity, hashes: Sequence[str]) -> dict[str, Vectors]:
-    """The vectors that the index at `sibling` holds of those `hashes`, in the space of `identity`; it is only read.
+    """Return the vectors that the index at `sibling` holds of those `hashes`, in the space of `identity`.
 
-    Raises IndexUnavailable.
+    It is only read. Raises IndexUnavailable.
     """
     if not hashes or not sibling.exists():
         return {}
+    sql = f"SELECT hash, embedding FROM embedding_cache WHERE {_SPACE} AND dims = ? AND {_AMONG}"
     with closing(Store.open(sibling, read_only=True, vec0=UNUSED)) as other:
-        found = other.query(
-            f"SELECT hash, embedding FROM embedding_cache WHERE {_SPACE} AND dims = ? "
-            "AND hash IN (SELECT value FROM json_each(?))",
-            (*_of(identity), identity.dims, json.dumps(list(hashes))),
-        )
-    vectors = {digest: np.frombuffer(data, np.float32) for digest, data in found}
-    return {digest: one for digest, one in vectors.items() if len(one) == identity.dims and np.isfinite(one).all()}
+        rows = other.query(sql, (*_of(identity), identity.dims, json.dumps(list(hashes))))
+    vectors = {digest: np.frombuffer(data, np.float32) for digest, data in rows}
+    return {
+        digest: vector
+        for digest, vector in vectors.items()
+        if len(vector) == identity.dims and np.isfinite(vector).all()
+    }
 
 
 def shared_hashes(sibling: Path | None, identity: Identity, hashes: Set[str]) -> set[str]:
-    """Which of `hashes` need no provider, because `sibling` holds their vectors; none where it cannot be read."""
+    """Return which of `hashes` need no provider, because `sibling` holds their vectors; none where it is unreadable."""
     if sibling is None or not sibling.exists():
         return set()
     try:
         with closing(Store.open(sibling, read_only=True, vec0=UNUSED)) as other:
-            return other.known_hashes(identity.provider, identity.model, identity.key, list(hashes))
+            return other.known_hashes(*_of(identity), list(hashes))
     except IndexUnavailable:
         # The run that embeds them reads it again, and says why it cannot.
         return set()
 
 
-def _known(store: Store, hashes: Sequence[str]) -> set[str]:
-    rows = store.query(
-        "SELECT hash FROM withheld WHERE hash IN (SELECT value FROM json_each(?))", (json.dumps(list(hashes)),)
-    )
-    return {row[0] for row in rows}
-
-
 def sendable(store: Store, texts: Mapping[str, str], digests: Sequence[str]) -> list[str]:
-    """Those of `digests` whose text in `texts` may be sent; the others are remembered."""
-    from memory_tui.core import secret_finder
-
-    known = _known(store, digests)
-    found = {
+    """Return those of `digests` whose text in `texts` may be sent; the others are remembered."""
+    rows = store.query(f"SELECT hash FROM withheld WHERE {_AMONG}", (json.dumps(list(digests)),))
+    before = {row[0] for row in rows}
+    secrets = {
         digest: "; ".join(kinds)
         for digest in digests
-        if digest not in known and (kinds := secret_finder.kinds(texts[digest]))
+        if digest not in before and (kinds := secret_finder.kinds(texts[digest]))
     }
-    if found:
+    if secrets:
         with store.writing():
-            store.many("INSERT OR REPLACE INTO withheld VALUES(?, ?)", list(found.items()))
-    return [digest for digest in digests if digest not in known and digest not in found]
-
-
-def clear_withheld(store: Store) -> None:
-    """Forget what was withheld, because it no longer is. Mostly nothing to do."""
-    if store.value("SELECT EXISTS (SELECT 1 FROM withheld)"):
-        with store.writing():
-            store.query("DELETE FROM withheld")
-
-
-def tidy_withheld(store: Store) -> None:
-    """Forget the withheld texts that no note has any more. Mostly nothing to do."""
-    gone = "hash NOT IN (SELECT hash FROM chunks)"
-    if store.value(f"SELECT EXISTS (SELECT 1 FROM withheld WHERE {gone})"):
-        with store.writing():
-            store.query(f"DELETE FROM withheld WHERE {gone}")
+            store.many("INSERT OR REPLACE INTO withheld VALUES(?, ?)", list(secrets.items()))
+    return [digest for digest in digests if digest not in before and digest not in secrets]
 
 
 Answer = Callable[[], Vectors]
@@ -205,7 +177,7 @@ class Embedder:
     """Finds or makes vectors in the space of `identity`; `check` raises Cancelled when the work is given up.
 
     A provider that fails is not asked again, but for a call that is under way; `error` says why. A text that it does
-    not take is passed over, and remembered. Media files are read below the roots that are `known`.
+    not take is passed over, and remembered. Media files are read below `media_roots`.
     """
 
     def __init__(
@@ -214,8 +186,8 @@ class Embedder:
         identity: Identity,
         provider: Provider | None,
         check: Callable[[], None],
-        manner: EmbeddingMode = HERE,
-        known: Roots | None = None,
+        mode: EmbeddingMode = HERE,
+        media_roots: Roots | None = None,
     ) -> None:
         self.embedded = 0
         """Texts that the provider was asked for."""
@@ -228,10 +200,10 @@ class Embedder:
         self._identity = identity
         self._provider = provider
         self._check = check
-        self._manner = manner
-        self._roots = known
-        if provider is not None and not manner.withheld:
-            clear_withheld(store)
+        self._mode = mode
+        self._roots = media_roots
+        if provider is not None and not mode.withheld:
+            _forget(store, "withheld", "true")
 
     @property
     def working(self) -> bool:
@@ -239,182 +211,165 @@ class Embedder:
         return self._provider is not None
 
     def ids(self, texts: Mapping[str, str], *, ask: bool = True) -> tuple[dict[str, int], frozenset[str]]:
-        """Embedding ids of `texts` by hash, and which of them the provider was asked for.
+        """Return the embedding ids of `texts` by hash, and which of them the provider was asked for.
 
         Some are missing when they are withheld, when it must not be asked, and when it fails.
         """
         if not self._identity.dims:
             return {}, frozenset()
-        known = self._had(texts)
-        asked: dict[str, int] = {}
-        for batch in _chunked(self._lacking(texts, known) if ask else (), self._manner.texts):
-            if self._provider is None:
-                break
+        cached = self._cached(texts)
+        lacking, fresh = iter(self._lacking(texts, cached) if ask else ()), dict[str, int]()
+        while self._provider is not None and (batch := list(islice(lacking, self._mode.texts))):
             self._check()
-            asked |= self._take(batch, texts, self._asking(batch, texts))
-        self.embedded += len(asked)
-        return known | asked, frozenset(asked)
+            fresh |= self._take(batch, texts, self._request(batch, texts))
+        self.embedded += len(fresh)
+        return cached | fresh, frozenset(fresh)
 
     def note_withheld(self, texts: Mapping[str, str]) -> None:
         """Note which of `texts` are withheld, although somebody else asks for their vectors."""
-        self._lacking(texts, self._had(texts))
+        self._lacking(texts, self._cached(texts))
 
     def stream(self, pieces: Iterable[Mapping[str, str]]) -> Iterator[dict[str, int]]:
-        """The embedding ids of each of `pieces` in turn; a slow provider is asked while the next ones come."""
-        asked: set[str] = set()
+        """Yield the embedding ids of each of `pieces` in turn; a slow provider is asked while the next ones come."""
+        requested: set[str] = set()
         waiting: deque[Sent] = deque()
-        with _Ahead(self._manner.later) as ahead:
-            try:
-                for texts in pieces:
-                    known = self._had(texts)
-                    batch = [digest for digest in self._lacking(texts, known) if digest not in asked]
-                    asked.update(batch)
-                    self._check()
-                    sent = ahead.submit(self._asking(batch, texts)) if batch and self._provider is not None else None
-                    waiting.append((texts, batch, sent))
-                    while waiting and (waiting[0][2] is None or waiting[0][2].done()):
-                        yield self._next(waiting)
-                while waiting:
-                    self._check()
-                    yield self._next(waiting)
-            except Cancelled:
-                self._keep_sent(waiting)
-                raise
-
-    def _had(self, texts: Mapping[str, str]) -> dict[str, int]:
-        """The embedding ids of those `texts` that have a vector here, or in the sibling."""
-        known = self._store.cached(self._identity, list(texts))
-        lacking = [digest for digest in texts if digest not in known]
-        if not lacking or self._manner.sibling is None or self.unshared:
-            return known
+        # Two at a time: so the provider has work while the answer to the first one is taken apart.
+        pool = ThreadPoolExecutor(2, "embed-ahead") if self._mode.later else None
         try:
-            found = vectors_of(self._manner.sibling, self._identity, lacking)
-        except IndexUnavailable as error:
-            self.unshared = f"No vectors were taken from {self._manner.sibling.name}: {error.message}"
-            return known
-        self.shared += len(found)
-        vectors = np.stack(list(found.values())) if found else np.empty((0, self._identity.dims), np.float32)
-        return known | index_write.add_embeddings(self._store, self._identity, list(found), vectors)
+            for texts in pieces:
+                lacking = self._lacking(texts, self._cached(texts))
+                batch = [digest for digest in lacking if digest not in requested]
+                requested.update(batch)
+                self._check()
+                sent = _submitted(pool, self._request(batch, texts)) if batch and self.working else None
+                waiting.append((texts, batch, sent))
+                while waiting and (waiting[0][2] is None or waiting[0][2].done()):
+                    yield self._next(waiting)
+            while waiting:
+                self._check()
+                yield self._next(waiting)
+        except Cancelled:
+            # What was sent will be paid for, although the work is given up.
+            for texts, batch, sent in waiting:
+                if sent is not None and not sent.cancel():
+                    self._stored(texts, batch, sent)
+            raise
+        finally:
+            if pool is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
 
-    def _keep_sent(self, waiting: Iterable[Sent]) -> None:
-        """Keep what was sent, and will be paid for, although the work is given up; Cancelled when the engine closes."""
-        for texts, batch, sent in waiting:
-            if sent is not None and not sent.cancel():
-                self._stored(texts, batch, sent)
+    def _cached(self, texts: Mapping[str, str]) -> dict[str, int]:
+        """Return the embedding ids of those `texts` that have a vector here, or in the sibling."""
+        cached = self._store.cached(self._identity, list(texts))
+        lacking = [digest for digest in texts if digest not in cached]
+        if not lacking or self._mode.sibling is None or self.unshared:
+            return cached
+        try:
+            vectors = vectors_of(self._mode.sibling, self._identity, lacking)
+        except IndexUnavailable as error:
+            self.unshared = f"No vectors were taken from {self._mode.sibling.name}: {error.message}"
+            return cached
+        self.shared += len(vectors)
+        return cached | (index_write.add_embeddings(self._store, self._identity, vectors) if vectors else {})
 
     def _next(self, waiting: deque[Sent]) -> dict[str, int]:
-        """Store what the oldest call found. The first failure cancels the calls that have not begun."""
+        """Store what the oldest call returned. The first failure cancels the calls that have not begun."""
         working = self.working
-        found = self._stored(*waiting.popleft())
+        ids = self._stored(*waiting.popleft())
         if working and not self.working:
             for _, _, sent in waiting:
                 if sent is not None:
                     sent.cancel()
-        return found
+        return ids
 
     def _stored(self, texts: Mapping[str, str], batch: Sequence[str], sent: Future[Vectors] | None) -> dict[str, int]:
         if sent is not None and not sent.cancelled():
             self.embedded += len(self._take(batch, texts, sent.result))
         return self._store.cached(self._identity, list(texts))
 
-    def _lacking(self, texts: Mapping[str, str], known: Mapping[str, int]) -> list[str]:
-        """Whose vector the provider may be asked for; what is withheld from it is noted, what it refused left out."""
-        lacking = [digest for digest in texts if digest not in known]
+    def _lacking(self, texts: Mapping[str, str], cached: Mapping[str, int]) -> list[str]:
+        """List whose vector the provider may be asked for; what is withheld is noted, what it refused left out."""
+        lacking = [digest for digest in texts if digest not in cached]
         if lacking and self.working:
             refused = known_rejected(self._store, self._identity, lacking)
             lacking = [digest for digest in lacking if digest not in refused]
-        return sendable(self._store, texts, lacking) if self._manner.withheld and self.working else lacking
+        return sendable(self._store, texts, lacking) if self._mode.withheld and self.working else lacking
 
-    def _asking(self, batch: Sequence[str], texts: Mapping[str, str]) -> Answer:
-        """Asks for the vectors of `batch` when it is called."""
+    def _request(self, batch: Sequence[str], texts: Mapping[str, str]) -> Answer:
+        """Make what asks for the vectors of `batch` when it is called."""
         assert self._provider is not None
         return partial(self._provider.embed, [self._input(digest, texts[digest]) for digest in batch], "document")
 
     def _input(self, digest: str, text: str) -> str:
-        """What the provider gets for a chunk: its text, or the media file whose label that is."""
+        """Return what the provider gets for a chunk: its text, or the media file whose label that is."""
         path = path_in(text, digest) if self._roots is not None and self._roots.media is not None else ""
         return _media_text(self._roots, path, text, digest) if path and self._roots is not None else text
 
     def _take(self, batch: Sequence[str], texts: Mapping[str, str], answer: Answer) -> dict[str, int]:
-        """Store what comes back for `batch`; of a call that fails what was made before."""
+        """Store what comes back for `batch`; of a call that fails what was finished before."""
         try:
-            vectors = answer()
-            check_vectors(vectors, len(batch), self._identity)
+            return self._add(batch, answer())
         except ProviderError as failure:
             self.error = failure.message
-            made = self._keep_paid(batch, failure)
+            ids = self._paid(batch, failure)
             if state_of(failure) not in OF_THE_TEXT:
                 self._provider = None
-            elif len(batch) == 1 and not made:
+            elif len(batch) == 1 and not ids:
                 remember_rejected(self._store, self._identity, batch[0], failure.message)
             else:
                 # It was refused as a whole, or in part: which texts are to blame, each one by itself tells.
                 for digest in batch:
-                    if digest not in made and self._provider is not None:
-                        made |= self._take([digest], texts, self._asking([digest], texts))
-            return made
-        return index_write.add_embeddings(self._store, self._identity, batch, vectors)
+                    if digest not in ids and self._provider is not None:
+                        ids |= self._take([digest], texts, self._request([digest], texts))
+            return ids
 
-    def _keep_paid(self, batch: Sequence[str], failure: ProviderError) -> dict[str, int]:
-        """Keep what was made of a batch before it failed."""
+    def _paid(self, batch: Sequence[str], failure: ProviderError) -> dict[str, int]:
+        """Store the vectors that came of a batch before it failed."""
         done = failure.done if isinstance(failure, ProviderFailure) else {}
-        if not done:
-            return {}
         places = sorted(done)
-        vectors = np.stack([np.asarray(done[place], np.float32) for place in places])
+        if not places:
+            return {}
         try:
-            check_vectors(vectors, len(places), self._identity)
+            vectors = np.stack([np.asarray(done[place], np.float32) for place in places])
+            return self._add([batch[place] for place in places], vectors)
         except ProviderError as error:
             self.error = error.message
             return {}
-        return index_write.add_embeddings(self._store, self._identity, [batch[place] for place in places], vectors)
+
+    def _add(self, digests: Sequence[str], vectors: Vectors) -> dict[str, int]:
+        check_vectors(vectors, len(digests), self._identity)
+        return index_write.add_embeddings(self._store, self._identity, dict(zip(digests, vectors, strict=True)))
 
 
-def _media_text(known: Roots, path: str, label: str, digest: str) -> MediaText:
-    """What is sent of the media file at `path`, read at the last moment; it has to be what `digest` was made of."""
+def _media_text(media_roots: Roots, path: str, label: str, digest: str) -> MediaText:
+    """Return what is sent of the media file at `path`, read at the last moment; it has to be what `digest` is of."""
 
     def load() -> tuple[str, bytes]:
         try:
-            read = roots.read(roots.located(known, path))
+            read = roots.read(roots.located(media_roots, path))
         except MemoryTuiError as error:
             raise ProviderFailure(Cause.NO_VECTOR, error.message) from None
         if not isinstance(read, MediaDocument) or read.hash != digest:
             raise ProviderFailure(Cause.NO_VECTOR, f"{path} has changed since it was indexed.")
         return read.mime, read.data
 
-    return MediaText(label, known.media.most_bytes if known.media else 0, load)
+    return MediaText(label, media_roots.media.most_bytes if media_roots.media else 0, load)
 
 
-class _Ahead:
-    """Calls functions in their order: two at a time on threads of their own for who is `slow`, otherwise at once.
-
-    With two the provider has work while the answer to the first one is taken apart.
-    """
-
-    def __init__(self, slow: bool) -> None:
-        self._pool = ThreadPoolExecutor(2, "embed-ahead") if slow else None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def submit(self, ask: Answer) -> Future[Vectors]:
-        """What `ask` answers, or will answer."""
-        if self._pool is not None:
-            return self._pool.submit(ask)
-        answer: Future[Vectors] = Future()
-        try:
-            answer.set_result(ask())
-        except MemoryTuiError as error:
-            answer.set_exception(error)
-        return answer
+def _submitted(pool: ThreadPoolExecutor | None, ask: Answer) -> Future[Vectors]:
+    """Have `ask` called by the `pool`, or at once without one."""
+    if pool is not None:
+        return pool.submit(ask)
+    answer: Future[Vectors] = Future()
+    try:
+        answer.set_result(ask())
+    except MemoryTuiError as error:
+        answer.set_exception(error)
+    return answer
 
 
 def check_vectors(vectors: object, count: int, identity: Identity) -> None:
-    """Raises ProviderError for an answer that must not be stored."""
+    """Raise ProviderError for an answer that must not be stored."""
     if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.shape != (count, identity.dims):
         raise ProviderError(
             f"{identity.provider} answered with vectors of another shape than {count} x {identity.dims}.",
@@ -422,9 +377,3 @@ def check_vectors(vectors: object, count: int, identity: Identity) -> None:
         )
     if not np.isfinite(vectors).all():
         raise ProviderError(f"{identity.provider} answered with vectors that hold no numbers.", "Check the model.")
-
-
-def _chunked(items: Iterable[str], size: int) -> Iterator[list[str]]:
-    waiting = iter(items)
-    while part := list(islice(waiting, size)):
-        yield part

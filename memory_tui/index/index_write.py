@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -30,7 +29,7 @@ class NewChunk(Struct, frozen=True):
     hash: str
     text: str
     body: str
-    said: Annotations = NOTHING_SAID
+    annotations: Annotations = NOTHING_SAID
     words: int = 0
     """How many different words it has; 0 where no release asks."""
 
@@ -57,7 +56,7 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
         old = [row.id for file in files if (row := store.file(file.path))]
         _drop_chunks(store, generation, old)
         last = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
-        rows, bodies, said, counts, rowid = [], [], [], [], last
+        rows, bodies, annotations, counts, rowid = [], [], [], [], last
         for file in files:
             file_id = _put_file(store, generation, file)
             for ordinal, chunk in enumerate(file.chunks):
@@ -82,14 +81,14 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
                     counts.append((rowid, chunk.words))
                 if not chunk.occurrence:
                     bodies.append((rowid, chunk.body))
-                if chunk.said != NOTHING_SAID:
-                    said.append((rowid, *chunk.said))
+                if chunk.annotations != NOTHING_SAID:
+                    annotations.append((rowid, *chunk.annotations))
         store.many(
             "INSERT INTO chunks(id, file_id, ordinal, occurrence, start_line, end_line, embedding_id, updated_at, "
             "chunk_id, hash, model, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
-        store.many("INSERT INTO annotations VALUES (?, ?, ?, ?)", said)
+        store.many("INSERT INTO annotations VALUES (?, ?, ?, ?)", annotations)
         store.many("INSERT INTO word_counts VALUES (?, ?)", counts)
         if store.words.cut():
             store.query("INSERT INTO chunks_fts(rowid, text) SELECT id, text FROM chunks WHERE id > ?", (last,))
@@ -160,27 +159,27 @@ def _put_file(store: Store, generation: int, file: NewFile) -> int:
 
 
 def _drop_chunks(store: Store, generation: int, file_ids: Sequence[int]) -> None:
-    one = [(number,) for number in file_ids]
+    ids = [(number,) for number in file_ids]
     live = "SELECT id FROM chunks WHERE file_id = ? AND occurrence = 0"
     store.many(f"INSERT INTO changes SELECT ?, 'drop', id FROM ({live})", [(generation, number) for number in file_ids])
     if store.words.cut():
         # The text has to be handed back: an external-content table cannot find the words to take away by itself.
         store.many(
             "INSERT INTO chunks_fts(chunks_fts, rowid, text) SELECT 'delete', id, text FROM chunks WHERE file_id = ?",
-            one,
+            ids,
         )
-        store.many(f"DELETE FROM chunks_words WHERE rowid IN ({live})", one)
+        store.many(f"DELETE FROM chunks_words WHERE rowid IN ({live})", ids)
     if mirrors(store):
-        store.many(f"DELETE FROM chunks_vec WHERE rowid IN ({live})", one)
+        store.many(f"DELETE FROM chunks_vec WHERE rowid IN ({live})", ids)
     for table in ("annotations", "word_counts"):
-        store.many(f"DELETE FROM {table} WHERE chunk IN (SELECT id FROM chunks WHERE file_id = ?)", one)
+        store.many(f"DELETE FROM {table} WHERE chunk IN (SELECT id FROM chunks WHERE file_id = ?)", ids)
     # The cache forgets by last use, and a vector is used for as long as a chunk has it.
     store.many(
         "UPDATE embedding_cache SET updated_at = ? WHERE id IN "
         "(SELECT embedding_id FROM chunks WHERE file_id = ? AND embedding_id > 0)",
         [(time.time(), number) for number in file_ids],
     )
-    store.many("DELETE FROM chunks WHERE file_id = ?", one)
+    store.many("DELETE FROM chunks WHERE file_id = ?", ids)
 
 
 def prepare_full_text(store: Store, tokenizer: str) -> None:
@@ -199,8 +198,8 @@ def prepare_full_text(store: Store, tokenizer: str) -> None:
 # --- vectors -------------------------------------------------------------------------------------------------------
 
 
-def add_embeddings(store: Store, identity: Identity, hashes: Sequence[str], vectors: Vectors) -> dict[str, int]:
-    """Keep the vectors of the texts with `hashes`; returns their embedding ids. Stops nobody if killed right after."""
+def add_embeddings(store: Store, identity: Identity, vectors: Mapping[str, Vectors]) -> dict[str, int]:
+    """Keep `vectors` of texts by hash; returns their embedding ids. Stops nobody if killed right after."""
     now = time.time()
     with store.writing():
         ids = store.many(
@@ -209,10 +208,10 @@ def add_embeddings(store: Store, identity: Identity, hashes: Sequence[str], vect
             "dims = excluded.dims, updated_at = excluded.updated_at, embedding = excluded.embedding RETURNING id",
             [
                 (identity.provider, identity.model, identity.key, digest, identity.dims, now, vector.tobytes())
-                for digest, vector in zip(hashes, vectors, strict=True)
+                for digest, vector in vectors.items()
             ],
         )
-    return dict(zip(hashes, (row[0] for row in ids), strict=True))
+    return dict(zip(vectors, (row[0] for row in ids), strict=True))
 
 
 def attach(store: Store, embeddings: Mapping[int, int]) -> None:
@@ -281,37 +280,19 @@ def remember(store: Store, key: str, value: str) -> None:
 _ORPHANS = "id NOT IN (SELECT embedding_id FROM chunks WHERE embedding_id > 0)"
 
 
-class CacheCount(NamedTuple):
-    """How many vectors an index has at one of its generations; at most how many of them are of texts that are gone."""
-
-    uuid: str
-    generation: int
-    vectors: int
-    unused: int
-
-
-def prune(store: Store, most: int, counted: CacheCount | None = None) -> CacheCount:
+def prune(store: Store, most: int) -> None:
     """Forget the least recently used vectors of texts that are gone, but for `most`. Mostly nothing to do.
 
-    To count them reads all chunks. With what was `counted` before that is done only where too many may have come since:
-    each change leaves one without a text at most, and so does each vector that came.
+    To find them reads all chunks, so that is done where there are so many vectors more than chunks.
     """
-    vectors = int(store.value("SELECT count(*) FROM embedding_cache"))
-    changes = store.changes_since(counted.generation) if counted and counted.uuid == store.uuid() else None
-    unused = vectors
-    if counted and changes is not None:
-        unused = counted.unused + len(changes) + max(0, vectors - counted.vectors)
-    if unused > most:
-        unused = int(store.value(f"SELECT count(*) FROM embedding_cache WHERE {_ORPHANS}"))
-    if unused > most:
+    surplus = store.value("SELECT (SELECT count(*) FROM embedding_cache) - (SELECT count(*) FROM chunks)")
+    if surplus > most or not most:
         with store.writing():
             store.query(
                 f"DELETE FROM embedding_cache WHERE id IN (SELECT id FROM embedding_cache WHERE {_ORPHANS} "
                 "ORDER BY updated_at DESC, id DESC LIMIT -1 OFFSET ?)",
                 (most,),
             )
-        vectors, unused = vectors - unused + most, most
-    return CacheCount(store.uuid(), store.generation(), vectors, unused)
 
 
 # --- the whole -----------------------------------------------------------------------------------------------------
@@ -337,5 +318,5 @@ def tidy(store: Store, *, keep_cache: bool) -> None:
         with store.writing():
             store.query("DELETE FROM changes WHERE generation <= ?", (surplus,))
             store.query("UPDATE meta SET value = ? WHERE key = 'changes_from'", (surplus,))
-    if not keep_cache:
+    if not keep_cache and store.value(f"SELECT EXISTS (SELECT 1 FROM embedding_cache WHERE {_ORPHANS})"):
         prune(store, 0)

@@ -137,8 +137,7 @@ def sync(run: SyncRun) -> SyncReport:
         embedding.clear_rejected(store)
     try:
         _bring_up_to_date(run, recipe, report)
-        embedding.tidy_withheld(store)
-        embedding.tidy_rejected(store)
+        embedding.tidy(store)
         index_write.tidy(store, keep_cache=run.settings.on("cache.enabled"))
     except Cancelled:
         report.cancelled = True

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
-import numpy as np
-
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.index import embedding, index_write
 from memory_tui.index.index_write import NewFile
@@ -46,11 +44,7 @@ class Made:
         index_write.prepare_vec0(self.store, recipe.identity.dims)
 
     def _keep(self, vectors: Mapping[str, Vectors]) -> dict[str, int]:
-        if not vectors:
-            return {}
-        return index_write.add_embeddings(
-            self.store, self.recipe.identity, list(vectors), np.stack([*vectors.values()])
-        )
+        return index_write.add_embeddings(self.store, self.recipe.identity, vectors) if vectors else {}
 
     def add(self, files: Sequence[NewFile], vectors: Mapping[str, Vectors]) -> None:
         self._keep(vectors)
