@@ -165,7 +165,6 @@ GROUPS: dict[str, dict[str, Command]] = {
         "openclaw compare-index": Command(
             "openclaw:compare_index", "what OpenClaw's own index holds of the notes; it is only read"
         ),
-        "openclaw dreaming": Command("openclaw:dreaming", "what OpenClaw 2026.9 promotes next into MEMORY.md"),
         "openclaw flush": Command("openclaw:flush", "whether a session should write down now what it knows"),
         "openclaw inject": Command(
             "openclaw:inject", "which entries OpenClaw 2026.9 puts before its agent for a message", answers=True

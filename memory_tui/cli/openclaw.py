@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
 
 from msgspec import to_builtins
@@ -15,13 +14,11 @@ from memory_tui.cli.agents import user_time
 from memory_tui.cli.context import opened, options
 from memory_tui.cli.notes import curator_of
 from memory_tui.cli.output import print_lines, say, show, waiting
-from memory_tui.config import places
 from memory_tui.core.errors import EditRefused, SettingError
 from memory_tui.engine.openclaw_answer import injected
 from memory_tui.explain import trace_json
 from memory_tui.notes.curator import Curator
 from memory_tui.openclaw import compare, sessions
-from memory_tui.openclaw import dreaming as dreams
 from memory_tui.openclaw import flush as flushes
 from memory_tui.openclaw.trust import Trust
 from memory_tui.plan import Choices
@@ -39,15 +36,6 @@ def compare_index(args: argparse.Namespace) -> int:
         say(f"{outcome.detail} {outcome.next_step} ({outcome.state})")
     code = {"ok": 0, "missing": 2}.get(outcome.state, 1)
     return show(args, lambda: trace_json.plain(outcome), host_text.compared(outcome), code)
-
-
-def dreaming(args: argparse.Namespace) -> int:
-    """Tell what OpenClaw promotes next into MEMORY.md, and which gate holds the rest."""
-    chosen = plan.plan(options(args))
-    now = time.time() if chosen.now is None else chosen.now
-    promotions = dreams.promotions(chosen.roots.workspace, places.state_database(), now)
-    data = {"problem": promotions.problem, "passages": [to_builtins(each) for each in promotions.passages]}
-    return show(args, data, host_text.promotions(promotions), 1 if promotions.problem else 0)
 
 
 def inject(args: argparse.Namespace) -> int:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memory_tui.config import places
 from memory_tui.core import profiles
 from memory_tui.core.errors import Unreadable
 from memory_tui.hosts import claude_code, claude_memory
@@ -55,7 +54,6 @@ def view(
         _over(plan, notes),
         _recalled(plan),
         {file.path: file.words for file in files if file.state in ("untrusted", "edited")},
-        _promoted(plan, notes, now),
         frozenset(note.path for note in notes if claude_memory.in_folders(note.path, claude)),
         claude_memory.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
         trust is not None or profiles.get(plan.settings.word("profile")).chunking == chunking_2026_9.VERSION,
@@ -112,16 +110,6 @@ def _over(plan: Plan, notes: tuple[DatedNote, ...]) -> dict[str, tuple[int, int]
         if cut is not None and host.limit:
             found[note.path] = cut.line + (cut.column > 1), cut.until_line - 1 if cut.until_line else 0
     return found
-
-
-def _promoted(plan: Plan, notes: tuple[DatedNote, ...], now: float) -> dict[str, str]:
-    """What OpenClaw counted of the passages that it promoted, by key; read where a note holds one."""
-    if not any("openclaw-memory-promotion" in note.text for note in notes):
-        return {}
-    from memory_tui.openclaw import dreaming
-
-    found = dreaming.promotions(plan.roots.workspace, places.state_database(), now)
-    return {one.key: one.evidence for one in found.passages}
 
 
 def _notes(roots: Roots) -> Iterator[DatedNote]:

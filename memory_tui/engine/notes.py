@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memory_tui.config import places
 from memory_tui.config.keys import MEMORY_GET
 from memory_tui.core.errors import EditRefused
 from memory_tui.engine import status
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from memory_tui.notes.curator import Curator
     from memory_tui.notes.journal import JournalEntry
     from memory_tui.notes.restore import Version
-    from memory_tui.openclaw.dreaming import Promotions
     from memory_tui.openclaw.trust import FileTrust, TrustReport
 
 
@@ -85,12 +83,6 @@ class Notes:
         from memory_tui.notes import budget
 
         return budget.prompt_of(self.plan, self.curator.trust, self.curator.plan.clock(), path, data)
-
-    def promotions(self) -> Promotions:
-        """What OpenClaw's dreaming counts of the passages of daily notes, what comes next first."""
-        from memory_tui.openclaw.dreaming import promotions
-
-        return promotions(self.plan.roots.workspace, places.state_database(), self.curator.plan.clock())
 
     def trust(self) -> TrustReport | None:
         """What OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""

@@ -228,8 +228,6 @@ class InboxInputs(Struct, frozen=True):
     over: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     recalled: frozenset[str] | None = None
     trust: Mapping[str, str] = field(default_factory=dict)
-    promoted: Mapping[str, str] = field(default_factory=dict)
-    """What OpenClaw counted of passages that it promoted, by their keys."""
     claude: frozenset[str] = frozenset()
     """Notes of Claude Code's memory, where a `[[name]]` may name what is not written yet."""
     unlisted: Mapping[str, str] = field(default_factory=dict)
@@ -444,12 +442,11 @@ def _promoted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             if block.kind != "promotion" or block.last == block.first:
                 continue
             text = "\n".join(line.removesuffix("\r") for line in lines[block.first - 1 : block.last])
-            counted = run.inputs.promoted.get(block.key, "")
             night = next((found[1] for line in reversed(lines[: block.first]) if (found := _NIGHT.match(line))), "")
             yield Suggestion(
                 check.kind,
                 Passage(note.path, block.first, block.last, masked(text)),
-                PromotedThere(block.key, counted, night),
+                PromotedThere(block.key, night),
                 check.actions,
                 digest(text),
             )

@@ -62,20 +62,15 @@ class NotTrusted(InboxClaim, frozen=True):
 
 
 class PromotedThere(InboxClaim, frozen=True):
-    """OpenClaw moved the passage of this `key` into the note; `counted` is what it kept of it, empty for nothing.
-
-    `night` (ISO) is that of the heading above, empty without one.
-    """
+    """OpenClaw moved the passage of this `key` into the note; `night` (ISO) is of the heading above, empty for none."""
 
     key: str
-    counted: str
     night: str = ""
 
     @property
     def sentence(self) -> str:
-        """When, and what it counted."""
-        said = f"OpenClaw promoted it{f' on {self.night}' if self.night else ''}"
-        return f"{said}{f': {self.counted}' if self.counted else ', and wrote down no counts with it'}."
+        """Say when."""
+        return f"OpenClaw promoted it{f' on {self.night}' if self.night else ''}."
 
     @property
     def group(self) -> str:

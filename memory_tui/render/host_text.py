@@ -9,7 +9,6 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.openclaw import trigger_recall
 from memory_tui.openclaw.compare import IndexComparison
-from memory_tui.openclaw.dreaming import Promotions
 from memory_tui.openclaw.host_index import HostProblem
 from memory_tui.openclaw.trigger_recall import Triggered
 from memory_tui.openclaw.trust import TrustReport
@@ -121,22 +120,6 @@ def injected(value: Sequence[Triggered]) -> Iterator[str]:
     yield f"{sum(one.outcome == 'injected' for one in value)} injected; the line is {trigger_recall.LINE}."
     if others:
         yield f"{plural(others, 'entry')} with triggers {'has' if others == 1 else 'have'} no word of the message."
-
-
-def promotions(value: Promotions) -> Iterator[str]:
-    """What the next deep sleep promotes, and what holds the rest."""
-    if value.problem:
-        yield f"{value.problem} {value.next_step}"
-        return
-    yield f"The next deep sleep of OpenClaw promotes {plural(len(value.next), 'passage')} into MEMORY.md:"
-    for one in value.next:
-        yield f"  {one.evidence}"
-        yield f"    {one_line(one.text, 100)}"
-    held = [one for one in value.passages if one.held]
-    yield f"{plural(len(held), 'passage')} held:"
-    for one in held:
-        yield f"  {one.held}: {one.evidence}"
-        yield f"    {one_line(one.text, 100)}"
 
 
 def trust_lines(value: TrustReport) -> Iterator[str]:

@@ -370,7 +370,6 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     ),
     Action("undo", "undo", "history", "undo this change", "Undo", WRITABLE),
     Action("redo", "redo", "history", "redo this change", "Redo", WRITABLE),
-    Action("open", "do", "dreaming", "read the daily note at this passage", "Read", ENGINE, palette=False),
     Action(
         "open",
         "do",

@@ -137,7 +137,6 @@ _MEANINGS: dict[str, Meaning] = {
     # Show.
     "show layer": Meaning(("zl",), "the next layer of the calendar"),
     "show all": Meaning(("ze",), "everything: what was decided, files that agree"),
-    "show dreaming": Meaning(("zd",), "what OpenClaw's dreaming promotes next"),
     "show better": Meaning(("zs",), "a search for better settings"),
     "show qmd": Meaning(("zq",), "the answer of QMD beside that of the index"),
     "show poor": Meaning(("zu",), "agents' questions that were answered poorly"),

@@ -90,15 +90,6 @@ OVERLAYS: Sequence[OverlayView] = (
         needs=(),
     ),
     OverlayView(
-        "dreaming",
-        "Dreaming",
-        "index.listings:DreamingView",
-        "notes",
-        "what OpenClaw 2026.9 promotes next into MEMORY.md, and which gate holds the rest",
-        (Opener("everywhere", "show dreaming"),),
-        renew=("read OpenClaw's counts again", "Again"),
-    ),
-    OverlayView(
         "trust",
         "Trust",
         "notes.trust_view:TrustView",

@@ -27,7 +27,7 @@ from memory_tui.tui.views.help import INDENT, written
 from memory_tui.tui.views.inbox.inbox_actions import InboxActions
 from memory_tui.tui.views.inbox.inbox_view import InboxView
 from memory_tui.tui.views.index.index_view import IndexView
-from memory_tui.tui.views.index.listings import DoctorView, DreamingView, Listing, SessionsView, StorageView
+from memory_tui.tui.views.index.listings import DoctorView, Listing, SessionsView, StorageView
 from memory_tui.tui.views.index.memories_view import MemoriesView
 from memory_tui.tui.views.index.openclaw_index import CompareView
 from memory_tui.tui.views.index.providers_view import ProvidersView
@@ -78,7 +78,6 @@ NODES = {
     "editor": EditArea,
     "finding": FindText,
     "history": HistoryView,
-    "dreaming": DreamingView,
     "trust": TrustView,
     "repair": RepairView,
     "search": SearchView,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 
 import pytest
@@ -13,11 +11,9 @@ from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Preview
 from memory_tui.tui.views.inbox.inbox_proposal import Suggestions
 from memory_tui.tui.views.inbox.inbox_view import InboxView
-from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.views.notes.history import HistoryView
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.reader import Reader
-from tests.support.ledger import HostLedger
 from tests.support.tui import LARGE, SMALL, drive, enter, make_app, matches_screen, press, said, settled, text_of
 
 TINY = (60, 20)
@@ -196,52 +192,6 @@ def test_a_promoted_entry_is_edited_in_its_line(workspace: Path, app: MemoryApp)
         assert (workspace / "MEMORY.md").read_text() == MEMORY
 
     drive(app, steps, LARGE)
-
-
-@SIZES
-def test_dreams_say_what_comes_next_and_what_is_held(
-    size: tuple[int, int], tmp_path: Path, workspace: Path, app: MemoryApp
-) -> None:
-    ledger = HostLedger.make(tmp_path / ".openclaw", workspace)
-    days = [f"2026-03-{day}T09:00:00.000Z" for day in (12, 15, 19)]
-    passage = {
-        "path": "memory/2026-03-17.md",
-        "startLine": 3,
-        "endLine": 3,
-        "source": "memory",
-        "snippet": "the guest network is on VLAN 20",
-        "recallCount": 9,
-        "totalScore": 8.1,
-        "lastRecalledAt": days[-1],
-        "userQueryHashes": ["a", "b", "c", "d"],
-        "recallDays": [day[:10] for day in days],
-        "conceptTags": ["network", "vlan", "guest", "house"],
-    }
-    held = {
-        **passage,
-        "startLine": 4,
-        "endLine": 4,
-        "snippet": "the printer sits in the hall",
-        "userQueryHashes": ["a"],
-    }
-    own = hashlib.sha256(str(workspace).encode()).hexdigest()
-    done = {**held, "startLine": 9, "endLine": 9, "promotedAt": "2026-03-18T12:00:00.000Z", "snippet": "the end of it"}
-    for key, value in (("k1", passage), ("k2", held), ("k3", done)):
-        text = json.dumps({"version": 1, "workspaceKey": own, "key": key, "value": value})
-        row = f"'memory-core', 'short-term-recall', '{own}:{key}', '{text}', 1, NULL"
-        ledger.run(f"INSERT INTO plugin_state_entries VALUES ({row})")
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "z", "d")
-        matches_screen(app, "dreaming")
-        assert "The next deep sleep promotes 1 passage" in text_of(app)
-        assert "1 query, at least 3 are needed." in text_of(app)
-        await press(pilot, "G")
-        assert "Promoted on 2026-03-18: 1" in text_of(app)
-        await press(pilot, "enter")
-        assert isinstance(app.screen, ReaderView)
-
-    drive(app, steps, size)
 
 
 @SIZES

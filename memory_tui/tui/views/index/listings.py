@@ -8,17 +8,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct
-from textual import on
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.formatting import number, plural
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.core.secret_finder import masked
 from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.views.view import Part, View, sentence_of
 from memory_tui.tui.widgets.index_lists import home
-from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
+from memory_tui.tui.widgets.rowlist import Line, Rows, text
 from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status, WriterProcess
     from memory_tui.index.rows import TableSize
-    from memory_tui.openclaw.dreaming import Promotable, Promotions
     from memory_tui.openclaw.sessions import Nearness
 
 
@@ -340,72 +337,3 @@ def _who(what: str, writing: WriterProcess | None) -> str:
         return f"{what} nobody at the moment."
     since = time.strftime("%H:%M:%S", time.localtime(writing.since))
     return f"{what} {'this app' if writing.ours else f'process {writing.pid}'}, since {since}."
-
-
-_NONE = (
-    "OpenClaw counts no passage of a daily note yet. It does when its agent recalls one with memory_search (2026.8 on)."
-)
-
-
-class DreamingView(View):
-    """What comes next, what is held by which gate, what was promoted by night; enter reads the passage."""
-
-    PLACE = "dreaming"
-
-    def __init__(self, below: View | None = None) -> None:
-        super().__init__(below)
-        self.listing: Listing[Promotions] = Listing(
-            self,
-            title="Dreaming",
-            waiting="Reading what OpenClaw counts ...",
-            gather=lambda engine: engine.notes.promotions(),
-            lines=_lines,
-            summary=_summary,
-        )
-        self.parts = (self.listing,)
-
-    @on(RowList.Chosen)
-    def _read(self) -> None:
-        key = self.listing.rows.key
-        if isinstance(key, tuple):
-            self.read_note(key[1], (key[2], key[3]))
-
-
-def _summary(found: Promotions) -> str:
-    promoted = sum(map(len, found.nights.values()))
-    held = len(found.passages) - len(found.next) - promoted
-    return f"{len(found.next)} next, {held} held" + (f", {promoted} promoted" if promoted else "")
-
-
-def _lines(found: Promotions, width: int) -> list[Line]:
-    if found.problem:
-        return text(one_line(f"{found.problem} {found.next_step}"), width, "bad")
-    if not found.passages:
-        return text(_NONE, width, "muted")
-    head = f"The next deep sleep promotes {plural(len(found.next), 'passage')} into MEMORY.md."
-    written = text(head, width, "head")
-    for one in found.next:
-        written += _passage(one, width, "good", "promoted next")
-    held = [one for one in found.passages if one.held and not one.night]
-    written += [([], None), *text(f"Held: {len(held):,}", width, "head")] if held else []
-    for one in held:
-        written += _passage(one, width, "warn", one.held)
-    for night, own in found.nights.items():
-        written += [([], None), *text(f"Promoted on {night}: {len(own):,}", width, "head")]
-        for one in own:
-            written += _passage(one, width, "muted", one.held)
-    return written
-
-
-def _passage(one: Promotable, width: int, style: str, said: str) -> list[Line]:
-    """The passage, its gate and the parts of its score."""
-    first, *rest = text(one_line(masked(one.text)), width)
-    key = (one.key, one.path, max(1, one.first), max(1, one.last))
-    parts = ", ".join(f"{name} {number(share)}" for name, share in one.parts.items())
-    return [
-        (first[0], key),
-        *rest,
-        *text(f"{said[0].upper()}{said[1:]}.", width, style, 3),
-        *text(f"{one_line(one.evidence)}.", width, "muted", 3),
-        *text(f"Shares from 0 to 1: {parts}.", width, "muted", 3),
-    ]
