@@ -13,7 +13,6 @@ from __future__ import annotations
 import errno
 import functools
 import itertools
-import json
 import os
 import stat
 import sys
@@ -22,8 +21,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
-
-from msgspec import Struct, to_builtins
 
 if sys.platform != "win32":
     import fcntl
@@ -198,20 +195,10 @@ def growing(path: Path, size: int) -> Iterator[Callable[[bytes], None]]:
 
 def publish_file(part: Path, path: Path) -> None:
     """Give the flushed file `part` the name `path`, unless another has it by now; `part` is gone. Raises OSError."""
-    try:
-        calls.link(part, path)
-    except FileExistsError:
+    if path.exists():
         calls.unlink(part)
-        return
-    except OSError:  # A file system without second names.
-        if path.exists():
-            calls.unlink(part)
-        else:
-            calls.replace(part, path)
-        sync_folder(path.parent)
-        return
-    sync_folder(path.parent)
-    calls.unlink(part)
+    else:
+        move_file(part, path)
 
 
 def remove_file(path: Path) -> bool:
@@ -327,12 +314,6 @@ def append_line(path: Path, line: bytes, *, flush: bool = True) -> None:
             sync_folder(path.parent)
     finally:
         os.close(descriptor)
-
-
-def record_line(record: Struct) -> bytes:
-    """`record` as a line for `append_line`: JSON, without what is empty."""
-    fields = {key: value for key, value in to_builtins(record).items() if value}
-    return json.dumps(fields, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _wait_for(descriptor: int) -> None:

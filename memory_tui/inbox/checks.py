@@ -47,8 +47,7 @@ from memory_tui.inbox.findings import (
     Unlisted,
 )
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of, sections, to_utf8
-from memory_tui.notes.move_back import move_back
-from memory_tui.notes.planner import ARCHIVE, delete_lines
+from memory_tui.notes.planner import ARCHIVE, move_back
 from memory_tui.notes.restore import bring_back
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.workspace.annotations import flaws
@@ -529,7 +528,7 @@ def changes(suggestions: Sequence[Suggestion], action: Action, curator: Curator)
         raise EditRefused(f"{action.capitalize()} is for one suggestion at a time.", "Take the marks away first.")
     files = plural(len({spot.path for spot in spots}), "note")
     title = f"Move {plural(len(spots), 'passage')} of {files} to the trash"
-    return curator.plan.with_trust(delete_lines(spots, kind="trash", title=title))
+    return curator.plan.delete_lines(spots, kind="trash", title=title)
 
 
 def rewritten(suggestion: Suggestion, text: str, curator: Curator) -> Change:
@@ -568,7 +567,7 @@ def change(suggestion: Suggestion, action: Action, curator: Curator) -> Change:
     if action == "demote":
         return planner.demote(spot, _topic(spot))
     if action == "delete":
-        return planner.trash_lines(spot)
+        return planner.delete_lines([spot], kind="trash")
     raise EditRefused(f"{action.capitalize()} changes no note.", "Choose another action.")
 
 

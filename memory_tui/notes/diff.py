@@ -45,37 +45,26 @@ def _of(file: FileChange, context: int) -> Iterator[DiffLine]:
     before, after = _split(file.before), _split(file.after)
     yield DiffLine("file", f"--- {file.path if file.before is not None else 'nothing'}")
     yield DiffLine("file", f"+++ {file.path if file.after is not None else 'nothing'}")
-    for group in _groups(before, after, context):
-        (a, b), (c, d) = (group[0][1], group[-1][2]), (group[0][3], group[-1][4])
-        yield DiffLine("hunk", f"@@ -{a + 1 if b > a else a},{b - a} +{c + 1 if d > c else c},{d - c} @@")
-        for same, first, last, new, until in group:
-            for number in range(first, last):
-                kind: Literal["same", "gone"] = "same" if same else "gone"
-                yield DiffLine(
-                    kind, before[number][0], number + 1, new + number - first + 1 if same else 0, before[number][1]
-                )
-            for number in range(new, until if not same else new):
+    hunks: list[list[tuple[int, int, int, int]]] = []
+    for span in changed_spans(before, after):
+        if hunks and span[0] - hunks[-1][-1][1] <= 2 * context:
+            hunks[-1].append(span)
+        else:
+            hunks.append([span])
+    for spans in hunks:
+        start, last = max(0, spans[0][0] - context), min(len(before), spans[-1][1] + context)
+        new = start + spans[0][2] - spans[0][0]
+        count = last - spans[-1][1] + spans[-1][3] - new
+        old = f"{start + 1 if last > start else start},{last - start}"
+        yield DiffLine("hunk", f"@@ -{old} +{new + 1 if count else new},{count} @@")
+        for a, b, c, d in [*spans, (last, last, new + count, new + count)]:
+            for number in range(start, a):
+                yield DiffLine("same", before[number][0], number + 1, c - a + number + 1, before[number][1])
+            for number in range(a, b):
+                yield DiffLine("gone", before[number][0], number + 1, 0, before[number][1])
+            for number in range(c, d):
                 yield DiffLine("new", after[number][0], 0, number + 1, after[number][1])
-
-
-_Part = tuple[bool, int, int, int, int]
-
-
-def _groups(before: list[tuple[str, str]], after: list[tuple[str, str]], context: int) -> Iterator[list[_Part]]:
-    """Changed spans with what stands around them, those that are near in one group."""
-    group: list[_Part] = []
-    at = 0
-    shift = 0
-    for a, b, c, d in changed_spans(before, after):
-        if group and a - at > 2 * context:
-            yield [*group, (True, at, at + context, at + shift, at + shift + context)]
-            group = []
-        start = max(at, a - context) if not group else at
-        group += [(True, start, a, c - (a - start), c), (False, a, b, c, d)]
-        at, shift = b, d - b
-    if group:
-        last = min(len(before), at + context)
-        yield [*group, (True, at, last, at + shift, last + shift)]
+            start = b
 
 
 def _split(data: bytes | None) -> list[tuple[str, str]]:

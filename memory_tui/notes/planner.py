@@ -24,7 +24,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.secret_finder import masked
 from memory_tui.hosts import claude_memory, codex
 from memory_tui.notes import budget
-from memory_tui.notes import promote as curate_promote
+from memory_tui.notes import promote as promoting
 from memory_tui.notes.budget import Budget, HostLimit
 from memory_tui.notes.changes import (
     HEADING,
@@ -40,7 +40,8 @@ from memory_tui.notes.changes import (
 )
 from memory_tui.notes.links import LinkIndex, Names, NoteLink, links
 from memory_tui.notes.promote import Spot
-from memory_tui.notes.write import current, parent
+from memory_tui.notes.write import current, parent, standing
+from memory_tui.workspace.annotations import without_markers
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 
@@ -156,21 +157,11 @@ def _heading(day: dt.date, model: list[str]) -> str:
 ARCHIVE = "memory/archive/memory"
 
 
-class Stored(Struct, frozen=True):
-    """A note as a whole: its bytes, mode and time."""
-
-    data: bytes
-    mode: int = 0
-    mtime_ns: int = 0
-
-
 def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = "", keep: Spot | None = None) -> Change:
     """Delete lines of one or several notes; a line that two spots name is deleted once.
 
     Headings that have nothing left below them go too, but none that is a line of `keep`.
     """
-    from memory_tui.notes.promote import heading_notes
-
     by_path: dict[str, list[Spot]] = defaultdict(list)
     for spot in spots:
         by_path[spot.path].append(spot)
@@ -181,9 +172,14 @@ def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = ""
     for path, found in by_path.items():
         left, emptied = _without(found, keep)
         files.append(FileChange(path, found[0].data, left))
-        notes += heading_notes(emptied)
+        notes += promoting.heading_notes(emptied)
     what = ", ".join(str(spot) for found in by_path.values() for spot in found[:3])
-    return Change(kind, title or f"Delete {what}", tuple(files), tuple(notes))
+    return Change(
+        kind,
+        title or (f"Move {what} to the trash" if kind == "trash" else f"Delete {what}"),
+        tuple(files),
+        tuple(notes),
+    )
 
 
 def merge_duplicates(keep: Spot, others: Sequence[Spot]) -> Change:
@@ -195,23 +191,6 @@ def merge_duplicates(keep: Spot, others: Sequence[Spot]) -> Change:
     return delete_lines(others, kind="merge", title=f"Keep {keep}, delete {gone}", keep=keep)
 
 
-def trash_lines(spot: Spot) -> Change:
-    """Move lines to the trash: they are deleted, and the journal can bring them back."""
-    return delete_lines([spot], kind="trash", title=f"Move {spot} to the trash")
-
-
-def trash(path: str, note: Stored) -> Change:
-    """Move a note to the trash: it is deleted, and the journal can bring it back."""
-    return Change("trash", f"Move {path} to the trash", (FileChange(path, note.data, None, note.mode, note.mtime_ns),))
-
-
-def rename(path: str, new: str, note: Stored) -> Change:
-    """Give a note another path, with the same bytes, mode and time. Raises EditRefused for the same path."""
-    if path == new:
-        raise EditRefused(f"The note is called {path} already.", "Choose another name.")
-    return Change("rename", f"Rename {path} to {new}", _moved(path, new, note))
-
-
 def moved_notes(change: Change) -> dict[str, str]:
     """Which notes a change moves, and where to: each is a note that comes, followed by one that goes."""
     return {
@@ -221,50 +200,81 @@ def moved_notes(change: Change) -> dict[str, str]:
     }
 
 
-def archive(
-    notes: Mapping[str, Stored], taken: Iterable[str], today: dt.date, days: int, staying: Sequence[str] = ()
-) -> Change:
-    """Move daily logs older than `days` to the archive; `taken` are the paths that exist.
-
-    Only logs directly below memory/ with a day in their name are moved; those `staying` were meant too, and a note
-    says that they are none. Raises EditRefused when there are none.
-    """
-    old = [
-        path
-        for path in sorted(notes)
-        if path.count("/") == 1
-        and path.startswith("memory/")
-        and (day := shown_day(path)) is not None
-        and (today - day).days > days
-    ]
-    exists = set(taken)
-    targets = {path: f"{ARCHIVE}/{path.rpartition('/')[2]}" for path in old}
-    notes_on = (
-        *(f"{target} is there already, so {path} stays." for path, target in targets.items() if target in exists),
-        *(f"{path} stays: only daily logs of earlier days are archived." for path in staying),
-    )
-    moved = [path for path in old if targets[path] not in exists]
-    if not moved:
-        aged = f"is older than {days} days" if days else "of an earlier day is among them"
-        raise EditRefused(f"No daily log {aged}.", " ".join(notes_on) or "Nothing was moved.")
-    files = tuple(file for path in moved for file in _moved(path, targets[path], notes[path]))
-    many = f"{len(moved)} logs" if len(moved) > 1 else moved[0]
-    aged = f" older than {days} days" if days else ""
-    return Change("archive", f"Archive {many}{aged} to {ARCHIVE}/", files, notes_on)
-
-
-def _moved(path: str, new: str, note: Stored) -> tuple[FileChange, FileChange]:
-    return (FileChange(new, None, note.data, note.mode, note.mtime_ns), FileChange(path, note.data, None))
+def _moved(note: FileChange, new: str) -> tuple[FileChange, FileChange]:
+    """Return the files of a note that gets another path, with the same bytes, mode and time."""
+    return replace(note, path=new, before=None, after=note.before), FileChange(note.path, note.before, None)
 
 
 def _without(spots: Sequence[Spot], keep: Spot | None) -> tuple[bytes, tuple[str, ...]]:
     """What is left of the note of `spots`, and the titles of the headings that go with them."""
-    from memory_tui.notes.promote import without
-
     gone = {number for spot in spots if spot.lines() for number in range(spot.first, spot.last + 1)}
     kept = range(keep.first, keep.last + 1) if keep is not None and keep.path == spots[0].path else ()
-    left, titles = without(spots[0].lines(), gone, kept)
+    left, titles = promoting.without(spots[0].lines(), gone, kept)
     return left.data, titles
+
+
+# --- entries that OpenClaw promoted ----------------------------------------------------------------------------------
+
+_EVIDENCE = re.compile(r"\s*\[score=[^\]]*?source=(?P<path>[^\]\s]+?\.md):(?P<first>\d+)-\d+\]")
+_SOURCE = re.compile(r"\s*Source: (?P<path>\S+?\.md)#L(?P<first>\d+)(?:-L?\d+)?\s*$")
+_MARK = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+", re.MULTILINE)
+_ENOUGH = 120
+"""Characters of an entry that tell it from others."""
+
+
+class PromotedEntry(Struct, frozen=True):
+    """What a promoted entry says without marker, counts and annotations, and the note and line it came from."""
+
+    words: str
+    path: str
+    line: int
+
+
+def promoted_entry(lines: Sequence[str]) -> PromotedEntry:
+    """Read the lines of a promoted entry, its marker included; the path is empty where it names none."""
+    text = without_markers("\n".join(line for line in lines if not line.lstrip().startswith("<!--")))
+    found = _EVIDENCE.search(text) or _SOURCE.search(text)
+    words = _SOURCE.sub("", _EVIDENCE.sub("", text))
+    path, line = (found["path"], int(found["first"])) if found else ("", 0)
+    return PromotedEntry(_MARK.sub("", words).strip(), path, line)
+
+
+def move_back(spots: Sequence[Spot], read: Callable[[str], bytes | None]) -> Change:
+    """Delete the promoted entries of `spots`; what their daily notes lack goes back there. `read` gives a note.
+
+    Raises EditRefused where an entry names no note that it came from.
+    """
+    notes: dict[str, tuple[bytes | None, Lines]] = {}
+    said = []
+    for spot in spots:
+        entry = promoted_entry(spot.texts())
+        if not entry.path.startswith("memory/") or ".." in entry.path:
+            raise EditRefused(f"{spot} names no note that it came from.", "Delete it, or keep it.")
+        if entry.path not in notes:
+            data = read(entry.path)
+            notes[entry.path] = data, Lines.of(data, entry.path)
+        data, note = notes[entry.path]
+        if _plain(entry.words)[:_ENOUGH] in _plain("\n".join(note.texts())):
+            said.append(f"{entry.path} still says it, about line {entry.line}.")
+            continue
+        day = shown_day(entry.path)
+        head = [f"# {day or entry.path}", ""] if not note.lines else []
+        first, *rest = entry.words.split("\n")
+        item = [f"- {first}", *(f"  {line.strip()}" for line in rest)]
+        notes[entry.path] = data, note.insert(len(note.lines) + 1, [*head, *item])
+    one = len(spots) == 1
+    title = f"Move {spots[0] if one else plural(len(spots), 'promoted entry')} back"
+    change = delete_lines(spots, kind="move back", title=title)
+    back = [FileChange(path, data, note.data) for path, (data, note) in notes.items() if note.data != (data or b"")]
+    # Notes get their lines before MEMORY.md loses them, so that nothing is lost in between.
+    return replace(change, files=(*back, *change.files), notes=(*change.notes, *dict.fromkeys(said)))
+
+
+def _plain(text: str) -> str:
+    return " ".join(_MARK.sub("", text).lower().split())
+
+
+# --- links that follow -----------------------------------------------------------------------------------------------
 
 
 def follow(change: Change, moves: Mapping[str, str], texts: Mapping[str, bytes], paths: Iterable[str]) -> Change:
@@ -409,10 +419,10 @@ class Planner(Struct, frozen=True):
         """What an editor made of a note: `before` are the bytes it was opened with, `text` is the new text."""
         return self.with_trust(edit(self._stored(path), before, text))
 
-    def choices(self, spot: Spot, target: str = "") -> list[curate_promote.RankedSection]:
+    def choices(self, spot: Spot, target: str = "") -> list[promoting.RankedSection]:
         """The headings of `target` (the curated note) that the lines could go below, the best first."""
         data = current(self.roots, target or self.memory())
-        return curate_promote.ranked(Lines.of(data).texts(), "\n".join(spot.texts()), spot.heading())
+        return promoting.ranked(Lines.of(data).texts(), "\n".join(spot.texts()), spot.heading())
 
     def promote(self, spot: Spot, *, to: str = "", move: bool = False, target: str = "") -> Change:
         """Copy or move lines to the curated note, below the heading `to` or the one that fits.
@@ -425,8 +435,8 @@ class Planner(Struct, frozen=True):
             return self._note_for_codex("promote", f"{body}\n\n(from {spot.path})\n")
         if self._is_claude_index(target):
             into = current(self.roots, target)
-            return self._budgeted(curate_promote.promote_fact(spot, target, into, self._is_free, kind=to, move=move))
-        return self._budgeted(curate_promote.promote(spot, target, current(self.roots, target), to=to, move=move))
+            return self._budgeted(promoting.promote_fact(spot, target, into, self._is_free, kind=to, move=move))
+        return self._budgeted(promoting.promote(spot, target, current(self.roots, target), to=to, move=move))
 
     def promote_all(self, places: Sequence[tuple[str, int, int]]) -> Change:
         """Copy lines of several places to the curated note as one change.
@@ -435,7 +445,7 @@ class Planner(Struct, frozen=True):
         """
         spots = []
         for path, first, last in places:
-            data = self._note(self._stored(path)).data
+            data = self._note(path).before
             most = max(1, len(Lines.of(data, path).lines))
             spots.append(Spot(self._stored(path), data, min(first, most), min(last or most, most)))
         target = self._stored(self.memory())
@@ -448,54 +458,46 @@ class Planner(Struct, frozen=True):
 
         def one(spot: Spot, so_far: bytes | None) -> Change:
             if not self._is_claude_index(target):
-                return curate_promote.promote(spot, target, so_far)
-            fact = curate_promote.promote_fact(
-                spot, target, so_far, lambda path: path not in made and self._is_free(path)
-            )
+                return promoting.promote(spot, target, so_far)
+            fact = promoting.promote_fact(spot, target, so_far, lambda path: path not in made and self._is_free(path))
             made.update(fact.paths)
             return fact
 
-        return self._budgeted(curate_promote.promote_all(spots, target, into, one))
+        return self._budgeted(promoting.promote_all(spots, target, into, one))
 
     def demote(self, spot: Spot, target: str, *, to: str = "", move: bool = True) -> Change:
         """Move lines to the topic note `target`, a path or a title."""
         path = self._stored(target if target.endswith(".md") else topic_path(target))
-        return self._budgeted(curate_promote.demote(spot, path, current(self.roots, path), to=to, move=move))
+        return self._budgeted(promoting.demote(spot, path, current(self.roots, path), to=to, move=move))
 
-    def delete_lines(self, spots: Iterable[Spot]) -> Change:
-        """Delete lines."""
-        return self.with_trust(delete_lines(spots))
-
-    def trash_lines(self, spot: Spot) -> Change:
-        """Move lines to the trash."""
-        return self.with_trust(trash_lines(spot))
+    def delete_lines(self, spots: Iterable[Spot], *, kind: str = "delete", title: str = "") -> Change:
+        """Delete lines; with the kind "trash" the journal lists them as moved to the trash."""
+        return self.with_trust(delete_lines(spots, kind=kind, title=title))
 
     def merge_duplicates(self, keep: Spot, others: Iterable[Spot]) -> Change:
         """Keep the lines of one spot and delete the others."""
         return self.with_trust(merge_duplicates(keep, tuple(others)))
 
-    def trash(self, path: str) -> Change:
-        """Move a note to the trash."""
-        return self.with_trust(trash(self._stored(path), self._note(path)))
-
-    def trash_all(self, paths: Sequence[str]) -> Change:
-        """Move notes to the trash as one change."""
-        made = [trash(self._stored(path), self._note(path)) for path in paths]
-        if not made:
+    def trash(self, *paths: str) -> Change:
+        """Move notes to the trash as one change: they are deleted, and the journal can bring them back."""
+        if not paths:
             raise EditRefused("No note is chosen.", "Choose at least one.")
-        title = made[0].title if len(made) == 1 else f"Move {plural(len(made), 'note')} to the trash"
-        return self.with_trust(Change("trash", title, tuple(file for change in made for file in change.files)))
+        what = plural(len(paths), "note") if len(paths) > 1 else self._stored(paths[0])
+        return self.with_trust(Change("trash", f"Move {what} to the trash", tuple(self._note(path) for path in paths)))
 
     def rename(self, path: str, new: str) -> Change:
         """Give a note another path; links to it follow. Raises EditRefused when something is there."""
-        target = self._stored(new)
+        target, note = self._stored(new), self._note(path)
+        if note.path == target:
+            raise EditRefused(f"The note is called {target} already.", "Choose another name.")
         self._vacant(target)
-        return self._relinked(rename(self._stored(path), target, self._note(path)))
+        return self._relinked(Change("rename", f"Rename {note.path} to {target}", _moved(note, target)))
 
     def archive(self, days: int, only: Collection[str] | None = None) -> Change:
         """Move daily logs older than `days`, or those of them in `only`, to memory/archive/memory/; links follow.
 
-        What else is in `only` stays, and a note says so.
+        Only logs directly below memory/ with a day in their name are moved. What else is in `only` stays, and a note
+        says so. Raises EditRefused when there are none.
         """
         today = self.now().date()
         paths = [note.path for note in scan(self.roots).found]
@@ -508,8 +510,22 @@ class Planner(Struct, frozen=True):
             and (today - day).days > days
             and (only is None or path in only)
         ]
-        staying = sorted(set(only or ()).difference(old))
-        return self._relinked(archive({path: self._note(path) for path in old}, paths, today, days, staying))
+        targets = {path: f"{ARCHIVE}/{path.rpartition('/')[2]}" for path in sorted(old)}
+        moved = {path: target for path, target in targets.items() if target not in paths}
+        notes = (
+            *(f"{targets[path]} is there already, so {path} stays." for path in targets.keys() - moved.keys()),
+            *(
+                f"{path} stays: only daily logs of earlier days are archived."
+                for path in sorted(set(only or ()).difference(old))
+            ),
+        )
+        if not moved:
+            aged = f"is older than {days} days" if days else "of an earlier day is among them"
+            raise EditRefused(f"No daily log {aged}.", " ".join(notes) or "Nothing was moved.")
+        files = tuple(file for path, target in moved.items() for file in _moved(self._note(path), target))
+        many = plural(len(moved), "log") if len(moved) > 1 else next(iter(moved))
+        aged = f" older than {days} days" if days else ""
+        return self._relinked(Change("archive", f"Archive {many}{aged} to {ARCHIVE}/", files, notes))
 
     def budget(self, data: bytes | None = None) -> tuple[Budget, ...]:
         """How the curated note stands with each host; with `data` as if that was in it."""
@@ -567,10 +583,10 @@ class Planner(Struct, frozen=True):
             if folder is not None and folder.status(name) is not None:
                 raise EditRefused(f"There is a note {path} already.", "Choose another name.")
 
-    def _note(self, path: str) -> Stored:
-        with parent(self.roots, path) as (folder, name):
-            data = None if folder is None else folder.read(name)
-            status = None if folder is None else folder.status(name)
-        if data is None or status is None:
+    def _note(self, path: str) -> FileChange:
+        """Return a note as a file that goes. Raises NoteMissing."""
+        path = self._stored(path)
+        mode, mtime_ns = standing(self.roots, path)
+        if (data := current(self.roots, path)) is None:
             raise NoteMissing(f"There is no note {path}.", "Look for its path in the list of files.")
-        return Stored(data, status.st_mode & 0o7777, status.st_mtime_ns)
+        return FileChange(path, data, None, mode, mtime_ns)

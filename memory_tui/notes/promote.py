@@ -329,24 +329,22 @@ def promote_fact(
     files = [FileChange(path, None, claude_memory.written(fact, body).encode("utf-8", "replace"))]
     files.append(FileChange(index, into, note.data))
     notes = [f"A fact of the type {fact.type}, with a line in {index}."]
-    if move:
-        left, emptied = without(spot.lines(), spot.below_headings())
-        files.append(FileChange(spot.path, spot.data, left.data))
-        notes += heading_notes(emptied)
-    return Change("promote", f"Promote {spot} to {path}", tuple(files), tuple(notes))
+    taken, emptied = _taken_out(spot, spot.below_headings() if move else ())
+    return Change("promote", f"Promote {spot} to {path}", (*files, *taken), (*notes, *emptied))
+
+
+def _taken_out(spot: Spot, gone: Collection[int]) -> tuple[list[FileChange], tuple[str, ...]]:
+    """Return the note of `spot` without the lines `gone`, and what a person should know of it."""
+    if not gone:
+        return [], ()
+    left, emptied = without(spot.lines(), gone)
+    return [FileChange(spot.path, spot.data, left.data)], heading_notes(emptied)
 
 
 def demote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: bool = True) -> Change:
     """Move lines, for instance of MEMORY.md, to the topic note `target`, which is made when it is not there."""
     items = _items(spot.texts(), "", timeless=False)
-    gone = range(spot.first, spot.last + 1) if move else ()
-    if into is None:
-        title = target.rpartition("/")[2].removesuffix(".md").replace("-", " ").strip()
-        into = f"# {title[:1].upper()}{title[1:]}\n".encode("utf-8", "replace")
-        made = _carry("demote", spot, items, target, into, to, gone=gone)
-        first = FileChange(target, None, made.files[0].after)
-        return Change(made.kind, made.title, (first, *made.files[1:]), made.notes)
-    return _carry("demote", spot, items, target, into, to, gone=gone)
+    return _carry("demote", spot, items, target, into, to, gone=range(spot.first, spot.last + 1) if move else ())
 
 
 def section_for(texts: Sequence[str], block: str, heading: str, to: str) -> tuple[Section | None, str]:
@@ -368,19 +366,19 @@ def _carry(
         raise EditRefused(f"The lines are in {target} already.", "Name another note.")
     note = Lines.of(into, target)
     if into is None:
-        note = Lines(False, ()).insert(1, [f"# {target.rpartition('/')[2].removesuffix('.md')}"])
+        title = target.rpartition("/")[2].removesuffix(".md")
+        if kind == "demote":
+            title = title.replace("-", " ").strip()
+            title = title[:1].upper() + title[1:]
+        note = Lines(False, ()).insert(1, [f"# {title}"])
     section, made = section_for(note.texts(), "\n".join(spot.texts()), spot.heading(), to)
     note = _appended(note, section, items) if section is not None else _new_section(note, made, items)
     name = made if section is None else section.title if into is not None else ""
     title = f"{spot} to {target}, {name}" if name else f"{spot} to {target}"
     files = [FileChange(target, into, note.data)]
     notes = [] if section is not None or not made else [f"The heading {made} is new."]
-    if gone:
-        left, emptied = without(spot.lines(), gone)
-        files.append(FileChange(spot.path, spot.data, left.data))
-        notes += heading_notes(emptied)
-    verb = {"promote": "Promote", "demote": "Demote"}[kind]
-    return Change(kind, f"{verb} {title}", tuple(files), tuple(notes))
+    taken, emptied = _taken_out(spot, gone)
+    return Change(kind, f"{kind.capitalize()} {title}", (*files, *taken), (*notes, *emptied))
 
 
 def _items(texts: Sequence[str], source: str, *, timeless: bool) -> list[str]:

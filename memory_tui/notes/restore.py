@@ -15,7 +15,7 @@ from msgspec import Struct
 from memory_tui.core.errors import EditRefused, MemoryTuiError
 from memory_tui.core.formatting import minute, plural
 from memory_tui.index.note_state import LastText, lost_lines, shrank
-from memory_tui.notes.changes import Change, FileChange, bare, end_of
+from memory_tui.notes.changes import Change, FileChange, Lines, end_of
 from memory_tui.notes.git import History
 from memory_tui.notes.journal import LOST, Journal, JournalEntry, text_name
 from memory_tui.notes.merge import changed_spans
@@ -105,23 +105,16 @@ def restored(
 
 
 def together(before: bytes, now: bytes) -> bytes:
-    """The lines of `now`, with those of `before` that it lacks where they stood."""
-    old, new = _split(before), _split(now)
+    """Return the lines of `now`, with those of `before` that it lacks where they stood. Raises EditRefused."""
+    old, new = Lines.of(before), Lines.of(now)
     out: list[str] = []
     at = 0
-    for a, b, c, d in changed_spans([bare(line) for line in old], [bare(line) for line in new]):
-        out += [*new[at:c], *old[a:b], *new[c:d]]
+    for a, b, c, d in changed_spans(old.texts(), new.texts()):
+        out += [*new.lines[at:c], *old.lines[a:b], *new.lines[c:d]]
         at = d
-    out += new[at:]
-    end = next((end_of(line) for line in (*new, *old) if end_of(line)), "\n")
-    ended = [line if end_of(line) else line + end for line in out[:-1]] + out[-1:]
-    return "".join(ended).encode("utf-8", "surrogateescape")
-
-
-def _split(data: bytes) -> list[str]:
-    lines = data.decode("utf-8", "surrogateescape").split("\n")
-    last = lines.pop()
-    return [*(f"{line}\n" for line in lines), *([last] if last else [])]
+    out += new.lines[at:]
+    ended = [line if end_of(line) else line + new.end for line in out[:-1]] + out[-1:]
+    return Lines(new.bom, tuple(ended)).data
 
 
 def to_version(curator: Curator, path: str, ref: str, *, lost_lines: bool = False) -> Change:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
+import os
 import re
 
 import pytest
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from memory_tui.core.errors import EditRefused
 from memory_tui.notes import diff, planner, promote
 from memory_tui.notes.changes import Change, FileChange, Lines, ShownLines, block_at, edited, sections, shown
-from memory_tui.notes.planner import Stored
 from memory_tui.notes.promote import Spot
+from tests.support.curate import curator, workspace
 
 NOW = dt.datetime(2026, 1, 12, 14, 5)
 LOG = b"# 2026-01-11 (Sunday)\n\n- 09:00 bread\n"
@@ -292,17 +293,21 @@ def test_duplicates_leave_the_one_that_is_kept():
         planner.merge_duplicates(keep, [keep])
 
 
-def test_only_old_daily_logs_are_archived_and_none_twice():
-    notes = {f"memory/2025-0{n}-01.md": Stored(b"%d" % n, 0o640, 7) for n in range(1, 4)}
-    taken = [*notes, "memory/topic.md", "memory/archive/memory/2025-01-01.md"]
-    change = planner.archive(notes, taken, dt.date(2025, 4, 1), 40)
+def test_only_old_daily_logs_are_archived_and_none_twice(tmp_path):
+    folder = workspace(tmp_path / "notes")
+    one = curator(folder, clock=lambda: dt.datetime(2025, 4, 1, 12, tzinfo=dt.UTC).timestamp(), zone=dt.UTC)
+    (folder / "memory" / "archive" / "memory").mkdir(parents=True)
+    for name in ("2025-01-01", "2025-02-01", "2025-03-01", "topic", "archive/memory/2025-01-01"):
+        (folder / f"memory/{name}.md").write_bytes(name.encode())
+        os.utime(folder / f"memory/{name}.md", ns=(7, 7))
+    change = one.plan.archive(40)
     assert [(f.path, f.before, f.after, f.mtime_ns) for f in change.files] == [
-        ("memory/archive/memory/2025-02-01.md", None, b"2", 7),
-        ("memory/2025-02-01.md", b"2", None, 0),
+        ("memory/archive/memory/2025-02-01.md", None, b"2025-02-01", 7),
+        ("memory/2025-02-01.md", b"2025-02-01", None, 0),
     ]
     assert "is there already" in change.notes[0]
     with pytest.raises(EditRefused, match="older than 99"):
-        planner.archive(notes, taken, dt.date(2025, 4, 1), 99)
+        one.plan.archive(99)
 
 
 # --- diff ----------------------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def test_what_was_changed_here_or_moved_or_is_no_daily_note_is_not_lost(notes: P
         (notes / "memory/topic.md").write_text("- one\n- two\n")
         engine.index.sync()
         curator = engine.notes.curator
-        curator.apply(curator.plan.trash_lines(curator.plan.spot(DAY, 4)))
+        curator.apply(curator.plan.delete_lines([curator.plan.spot(DAY, 4)], kind="trash"))
         engine.index.sync()
         (notes / DAY).write_text((notes / DAY).read_text() + "- 13:00 the agent goes on\n")
         (notes / "memory/topic.md").write_text("- one\n")
@@ -147,7 +147,7 @@ def test_the_command_lists_the_texts_of_journal_and_git_and_brings_one_back(
     where = ["--workspace", str(notes), "--provider", "none"]
     with opened(notes) as engine:
         curator = engine.notes.curator
-        number = curator.apply(curator.plan.trash_lines(curator.plan.spot(DAY, 3))).entry.id
+        number = curator.apply(curator.plan.delete_lines([curator.plan.spot(DAY, 3)], kind="trash")).entry.id
     assert main.main(["journal", DAY, "--restore", *where]) == 0
     said = capsys.readouterr().out
     assert "git: the first day" in said

@@ -156,7 +156,7 @@ class NoteActions(Part):
         """Move the note, or lines of it, or the notes that are marked in the list, to the trash."""
         page = self._pane.reader.page
         if marked := self._notes:
-            self._changes.propose(lambda curator: curator.plan.trash_all(marked))
+            self._changes.propose(lambda curator: curator.plan.trash(*marked))
             return
         if page is None:
             return
@@ -166,7 +166,9 @@ class NoteActions(Part):
             return
         lines = self._lines()
         if lines is not None:
-            self._changes.propose(lambda curator: curator.plan.trash_lines(note_changes.spot_of(curator.plan, *lines)))
+            self._changes.propose(
+                lambda curator: curator.plan.delete_lines([note_changes.spot_of(curator.plan, *lines)], kind="trash")
+            )
 
     # --- notes ---------------------------------------------------------------------------------------------------
 
