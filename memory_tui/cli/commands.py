@@ -358,12 +358,7 @@ _OPTIONS: dict[str, tuple[Option, ...]] = {
         ),
         flag("--yes", "agree to run the program, without being asked"),
     ),
-    "qmd compare": (
-        word("query", "queries that both answer", nargs="*", type=typed),
-        flag("--stdin", "read a query a line, or labelled queries as JSON Lines"),
-        value("--labels", "FILE", "labelled queries (JSON Lines): compare hit@1, recall@6, MRR"),
-        perhaps("--their-index", "FILE", "what OpenClaw's or the user's index of QMD lacks, or has of old"),
-    ),
+    "qmd compare": (word("query", "queries that both answer", nargs="*", type=typed),),
     "ltm": (
         word("action", f"one of {', '.join(_LTM)}", choices=_LTM, metavar="ACTION"),
         word("words", "a text, query or id", nargs="*", type=typed, metavar="WORD"),

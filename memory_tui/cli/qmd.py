@@ -3,148 +3,141 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import datetime as dt
+import shlex
+from collections.abc import Iterable
+from typing import Any
 
 from msgspec import to_builtins
 
+from memory_tui.backends import qmd_index, qmd_program, qmd_upkeep
+from memory_tui.backends.qmd import APPROVED_AS
+from memory_tui.backends.qmd_program import QmdFailure
 from memory_tui.cli.context import confirmed, opened
-from memory_tui.cli.output import print_json, print_lines, waiting
+from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import LabelError, QueryError
+from memory_tui.core.errors import QueryError
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import one_line
+from memory_tui.engine import compare_qmd
+from memory_tui.engine.engine import Engine
 
-if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
+Answer = tuple[dict[str, Any], Iterable[str], int]
+"""What is printed as JSON, what a person reads, the exit code."""
 
 
 def qmd(args: argparse.Namespace) -> int:
     """Carry out an action of QMD."""
-
     with opened(args) as engine:
-        if args.action in ("update", "embed") and not _agreed(args, engine):
-            return 1
-        found = _RUN[args.action](engine)
-        if args.json:
-            print_json(found)
-        else:
-            print_lines(_told(args.action, found))
-    return 1 if found.get("failed") else 0
+        client = engine.backend.client
+        if args.action in ("update", "embed") and (question := client.unapproved):
+            if not confirmed(f"{question}. Run it?", args):
+                print_lines([question, "To agree: memory-tui qmd approve."])
+                return 1
+            client.approve("qmd --yes" if args.yes else "qmd")
+        data, lines, status = _RUN[args.action](engine)
+    return show(args, data, lines, status)
 
 
-def _agreed(args: argparse.Namespace, engine: Engine) -> bool:
-    """Whether the program may be started: a person is shown the command line, and who names it."""
-
-    client = engine.backend.client
-    found = client.found()
-    if client.approved(found):
-        return True
-    question = f"{client.options.named_by} asks to run this program: {found.line}. Run it?"
-    if confirmed(question, args):
-        client.approve("qmd --yes" if args.yes else "qmd")
-        return True
-    print_lines([question, "To agree: memory-tui qmd approve."])
-    return False
+def _update(engine: Engine) -> Answer:
+    return _done(engine, qmd_upkeep.update(engine.backend.client, Stop()))
 
 
-def _update(engine: Engine) -> dict[str, Any]:
-    from memory_tui.qmd.upkeep import Upkeep, sentence
+def _embed(engine: Engine) -> Answer:
+    return _done(engine, qmd_upkeep.embed(engine.backend.client, Stop()))
 
-    report = Upkeep(engine.backend.client).update(Stop())
+
+def _done(engine: Engine, report: qmd_upkeep.UpkeepReport | None) -> Answer:
+    assert report is not None
     engine.backend.recovered()
-    return {**to_builtins(report), "sentence": sentence(report)}
+    counts = f"{plural(report.documents, 'document')}, {plural(report.vectors, 'vector')}"
+    sentence = f"QMD {report.action}: {counts}, {report.seconds:.1f} s."
+    return {**to_builtins(report), "sentence": sentence}, [*report.changes, sentence], 0
 
 
-def _embed(engine: Engine) -> dict[str, Any]:
-    from memory_tui.qmd.upkeep import Upkeep, sentence
+def _reset(engine: Engine) -> Answer:
+    paths = qmd_upkeep.reset(engine.backend.client)
+    lines = [*(f"Deleted: {path}" for path in paths), "QMD's index is empty now: memory-tui qmd update makes it anew."]
+    return {"deleted": paths}, lines, 0
 
-    report = Upkeep(engine.backend.client).embed(Stop())
+
+def _approve(engine: Engine) -> Answer:
+    line = engine.backend.client.approve("qmd approve")
     engine.backend.recovered()
-    return {**to_builtins(report), "sentence": sentence(report)}
+    lines = [f"Approved: memory-tui may run {line}", "To withdraw: memory-tui qmd revoke."]
+    return {"approved": line, "namedBy": engine.backend.client.options.named_by}, lines, 0
 
 
-def _reset(engine: Engine) -> dict[str, Any]:
-    from memory_tui.qmd.upkeep import Upkeep
-
-    return {"deleted": Upkeep(engine.backend.client).reset()}
-
-
-def _approve(engine: Engine) -> dict[str, Any]:
-    client = engine.backend.client
-    found = client.approve("qmd approve")
-    engine.backend.recovered()
-    return {"approved": found.line, "namedBy": client.options.named_by}
+def _revoke(engine: Engine) -> Answer:
+    lines = [made.host for made in engine.providers.approvals.revoke(APPROVED_AS)]
+    return {"revoked": lines}, [f"Approval withdrawn: {line}" for line in lines or ["there was none"]], 0
 
 
-def _revoke(engine: Engine) -> dict[str, Any]:
-    from memory_tui.qmd.client import APPROVED_AS
-
-    return {"revoked": [made.host for made in engine.providers.approvals.revoke(APPROVED_AS)]}
-
-
-def _probe(engine: Engine) -> dict[str, Any]:
+def _probe(engine: Engine) -> Answer:
     failed = engine.backend.probe()
-    return {"answers": failed is None, "fallback": failed.as_dict() if failed else None, "failed": failed is not None}
+    data = {"answers": failed is None, "fallback": failed.as_dict() if failed else None, "failed": failed is not None}
+    return data, [f"QMD does not answer: {failed.reason}" if failed else "QMD answers."], 1 if failed else 0
 
 
-def _status(engine: Engine) -> dict[str, Any]:
-    from memory_tui.qmd import index, models
-    from memory_tui.qmd.folder import QmdFailure
-
+def _status(engine: Engine) -> Answer:
     client = engine.backend.client
     program: dict[str, Any] = {"command": "", "version": "", "namedBy": client.options.named_by, "approved": False}
     program |= {"problem": "", "nextStep": ""}
+    index, problem, step = qmd_index.QmdIndex({}), "", ""
     try:
-        found = client.found()
-        program |= {"command": found.line, "approved": client.approved(found)}
-        program["version"] = client.startable().version
+        program |= {"command": shlex.join(client.words()), "approved": not client.unapproved}
+        program["version"] = qmd_program.version(client.startable(), client.place)
     except QmdFailure as failure:
         program |= {"problem": failure.message, "nextStep": failure.next_step}
-    kept = client.place.upkeep()
-    known, problem, step = None, "", ""
     try:
-        known = index.read(client.place.index)
+        index = qmd_index.read(client.place.index)
     except QmdFailure as failure:
         problem, step = failure.message, failure.next_step
-    seen = index.coverage(known, client.wanted, kept.updated) if known is not None else None
-    return {
-        "state": engine.backend.state().sentence if engine.backend.is_qmd else "builtin",
+    upkeep, failed, state = qmd_upkeep.state(client), engine.backend.fallback(), engine.status().backend_state
+    seen = qmd_index.coverage(index, client.wanted, upkeep["updated"])
+    serving = {one.name: index.serving(one) for one in client.wanted}
+    collections = [
+        {**to_builtins(one), "documents": len(there.documents) if (there := serving[one.name]) is not None else None}
+        for one in client.wanted
+    ]
+    models = [to_builtins(one) for one in qmd_program.models(client.place).values()]
+    data = {
+        "state": state,
         "program": program,
         "folder": str(client.place.folder),
         "searchMode": client.options.mode,
-        "collections": [_collection(one, known) for one in client.wanted],
+        "collections": collections,
         "problem": problem,
         "nextStep": step,
-        "documents": known.documents if known is not None else 0,
-        "vectors": index.embedded(client.place.index) if known is not None else 0,
-        "behind": seen.behind if seen is not None else 0,
-        "missing": list(seen.missing) if seen is not None else [],
-        "ghosts": list(seen.ghosts) if seen is not None else [],
-        "changed": list(seen.changed) if seen is not None else [],
-        "lastUpdateAt": kept.updated or None,
-        "upkeep": to_builtins(kept),
-        "models": [
-            {"role": one.role, "named": one.named, "file": str(one.file or ""), "problem": one.problem}
-            for one in models.models(client.place).values()
-        ],
-        "fallback": failed.as_dict() if (failed := engine.backend.fallback()) else None,
+        "documents": index.documents,
+        "vectors": index.vectors,
+        "behind": len(seen.behind),
+        **{name: list(getattr(seen, name)) for name in ("missing", "ghosts", "changed")},
+        "lastUpdateAt": upkeep["updated"] or None,
+        "upkeep": upkeep,
+        "models": models,
+        "fallback": failed.as_dict() if failed else None,
     }
+    updated = dt.datetime.fromtimestamp(upkeep["updated"]) if upkeep["updated"] else None
+    counts = f"{plural(index.documents, 'document')}, {plural(index.vectors, 'vector')}"
+    rows = [
+        ("State", state),
+        (
+            "Program",
+            f"{program['problem']} {program['nextStep']}".strip() or f"{program['command']} ({program['version']})",
+        ),
+        ("Folder", client.place.folder),
+        ("Mode", client.options.mode),
+        *(("Collection", f"{one['name']}  {one['path']}  {one['pattern']}") for one in collections),
+        ("Index", f"{problem} {step}".strip() or f"{counts}, {plural(len(seen.behind), 'file')} changed since"),
+        ("Last update", f"{updated:%Y-%m-%d %H:%M:%S}" if updated else "never"),
+        *([("Last failure", upkeep["error"])] if upkeep["error"] else ()),
+        *(("Model", f"{one['role']}: {one['problem'] or one['file']}") for one in models),
+    ]
+    return data, [f"{name + ':':14}{one_line(str(text))}" for name, text in rows], 0
 
 
-def _collection(wanted: Any, known: Any) -> dict[str, Any]:  # noqa: ANN401 - a wanted collection, an index or None
-    serving = known.serving(wanted) if known is not None else None
-    return {
-        "name": serving.name if serving is not None else wanted.name,
-        "path": wanted.path,
-        "pattern": wanted.pattern,
-        "source": wanted.source,
-        "documents": len(serving.documents) if serving is not None else None,
-    }
-
-
-_RUN: dict[str, Callable[[Engine], dict[str, Any]]] = {
+_RUN = {
     "update": _update,
     "embed": _embed,
     "status": _status,
@@ -155,112 +148,34 @@ _RUN: dict[str, Callable[[Engine], dict[str, Any]]] = {
 }
 
 
-def _told(action: str, found: dict[str, Any]) -> Iterator[str]:
-    """What an action did, for a person."""
-    from memory_tui.render import qmd_text
-
-    match action:
-        case "status":
-            yield from qmd_text.status(found)
-        case "reset":
-            yield from (f"Deleted: {path}" for path in found["deleted"])
-            yield "QMD's index is empty now: memory-tui qmd update makes it anew."
-        case "approve":
-            yield f"Approved: memory-tui may run {found['approved']}"
-            yield "To withdraw: memory-tui qmd revoke."
-        case "revoke":
-            yield from (f"Approval withdrawn: {line}" for line in found["revoked"] or ["there was none"])
-        case "probe":
-            yield "QMD answers." if found["answers"] else f"QMD does not answer: {found['fallback']['reason']}"
-        case _:
-            yield from found["changes"]
-            yield found["sentence"]
-
-
-# --- side by side --------------------------------------------------------------------------------------------------
-
-
 def compare(args: argparse.Namespace) -> int:
-    """Answer queries by both, or tell what another index of QMD lacks."""
-
-    as_json = args.json
-    with opened(args) as engine:
-        if args.their_index is not None:
-            from memory_tui.engine.compare_qmd import compare_their_index
-            from memory_tui.render import qmd_text
-
-            with waiting("Reading QMD's index"):
-                found = compare_their_index(engine, args.their_index)
-            if as_json:
-                print_json(qmd_text.their_index_data(found))
-            else:
-                print_lines(qmd_text.their_index(found))
-            return 0
-        engine.index.catch_up()
-        return _both(engine, list(_questions(args)), as_json=as_json)
-
-
-def _both(engine: Engine, questions: list[tuple[str, dict[str, set[int]]]], *, as_json: bool) -> int:
-    """Ask both every question, and print the answers, then the measures of several or labelled questions."""
-    from memory_tui.engine import compare_qmd
-    from memory_tui.render import qmd_text
-
-    if not questions:
+    """Ask the built-in index and QMD the same queries."""
+    if not args.query:
         raise QueryError("There is no query.", 'For instance: memory-tui qmd compare "router vlan".')
-    ours, theirs = compare_qmd.Tally(), compare_qmd.Tally()
-    labelled = sum(bool(right) for _, right in questions)
-    whole = len(questions) == 1 or not labelled
-    rows, failed = [], 0
-    for query, right in questions:
-        with waiting(f"Asking both: {query}"):
-            found = compare_qmd.compare(engine, query, explained=whole)
-        ours.add(found.builtin, right)
-        if not found.failure:
-            theirs.add(found.qmd_hits, right)
-        failed += bool(found.failure)
-        if as_json:
-            rows.append(qmd_text.comparison_data(found))
-        elif whole or found.failure:
-            print_lines(qmd_text.comparison(found))
-    if as_json:
-        sums = {"builtin": qmd_text.measures_data(ours.measures()), "qmd": qmd_text.measures_data(theirs.measures())}
-        print_json({"comparisons": rows, "labelled": labelled, "failed": failed, **sums})
-    elif len(questions) > 1 or labelled:
-        print_lines(qmd_text.measures(ours.measures(), theirs.measures(), labelled))
-    return 1 if failed == len(questions) else 0
+    with opened(args) as engine:
+        engine.index.catch_up()
+        with waiting("Asking both"):
+            every = [compare_qmd.compare(engine, query) for query in args.query]
+    failed = sum(bool(one.failure) for one in every)
+    rows = [
+        {
+            "query": one.query,
+            "failure": {"reason": one.failure, "nextStep": one.next_step} if one.failure else None,
+            "qmd": one.qmd.trace() if one.qmd is not None else None,
+            "rows": [row.as_dict() for row in one.rows],
+        }
+        for one in every
+    ]
+    lines = [line for one in every for line in _side_by_side(one)]
+    return show(args, {"comparisons": rows, "failed": failed}, lines, int(failed == len(every)))
 
 
-def _questions(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, set[int]]]]:
-    """Each query with the lines that answer it, by path; none where it has no labels."""
-    yield from ((query, {}) for query in args.query)
-    if args.stdin:
-        yield from _parsed(sys.stdin.read(), "standard input")
-    if args.labels is not None:
-        try:
-            text = Path(args.labels).expanduser().read_text("utf-8")
-        except (OSError, UnicodeError) as error:
-            raise LabelError(f"The labels in {args.labels} cannot be read: {error}.", "Check the file.") from error
-        yield from _parsed(text, args.labels)
-
-
-def _parsed(text: str, name: str) -> Iterator[tuple[str, dict[str, set[int]]]]:
-    """Queries, one a line; a line of JSON may name the lines that answer it, or whole notes."""
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        if not line.lstrip().startswith("{"):
-            yield line.strip(), {}
-            continue
-        try:
-            item = json.loads(line)
-            right: dict[str, set[int]] = {}
-            for label in item.get("relevant", ()):
-                lines = right.setdefault(str(label["path"]), set())
-                if label.get("grade", 1) and "line" in label:
-                    lines.add(int(label["line"]))
-            yield str(item["query"]), right
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise LabelError(
-                f"{name}, line {number}, is no labelled query: {error}.",
-                'Write {"query": "...", "relevant": [{"path": "...", "line": 1}]}.',
-            ) from error
+def _side_by_side(found: compare_qmd.QmdComparison) -> Iterable[str]:
+    yield one_line(found.query)
+    if found.failure:
+        yield f"  QMD gave no answer: {one_line(found.failure)} {one_line(found.next_step)}".rstrip()
+    yield "  builtin   QMD"
+    for row in found.rows:
+        yield f"  {row.builtin or '-':>7}  {row.qmd or '-':>4}  {one_line(row.path)}:{row.start_line}-{row.end_line}"
+        for side, why in (("builtin", row.why_not_builtin), ("QMD", row.why_not_qmd)):
+            yield from [f"{'':17}not {side}: {one_line(why)}"] if why else []

@@ -207,7 +207,6 @@ _QMD: tuple[tuple[str, Kind, object, str, float], ...] = (
     ("limits.maxInjectedChars", "whole", 4000, "most characters altogether", 1),
     ("limits.timeoutMs", "whole", 4000, "when a search is given up", 1),
     ("scope", "any", None, "in which chats it may be asked: default deny, direct chats allowed", 0),
-    ("server", "switch", False, "keep one server of QMD on loopback: faster, same results (memory-tui's own)", 0),
 )
 
 _MCPORTER: tuple[tuple[str, Kind, object, str], ...] = (

@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
+from memory_tui.backends import qmd_index, qmd_program, qmd_upkeep
 from memory_tui.backends.lancedb import TableMissing, require_library
 from memory_tui.core.formatting import plural
 from memory_tui.doctor.check import Check, CheckOutcome, failed, ok, skipped, warning
 from memory_tui.locks import living
-from memory_tui.qmd import index, models
-from memory_tui.qmd.folder import QmdFailure
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -18,60 +17,41 @@ if TYPE_CHECKING:
 
 def _program(engine: Engine) -> CheckOutcome:
     client = engine.backend.client
-    found = client.found()
-    if not client.approved(found):
-        return failed(
-            f"{client.options.named_by} asks for QMD, and you have not agreed to run it: {found.line}",
-            "Run memory-tui qmd approve.",
-        )
-    return ok(f"{found.line}, {client.startable().version}.")
+    words = client.startable()
+    return ok(f"{' '.join(words)}, {qmd_program.version(words, client.place)}.")
 
 
 def _index(engine: Engine) -> CheckOutcome:
     client = engine.backend.client
-    known = index.read(client.place.index)
-    lacking = [
-        one.name for one in client.wanted if known.serving(one) is None and one.name != _ALT + client.options.agent
-    ]
+    index = qmd_index.read(client.place.index)
+    # Few workspaces have a memory.md.
+    lacking = [one.name for one in client.wanted if index.serving(one) is None and one.pattern != "memory.md"]
     if lacking:
-        return failed(f"QMD has no collection for {', '.join(lacking)}.", "Run memory-tui qmd update.")
-    return ok(f"{plural(known.documents, 'document')} in {plural(len(known.collections), 'collection')}.")
-
-
-_ALT = "memory-alt-"
-"""How the collection of memory.md begins, which few workspaces have."""
+        return failed(f"QMD has no collection for {', '.join(lacking)}.", qmd_index.UPDATE)
+    return ok(f"{plural(index.documents, 'document')} in {plural(len(index.collections), 'collection')}.")
 
 
 def _files(engine: Engine) -> CheckOutcome:
     client = engine.backend.client
-    known = index.read(client.place.index)
-    seen = index.coverage(known, client.wanted, client.place.upkeep().updated)
+    index = qmd_index.read(client.place.index)
+    seen = qmd_index.coverage(index, client.wanted, qmd_upkeep.state(client)["updated"])
     if not seen.behind:
         return ok(f"QMD's index has {plural(seen.files, 'file')} as they are on disk.")
-    first = (*seen.missing, *seen.ghosts, *seen.changed)[:3]
-    return warning(
-        f"{plural(seen.behind, 'file')} changed since QMD's last update, for instance {', '.join(first)}.",
-        "Run memory-tui qmd update.",
-    )
+    changed = f"{plural(len(seen.behind), 'file')} changed since QMD's last update"
+    return warning(f"{changed}, for instance {', '.join(seen.behind[:3])}.", qmd_index.UPDATE)
 
 
 def _models(engine: Engine) -> CheckOutcome:
     client = engine.backend.client
-    if not client.options.needs_vectors:
+    if client.options.mode == "search":
         return skipped("memory.qmd.searchMode is search, which needs no model.")
-    lacking = [one.problem for one in models.models(client.place).values() if not one.ready]
-    if lacking:
-        return warning(f"{'; '.join(lacking)}.", "Let QMD fetch them: qmd pull.")
-    return ok("Every model is on disk.")
+    lacking = [one.problem for one in qmd_program.models(client.place).values() if one.problem]
+    return warning(f"{'; '.join(lacking)}.", "Let QMD fetch them: qmd pull.") if lacking else ok("They are on disk.")
 
 
 def _answers(engine: Engine) -> CheckOutcome:
-    before = engine.backend.fallback()
-    try:
-        engine.backend.client.ask("memory", 1)
-    except QmdFailure as failure:
-        return failed(failure.message, failure.next_step)
-    if before is not None:
+    engine.backend.client.ask("memory", 1)
+    if (before := engine.backend.fallback()) is not None:
         return warning(f"QMD answers, but searches still pass it over: {before.reason}", "Run memory-tui qmd probe.")
     return ok("A question was asked and answered.")
 

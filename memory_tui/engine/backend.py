@@ -1,49 +1,49 @@
-"""The backend decides who answers: QMD where it was chosen, else the built-in index, which is QMD's fallback.
+"""Decide who answers: QMD where it was chosen, else the built-in index, which is QMD's fallback.
 
-A failure is written beside QMD's index, so that it costs one search of one process, and the next ones nothing. QMD is
+A failure is kept for every process, so that it costs one search of one process, and the next ones nothing. QMD is
 then left alone for half a minute, and longer after each failure, until a probe outside any search succeeds.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import json
-import queue
 import threading
 import time
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, to_builtins
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui import locks
+from memory_tui.approval import Approvals
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError
+from memory_tui.core.events import BackendChanged, Event, Noticed
 from memory_tui.core.formatting import plural
+from memory_tui.engine.status import Status
+from memory_tui.plan import Plan
+from memory_tui.workspace.notes import Document
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Approvals
-    from memory_tui.core.events import Event
-    from memory_tui.engine.status import Status
-    from memory_tui.plan import Plan
-    from memory_tui.qmd.client import QmdAnswer, QmdClient
-    from memory_tui.qmd.folder import QmdFailure
-    from memory_tui.workspace.notes import Document
+    from memory_tui.backends.qmd import QmdAnswer, QmdClient
+    from memory_tui.backends.qmd_program import QmdFailure
 
 QMD, BUILTIN = "qmd", "builtin"
 _FIRST_PAUSE, _LONGEST_PAUSE = 30.0, 600.0
-_BUSY_SECONDS = 0.5
-"""How long a search waits for an update that runs."""
-_POLL_SECONDS = 0.05
-_GOODBYE_SECONDS = 0.5
+_BUSY_SECONDS, _POLL_SECONDS, _GOODBYE_SECONDS = 0.5, 0.05, 0.5
+"""How long a search waits for an update that runs, how often it looks, how long an end waits."""
 _PROBE = "memory"
 """What QMD is asked to see whether it is well again."""
-_MOST_BYTES = 1 << 16
 
 
 class BackendFallback(Struct, frozen=True):
-    """Why the built-in index answers in the place of QMD, since when, and when QMD is tried again (epoch seconds)."""
+    """Why the built-in index answers in the place of QMD, since when, and when QMD is tried again (epoch seconds).
+
+    `of` is the command and mode that failed; what was set otherwise since is tried at once.
+    """
 
     kind: str
     reason: str
@@ -52,10 +52,9 @@ class BackendFallback(Struct, frozen=True):
     retry_at: float
     pause: float
     of: str = ""
-    """The command and mode that failed; what was set otherwise since is tried at once."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The documented shape, with what this product adds."""
+        """Return the documented shape, with what this product adds."""
         return {
             "from": QMD,
             "to": BUILTIN,
@@ -66,88 +65,49 @@ class BackendFallback(Struct, frozen=True):
         }
 
 
-class BackendState(Struct, frozen=True):
-    """Who answers now. `behind` counts files that changed since QMD's last update, at `updated` (epoch seconds)."""
-
-    chosen: str
-    origin: str
-    fallback: BackendFallback | None = None
-    behind: int = 0
-    updated: float = 0.0
-    collections: int = 0
-    vectors: bool = False
-    folder: str = ""
-
-    @property
-    def answers(self) -> str:
-        """Who answers: qmd or builtin."""
-        return BUILTIN if self.fallback is not None else self.chosen
-
-    @property
-    def sentence(self) -> str:
-        """The state in words."""
-        if self.fallback is not None:
-            again = self.fallback.retry_at
-            when = f", again at {dt.datetime.fromtimestamp(again):%H:%M}" if again else ""
-            return f"builtin because: {self.fallback.reason.rstrip('.')}{when}"
-        if self.chosen == BUILTIN:
-            return "builtin (chosen)" if self.origin != "default" else BUILTIN
-        return f"qmd, behind ({plural(self.behind, 'file')} changed)" if self.behind else QMD
-
-    def custom(self) -> dict[str, Any]:
-        """What the documented status has below `custom`."""
-        found: dict[str, Any] = {"qmd": {"collections": self.collections, "lastUpdateAt": self.updated or None}}
-        if self.fallback is not None:
-            found["fallback"] = {"disabled": True, "reason": self.fallback.reason}
-        return found
-
-
 class Backend:
     """The choice of one engine; every method may be called from any thread."""
 
     def __init__(self, plan: Plan, approvals: Approvals, emit: Callable[[Event], None]) -> None:
         self._plan, self._approvals, self._emit = plan, approvals, emit
         self._chosen = plan.backend
-        self._stop = Stop()
-        self._wishes: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._stop, self._wake, self._lock = Stop(), threading.Event(), threading.Lock()
         self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
-        self._resident = False
-        self._booting = False
-        self._wanted_at = 0.0
+        self._resident = self._booting = self._changed = False
 
     @property
     def is_qmd(self) -> bool:
-        """Whether QMD was chosen, whoever answers now."""
+        """Tell whether QMD was chosen, whoever answers now."""
         return self._chosen == QMD
 
     @cached_property
     def client(self) -> QmdClient:
-        """QMD, as configured."""
-        from memory_tui.qmd.client import QmdClient
+        """Return QMD, as configured."""
+        from memory_tui.backends.qmd import QmdClient
 
         return QmdClient(self._plan, self._approvals)
 
     def choose(self, name: str) -> None:
         """Let `name` answer from now on."""
         self._chosen = name
-        if self.is_qmd and self._resident:
-            self._begin()
+        if self._resident:
+            self.start()
 
-    # --- asking ------------------------------------------------------------------------------------------------------
+    # --- asking ---
 
     def ask(
         self, query: str, most: int | None = None, session_key: str = "", source: str = "", stop: Stop | None = None
     ) -> QmdAnswer | None:
-        """QMD's answer; None where the built-in index answers. Raises QueryError, Cancelled."""
+        """Return QMD's answer; None where the built-in index answers. Raises QueryError, Cancelled."""
         if not self.is_qmd:
             return None
-        from memory_tui.qmd.folder import QmdFailure
+        from memory_tui.backends.qmd_program import QmdFailure
 
         failed = self.fallback()
         if failed is not None:
             if not self._resident and time.time() >= failed.retry_at:
-                self._probe_aside()
+                # Beside an answer of a process that ends soon, which waits for it half a second at most.
+                self._launch(self.probe)
             return None
         both = Stop(self._stop, *filter(None, [stop]))
         try:
@@ -159,189 +119,133 @@ class Backend:
             return None
 
     def why(self, query: str, path: str, line: int) -> str:
-        """What can be known of a line (1-based; 0: any) in QMD's answer; empty where QMD does not answer.
+        """Return what can be known of a line (1-based; 0: any) in QMD's answer; empty where QMD does not answer.
 
         Raises QmdFailure, QueryError, Cancelled.
         """
-        found = self.ask(query)
-        if found is None:
-            return ""
-        from memory_tui.qmd import reasons
-
-        return reasons.why(self.client, found, path, line, self._stop).sentence
+        answer = self.ask(query)
+        return self.client.why(answer, path, line, self._stop) if answer is not None else ""
 
     def settle(self, stop: Stop) -> None:
         """Wait a moment for an update that runs; make the index where nobody ever did. Raises QmdFailure, Cancelled."""
-        from memory_tui import locks
-        from memory_tui.qmd import upkeep
+        from memory_tui.backends import qmd_upkeep
 
-        client, lock = self.client, self.client.place.folder / "upkeep"
-        never = not client.place.index.exists() and not client.place.upkeep().updated
-        if never and self._thread is None:
+        client = self.client
+        if self._thread is None and not client.place.index.exists() and not qmd_upkeep.state(client)["updated"]:
             self._notice("QMD's index is made for the first time.")
-            upkeep.Upkeep(client).update(stop)
+            qmd_upkeep.update(client, stop)
             return
-        waits = self._booting and client.options.wait_for_boot
-        end = time.monotonic() + (client.options.update_seconds if waits else _BUSY_SECONDS)
+        waits = self._booting and client.options.values["update.waitForBootSync"]
+        end = time.monotonic() + (client.options.seconds("update.updateTimeoutMs") if waits else _BUSY_SECONDS)
+        lock = client.place.folder / "upkeep"
         while time.monotonic() < end and (locks.living(lock) is not None or (waits and self._booting)):
             if stop.wait(_POLL_SECONDS):
                 raise Cancelled
 
     def document(self, path: str) -> Document | None:
-        """A file outside the workspace that QMD's hits call `qmd/collection/path`; None for every other path.
+        """Return a file outside the workspace that QMD's hits call `qmd/collection/path`; None for every other path.
 
         Raises PathRefused, Unreadable.
         """
-        if not self.is_qmd or not path.startswith("qmd/"):
-            return None
-        return self.client.document(path)
+        return self.client.document(path) if self.is_qmd and path.startswith("qmd/") else None
 
-    # --- failures ----------------------------------------------------------------------------------------------------
+    # --- failures ---
 
     def fallback(self) -> BackendFallback | None:
-        """Why the built-in index answers in the place of QMD, as any process found; None where QMD does."""
+        """Return why the built-in index answers in the place of QMD, as any process found; None where QMD does."""
         try:
-            with self.client.place.fallback.open("rb") as file:
-                fields = json.loads(file.read(_MOST_BYTES))
-            found = BackendFallback(**{name: fields[name] for name in BackendFallback.__struct_fields__})
-            return found if found.of == self._of and float(found.retry_at) > 0 else None
-        except (OSError, ValueError, KeyError, TypeError):
+            failed = msgspec.convert(self.client.place.remembered("fallback"), BackendFallback)
+        except msgspec.ValidationError:
             # Nobody failed, as far as anybody knows.
             return None
+        return failed if failed.of == self._of else None
 
     @property
     def _of(self) -> str:
-        options = self.client.options
-        return f"{options.mode} {options.command}"
+        return f"{self.client.options.mode} {self.client.options.values['command']}"
 
     def _failed(self, failure: QmdFailure) -> BackendFallback:
         before, now = self.fallback(), time.time()
         pause = min(_LONGEST_PAUSE, before.pause * 2) if before else _FIRST_PAUSE
-        found = BackendFallback(
-            failure.kind,
-            failure.message,
-            failure.next_step,
-            before.since if before else now,
-            now + pause,
-            pause,
-            self._of,
-        )
-        self._write(found)
-        if before is None or before.reason != found.reason:
-            self._notice(f"QMD failed: {failure.message} The built-in index answers until {_clock(found.retry_at)}.")
-        self._wishes.put("")
-        return found
-
-    def _write(self, found: BackendFallback) -> None:
-        from memory_tui import durable
-
-        try:
-            durable.make_folder(self.client.place.folder)
-            durable.replace_file(self.client.place.fallback, json.dumps(to_builtins(found)).encode())
-        except OSError as error:
-            self._notice(
-                f"{self.client.place.fallback} cannot be written ({error.strerror}), so QMD is tried each time."
-            )
+        since = before.since if before else now
+        failed = BackendFallback(failure.kind, failure.message, failure.next_step, since, now + pause, pause, self._of)
+        self.client.place.remember("fallback", msgspec.to_builtins(failed))
+        if before is None or before.reason != failed.reason:
+            again = dt.datetime.fromtimestamp(failed.retry_at)
+            self._notice(f"QMD failed: {failure.message} The built-in index answers until {again:%H:%M:%S}.")
+        self._wake.set()
+        return failed
 
     def recovered(self) -> None:
-        """QMD is well, or was mended: it is asked again from now on, in every process. Raises QmdFailure."""
-        from memory_tui import durable
-        from memory_tui.core.events import BackendChanged
-        from memory_tui.qmd.folder import QmdFailure
-
-        try:
-            if durable.remove_file(self.client.place.fallback):
-                self._emit(BackendChanged(time.time(), "QMD answers again."))
-        except OSError as error:
-            raise QmdFailure(
-                "index", f"{self.client.place.fallback} cannot be deleted: {error.strerror}.", "Delete it."
-            ) from error
+        """Ask QMD again from now on, in every process: it is well, or was mended."""
+        if self.client.place.remembered("fallback"):
+            self.client.place.remember("fallback", None)
+            self._emit(BackendChanged(time.time(), "QMD answers again."))
 
     def probe(self) -> BackendFallback | None:
         """Ask QMD something that nobody waits for; why it is still not well, None where it is. Raises Cancelled."""
-        from memory_tui.qmd.folder import QmdFailure
+        from memory_tui.backends.qmd_program import QmdFailure
 
         try:
             self.client.ask(_PROBE, 1, stop=self._stop)
-            self.recovered()
         except QmdFailure as failure:
             return self._failed(failure)
+        self.recovered()
         return None
 
-    def _probe_aside(self) -> None:
-        """Probe beside an answer of a process that ends soon, which waits for it half a second at most."""
-        with self._lock:
-            if self._thread is None:
-                self._launch(self.probe)
-
-    # --- state -------------------------------------------------------------------------------------------------------
-
-    def state(self) -> BackendState:
-        """Who answers now, and how well; looks at QMD's index and the files, starts no search."""
-        if not self.is_qmd:
-            return BackendState(self._chosen, self._origin)
-        from memory_tui.qmd.folder import QmdFailure
-
-        failed = self.fallback()
-        found = BackendState(QMD, self._origin, failed, folder=str(self.client.place.folder))
-        try:
-            ready = self.client.ready(self._stop)
-        except QmdFailure as failure:
-            if failed is None:
-                now = time.time()
-                failed = BackendFallback(failure.kind, failure.message, failure.next_step, now, 0.0, 0.0)
-            return replace(found, fallback=failed)
-        return replace(
-            found,
-            behind=ready.coverage.behind,
-            updated=ready.updated,
-            collections=len(ready.sources),
-            vectors=bool(ready.index.vectors),
-        )
+    # --- state ---
 
     def answered_by(self, failed: BackendFallback) -> str:
-        """That the built-in index answered, why, and what mends it, as one line."""
+        """Return that the built-in index answered, why, and what mends it, as one line."""
         return f"The built-in index answered: {failed.reason} {failed.next_step}".strip()
 
     def described(self, status: Status) -> Status:
-        """`status` with who answers now."""
-        found = self.state()
-        if found.chosen != QMD:
-            return replace(status, backend_state=found.sentence)
-        fallback = found.fallback.as_dict() if found.fallback else status.fallback
+        """Return `status` with who answers now; looks at QMD's index and the files, starts no search."""
+        if not self.is_qmd:
+            origin = self._plan.backend_origin if self._chosen == self._plan.backend else "the palette"
+            return replace(status, backend_state=BUILTIN if origin == "default" else f"{BUILTIN} (chosen)")
+        from memory_tui.backends.qmd_program import QmdFailure
+
+        failed = self.fallback()
+        custom: dict[str, float | None] = {"collections": 0, "lastUpdateAt": None}
+        sentence = QMD
+        try:
+            ready = self.client.ready(self._stop)
+            custom = {"collections": len(ready.sources), "lastUpdateAt": ready.updated or None}
+            if behind := len(ready.coverage.behind):
+                sentence = f"{QMD}, behind ({plural(behind, 'file')} changed)"
+        except QmdFailure as failure:
+            failed = failed or BackendFallback(failure.kind, failure.message, failure.next_step, time.time(), 0.0, 0.0)
+        if failed is None:
+            return replace(status, backend=QMD, backend_state=sentence, custom={QMD: custom})
+        when = f", again at {dt.datetime.fromtimestamp(failed.retry_at):%H:%M}" if failed.retry_at else ""
         return replace(
-            status, backend=found.answers, backend_state=found.sentence, fallback=fallback, custom=found.custom()
+            status,
+            backend=BUILTIN,
+            backend_state=f"{BUILTIN} because: {failed.reason.rstrip('.')}{when}",
+            fallback=failed.as_dict(),
+            custom={QMD: custom, "fallback": {"disabled": True, "reason": failed.reason}},
         )
 
-    @property
-    def _origin(self) -> str:
-        return self._plan.backend_origin if self._chosen == self._plan.backend else "the palette"
-
-    # --- in the background -------------------------------------------------------------------------------------------
+    # --- in the background ---
 
     def start(self) -> None:
         """Keep QMD up to date, and see when it is well again, for as long as this process runs."""
         self._resident = True
-        if self.is_qmd:
-            self._begin()
-
-    def _begin(self) -> None:
-        with self._lock:
-            if self._thread is None and not self._stop.is_set():
-                self._booting = self.client.options.on_boot
-                self._thread = threading.Thread(
-                    target=self._guarded, args=(self._work,), name="qmd-upkeep", daemon=True
-                )
-                self._thread.start()
+        if self.is_qmd and self._thread is None:
+            self._booting = bool(self.client.options.values["update.onBoot"])
+            self._launch(self._work)
 
     def notes_changed(self) -> None:
         """Bring QMD up to date soon, because notes changed."""
-        if self._thread is not None and self.is_qmd:
-            self._wishes.put("update")
+        self._changed = True
+        self._wake.set()
 
     def _launch(self, work: Callable[[], object]) -> None:
-        self._thread = threading.Thread(target=self._guarded, args=(work,), name="qmd", daemon=True)
-        self._thread.start()
+        with self._lock:
+            if self._thread is None and not self._stop.is_set():
+                self._thread = threading.Thread(target=self._guarded, args=(work,), name="qmd", daemon=True)
+                self._thread.start()
 
     def _guarded(self, work: Callable[[], object]) -> None:
         try:
@@ -352,69 +256,51 @@ class Backend:
             self._notice(f"{error.message} {error.next_step}".strip())
 
     def _work(self) -> None:
-        if self.client.options.on_boot:
-            if self._stop.wait(self.client.options.boot_delay):
+        options, startup = self.client.options, str(self.client.options.values["update.startup"] or "")
+        if self._booting and startup != "off":
+            usual = 120_000 if startup == "delayed" else 0
+            if self._stop.wait(options.seconds("update.startupDelayMs", usual)):
                 return
             self._update(boot=True)
         self._booting = False
         while not self._stop.is_set():
-            try:
-                wish = self._wishes.get(timeout=self._pause())
-            except queue.Empty:
-                wish = ""
-            if self._stop.is_set() or not self.is_qmd:
-                continue
-            self._upkeep(wish)
-            failed = self.fallback()
-            if failed is not None and time.time() >= failed.retry_at:
-                self.probe()
-
-    def _upkeep(self, wish: str) -> None:
-        from memory_tui.qmd.upkeep import Upkeep
-
-        now, keeper = time.time(), Upkeep(self.client)
-        if wish == "update":
-            self._wanted_at = now
-        if keeper.due(now) or (self._wanted_at and keeper.bearable(now)):
-            self._update()
+            self._wake.wait(self._pause())
+            self._wake.clear()
+            if self.is_qmd and not self._stop.is_set():
+                self._update()
+                failed = self.fallback()
+                if failed is not None and time.time() >= failed.retry_at:
+                    self.probe()
 
     def _pause(self) -> float:
-        """Seconds until something may be due; a wish comes at once."""
-        options, failed, now = self.client.options, self.fallback(), time.time()
-        pauses = [60.0]
-        if failed is not None:
-            pauses.append(failed.retry_at - now)
-        if self._wanted_at:
-            pauses.append(max(1.0, options.debounce / 4))
-        return max(_POLL_SECONDS, min(pauses))
+        """Return the seconds until something may be due."""
+        failed = self.fallback()
+        retry = failed.retry_at - time.time() if failed else 60.0
+        debounce = max(1.0, self.client.options.seconds("update.debounceMs") / 4) if self._changed else 60.0
+        return max(_POLL_SECONDS, min(60.0, retry, debounce))
 
     def _update(self, *, boot: bool = False) -> None:
-        from memory_tui.core.events import BackendChanged
-        from memory_tui.qmd.upkeep import Upkeep
+        from memory_tui.backends import qmd_upkeep
 
-        keeper, wanted = Upkeep(self.client), bool(self._wanted_at)
-        self._wanted_at = 0.0
+        client, changed = self.client, self._changed
+        if not qmd_upkeep.due(client, wanted=boot or changed):
+            return
+        self._changed = False
         try:
-            if boot and not keeper.bearable(time.time()):
-                return
-            keeper.update(self._stop, boot=boot)
-            if wanted and not self._stop.is_set():
+            qmd_upkeep.update(client, self._stop, boot=boot)
+            if changed and not self._stop.is_set():
                 self._emit(BackendChanged(time.time(), "QMD was brought up to date."))
-            if self.client.options.needs_vectors:
-                keeper.embed(self._stop, force=False)
+            if client.options.mode != "search":
+                qmd_upkeep.embed(client, self._stop, force=False)
             failed = self.fallback()
             if failed is not None and failed.kind in ("index", "models", "approval"):
                 self.probe()
-            if self.client.options.server:
-                self.client.serve(self.client.startable(self._stop))
         except Cancelled:
             raise
         except MemoryTuiError as failure:
             self._notice(f"QMD was not brought up to date: {failure.message} {failure.next_step}".strip())
 
     def _notice(self, text: str) -> None:
-        from memory_tui.core.events import Noticed
-
         if not self._stop.is_set():
             self._emit(Noticed(time.time(), text))
 
@@ -424,12 +310,6 @@ class Backend:
         if thread is not None and not self._resident:
             thread.join(_GOODBYE_SECONDS)
         self._stop.set()
-        self._wishes.put("")
+        self._wake.set()
         if thread is not None:
             thread.join(_GOODBYE_SECONDS)
-        if "client" in self.__dict__:
-            self.client.close()
-
-
-def _clock(at: float) -> str:
-    return f"{dt.datetime.fromtimestamp(at):%H:%M}"

@@ -19,8 +19,8 @@ from memory_tui.tui.widgets.status_bars import WhichKey
 from memory_tui.tui.workers import alive, task, warm
 
 if TYPE_CHECKING:
+    from memory_tui.backends.qmd import QmdClient
     from memory_tui.engine.engine import Engine
-    from memory_tui.qmd.client import QmdClient
     from memory_tui.tui.key_queue import KeyQueue
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
@@ -282,11 +282,11 @@ class GlobalActions(App[int]):
 
         try:
             client = engine.backend.client
-            found = client.found()
+            question = client.unapproved
         except MemoryTuiError as error:
             self.show_message(f"{error.message} {error.next_step}")
             return
-        if client.approved(found):
+        if not question:
             self._use_qmd()
             return
         from memory_tui.tui.views.dialogs import Confirm
@@ -294,8 +294,7 @@ class GlobalActions(App[int]):
         def answered(_yes: bool) -> None:
             self._approve_qmd(client)
 
-        asked = f"{client.options.named_by} asks to run this program:\n\n{found.line}"
-        Confirm("Run QMD?", asked, "Run it").ask(self, answered)
+        Confirm("Run QMD?", question, "Run it").ask(self, answered)
 
     @task("write", exclusive=False)
     async def _approve_qmd(self, client: QmdClient) -> None:

@@ -17,6 +17,7 @@ from memory_tui.backends.memories import Memories
 from memory_tui.plan import Options
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.options import ProviderSettings
+from tests.support.qmd_bench import Bench
 
 TEXTS = ("I prefer tabs to spaces", "The router is in the cellar", "We decided to use Postgres", "Mira likes oranges")
 Opened = Callable[..., Memories]
@@ -75,3 +76,16 @@ def damage(folder: Path) -> None:
     """Cut every file of data in the middle."""
     for path in (folder / "memories.lance" / "data").iterdir():
         path.write_bytes(path.read_bytes()[:200])
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """Return a workspace whose backend is a stub of QMD without an index."""
+    return Bench(tmp_path)
+
+
+@pytest.fixture
+def ready(bench: Bench) -> Bench:
+    """Return the same once QMD has its index."""
+    bench.updated()
+    return bench

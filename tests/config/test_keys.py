@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from memory_tui import plan
 from memory_tui.approval import Approvals
 from memory_tui.backends.memories import Memories
+from memory_tui.backends.qmd import QmdOptions
 from memory_tui.config import keys, release
 from memory_tui.config.keys import BY_PATH, LANCEDB, QMD
 from memory_tui.core.errors import ConfigError
@@ -22,7 +23,6 @@ from memory_tui.notes import budget
 from memory_tui.openclaw import compare, sessions
 from memory_tui.plan import Options
 from memory_tui.providers import registry
-from memory_tui.qmd.options import QmdOptions
 from memory_tui.recalls import recalled_lines
 from tests.support.paths import TESTS
 from tests.support.waiting import LONG
@@ -143,7 +143,6 @@ DOCUMENTED: dict[tuple[str, str], object] = {
             "limits.maxInjectedChars": 9,
             "limits.timeoutMs": 9,
             "scope": {"default": "allow"},
-            "server": True,
             "searchMode": "query",
         }.items()
     },

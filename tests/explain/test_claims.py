@@ -20,14 +20,13 @@ from memory_tui.notices import Notice, notice
 from memory_tui.search import trace
 from memory_tui.search.rank import rank
 from memory_tui.tune.judgments import Label, Query
-from tests.harness import inbox_checks, qmd_checks, recall_checks
+from tests.harness import inbox_checks, recall_checks
 from tests.harness.claims import Case, Report, World, adversarial, check_claim, open_world, run, run_files
 
 TODAY = dt.date(2026, 11, 20)
 SCENES: dict[str, tuple[Callable[[Path], Iterator[tuple[object, Any]]], set[type]]] = {
     "inbox": (inbox_checks.made, inbox_checks.KINDS),
     "recalls": (recall_checks.made, recall_checks.KINDS),
-    "qmd": (qmd_checks.made, qmd_checks.KINDS),
 }
 """Memories that are made so that they give rise to claims of certain kinds, all of which have to come."""
 

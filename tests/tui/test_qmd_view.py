@@ -13,9 +13,8 @@ from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.search.qmd_view import CompareQmdView
 from memory_tui.tui.widgets.why_pane import WhyPane
-from memory_tui.tune import judgments
-from tests.qmd.conftest import Bench
-from tests.support.tui import LARGE, SMALL, ask, drive, matches_screens, press, said, settled, text_of, truth, until
+from tests.support.qmd_bench import Bench
+from tests.support.tui import LARGE, SMALL, ask, drive, press, said, settled, text_of, truth, until
 
 
 @pytest.fixture
@@ -50,41 +49,6 @@ def test_the_first_line_begins_with_qmd_and_its_hits_stand_above_the_index(bench
         assert "both recall 0, only builtin 1, only QMD 0" in shown or size == SMALL
 
     drive(app, steps, size)
-
-
-def test_both_are_measured_over_saved_queries_and_asked_about_a_line(bench: Bench) -> None:
-    path = judgments.notebook_path(bench.workspace)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    right = [{"path": "MEMORY.md", "line": 4, "grade": 2}]
-    queries = [("Router VLAN", right), ("Which VLAN for guests", right), ("Router", [])]
-    path.write_text("".join(json.dumps({"query": text, "relevant": lines}) + "\n" for text, lines in queries))
-    app = app_of(bench.options(**{"sync.watch": False}))
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await ask(pilot, "Router VLAN")
-        await press(pilot, "z", "q")
-        await until(lambda: "MEMORY.md:" in text_of(app))
-        await settled(pilot)
-        await press(pilot, "W", *"memory/garden.md:3", "enter")
-        await until(lambda: "memory/garden.md:3: builtin:" in text_of(app))
-        await settled(pilot)
-        assert "QMD: The note lacks the word Router (nor VLAN)" in " ".join(text_of(app).split())
-        await press(pilot, "g", "q")
-        await until(lambda: "3 questions, 2 with labels" in text_of(app))
-        await settled(pilot)
-        await matches_screens(pilot, "qmd_saved", LARGE)
-        await press(pilot, "g", "g", "j", "enter")
-        await until(lambda: "for: Which VLAN for guests" in text_of(app))
-        await settled(pilot)
-        await press(pilot, "g", "q")
-        bench.stub.behave(search={"error": "Error: boom", "status": 1})
-        await press(pilot, "r")
-        await until(lambda: "3 queries had none" in text_of(app))
-        await settled(pilot)
-        await press(pilot, "escape", "escape")
-        assert not isinstance(app.screen, CompareQmdView)
-
-    drive(app, steps, SMALL)
 
 
 def test_a_failure_is_on_the_first_line_and_the_palette_chooses_the_index(bench: Bench) -> None:

@@ -26,8 +26,7 @@ from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_rows import Grade, no_grade
 
 if TYPE_CHECKING:
-    from memory_tui.qmd.answer import QmdHit
-    from memory_tui.qmd.client import QmdAnswer
+    from memory_tui.backends.qmd import QmdAnswer, QmdHit
 
 ONE_LINE_FROM = 78
 """Cells from which a hit and its text share a line."""
@@ -319,7 +318,7 @@ class HitList(RowList):
         if isinstance(item, OutsideRow):
             return item.chunk.id
         if isinstance(item, QmdRow):
-            return f"qmd {item.hit.citation}"
+            return f"qmd {item.hit.path}#L{item.hit.start_line}-L{item.hit.end_line}"
         candidate = self._candidate(item) if isinstance(item, HitRow) else None
         return candidate.chunk.id if candidate else None
 

@@ -19,9 +19,9 @@ from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_rows import Grade, no_grade
 
 if TYPE_CHECKING:
+    from memory_tui.backends.qmd import QmdAnswer
     from memory_tui.core.cancel import Stop
     from memory_tui.engine.engine import Engine
-    from memory_tui.qmd.client import QmdAnswer
     from memory_tui.search.evidence import Evidence
     from memory_tui.tune.evaluate import Case
 

@@ -21,10 +21,9 @@ from memory_tui.tui.widgets.why_rows import Subject
 from memory_tui.tui.workers import PostPart, stop, task
 
 if TYPE_CHECKING:
+    from memory_tui.backends.qmd import QmdAnswer, QmdHit
     from memory_tui.explain.counterfactuals import Flips
     from memory_tui.explain.rephrase import Rephrasings
-    from memory_tui.qmd.answer import QmdHit
-    from memory_tui.qmd.client import QmdAnswer
     from memory_tui.search.trace import Trace
     from memory_tui.tui.widgets.rowlist import RowList
 

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from memory_tui.backends import qmd_index, qmd_program, qmd_upkeep
+from memory_tui.backends.qmd_program import QmdFailure
 from memory_tui.cli import main
 from memory_tui.core.cancel import Stop
 from memory_tui.engine.engine import Engine
-from memory_tui.qmd import index, reasons
-from memory_tui.qmd.folder import QmdFailure
-from memory_tui.qmd.upkeep import Upkeep
-from tests.qmd.conftest import Bench, until
 from tests.support.paths import MODEL
+from tests.support.qmd_bench import Bench
 from tests.support.real_qmd import qmd
 from tests.support.waiting import LONG
 from tests.support.workspace import put
@@ -29,7 +28,7 @@ SLOW = {"qmd.limits.timeoutMs": 60_000}
 @pytest.fixture
 def real(bench: Bench) -> Iterator[Engine]:
     with bench.engine(qmd(), **SLOW) as engine:
-        Upkeep(engine.backend.client).update(Stop())
+        qmd_upkeep.update(engine.backend.client, Stop())
         yield engine
 
 
@@ -58,20 +57,6 @@ def test_a_search_a_deleted_index_and_a_mode_without_models(bench: Bench, capsys
     assert "embeddinggemma-300M-Q8_0.gguf" in third["fallback"]["reason"]  # type: ignore[index]
 
 
-def test_the_server_gives_the_same_hits_and_lines_as_the_process(bench: Bench, real: Engine) -> None:
-    process = real.backend.ask("Router")
-    with bench.engine(qmd(), **SLOW, **{"qmd.server": True}) as engine:
-        server = engine.backend.client.serve(engine.backend.client.startable())
-        until(lambda: server.ready, "the server answers")
-        served = engine.backend.ask("Router")
-    assert process is not None
-    assert served is not None
-    assert (process.way, served.way) == ("search", "server")
-    assert [(hit.citation, hit.snippet.strip()) for hit in served.hits] == [
-        (hit.citation, hit.snippet.strip()) for hit in process.hits
-    ]
-
-
 QUESTIONS = (
     "Router",
     "rout",
@@ -90,28 +75,30 @@ QUESTIONS = (
 
 
 def test_qmds_rule_as_it_is_explained_is_qmds_rule(real: Engine) -> None:
-    """A note is given exactly where each part of the question matches as `reasons` says."""
+    """A note is given exactly where each part of the question matches as `terms` says."""
     client = real.backend.client
     for query in QUESTIONS:
-        given = {(hit.collection, hit.below) for hit in client.ranked(query, 20)}
-        parts = reasons.terms(query)
+        state = client.ready()
+        ranked = client._hits(state, query, 20, state.sources, None)[1]
+        hits = {(hit.collection, hit.path.removeprefix("memory/")) for hit in ranked}
+        parts = qmd_index.terms(query)
         expected = set()
-        for collection in index.read(client.place.index).collections.values():
+        for collection in state.index.collections.values():
             for path in collection.documents:
-                held = index.matching(client.place.index, [part.expression for part in parts], collection.name, path)
-                fits = all(holds != part.negated for part, holds in zip(parts, held, strict=True))
-                if fits and any(not part.negated for part in parts):
+                matches = qmd_index.matching(client.place.index, [one for _, one, _ in parts], collection.name, path)
+                fits = all(match != negated for match, (_, _, negated) in zip(matches, parts, strict=True))
+                if fits and any(not negated for _, _, negated in parts):
                     expected.add((collection.name, path))
-        assert given == expected, query
+        assert hits == expected, query
 
 
 def test_the_reasons_why_a_line_is_not_given(bench: Bench, real: Engine) -> None:
     client = real.backend.client
 
     def why(query: str, path: str, line: int = 0) -> str:
-        found = real.backend.ask(query)
-        assert found is not None
-        return reasons.why(client, found, path, line).sentence
+        answer = real.backend.ask(query)
+        assert answer is not None
+        return client.why(answer, path, line)
 
     assert why("Router VLAN", "MEMORY.md", 4) == "QMD has it at rank 1."
     assert "lacks the word VLAN" in why("Router VLAN", "memory/2026-11-01.md")
@@ -127,13 +114,14 @@ def test_with_an_embedding_model_alone_vsearch_is_a_typed_query(bench: Bench, mo
     monkeypatch.setenv("QMD_FORCE_CPU", "1")
     settings = {**SLOW, "qmd.searchMode": "vsearch", "qmd.update.embedTimeoutMs": 240_000}
     with bench.engine(qmd(), **settings) as engine:
-        keeper = Upkeep(engine.backend.client)
-        keeper.update(Stop())
+        qmd_upkeep.update(engine.backend.client, Stop())
         with pytest.raises(QmdFailure, match="no vectors"):
             engine.backend.client.ask("drinks", 3)
-        assert keeper.embed(Stop()).vectors >= 3
+        report = qmd_upkeep.embed(engine.backend.client, Stop())
+        assert report is not None
+        assert report.vectors >= 3
         found = engine.backend.client.ask("drinks", 3)
-    assert found.way == "query vec"
+    assert "--no-rerank" in found.ran
     assert found.hits
     assert any("--no-rerank" in claim.sentence for claim in found.remarks)
 
@@ -141,7 +129,7 @@ def test_with_an_embedding_model_alone_vsearch_is_a_typed_query(bench: Bench, mo
 def test_a_project_of_qmds_own_in_the_workspace_takes_nothings_place(bench: Bench) -> None:
     put(bench.workspace, ".qmd/index.yml", text=f"collections:\n  theirs:\n    path: {bench.workspace}\n")
     with bench.engine(qmd(), **SLOW) as engine:
-        Upkeep(engine.backend.client).update(Stop())
+        qmd_upkeep.update(engine.backend.client, Stop())
         found = engine.backend.ask("Router VLAN")
     assert found is not None
     assert [hit.collection for hit in found.hits] == ["memory-root-main"]
@@ -149,12 +137,10 @@ def test_a_project_of_qmds_own_in_the_workspace_takes_nothings_place(bench: Benc
 
 
 def test_whoever_gives_up_leaves_no_process(bench: Bench, real: Engine, tmp_path: Path) -> None:
-    from memory_tui.qmd import program
-
     client = real.backend.client
-    words = client.found().words
+    words = client.words()
     began = time.monotonic()
     with pytest.raises(QmdFailure, match="did not answer"):
-        program.run(words, ["mcp", "--http", "--port", "0"], client.place.environment(), tmp_path, 1.0)
+        qmd_program.run(words, ["mcp", "--http", "--port", "0"], client.place.environment(), tmp_path, 1.0)
     assert time.monotonic() - began < LONG
-    assert not program._running
+    assert not qmd_program._running

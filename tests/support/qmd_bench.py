@@ -1,4 +1,4 @@
-"""A workspace with notes, and a stub of QMD that a configuration names."""
+"""A workspace with notes, a stub of QMD that a configuration names, engines whose backend is QMD."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from memory_tui.backends import qmd_upkeep
+from memory_tui.core.cancel import Stop
 from memory_tui.core.events import Event
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
@@ -34,7 +34,7 @@ def until(fact: Callable[[], object], what: str) -> None:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs."""
+    """Tell whether a process runs."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -50,48 +50,20 @@ class Bench:
             put(self.workspace, name, text=text)
         self.stub = QmdStub(folder / "bin")
         self.events: list[Event] = []
+        self.qmd_index = folder / "index.sqlite.qmd" / "xdg-cache" / "qmd" / "index.sqlite"
 
     def options(self, command: str = "", **settings: Any) -> Options:
         changes = {"qmd.command": command or str(self.stub.program), "qmd.limits.timeoutMs": 20_000, **settings}
-        return Options(
-            workspace=str(self.workspace),
-            index=str(self.folder / "index.sqlite"),
-            provider="none",
-            backend="qmd",
-            changes=tuple(
-                (name, value if isinstance(value, str) else json.dumps(value)) for name, value in changes.items()
-            ),
-        )
+        texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in changes.items()}
+        place = {"workspace": str(self.workspace), "index": str(self.folder / "index.sqlite")}
+        return Options(**place, provider="none", backend="qmd", changes=tuple(texts.items()))
 
     @contextmanager
     def engine(self, command: str = "", **settings: Any) -> Iterator[Engine]:
         with Engine.open(self.options(command, **settings), self.events.append) as engine:
             yield engine
 
-    @property
-    def qmd_index(self) -> Path:
-        return self.folder / "index.sqlite.qmd" / "xdg-cache" / "qmd" / "index.sqlite"
-
-    def updated(self) -> None:
+    def updated(self, **settings: Any) -> None:
         """Let QMD have its index."""
-        from memory_tui.core.cancel import Stop
-        from memory_tui.qmd.upkeep import Upkeep
-
-        with self.engine() as engine:
-            Upkeep(engine.backend.client).update(Stop())
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
-
-
-@pytest.fixture
-def ready(bench: Bench) -> Bench:
-    bench.updated()
-    return bench
-
-
-@pytest.fixture
-def paths() -> Callable[[Any], list[str]]:
-    return lambda found: [hit.path for hit in found.hits]
+        with self.engine(**settings) as engine:
+            qmd_upkeep.update(engine.backend.client, Stop())

@@ -1,0 +1,216 @@
+"""Read QMD's index beside the files on disk; it is never written here."""
+
+# ruff: noqa: PTH118
+# Paths are strings: names may hold undecodable bytes.
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+from msgspec import Struct
+from wcmatch import glob
+
+from memory_tui.backends.qmd_program import RESET, QmdFailure
+from memory_tui.core.formatting import plural
+from memory_tui.core.tokens import is_cjk
+from memory_tui.openclaw.open_foreign import NotSeen, read_foreign
+
+T = TypeVar("T")
+UPDATE = "Run memory-tui qmd update."
+_SKIPPED = frozenset({"node_modules", ".git", ".cache", "vendor", "dist", "build"})
+"""Folders that QMD never enters; nor any that begins with a dot."""
+_MOST_BLANK = 256
+_GLOB = glob.GLOBSTAR | glob.BRACE | glob.EXTGLOB | glob.FORCEUNIX | glob.CASE
+
+
+class WantedCollection(Struct, frozen=True):
+    """A collection that QMD should have: its name, an absolute folder, the pattern of its files."""
+
+    name: str
+    path: str
+    pattern: str
+    source: str = "memory"
+
+
+class Collection(Struct, frozen=True):
+    """A collection of QMD, with the paths of its active documents below the folder."""
+
+    name: str
+    path: str
+    pattern: str
+    documents: frozenset[str]
+
+
+class QmdIndex(Struct, frozen=True):
+    """One state of QMD's index; `vectors` counts embedded chunks."""
+
+    collections: Mapping[str, Collection]
+    vectors: int = 0
+
+    @property
+    def documents(self) -> int:
+        """Count the active documents of all collections."""
+        return sum(len(one.documents) for one in self.collections.values())
+
+    def serving(self, wanted: WantedCollection) -> Collection | None:
+        """Return the collection with the folder and pattern of `wanted`, which may have another name."""
+        same = (wanted.path, wanted.pattern)
+        return next((one for one in self.collections.values() if (one.path, one.pattern) == same), None)
+
+
+def read(file: Path) -> QmdIndex:
+    """Return the state of the index in `file`. Raises QmdFailure."""
+    return _read(file, _index)
+
+
+def _read(file: Path, read: Callable[[apsw.Connection], T]) -> T:
+    try:
+        return read_foreign(file, read)[0]
+    except NotSeen as error:
+        if error.state == "missing":
+            raise QmdFailure("index", "QMD's index is empty or stale: it has not been made yet.", UPDATE) from None
+        step = RESET if error.state == "damaged" else UPDATE
+        raise QmdFailure("index", f"QMD's index cannot be read: {error.detail.rstrip('.')}.", step) from None
+    except apsw.Error as error:
+        raise QmdFailure("index", f"{file} is no index of QMD 2.x: {error}.", RESET) from None
+
+
+def _index(connection: apsw.Connection) -> QmdIndex:
+    documents: dict[str, list[str]] = {}
+    for name, path in connection.execute("SELECT collection, path FROM documents WHERE active = 1"):
+        documents.setdefault(str(name), []).append(str(path))
+    rows = connection.execute("SELECT name, path, pattern FROM store_collections")
+    collections = {
+        str(name): Collection(str(name), str(path), str(pattern), frozenset(documents.get(str(name), ())))
+        for name, path, pattern in rows
+    }
+    embeds = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'content_vectors'").fetchone()
+    counted = connection.execute("SELECT count(*) FROM content_vectors").fetchone() if embeds else None
+    return QmdIndex(collections, int(counted[0]) if counted else 0)
+
+
+# --- the files on disk ---------------------------------------------------------------------------------------------
+
+
+def files_of(folder: str, pattern: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the files that QMD takes for a collection, by their path below `folder`; unreadable folders have none.
+
+    Only a name in the list of a folder counts: on some file systems MEMORY.md opens memory.md too.
+    """
+    masks, deep = re.split(r",(?![^{]*\})", pattern), bool(re.search(r"[/*?\[{]", pattern))
+    for base, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if deep and name not in _SKIPPED and not name.startswith(".")]
+        prefix = os.path.relpath(base, folder).replace(os.sep, "/") + "/"
+        for name in sorted(names):
+            below, path = f"{prefix}{name}".removeprefix("./"), os.path.join(base, name)
+            fits = below.endswith(".md") if pattern == "**/*.md" else glob.globmatch(below, masks, flags=_GLOB)
+            if fits and not name.startswith(".") and os.path.isfile(path) and not os.path.islink(path):  # noqa: PTH113, PTH114
+                yield below, os.stat(path)  # noqa: PTH116
+
+
+def _is_blank(path: str, size: int) -> bool:
+    """Tell whether a file holds nothing but blanks, so that QMD leaves it out."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return size <= _MOST_BLANK and not file.read(_MOST_BLANK).strip()
+    except OSError:
+        # QMD reads it no better.
+        return True
+
+
+class Coverage(Struct, frozen=True):
+    """How well the index covers the files of the wanted collections, seen without reading a file."""
+
+    files: int
+    documents: int
+    missing: tuple[str, ...]
+    ghosts: tuple[str, ...]
+    changed: tuple[str, ...]
+
+    @property
+    def behind(self) -> tuple[str, ...]:
+        """Return the files that are not in the index as they are on disk."""
+        return self.missing + self.ghosts + self.changed
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether every file has a document, and no document is of a file that is gone."""
+        return not self.missing and not self.ghosts
+
+    def sentence(self) -> str:
+        """Return what an empty answer of such an index means."""
+        return (
+            f"QMD's index is empty or stale: it holds {plural(self.documents, 'document')}, and "
+            f"{plural(self.files, 'file')} belong{'s' if self.files == 1 else ''} to its collections."
+        )
+
+
+def coverage(index: QmdIndex, wanted: Sequence[WantedCollection], updated: float) -> Coverage:
+    """Return how `index`, last brought up to date at `updated` (epoch seconds), stands to the files of `wanted`."""
+    files = documents = 0
+    missing, ghosts, changed = [], [], []
+    for one in wanted:
+        collection = index.serving(one)
+        rows = collection.documents if collection is not None else frozenset()
+        there = {
+            below: status.st_mtime
+            for below, status in files_of(one.path, one.pattern)
+            if below in rows or not _is_blank(os.path.join(one.path, below), status.st_size)
+        }
+        files, documents = files + len(there), documents + len(rows)
+        missing += [f"{one.name}/{path}" for path in sorted(there.keys() - rows)]
+        ghosts += [f"{one.name}/{path}" for path in sorted(rows - there.keys())]
+        changed += [f"{one.name}/{path}" for path in sorted(there.keys() & rows) if 0 < updated < there[path]]
+    return Coverage(files, documents, tuple(missing), tuple(ghosts), tuple(changed))
+
+
+# --- the words of a question ---------------------------------------------------------------------------------------
+
+_PART = re.compile(r'(-?)"([^"]*)"?|([^\s"]+)')
+
+
+def terms(query: str) -> list[tuple[str, str, bool]]:
+    """Return the parts of `query` by QMD's rule: the words, their full-text expression, whether it must not match.
+
+    All others must match, a word as the beginning of one.
+    """
+    parts = []
+    for part in _PART.finditer(query):
+        word = part[2] if part[3] is None else part[3].removeprefix("-")
+        negated = bool(part[1]) or (part[3] or "").startswith("-")
+        parts += [(word, one, negated) for one in _expressions(word, phrase=part[3] is None) if re.search(r"\w", one)]
+    return parts
+
+
+def _expressions(word: str, *, phrase: bool) -> list[str]:
+    if phrase or re.match(r"[^\W_][\w'-]*-[^\W_][\w'-]*\Z", word):
+        words = map(_clean, word.split() if phrase else word.split("-"))
+        return [f'"{" ".join(filter(None, words))}"']
+    if re.match(r"\w+(?:\.\w+)+\Z", word):
+        return [f'"{_clean(piece)}"*' for piece in word.split(".")]
+    if is_cjk(word):
+        # QMD stores such text with a blank around each character, and asks for the characters in a row.
+        return [f'"{" ".join(letter for letter in word if letter.isalnum())}"']
+    return [f'"{_clean(word)}"*']
+
+
+def _clean(word: str) -> str:
+    return "".join(letter for letter in word if letter.isalnum() or letter in "'_").lower()
+
+
+def matching(file: Path, expressions: Sequence[str], collection: str, path: str) -> list[bool]:
+    """Return which full-text `expressions` match one document, asked of QMD's own table. Raises QmdFailure."""
+
+    def match(connection: apsw.Connection) -> list[bool]:
+        statement = (
+            "SELECT 1 FROM documents_fts f JOIN documents d ON d.id = f.rowid "
+            "WHERE documents_fts MATCH ? AND d.collection = ? AND d.path = ? AND d.active = 1"
+        )
+        return [connection.execute(statement, (one, collection, path)).fetchone() is not None for one in expressions]
+
+    return _read(file, match)

@@ -1,0 +1,412 @@
+"""Who answers: QMD where it is well, the built-in index in the same call where it is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from memory_tui import locks
+from memory_tui.backends import qmd_upkeep
+from memory_tui.backends.qmd_program import QmdFailure
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Cancelled, QueryError
+from memory_tui.core.events import BackendChanged, Noticed
+from memory_tui.engine import backend as backends
+from memory_tui.engine.backend import Backend
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp.host import ServedMemory, ServerOptions
+from memory_tui.mcp.tools import AnswerRules, memory_get, memory_search
+from memory_tui.recalls import recall_log
+from tests.support.qmd_bench import Bench, alive, until
+from tests.support.waiting import LONG
+
+
+def reason(backend: Backend) -> str:
+    failed = backend.fallback()
+    assert failed is not None
+    return f"{failed.kind}: {failed.reason} {failed.next_step}"
+
+
+def test_the_first_search_ever_makes_the_index_and_is_answered_by_qmd(bench: Bench) -> None:
+    with bench.engine() as engine:
+        answer = engine.backend.ask("Router VLAN")
+    assert answer is not None
+    assert [(hit.path, hit.start_line, hit.end_line, hit.rank) for hit in answer.hits] == [("MEMORY.md", 4, 4, 1)]
+    [search] = [call for call in bench.stub.calls if call[0] == "search"]
+    assert search[1:4] == ["Router VLAN", "--json", "-n"]
+    assert search.count("-c") == 3
+
+
+GARDEN = {"file": "qmd://memory-dir-main/garden.md", "score": 0.5, "snippet": "@@ -1,1 @@\nx"}
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    return {"search": {"print": json.dumps([{**GARDEN, **changes}])}}
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "killed in the middle": ({"search": {"print": "[{", "kill": True}}, "exit: .* killed by signal 9"),
+    "garbage": ({"search": {"print": "what a day\n"}}, "answer: .* cannot be read"),
+    "300,000 characters": ({"search": {"print": "x" * 1000, "times": 300}}, "answer: .* more than 200,000"),
+    "exit status": ({"search": {"error": "Error: boom\n", "status": 1}}, "exit: .* boom"),
+    "unknown collection": ({"search": {"error": "Collection not found: nope", "status": 1}}, "exit: .* not found"),
+    "broken configuration": (
+        {"search": {"error": "YAMLParseError: bad index.yml\n    at parse (x.js:1)\n", "status": 1}},
+        "YAMLParseError: bad index.yml.*qmd reset",
+    ),
+    "no object": ({"search": {"print": "[1]"}}, "row 1"),
+    "out of the root": (row(file="qmd://memory-dir-main/../MEMORY.md"), "row 1"),
+    "encoded way out": (row(file="qmd://memory-dir-main/%2e%2e/MEMORY.md"), "row 1"),
+    "absolute": (row(file="qmd://memory-dir-main//etc/passwd"), "row 1"),
+    "escape": (row(file="qmd://memory-dir-main/a\x1b[31m.md"), "row 1"),
+    "encoded NUL": (row(file="qmd://memory-dir-main/a%00.md"), "row 1"),
+    "another collection": (row(file="qmd://theirs/a.md"), "row 1"),
+    "no address": (row(file="/etc/passwd"), "row 1"),
+    "a link out of the collection": (row(file="qmd://memory-dir-main/link.md"), "row 1"),
+    "no snippet": (row(snippet=None), "row 1"),
+    "text as a score": (row(score="0.5"), "row 1"),
+    "no number": (row(score=float("nan")), "row 1"),
+    "version 0.9": ({"version": "qmd 0.9.0"}, "0.9.0 is not supported.*npm install --global @tobilu/qmd@2.8.3"),
+    "another program": ({"version": "QMD is a band"}, "is no QMD"),
+    "it cannot start": ({"version": "Error: bun not found", "version_status": 1}, "--version failed"),
+}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    bench = Bench(tmp_path_factory.mktemp("qmd"))
+    bench.updated()
+    (bench.folder / "secret.md").write_text("secret\n")
+    (bench.workspace / "memory" / "link.md").symlink_to(bench.folder / "secret.md")
+    return bench
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_qmd_cannot_answer_is_answered_by_the_builtin_index(shared: Bench, case: str) -> None:
+    control, pattern = BAD[case]
+    shared.stub.behave(**control)
+    # Another file is another program, whose version is asked again.
+    os.utime(shared.stub.program, (time.time(), time.time() + len(case)))
+    with shared.engine() as engine:
+        engine.backend.recovered()
+        answer = memory_search(engine, {"query": "Router VLAN"}).answer
+        text = reason(engine.backend)
+    assert (answer["backend"], bool(answer["results"])) == ("builtin", True)
+    assert re.search(pattern, text), text
+
+
+def test_other_programs_are_refused_with_what_installs_the_right_one(bench: Bench, tmp_path: Path) -> None:
+    for command in ("no-such-qmd", f"node {tmp_path / 'no.js'}"):
+        with bench.engine(command) as engine:
+            assert engine.backend.ask("Router") is None
+            assert "npm install" in reason(engine.backend)
+
+
+def test_noise_before_the_answer_is_passed_over_and_lines_are_those_of_the_file(ready: Bench) -> None:
+    garden = {**GARDEN, "snippet": "@@ -3,9 @@ (2 before)\nTomatoes"}
+    ready.stub.behave(search={"print": f"[node-llama-cpp] warming up\n{json.dumps([garden])}\n"})
+    with ready.engine() as engine:
+        answer = engine.backend.ask("Tomatoes")
+    assert answer is not None
+    assert [(hit.path, hit.start_line, hit.end_line) for hit in answer.hits] == [("memory/garden.md", 3, 3)]
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_program_that_hangs_ends_with_all_it_started(ready: Bench, cancelled: bool) -> None:
+    ready.stub.behave(search={"hang": True, "child": True})
+    began, stop, marker = time.monotonic(), Stop(), ready.stub.folder / "hanging"
+    with ready.engine(**{"qmd.limits.timeoutMs": 600_000 if cancelled else 1500}) as engine:
+        if cancelled:
+            threading.Thread(target=lambda: (until(marker.exists, "QMD runs"), stop.set()), daemon=True).start()
+            with pytest.raises(Cancelled):
+                engine.backend.ask("Router", stop=stop)
+            assert engine.backend.fallback() is None
+        else:
+            assert engine.backend.ask("Router") is None
+            assert "1.5 s" in reason(engine.backend)
+    assert time.monotonic() - began < LONG
+    for name in ("hanging", "child"):
+        until(lambda name=name: not alive(int((ready.stub.folder / name).read_text())), "the process ended")
+
+
+def test_a_failure_costs_one_search_and_pauses_double_up_to_ten_minutes(ready: Bench) -> None:
+    ready.stub.behave(search={"error": "Error: boom", "status": 1})
+    with ready.engine() as engine:
+        assert engine.backend.ask("Router") is None
+        count = len(ready.stub.calls)
+        assert [engine.backend.ask("Router") for _ in range(10)] == [None] * 10
+        failed = engine.backend.fallback()
+    with ready.engine() as engine:
+        assert engine.backend.ask("Router") is None
+        # Another process knows it too.
+        assert engine.backend.fallback() == failed
+        assert failed is not None
+        assert (failed.retry_at - failed.since, len(ready.stub.calls)) == (30, count)
+        assert sum(isinstance(event, Noticed) and "boom" in event.text for event in ready.events) == 1
+        probes = [engine.backend.probe() for _ in range(6)]
+        assert [one and one.pause for one in probes] == [60, 120, 240, 480, 600, 600]
+        ready.stub.behave()
+        assert engine.backend.probe() is None
+        assert engine.backend.ask("Router") is not None
+    # What was set otherwise since a failure is tried at once.
+    with ready.engine(**{"qmd.searchMode": "query"}) as engine:
+        assert engine.backend.ask("Router") is None
+        assert "embeddinggemma-300M-Q8_0.gguf" in reason(engine.backend)
+    with ready.engine() as engine:
+        assert engine.backend.ask("Router") is not None
+    assert not any(call[0] in ("query", "vsearch") for call in ready.stub.calls)
+
+
+def test_an_engine_that_stays_probes_and_updates_by_itself(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "_FIRST_PAUSE", 0.2)
+    ready.stub.behave(search={"error": "Error: boom", "status": 1})
+    with ready.engine(**{"qmd.update.debounceMs": 1}) as engine:
+        engine.start()
+        assert engine.backend.ask("Router") is None
+        ready.stub.behave()
+        until(lambda: engine.backend.fallback() is None, "QMD answers again")
+        until(lambda: any(isinstance(event, BackendChanged) for event in ready.events), "it is told")
+        until(lambda: sum(call[0] == "update" for call in ready.stub.calls) >= 2, "the update at the start")
+        until(lambda: engine.index.last_sync is not None, "the first index")
+        (ready.workspace / "memory" / "new.md").write_text("A zebra\n")
+        assert len(engine.notes.files()) == 4
+        engine.index.catch_up()
+        until(lambda: bool((answer := engine.backend.ask("zebra")) and answer.hits), "QMD has the new note")
+
+
+def test_an_index_that_is_gone_or_no_database_is_said_and_made_again(ready: Bench) -> None:
+    ready.qmd_index.unlink()
+    with ready.engine() as engine:
+        client = engine.backend.client
+        assert engine.backend.ask("Router") is None
+        assert "empty or stale" in reason(engine.backend)
+        assert engine.status().backend == "builtin"
+        qmd_upkeep.update(client, Stop())
+        engine.backend.recovered()
+        assert engine.backend.ask("Router") is not None
+        assert engine.status().backend_state == "qmd"
+        for side in ("-wal", "-shm"):
+            ready.qmd_index.with_name(f"index.sqlite{side}").unlink(missing_ok=True)
+        ready.qmd_index.write_bytes(b"garbage " * 600)
+        assert engine.backend.ask("Router") is None
+        assert "not an SQLite database" in reason(engine.backend)
+        assert "qmd reset" in reason(engine.backend)
+        with pytest.raises(QmdFailure):
+            qmd_upkeep.update(client, Stop())
+        assert qmd_upkeep.reset(client)
+        qmd_upkeep.update(client, Stop())
+        assert engine.backend.ask("Router") is not None
+
+
+def test_a_model_that_is_no_gguf_is_refused_before_qmd_would_delete_it(ready: Bench, tmp_path: Path) -> None:
+    model = tmp_path / "model.gguf"
+    model.write_text("no model")
+    config = ready.folder / "index.sqlite.qmd" / "xdg-config"
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "index.yml").write_text(f"collections: {{}}\nmodels:\n  embed: {model}\n")
+    count = len(ready.stub.calls)
+    with ready.engine() as engine:
+        assert engine.backend.ask("Router") is None
+        assert "not in GGUF format" in reason(engine.backend)
+        with pytest.raises(QmdFailure):
+            qmd_upkeep.update(engine.backend.client, Stop())
+    assert (len(ready.stub.calls), model.read_text()) == (count, "no model")
+
+
+QUESTIONS = ["-n Router", "--help", 'he said "Router"', "Router\nVLAN", "Router\0VLAN", "'; DROP TABLE documents; --"]
+
+
+def test_no_question_becomes_an_option_or_ends_the_answer(ready: Bench) -> None:
+    with ready.engine() as engine:
+        for query in QUESTIONS:
+            assert engine.backend.ask(query) is not None
+            command = ready.stub.calls[-1]
+            assert (command[0], command[1].startswith("-"), command[2]) == ("search", False, "--json"), query
+        count = len(ready.stub.calls)
+        assert engine.backend.ask(" ") is not None
+        with pytest.raises(QueryError):
+            engine.backend.ask("x" * (1 << 20))
+        assert (engine.backend.fallback(), len(ready.stub.calls)) == (None, count)
+
+
+def test_an_empty_answer_counts_only_where_every_file_has_a_document(ready: Bench) -> None:
+    file = ready.workspace / "MEMORY.md"
+    os.utime(file, (time.time() + 5, time.time() + 5))
+    with ready.engine() as engine:
+        answer = engine.backend.ask("zebra")
+        assert answer is not None
+        assert [claim.kind for claim in answer.claims] == ["not-every-word", "behind"]
+        assert engine.status().backend_state == "qmd, behind (1 file changed)"
+        (ready.workspace / "memory" / "new.md").write_text("A zebra\n")
+        assert engine.backend.ask("zebra") is None
+        assert "it holds 3 documents, and 4 files belong to its collections" in reason(engine.backend)
+
+
+def rule(default: str, action: str = "", **match: str) -> dict[str, Any]:
+    return {"default": default, "rules": [{"action": action, "match": match}] if action else []}
+
+
+SCOPES: list[tuple[dict[str, Any] | None, str, bool]] = [
+    (None, "", True),
+    (None, "agent:main:main", True),
+    (None, "agent:main:telegram:direct:7", True),
+    (None, "agent:main:telegram:group:7", False),
+    (None, "agent:main:slack:channel:c", False),
+    ({"rules": []}, "agent:main:slack:channel:c", True),
+    (rule("deny", "allow", channel="slack"), "agent:main:slack:group:1", True),
+    (rule("deny", "allow", keyPrefix="slack:"), "agent:main:tg:dm:1", False),
+    (rule("allow", "deny", rawKeyPrefix="agent:x:"), "agent:x:tg:dm:1", False),
+]
+
+
+def test_the_scope_answers_before_qmd_is_started(ready: Bench) -> None:
+    for scope, key, may in SCOPES:
+        count = len(ready.stub.calls)
+        with ready.engine(**({} if scope is None else {"qmd.scope": scope})) as engine:
+            answer = memory_search(engine, {"query": "Router"}, AnswerRules(session_key=key)).answer
+        assert (answer["backend"], bool(answer["results"])) == ("qmd", may), key
+        assert (len(ready.stub.calls) > count, "memory.qmd.scope" in str(answer.get("notices"))) == (may, not may), key
+
+
+def test_a_program_that_a_file_names_is_run_after_an_agreement(bench: Bench, tmp_path: Path) -> None:
+    config = tmp_path / "openclaw.json"
+    config.write_text(json.dumps({"memory": {"backend": "qmd", "qmd": {"command": str(bench.stub.program)}}}))
+    options = replace(bench.options(), changes=(), backend="", config=str(config))
+    with Engine.open(options, bench.events.append) as engine:
+        assert engine.backend.ask("Router") is None
+        assert bench.stub.calls == []
+        assert str(bench.stub.program) in reason(engine.backend)
+        assert "openclaw.json" in reason(engine.backend)
+        engine.backend.client.approve("a test")
+        engine.backend.recovered()
+        assert engine.backend.ask("Router") is not None
+
+
+# --- upkeep --------------------------------------------------------------------------------------------------------
+
+
+def test_upkeep_mends_collections_waits_after_failures_and_runs_once_at_a_time(ready: Bench) -> None:
+    with sqlite3.connect(ready.qmd_index) as store:
+        store.execute("UPDATE store_collections SET pattern = '*.txt' WHERE name = 'memory-dir-main'")
+        store.execute("INSERT INTO store_collections VALUES ('old-thing', '/gone', '*.md')")
+    with ready.engine() as engine:
+        client = engine.backend.client
+        report = qmd_upkeep.update(client, Stop())
+        assert {"collection memory-dir-main removed", "collection old-thing removed"} <= set(report.changes)
+        ready.stub.behave(update={"error": "Error: boom", "status": 1})
+        pauses = []
+        for _ in range(8):
+            with pytest.raises(QmdFailure):
+                qmd_upkeep.update(client, Stop())
+            pauses.append(round(qmd_upkeep.state(client)["again"] - time.time(), -1))
+        assert pauses == [60, 120, 240, 480, 960, 1920, 3600, 3600]
+        assert not qmd_upkeep.due(client, wanted=True)
+        ready.stub.behave()
+        qmd_upkeep.update(client, Stop())
+        assert qmd_upkeep.state(client)["failures"] == 0
+        lock = locks.WriterLock.acquire(client.place.folder / "upkeep")
+        assert lock is not None
+        began = time.monotonic()
+        with lock:
+            # A search waits a moment for it.
+            assert engine.backend.ask("Router") is not None
+            assert time.monotonic() - began >= 0.5
+            with pytest.raises(QmdFailure, match="Another memory-tui"):
+                qmd_upkeep.update(client, Stop())
+
+
+def test_a_mode_with_vectors_embeds_after_the_update_and_then_hourly(
+    ready: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "model.gguf"
+    model.write_bytes(b"GGUF and more")
+    monkeypatch.setenv("QMD_EMBED_MODEL", str(model))
+
+    def count(action: str) -> int:
+        return sum(call[0] == action for call in ready.stub.calls)
+
+    with ready.engine(**{"qmd.searchMode": "vsearch", "qmd.update.debounceMs": 1}) as engine:
+        engine.start()
+        until(lambda: qmd_upkeep.state(engine.backend.client)["embedded"], "texts are embedded")
+        updates = count("update")
+        engine.backend.notes_changed()
+        until(lambda: count("update") > updates, "another update")
+        ready.stub.behave(query={"print": "[]"})
+        answer = engine.backend.ask("drinks")
+    assert count("embed") == 1
+    assert answer is not None
+    assert answer.ran[1:4] == ("query", "vec: drinks", "--no-rerank")
+    assert [claim.kind for claim in answer.claims][:2] == ["nothing-near", "typed"]
+
+
+def test_transcripts_are_exported_as_notes_and_stale_ones_go(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = ready.folder / "state"
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(state))
+    sessions = state / "agents" / "main" / "sessions"
+    sessions.mkdir(parents=True)
+    line = {"type": "message", "message": {"role": "user", "content": "Where is the zebra?"}}
+    (sessions / "s1.jsonl").write_text(json.dumps(line) + "\n")
+    exported = ready.folder / "index.sqlite.qmd" / "sessions"
+    with ready.engine(**{"qmd.sessions.enabled": True}) as engine:
+        qmd_upkeep.update(engine.backend.client, Stop())
+        assert (exported / "s1.md").read_text() == "# Session s1\n\nUser: Where is the zebra?\n"
+        answer = engine.backend.ask("zebra")
+        assert answer is not None
+        assert [hit.source for hit in answer.hits] == ["sessions"]
+        (exported / "mine.md").write_text("A note of my own\n")
+        (sessions / "s1.jsonl").unlink()
+        qmd_upkeep.update(engine.backend.client, Stop())
+    assert [file.name for file in exported.iterdir()] == ["mine.md"]
+
+
+# --- what an agent gets --------------------------------------------------------------------------------------------
+
+
+def test_hits_of_both_sources_come_in_turn_and_within_the_bounds(ready: Bench) -> None:
+    files = ("memory-dir-main/garden.md", "memory-dir-main/2026-11-01.md", "memory-root-main/MEMORY.md")
+    rows = [{"file": f"qmd://{file}", "score": 1, "snippet": f"@@ -1,1 @@\n{'a' * 900}"} for file in files]
+    ready.stub.behave(search={"print": json.dumps(rows)})
+    with ready.engine(**{"qmd.limits.maxInjectedChars": 1000}) as engine:
+        answer = engine.backend.ask("Router")
+        assert answer is not None
+        assert [len(hit.snippet) for hit in answer.hits] == [700, 300]
+        assert "1 hit left out" in answer.remarks[0].sentence
+        ready.stub.behave()
+        [hit] = memory_search(engine, {"query": "Router VLAN"}, AnswerRules("on")).answer["results"]
+    assert (hit["path"], hit["rank"], hit["citation"], "vectorScore" in hit) == ("MEMORY.md", 1, "MEMORY.md#L4", False)
+
+
+def test_a_hit_outside_of_the_workspace_is_named_by_its_collection_and_can_be_read(ready: Bench) -> None:
+    folder = ready.folder / "books"
+    folder.mkdir()
+    (folder / "a.md").write_text("Router in a book\n")
+    (ready.folder / "secret.md").write_text("secret\n")
+    with ready.engine(**{"qmd.paths": [{"path": str(folder), "name": "Books!"}]}) as engine:
+        qmd_upkeep.update(engine.backend.client, Stop())
+        paths = [hit["path"] for hit in memory_search(engine, {"query": "Router"}).answer["results"]]
+        assert "qmd/books--main/a.md" in paths
+        assert memory_get(engine, {"path": "qmd/books--main/a.md"})["text"] == "Router in a book"
+        for path in ("qmd/books--main/../secret.md", "qmd/books--main/b.md", "qmd/nope/a.md"):
+            assert memory_get(engine, {"path": path})["status"] != "ok", path
+
+
+def test_what_qmd_gave_is_logged_by_rank(ready: Bench) -> None:
+    served = ServedMemory(lambda: Engine.open(ready.options()), ServerOptions(log=True, max_injected_chars=40))
+    served.search({"query": "Router"}, "", "an agent", Stop())
+    ready.stub.behave(search={"error": "Error: boom", "status": 1})
+    served.search({"query": "Tomatoes"}, "", "an agent", Stop())
+    served.close()
+    place = recall_log.recall_log_path(ready.workspace)
+    of_qmd, instead = recall_log.read(place).entries
+    assert (of_qmd.backend, of_qmd.provider, instead.backend) == ("qmd", "qmd", "builtin")
+    assert [(hit.rank, hit.vector_score, hit.cut) for hit in of_qmd.hits] == [(1, 0.0, False), (2, 0.0, True)]
+    assert "VLAN" not in place.read_text()

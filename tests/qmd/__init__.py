@@ -1,1 +1,0 @@
-"""Tests of QMD as the backend."""
