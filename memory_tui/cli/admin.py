@@ -93,8 +93,8 @@ def config(args: argparse.Namespace) -> int:
         return _undo(args)
     if args.write:
         return _write(args)
-    found = plan.choose(options(args)).summary()
-    return show(args, lambda: trace_json.plain(found), host_text.config(found))
+    listing = plan.choose(options(args)).summary()
+    return show(args, lambda: trace_json.plain(listing), host_text.config(listing))
 
 
 def _write(args: argparse.Namespace) -> int:
@@ -161,8 +161,8 @@ def doctor(args: argparse.Namespace) -> int:
         if args.all or finding.state not in ("ok", "skipped"):
             lines += [f"{_MARKS[finding.state]} {check.title}", f"     {finding.evidence}"]
             lines += [f"     Fix: {finding.fix}"] if finding.fix else []
-    told = ", ".join(f"{number} {state}" for state, number in counts.items() if number)
-    lines.append(f"{len(results)} checks: {told}.")
+    tally = ", ".join(f"{number} {state}" for state, number in counts.items() if number)
+    lines.append(f"{len(results)} checks: {tally}.")
     return show(args, data, lines if args.all else [*lines, "Run memory-tui doctor --all to see all of them."], code)
 
 

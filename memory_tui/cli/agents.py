@@ -232,7 +232,7 @@ def recalls(args: argparse.Namespace) -> int:
         return 0
     log = recall_log.read(place)
     if args.id is not None:
-        return _one(args, _entry(log, args.id))
+        return _recall(args, _entry(log, args.id))
     if args.why is not None:
         raise QueryError("Which recall is meant?", "Name it: memory-tui recall-log last --why PATH.")
     newest = log.entries[-args.newest :]
@@ -255,7 +255,7 @@ def _entry(log: Log, name: str) -> RecallEntry:
     return entry
 
 
-def _one(args: argparse.Namespace, entry: RecallEntry) -> int:
+def _recall(args: argparse.Namespace, entry: RecallEntry) -> int:
     """Tell of one recall what it got, what it would get now, and why a note is, or is not, in it."""
     if entry.asked == "memories":
         raise QueryError(

@@ -152,11 +152,11 @@ def _remarks(engine: Engine, trace: Trace, *, explain: bool) -> None:
 
 def _lines(trace: Trace, evidence: Evidence, passages: Iterable[Excerpt], *, explain: bool) -> Iterator[str]:
     """Yield one answer: its hits, or the passages of them that a budget of characters allows."""
-    shown = [(p.hit, p.first, p.last, p.text) for p in passages]
-    shown = shown or [(hit, hit.chunk.start_line, hit.last_line, hit.snippet.strip("\n")) for hit in trace.recalled]
+    rows = [(p.hit, p.first, p.last, p.text) for p in passages]
+    rows = rows or [(hit, hit.chunk.start_line, hit.last_line, hit.snippet.strip("\n")) for hit in trace.recalled]
     if explain and trace.level is not None and trace.recalled:
         yield f"level   {trace.level.level}: {trace.level.explanation}"
-    for place, (hit, first, last, text) in enumerate(shown):
+    for place, (hit, first, last, text) in enumerate(rows):
         yield from [""] if place else []
         yield f"{hit.score:.3f} {one_line(f'{hit.chunk.path}#L{first}-L{last}')}"
         if explain:

@@ -61,12 +61,12 @@ def at_least(least: float) -> Callable[[str], float]:
 
     def number(text: str) -> float:
         try:
-            found = float(text)
+            amount = float(text)
         except ValueError:
-            found = math.nan
-        if not least <= found < math.inf:
+            amount = math.nan
+        if not least <= amount < math.inf:
             raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least:g} up")
-        return found
+        return amount
 
     return number
 
@@ -74,12 +74,12 @@ def at_least(least: float) -> Callable[[str], float]:
 def day_count(text: str) -> float:
     """Return a number of days above 0, at most a century."""
     try:
-        found = float(text)
+        amount = float(text)
     except ValueError:
-        found = 0.0
-    if not 0 < found <= 36_500:
+        amount = 0.0
+    if not 0 < amount <= 36_500:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from above 0 to 36,500")
-    return found
+    return amount
 
 
 def port(text: str) -> int:
@@ -440,9 +440,9 @@ class _Parser(argparse.ArgumentParser):
         )
 
 
-def _extended(parser: argparse.ArgumentParser, options: tuple[Option, ...], *, shown: bool = True) -> None:
+def _extended(parser: argparse.ArgumentParser, options: tuple[Option, ...], *, described: bool = True) -> None:
     for names, keywords in options:
-        parser.add_argument(*names, **keywords if shown else {**keywords, "help": argparse.SUPPRESS})
+        parser.add_argument(*names, **keywords if described else {**keywords, "help": argparse.SUPPRESS})
 
 
 def command_parser(name: str) -> argparse.ArgumentParser:
@@ -451,7 +451,7 @@ def command_parser(name: str) -> argparse.ArgumentParser:
     parser = _Parser(prog=f"memory-tui {name}", description=_sentence(command.help), epilog=SHARED)
     parser.set_defaults(command=name)
     _extended(parser, _OPTIONS.get(name, ()))
-    _extended(parser, GLOBAL, shown=False)
+    _extended(parser, GLOBAL, described=False)
     return parser
 
 
@@ -470,7 +470,7 @@ def main_parser() -> argparse.ArgumentParser:
 
 
 def full_parser() -> argparse.ArgumentParser:
-    """Return one parser with every command as a subparser, from which the completion of a shell is made."""
+    """Return one parser with every command as a below, from which the completion of a shell is made."""
     parser = main_parser()
     parents = {"": parser.add_subparsers(metavar="COMMAND")}
     for name, command in COMMANDS.items():
@@ -480,9 +480,9 @@ def full_parser() -> argparse.ArgumentParser:
             if any(not action.option_strings and action.dest != "help" for action in above._actions):
                 continue
             parents[first] = above.add_subparsers(metavar="COMMAND")
-        one = parents[first].add_parser(second, help=command.help)
-        _extended(one, _OPTIONS.get(name, ()))
-        _extended(one, GLOBAL, shown=False)
+        below = parents[first].add_parser(second, help=command.help)
+        _extended(below, _OPTIONS.get(name, ()))
+        _extended(below, GLOBAL, described=False)
     return parser
 
 

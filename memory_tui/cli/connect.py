@@ -29,7 +29,7 @@ def connect(args: argparse.Namespace) -> int:
     """Write what makes a host use this memory, after the difference was shown and its server has answered."""
     if args.status:
         return _status(args)
-    row, scope = _asked(args)
+    row, scope = _host_and_scope(args)
     chosen = _wiring(args, row, scope, log=_log_agreed(args, row.title))
     files = connection.planned(row, chosen)
     changed = [file for file in files if file.now != file.then]
@@ -52,9 +52,9 @@ def connect(args: argparse.Namespace) -> int:
     if changed:
         _require_yes(args, row, len(changed))
     answer = _proof(row.start(chosen), args, row.title)
-    made = connection.connect(row, chosen, files)
+    link = connection.connect(row, chosen, files)
     report |= {"written": bool(changed), "proof": _record(answer)}
-    way = f"To undo it: memory-tui disconnect {made.host}{' --project' if made.scope == 'project' else ''}"
+    way = f"To undo it: memory-tui disconnect {link.host}{' --project' if link.scope == 'project' else ''}"
     return show(args, report, [answer.sentence(), f"{row.title} is connected. {row.after}", way])
 
 
@@ -64,7 +64,7 @@ def _require_yes(args: argparse.Namespace, row: Host, files: int) -> None:
         raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
 
 
-def _asked(args: argparse.Namespace) -> tuple[Host, Scope]:
+def _host_and_scope(args: argparse.Namespace) -> tuple[Host, Scope]:
     """Return the host and the scope that are meant. Raises SettingError."""
     if args.host is None:
         raise SettingError("Which host is meant?", f"Choose one of {', '.join(HOSTS)}.")
@@ -84,9 +84,9 @@ def _wiring(args: argparse.Namespace, row: Host, scope: Scope, *, log: bool) -> 
     if row.name == "openclaw":
         words = openclaw.arguments(args.profile)
     else:
-        own = claude_code.workspace(Path.cwd()) if row.name == "claude-code" and not names_a_memory(args) else None
-        if own is not None and own.is_dir():
-            args.workspace = str(own)
+        memory = claude_code.workspace(Path.cwd()) if row.name == "claude-code" and not names_a_memory(args) else None
+        if memory is not None and memory.is_dir():
+            args.workspace = str(memory)
         # A memory that is not there is refused before anything is shown or written.
         plan.plan(options(args))
         words = tuple(passed_on(args))
@@ -127,9 +127,9 @@ def _proof(start: ServerStart, args: argparse.Namespace, title: str) -> Proof:
         ) from error
 
 
-def _record(found: Proof) -> dict[str, object]:
+def _record(answer: Proof) -> dict[str, object]:
     """A proof as JSON-ready fields."""
-    fields = {**to_builtins(found), "toolsMs": round(found.tools_ms, 1), "answerMs": round(found.answer_ms, 1)}
+    fields = {**to_builtins(answer), "toolsMs": round(answer.tools_ms, 1), "answerMs": round(answer.answer_ms, 1)}
     return {name: value for name, value in fields.items() if not name.endswith("_ms")}
 
 
@@ -142,31 +142,31 @@ def _status(args: argparse.Namespace) -> int:
     rows: list[dict[str, object]] = []
     for name in [args.host] if args.host else list(HOSTS):
         title = wiring.host(name).title
-        mine = [made for made in every if made.host == name]
-        rows += [_row(title, made, args) for made in mine] or [{"host": name, "title": title, "connected": False}]
+        mine = [link for link in every if link.host == name]
+        rows += [_row(title, link, args) for link in mine] or [{"host": name, "title": title, "connected": False}]
     failed = any(row.get("error") for row in rows)
     return show(args, {"hosts": rows}, [line for row in rows for line in _lines(row)], int(failed))
 
 
-def _row(title: str, made: HostConnection, args: argparse.Namespace) -> dict[str, object]:
+def _row(title: str, link: HostConnection, args: argparse.Namespace) -> dict[str, object]:
     row: dict[str, object] = {
-        "host": made.host,
+        "host": link.host,
         "title": title,
-        "scope": made.scope,
-        "command": list(made.start.words),
-        "profile": made.profile,
+        "scope": link.scope,
+        "command": list(link.start.words),
+        "profile": link.profile,
         "connected": True,
-        "at": made.at,
-        "log": LOG in made.start.words,
-        **({"project": str(made.project)} if made.scope == "project" else {}),
+        "at": link.at,
+        "log": LOG in link.start.words,
+        **({"project": str(link.project)} if link.scope == "project" else {}),
     }
-    if lost := connection.wired(made):
+    if lost := connection.wired(link):
         return {**row, "connected": False, "error": " ".join(lost)}
     try:
-        asked, failed = connected_agents.newest(wiring.host(made.host), connected_agents.workspace_of(made))
-        row["outdated"] = openclaw.outdated(openclaw.installed_folder()) if made.host == "openclaw" else []
-        row |= {"lastQuery": _logged(asked), "lastError": _logged(failed)}
-        return {**row, "proof": _record(proof.prove(made.start, _question(args, made.start)))}
+        latest, failed = connected_agents.newest(wiring.host(link.host), connected_agents.workspace_of(link))
+        row["outdated"] = openclaw.outdated(openclaw.installed_folder()) if link.host == "openclaw" else []
+        row |= {"lastQuery": _logged(latest), "lastError": _logged(failed)}
+        return {**row, "proof": _record(proof.prove(link.start, _question(args, link.start)))}
     except MemoryTuiError as error:
         return {**row, "error": f"{error.message} {error.next_step}".rstrip()}
 
@@ -191,13 +191,13 @@ def _lines(row: dict[str, Any]) -> list[str]:
     if "error" in row:
         return [f"{row['title']}{where}: {row['error']}"]
     answer = row["proof"]
-    asked, failed, outdated = row["lastQuery"], row["lastError"], ", ".join(row["outdated"])
+    latest, failed, outdated = row["lastQuery"], row["lastError"], ", ".join(row["outdated"])
     return [
         f"{row['title']}{where}: connected, profile {answer['profile'] or row['profile']}, tools in "
         f"{answer['toolsMs']:.0f} ms, {plural(answer['hits'], 'hit')} in {answer['answerMs']:.0f} ms "
         f"for {answer['question']!r}.",
         *([f"  The plug-in is of another version: {outdated}. Run memory-tui connect openclaw."] if outdated else []),
-        *([f"  Last query at {moment(asked['at'])}: {asked['query']}"] if asked else []),
+        *([f"  Last query at {moment(latest['at'])}: {latest['query']}"] if latest else []),
         *([f"  Last error at {moment(failed['at'])}: {failed['outcome']}"] if failed else []),
     ]
 
@@ -207,19 +207,19 @@ def _lines(row: dict[str, Any]) -> list[str]:
 
 def disconnect(args: argparse.Namespace) -> int:
     """Bring the files of a host back to what they were before `connect`."""
-    row, scope = _asked(args)
-    made = connection.recorded(row.name, scope, Path.cwd())
-    if made is None:
+    row, scope = _host_and_scope(args)
+    link = connection.recorded(row.name, scope, Path.cwd())
+    if link is None:
         raise ConfigError(
             f"{row.title} was not connected by memory-tui {'here' if scope == 'project' else 'on this machine'}.",
             "memory-tui connect --status lists what is connected.",
         )
-    files = connection.restorations(made)
+    files = connection.restorations(link)
     if not args.json:
         print_lines(list(connection.difference(files)))
     if not args.dry_run:
         _require_yes(args, row, sum(file.now != file.then for file in files))
-        connection.disconnect(made, files)
+        connection.disconnect(link, files)
     endings = [{"path": str(file.path), "ending": file.ending} for file in files]
     data = {"host": row.name, "scope": scope, "written": not args.dry_run, "files": endings}
     lines = [*(f"{file.path}: {file.ending}." for file in files), f"{row.title} is disconnected."]

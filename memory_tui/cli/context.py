@@ -47,7 +47,7 @@ def confirmed(question: str, args: argparse.Namespace) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def asked(question: str, usual: str) -> str:
+def answered(question: str, usual: str) -> str:
     """Return what a person on a terminal answers; `usual` for an empty line."""
     sys.stderr.write(f"{question} [{usual}]: ")
     sys.stderr.flush()
@@ -127,8 +127,8 @@ def _with_hosts(args: argparse.Namespace, workspace: str | None) -> tuple[str | 
                 f"Claude Code remembers nothing of {project}: there is no {memory}.",
                 "Run memory-tui in the folder of a project that it knows, or leave --claude-code out.",
             )
-        own = claude_code.workspace(project)
-        workspace, extra = str(own) if workspace is None or own == memory else workspace, (*extra, str(memory))
+        notes = claude_code.workspace(project)
+        workspace, extra = str(notes) if workspace is None or notes == memory else workspace, (*extra, str(memory))
     if args.codex:
         memory = codex.folder()
         if not memory.is_dir():

@@ -46,11 +46,11 @@ def why(args: argparse.Namespace) -> int:
         saved = past_questions.saved_effect(engine)
         plan = engine.plan
         changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.search.gather, saved)
-        theirs = engine.backend.why(query, answer.place.path, line or 0)
+        of_qmd = engine.backend.why(query, answer.place.path, line or 0)
     if args.json:
-        print_json({**trace_json.why(answer, changes, questions), **({"qmd": theirs} if theirs else {})})
+        print_json({**trace_json.why(answer, changes, questions), **({"qmd": of_qmd} if of_qmd else {})})
     else:
-        print_lines([f"QMD: {theirs}", "The built-in index:"] if theirs else [])
+        print_lines([f"QMD: {of_qmd}", "The built-in index:"] if of_qmd else [])
         print_lines(why_text.answer(answer, changes, questions))
     return 0
 
@@ -68,11 +68,11 @@ def _place(engine: Engine, store: Store, query: str, place: str) -> tuple[str, s
 def _lacks(engine: Engine, path: str) -> Callable[[str], str | None]:
     """Return why OpenClaw's own index cannot recall a note, as a function of the note. Raises IndexUnavailable."""
     plan = engine.plan
-    theirs = Path(path).expanduser() if path else compare.database(plan.config)
-    found = compare.compare_workspace(plan.roots, theirs, compare.wanted(plan.config, plan.settings, plan.roots))
-    if isinstance(found, compare.IndexComparison):
-        return found.lacks
-    raise IndexUnavailable(found.detail, found.next_step)
+    database = Path(path).expanduser() if path else compare.database(plan.config)
+    comparison = compare.compare_workspace(plan.roots, database, compare.wanted(plan.config, plan.settings, plan.roots))
+    if isinstance(comparison, compare.IndexComparison):
+        return comparison.lacks
+    raise IndexUnavailable(comparison.detail, comparison.next_step)
 
 
 def _never(args: argparse.Namespace) -> int:

@@ -37,8 +37,8 @@ def inbox(args: argparse.Namespace) -> int:
         if args.do:
             chosen = [_named(suggestions, args.id)] if args.id else [each for each in suggestions if each.kind == kind]
             return _do(args, engine, chosen)
-        shown = [each for each in suggestions if kind in (None, each.kind)]
-        return show(args, lambda: [_data(each) for each in shown], _lines(shown, kind))
+        rows = [each for each in suggestions if kind in (None, each.kind)]
+        return show(args, lambda: [_data(each) for each in rows], _lines(rows, kind))
 
 
 def _kind(text: str) -> str:
@@ -54,14 +54,14 @@ def _data(each: Suggestion) -> dict[str, object]:
     return {"id": each.id, **to_builtins(each), "reason": each.reason, "finding": finding}
 
 
-def _lines(shown: Sequence[Suggestion], kind: str | None) -> list[str]:
+def _lines(rows: Sequence[Suggestion], kind: str | None) -> list[str]:
     lines = []
-    for each in shown:
+    for each in rows:
         lines += [f"{each.id}  {each.place}  {checks.BY_KIND[each.kind].title}", f"    {each.reason}"]
         lines += [f"    | {line}" for line in each.place.text.split("\n")[:3] if line.strip()]
         lines.append(f"    {', '.join(map(_word, each.actions))}")
     of = f" of the kind {kind}" if kind else ""
-    return [*lines, f"Open suggestions{of}: {len(shown)}." if shown else f"Nothing{of} needs attention."]
+    return [*lines, f"Open suggestions{of}: {len(rows)}." if rows else f"Nothing{of} needs attention."]
 
 
 def _word(action: str) -> str:

@@ -47,10 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (MemoryTuiError, RuntimeError, MemoryError, ImportError, OSError) as error:
-        known = _known(error)
-        if known is None:
+        failure = _as_error(error)
+        if failure is None:
             raise
-        return _fail(known, as_json="--json" in words)
+        return _fail(failure, as_json="--json" in words)
 
 
 def parsed(words: list[str]) -> argparse.Namespace:
@@ -66,14 +66,14 @@ def parsed(words: list[str]) -> argparse.Namespace:
     except SettingError as error:
         raise SettingError(error.message, behind + error.next_step) from None
     if unknown:
-        shown = " ".join(unknown)
+        extra = " ".join(unknown)
         if name == "search" and not any(word.startswith("-") for word in unknown):
-            behind = f'Put the query in quotes: memory-tui search "{args.query} {shown}". '
-        raise SettingError(f"Unrecognized arguments: {shown}.", f"{behind}{parser.prog} --help shows what it takes.")
+            behind = f'Put the query in quotes: memory-tui search "{args.query} {extra}". '
+        raise SettingError(f"Unrecognized arguments: {extra}.", f"{behind}{parser.prog} --help shows what it takes.")
     return args
 
 
-def _known(error: BaseException) -> MemoryTuiError | None:
+def _as_error(error: BaseException) -> MemoryTuiError | None:
     """Return an error as a person is told it; None for one that is a fault of the program."""
     if isinstance(error, MemoryTuiError):
         return error

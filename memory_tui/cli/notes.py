@@ -73,16 +73,16 @@ def annotate(args: argparse.Namespace) -> int:
         raise QueryError("An entry and its annotations belong together.", "For instance: MEMORY.md:12 --importance 8.")
     path = named or notes.plan.memory()
     data = notes.read(path)
-    known = entries(data, path)
+    listed = entries(data, path)
     if line is None:
-        rows = [f"{path}:{entry.first}  {entry.words[:60]}  ({described(entry.said)})" for entry in known]
+        rows = [f"{path}:{entry.first}  {entry.words[:60]}  ({described(entry.said)})" for entry in listed]
         none = f"{path} has no entries: lines of MEMORY.md or USER.md that begin with “- ”."
-        return show(args, [to_builtins(entry) | {"said": entry.said._asdict()} for entry in known], rows or [none])
-    entry = next((entry for entry in known if entry.first <= line <= entry.last), None)
+        return show(args, [to_builtins(entry) | {"said": entry.said._asdict()} for entry in listed], rows or [none])
+    entry = next((entry for entry in listed if entry.first <= line <= entry.last), None)
     if entry is None:
         raise EditRefused(f"{args.place} is in no entry.", f"memory-tui annotate {path} lists the entries.")
-    said = entry.said._asdict() | chosen
-    now = annotations_of(said["importance"], said["triggers"], said["project"])
+    fields = entry.said._asdict() | chosen
+    now = annotations_of(fields["importance"], fields["triggers"], fields["project"])
     return _make(notes, annotated(notes.plan, path, data, {entry.first: now}), args)
 
 
@@ -119,13 +119,13 @@ def _agreed(change: Change, args: argparse.Namespace, read_only: str = "") -> bo
 
 
 def _finish(change: Change, done: AppliedChange | None, args: argparse.Namespace) -> int:
-    shown = change if done is None else done.change
+    rows = change if done is None else done.change
     data = {
-        "kind": shown.kind,
-        "title": shown.title,
-        "paths": list(shown.paths),
+        "kind": rows.kind,
+        "title": rows.title,
+        "paths": list(rows.paths),
         "notes": list(change.notes),
-        "diff": diff.text(shown),
+        "diff": diff.text(rows),
         "made": done is not None,
         "id": done.entry.id if done else 0,
         "merged": list(done.merged) if done else [],
@@ -158,12 +158,12 @@ def journal(args: argparse.Namespace) -> int:
         text = diff.text(notes.journal.change_of(entry))
         data = {**_row(entry, undoable), "diff": text}
         return show(args, data, [_line(entry, undoable), *text.splitlines()])
-    shown = [entry for entry in reversed(entries_) if args.path is None or args.path in entry.paths]
+    rows = [entry for entry in reversed(entries_) if args.path is None or args.path in entry.paths]
     none = f"{args.path} was not changed with memory-tui." if args.path else "No note was changed yet."
     return show(
         args,
-        {"folder": str(notes.journal.folder), "changes": [_row(entry, undoable) for entry in shown]},
-        [_line(entry, undoable) for entry in shown] or [none],
+        {"folder": str(notes.journal.folder), "changes": [_row(entry, undoable) for entry in rows]},
+        [_line(entry, undoable) for entry in rows] or [none],
     )
 
 

@@ -138,14 +138,14 @@ class Progress:
 @contextmanager
 def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
     """Tell on standard error that `what` is under way, and for how long; what it yields hears done and total."""
-    shown, over, began, words = Progress(), threading.Event(), time.monotonic(), [what]
+    ticker, over, began, words = Progress(), threading.Event(), time.monotonic(), [what]
 
     def update(done: int, total: int) -> None:
         words[0] = f"{what}: {done:,} of {total:,}"
 
     def draw() -> None:
         while not over.wait(QUIET / 2):
-            shown.draw(f"{words[0]}, {time.monotonic() - began:.0f} s; ctrl+c stops")
+            ticker.draw(f"{words[0]}, {time.monotonic() - began:.0f} s; ctrl+c stops")
 
     thread = threading.Thread(target=draw, daemon=True, name="progress")
     thread.start()
@@ -154,7 +154,7 @@ def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
     finally:
         over.set()
         thread.join()
-        shown.clear()
+        ticker.clear()
 
 
 def progress(event: SyncProgress) -> str:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memory_tui.cli.context import asked, confirmed, opened, options, require_yes
+from memory_tui.cli.context import answered, confirmed, opened, options, require_yes
 from memory_tui.cli.output import print_json, print_lines, waiting
 from memory_tui.core.errors import ConfigError, ProviderError, SettingError
 
@@ -78,9 +78,9 @@ def _answers(args: argparse.Namespace) -> _Answers:
     def answer(name: str, question: str, usual: str) -> str:
         if getattr(args, name) is not None:
             return str(getattr(args, name))
-        return asked(question, usual) if asks else usual
+        return answered(question, usual) if asks else usual
 
-    kind = args.add or (asked(f"Kind ({', '.join(registry.NAMES)})", "openai") if asks else "")
+    kind = args.add or (answered(f"Kind ({', '.join(registry.NAMES)})", "openai") if asks else "")
     if not kind:
         raise SettingError("No kind of provider is named.", f"For instance: {_COMMAND}.")
     row = registry.row(kind)

@@ -58,7 +58,7 @@ def one_line(text: str, width: int | None = None) -> str:
     used = 0
     fits = 0
     for at, character in enumerate(line):
-        used += _cells(character)
+        used += cells(character)
         if used > width:
             return line[:fits].rstrip() + "…" if width > 0 else ""
         if used < width:
@@ -92,7 +92,7 @@ def _visible(match: re.Match[str]) -> str:
     return f"<U+{code:04X}>"
 
 
-def _cells(character: str) -> int:
+def cells(character: str) -> int:
     """Terminal cells of one character: 0 for marks drawn on the one before, 2 for wide ones.
 
     The selector of an emoji makes a narrow character before it wide.

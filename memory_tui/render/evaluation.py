@@ -25,7 +25,7 @@ from memory_tui.tune.knob_search import Better, Outcome
 COLUMNS = ("recall", "recall@6", "mrr@10", "ndcg@10", "noise", "wrong")
 """The metrics of a table for people."""
 _WIDTH = 9
-_SHOWN = 3
+_NAMED = 3
 """Names of notes in a sentence."""
 
 
@@ -35,9 +35,9 @@ def scorecard_lines(value: Scorecard) -> Iterator[str]:
         f", {plural(value.unjudged, 'query')} without" if value.unjudged else ""
     )
     if value.absent:
-        shown = ", ".join(one_line(path, 60) for path in value.absent[:_SHOWN])
-        more = f" and {len(value.absent) - _SHOWN} more" if len(value.absent) > _SHOWN else ""
-        yield f"Labels of {plural(len(value.absent), 'note')} that cannot be read count as not found: {shown}{more}."
+        text = ", ".join(one_line(path, 60) for path in value.absent[:_NAMED])
+        more = f" and {len(value.absent) - _NAMED} more" if len(value.absent) > _NAMED else ""
+        yield f"Labels of {plural(len(value.absent), 'note')} that cannot be read count as not found: {text}{more}."
     yield _row("", COLUMNS)
     for row in value.rows:
         yield f"{_row('', _numbers(row.scores))}  {row.query.text}"
@@ -66,38 +66,39 @@ def comparison_lines(value: ScoreComparison) -> Iterator[str]:
 def rival_lines(value: Sequence[Rival]) -> Iterator[str]:
     """A table of ways of ranking: means with 95 % intervals, and what the one in force gains over each."""
     yield "The same queries under other rules (95 % intervals; gain of the rules in force, query by query)"
-    for one in value:
+    for each in value:
         cells = []
         for metric in TABLE_METRICS:
-            mean, gain = one.means[metric], one.gains[metric]
-            told = "" if one is value[0] else f"  gain {signed(gain.mean)} [{signed(gain.low)}, {signed(gain.high)}]"
-            cells.append(f"{metric} {mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]{told}")
-        yield f"{one.name:<18}{'   '.join(cells)}"
+            mean, gain = each.means[metric], each.gains[metric]
+            gained = "" if each is value[0] else f"  gain {signed(gain.mean)} [{signed(gain.low)}, {signed(gain.high)}]"
+            cells.append(f"{metric} {mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]{gained}")
+        yield f"{each.name:<18}{'   '.join(cells)}"
 
 
 def rival_data(value: Sequence[Rival]) -> list[dict[str, Any]]:
     """The same table as data."""
     return [
         {
-            "name": one.name,
-            "metrics": {metric: plain(gain) for metric, gain in one.means.items()},
-            "gains": {metric: {**plain(gain), "sure": gain.sure} for metric, gain in one.gains.items()},
+            "name": each.name,
+            "metrics": {metric: plain(gain) for metric, gain in each.means.items()},
+            "gains": {metric: {**plain(gain), "sure": gain.sure} for metric, gain in each.gains.items()},
         }
-        for one in value
+        for each in value
     ]
 
 
-def shortfall(found: Shortfall) -> str:
+def shortfall(missed: Shortfall) -> str:
     """A metric that misses what was asked of it."""
-    ways = (f"{found.value:.{digits}f}" for digits in range(3, 18))
-    shown = next((way for way in ways if float(way) != found.bound), repr(found.value))
-    return f"{found.metric} is {shown}, {'above' if found.metric in COSTS else 'below'} {found.bound:g}."
+    ways = (f"{missed.value:.{digits}f}" for digits in range(3, 18))
+    text = next((way for way in ways if float(way) != missed.bound), repr(missed.value))
+    return f"{missed.metric} is {text}, {'above' if missed.metric in COSTS else 'below'} {missed.bound:g}."
 
 
-def shortfall_data(found: Sequence[Shortfall]) -> list[dict[str, Any]]:
+def shortfall_data(missed: Sequence[Shortfall]) -> list[dict[str, Any]]:
     """The metrics that miss what was asked of them."""
     return [
-        {"metric": one.metric, "value": one.value, "wanted": one.bound, "sentence": shortfall(one)} for one in found
+        {"metric": each.metric, "value": each.value, "wanted": each.bound, "sentence": shortfall(each)}
+        for each in missed
     ]
 
 
@@ -190,7 +191,7 @@ def _change(value: QueryChange) -> dict[str, Any]:
 
 def outcome_data(value: Outcome) -> dict[str, Any]:
     """What a search of the knobs found; `evidence` tells whether anything is recommended."""
-    found = {
+    missed = {
         "evidence": isinstance(value, Better),
         "reason": "",
         "changes": dict(value.changes),
@@ -202,5 +203,5 @@ def outcome_data(value: Outcome) -> dict[str, Any]:
         "sentence": verdict(value),
     }
     if isinstance(value, Better):
-        return {**found, "training": plain(value.training), "before": dict(value.before), "after": dict(value.after)}
-    return {**found, "reason": value.reason}
+        return {**missed, "training": plain(value.training), "before": dict(value.before), "after": dict(value.after)}
+    return {**missed, "reason": value.reason}

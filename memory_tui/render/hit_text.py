@@ -5,13 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from memory_tui.core.formatting import age_words, plural
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.core.sanitize import cells, one_line, safe
 from memory_tui.explain.matched_words import MatchedWords, Span
 from memory_tui.notices import short_reason
 from memory_tui.render.why_text import cited
@@ -47,8 +46,8 @@ def score_bar(candidate: Candidate, scale: float, width: int) -> list[tuple[str,
     factor = candidate.age_factor * candidate.first_share
     second = {"words": 0.0, "meaning": 0.0}
     if candidate.second is not None:
-        for one in candidate.second.measures:
-            second["meaning" if "meaning" in one.name else "words"] += one.points * candidate.second.weight
+        for measure in candidate.second.measures:
+            second["meaning" if "meaning" in measure.name else "words"] += measure.points * candidate.second.weight
     lost = candidate.second.lost if candidate.second else 0.0
     parts = (
         (VECTOR, candidate.vector_points * factor + second["meaning"]),
@@ -101,7 +100,7 @@ def _first_line(lines: Sequence[str], words: MatchedWords, best: int) -> int:
     """The 0-based line to begin with: the `best` one, else the first that holds a matched word, else the first."""
     if 0 <= best < len(lines) and lines[best].strip():
         return best
-    return next((at for at, one in enumerate(lines) if words.spans(one)), 0)
+    return next((at for at, line in enumerate(lines) if words.spans(line)), 0)
 
 
 def note_name(chunk: ChunkRef, now: float) -> str:
@@ -130,12 +129,12 @@ def body_of(lines: Sequence[str], words: MatchedWords, at: int, title: str = "")
 
 def _joined(lines: Sequence[str], title: str) -> str:
     """The lines as one; what begins anew, as an item of a list does, stands apart from what does not end."""
-    found: list[str] = []
+    parts: list[str] = []
     for line in lines:
         if plain := _plain(line, title):
-            apart = found and found[-1][-1].isalnum() and (is_heading(line) or _ITEM.match(line))
-            found.append(f"/ {plain}" if apart else plain)
-    return one_line(" ".join(found))[:LONGEST]
+            apart = parts and parts[-1][-1].isalnum() and (is_heading(line) or _ITEM.match(line))
+            parts.append(f"/ {plain}" if apart else plain)
+    return one_line(" ".join(parts))[:LONGEST]
 
 
 def _plain(line: str, title: str) -> str:
@@ -160,7 +159,7 @@ MATCH = "1;4;33"
 """Matched words are bold and underlined as well, for who sees no colour."""
 PLAIN = {"lost": "2", "muted": "2", "strong": "1", "match": "1;4"}
 """What is left of the styles without colour."""
-BAR, AGE, INDENT, LOST = 14, 11, 5, 5
+BAR, AGE, INDENT, LOST, SHORT = 14, 11, 5, 5, 2
 NARROWEST, WIDEST = 40, 120
 
 
@@ -180,6 +179,22 @@ def hits(trace: Trace, evidence: Evidence, columns: int, *, colour: bool, full: 
             yield page.miss(hit)
         if len(trace.lost) > LOST:
             yield page.style(f"     and {plural(len(trace.lost) - LOST, 'chunk')} more; --explain tells why", "muted")
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return `text` in lines of at most `width` cells; a word that is wider is cut, as Chinese is."""
+    lines, used = [""], 0
+    for word in re.findall(r"\s*\S+", text):
+        if used + sum(map(cells, word)) > width and used:
+            lines.append("")
+            word, used = word.lstrip(), 0
+        for character in word:
+            if used + cells(character) > width:
+                lines.append("")
+                used = 0
+            lines[-1] += character
+            used += cells(character)
+    return lines
 
 
 class _Page:
@@ -203,20 +218,18 @@ class _Page:
         return drawn + self.style(text[at:], style)
 
     def hit(self, place: int, hit: Candidate, *, full: bool) -> Iterator[str]:
-        told = hit_text(hit, self._evidence.texts.get(hit.chunk.rowid, hit.snippet), self._words, self._trace.now)
+        row = hit_text(hit, self._evidence.texts.get(hit.chunk.rowid, hit.snippet), self._words, self._trace.now)
         bar = "".join(self.style(text, kind) for text, kind in score_bar(hit, self._scale, BAR))
         age = f"{age_words(age_of(hit, self._trace.now)):<{AGE}}"
-        title = self._marked(told.title, told.title_marks, "strong")
+        title = self._marked(row.title, row.title_marks, "strong")
         yield f"{self.style(f'{place:>3}', 'strong')}  {hit.score:.3f} {bar} {self.style(age, 'muted')}  {title}"
         room = self._width - INDENT
-        lines = (
-            safe(hit.snippet, keep_newlines=True).strip("\n").split("\n")
-            if full
-            else textwrap.wrap(told.body, room, max_lines=2, placeholder=" …")
-        )
-        for line in lines:
-            for part in textwrap.wrap(line, room) or [""]:
-                yield f"{'':{INDENT}}{self._marked(part, self._words.spans(part))}"
+        lines = safe(hit.snippet, keep_newlines=True).strip("\n").split("\n") if full else [row.body]
+        parts = [part for line in lines for part in wrapped(line, room)]
+        if not full and len(parts) > SHORT:
+            parts = [*parts[: SHORT - 1], f"{wrapped(parts[SHORT - 1], room - 2)[0]} …"]
+        for part in parts:
+            yield f"{'':{INDENT}}{self._marked(part, self._words.spans(part))}"
         yield f"{'':{INDENT}}{self.style(one_line(cited(hit)), 'muted')}"
 
     def miss(self, hit: Candidate) -> str:

@@ -92,7 +92,7 @@ def config(value: ConfigSummary) -> Iterator[str]:
         yield "openclaw doctor --fix of 2026.9 would change the file (memory-tui does not):"
     yield from (f"  line {step.place.line}: {one_line(step.sentence)}" for step in value.migrations)
     for row in value.values:
-        shown = (
+        value_text = (
             "not set"
             if row.value is None
             else row.value
@@ -100,7 +100,7 @@ def config(value: ConfigSummary) -> Iterator[str]:
             else json.dumps(row.value, ensure_ascii=False)
         )
         yield ""
-        yield f"{row.key} = {one_line(shown, 100)}  ({one_line(row.origin)})"
+        yield f"{row.key} = {one_line(value_text, 100)}  ({one_line(row.origin)})"
         effect = "Takes effect" if row.takes_effect else f"Effect: {one_line(row.effect)}"
         retired = f" Retired in 2026.9: {one_line(row.retired)}." if row.retired else ""
         yield f"    {one_line(row.meaning)}. {effect}.{retired}"
@@ -108,16 +108,16 @@ def config(value: ConfigSummary) -> Iterator[str]:
 
 def injected(value: Sequence[Triggered]) -> Iterator[str]:
     """What is injected for a message, and why the other entries are not."""
-    for one in value:
-        entry = one.entry
-        if not one.phrase_score:
+    for each in value:
+        entry = each.entry
+        if not each.phrase_score:
             continue
-        yield f"{one.match:.3f} {one.outcome}: {entry.path}#L{entry.start_line}-L{entry.end_line}"
-        yield f"    0.8 x {one.phrase_score:.3f} for {one.phrase!r} + 0.2 x {entry.search:.3f} for the search"
-        if one.outcome != "injected":
-            yield f"    {one_line(one.reason)}"
-    others = sum(not one.phrase_score for one in value)
-    yield f"{sum(one.outcome == 'injected' for one in value)} injected; the line is {trigger_recall.LINE}."
+        yield f"{each.match:.3f} {each.outcome}: {entry.path}#L{entry.start_line}-L{entry.end_line}"
+        yield f"    0.8 x {each.phrase_score:.3f} for {each.phrase!r} + 0.2 x {entry.search:.3f} for the search"
+        if each.outcome != "injected":
+            yield f"    {one_line(each.reason)}"
+    others = sum(not each.phrase_score for each in value)
+    yield f"{sum(each.outcome == 'injected' for each in value)} injected; the line is {trigger_recall.LINE}."
     if others:
         yield f"{plural(others, 'entry')} with triggers {'has' if others == 1 else 'have'} no word of the message."
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, assert_never
 
 from memory_tui.core.formatting import plural
@@ -24,108 +24,75 @@ _QUOTED = 3
 _BY: dict[Asker, str] = {"saved": "saved", "logged": "asked by agents", "own words": "made of its own words"}
 
 
-def claim(said: NeverClaim) -> str:
-    """What is said of a line over many questions, as a sentence."""
-    match said:
+def claim(value: NeverClaim) -> str:
+    """Return what is said of a line over many questions, as a sentence."""
+    match value:
         case Reached():
-            return f"{plural(said.asked, 'question')} {_BY[said.asker]}: {said.recalled:,} recalled it."
+            return f"{plural(value.asked, 'question')} {_BY[value.asker]}: {value.recalled:,} recalled it."
         case StoppedTimes():
-            return f"{_stopped(said.gate)} {_times(len(said.questions))}: {_quoted(said.questions)}."
-        case OneChange():
-            others = f"{plural(said.moved, 'other hit')} would come or go" if said.moved else "no other hit moves"
+            quoted = ", ".join(f'"{text}"' for text in value.questions[:_QUOTED])
+            more = len(value.questions) - _QUOTED
             return (
-                f"With {wording.turn(said.key, said.value)} it would be recalled for {len(said.questions):,} of the "
-                f"{plural(said.lost, 'question')} that {'loses' if said.lost == 1 else 'lose'} it; {others}."
+                f"{plural(len(value.questions), 'question')} stopped by {value.gate.removeprefix('excluded: ')}: "
+                f"{quoted}{f' and {more} more' if more > 0 else ''}."
+            )
+        case OneChange():
+            return (
+                f"With {wording.turn(value.key, value.value)} it would be recalled for {len(value.questions):,} of "
+                f"{plural(value.lost, 'question')} without it; {plural(value.moved, 'other hit')} would come or go."
             )
         case NoOneChange():
-            return (
-                f"No single setting that was tried recalls it for any of the {plural(said.lost, 'question')} that "
-                f"{'loses' if said.lost == 1 else 'lose'} it."
-            )
+            return f"No single setting recalls it for any of {plural(value.lost, 'question')} without it."
         case _ as never:
             assert_never(never)
 
 
-def _stopped(gate: str) -> str:
-    """What kept the line out at one gate, as the beginning of a sentence."""
-    rule = gate.removeprefix("excluded: ")
-    return _STOPPED.get(gate, f"Its note was left out ({rule})")
-
-
-_STOPPED = {
-    "minScore": "Its score was below minScore",
-    "decay": "Decay lowered its score too far",
-    "mmr": "MMR chose others before it",
-    "limit": "It ranked behind the limit of results",
-    "not a candidate": "It was not among the candidates",
-    "no match": "Words did not find it",
-    "no vector": "Meaning could not find it, and words did not",
-    "other model": "Its vector is of another model, and words did not find it",
-    "project marker": "Its project marker kept it out",
-    "outside the roots": "Its note lies outside the folders of the notes",
-    "no such file": "There was no such note",
-    "not indexed yet": "It was not indexed yet",
-    "in no chunk": "No chunk held it",
-}
-"""What each gate did to a line; the rules by which a note is left out name themselves."""
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
-
-
-def _quoted(questions: Sequence[str]) -> str:
-    shown = ", ".join(f'"{text}"' for text in questions[:_QUOTED])
-    return f"{shown} and {len(questions) - _QUOTED} more" if len(questions) > _QUOTED else shown
-
-
-def never(found: WhyNever) -> Iterator[str]:
+def never(report: WhyNever) -> Iterator[str]:
     """Everything that is said of one line."""
-    yield found.path if found.line is None else f"{found.path}:{found.line}"
-    yield from map(claim, found.claims)
+    yield report.path if report.line is None else f"{report.path}:{report.line}"
+    yield from map(claim, report.claims)
 
 
-def never_data(found: WhyNever) -> dict[str, Any]:
+def never_data(report: WhyNever) -> dict[str, Any]:
     """The same as JSON-ready data: the claims, and the verdict of each question."""
     return {
-        "path": found.path,
-        "line": found.line,
-        "claims": [{**trace_json.tagged(one), "sentence": claim(one)} for one in found.claims],
+        "path": report.path,
+        "line": report.line,
+        "claims": [{**trace_json.tagged(each), "sentence": claim(each)} for each in report.claims],
         "questions": [
             {**trace_json.plain(question), "verdict": trace_json.verdict(answer.fate)}
-            for question, answer in found.answers
+            for question, answer in report.answers
         ],
     }
 
 
-def left_out(asked: PastQuestions) -> Iterator[str]:
+def left_out(questions: PastQuestions) -> Iterator[str]:
     """How many questions were not asked again, and why; nothing where all were."""
-    if asked.left_out:
-        yield (
-            f"{plural(asked.left_out, 'question')} not asked again: the log keeps them without a secret or not whole, "
-            "or there were newer ones."
-        )
+    if questions.left_out:
+        count = plural(questions.left_out, "question")
+        yield f"{count} not asked again: too old, or the log masks a secret or cut them."
 
 
-def reach(found: Unreached) -> str:
+def reach(report: Unreached) -> str:
     """Over what the lines were looked for, as a sentence."""
-    if not found.questions and not found.reads:
+    if not report.questions and not report.reads:
         return (
-            f"No question was logged in the last {plural(found.days, 'day')}, so nothing tells which lines agents got. "
-            "memory-tui mcp --log-recalls, or recall.log in our own configuration, writes down what they ask."
+            f"No question was logged in the last {plural(report.days, 'day')}, "
+            "so nothing tells which lines agents got. "
+            "memory-tui mcp --log-recalls writes down what they ask."
         )
-    count = sum(one.last - one.first + 1 for one in found.lines)
+    count = sum(each.last - each.first + 1 for each in report.lines)
     return (
-        f"{plural(count, 'indexed line')} that nothing delivered in the last {plural(found.days, 'day')} "
-        f"({plural(found.questions, 'question')}, {plural(found.reads, 'read')} of notes)."
+        f"{plural(count, 'indexed line')} that nothing delivered in the last {plural(report.days, 'day')} "
+        f"({plural(report.questions, 'question')}, {plural(report.reads, 'read')} of notes)."
     )
 
 
-def lines_place(found: UnreachedLines) -> str:
+def lines_place(report: UnreachedLines) -> str:
     """Where the lines stand."""
-    return f"{found.path}:{found.first}" + (f"-{found.last}" if found.last > found.first else "")
+    return f"{report.path}:{report.first}" + (f"-{report.last}" if report.last > report.first else "")
 
 
-def unreached_data(found: Unreached) -> dict[str, Any]:
+def unreached_data(report: Unreached) -> dict[str, Any]:
     """The same as JSON-ready data."""
-    return {**trace_json.plain(found), "sentence": reach(found)}
+    return {**trace_json.plain(report), "sentence": reach(report)}

@@ -53,8 +53,8 @@ def lines(value: Status) -> Iterator[str]:
         ("Kept by", _keeper(value)),
         *([("Trust", trust_summary(value.trust))] if value.trust and value.trust.ledger else []),
     ]
-    for label, said in rows:
-        yield f"{label + ':':<16}{one_line(str(said))}"
+    for label, words in rows:
+        yield f"{label + ':':<16}{one_line(str(words))}"
     for root in value.roots:
         if root.state != "there":
             yield f"  {root.state}: {one_line(root.path)}  {one_line(root.detail)}"
@@ -91,9 +91,9 @@ def trust_summary(value: TrustReport) -> str:
         return f"{value.problem} {value.next_step}"
     counts = Counter(file.state for file in value.files)
     words = {"edited": "agent, edited since", "unrecorded": "not recorded yet", "ignored": "a link"}
-    told = ", ".join(f"{count:,} {words.get(state, state)}" for state, count in counts.most_common())
-    kept = "edits made here update the ledger" if value.approved else "the ledger is only read"
-    return f"{told or 'no note is covered'}; {kept}"
+    counted = ", ".join(f"{count:,} {words.get(state, state)}" for state, count in counts.most_common())
+    ledger = "edits made here update the ledger" if value.approved else "the ledger is only read"
+    return f"{counted or 'no note is covered'}; {ledger}"
 
 
 def _freshness(value: Status) -> str:

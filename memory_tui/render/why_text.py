@@ -15,7 +15,7 @@ from memory_tui.notices import short_reason
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
-SHOWN = 3
+NAMED = 3
 """Side effects named on a line; the others are counted."""
 _LOSERS = 10
 
@@ -31,7 +31,7 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings |
     if changes is not None:
         yield from _changes(changes)
     if questions is not None and questions.found:
-        yield f"Query: {'   or '.join(wording.rephrased(found) for found in questions.found)}"
+        yield f"Query: {'   or '.join(wording.rephrased(text) for text in questions.found)}"
     elif questions is not None and questions.none is not None:
         yield questions.none.message
     for other in value.others:
@@ -43,10 +43,10 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings |
 def _changes(value: Flips) -> Iterator[str]:
     if value.none is not None:
         yield value.none.message
-    for found in (*value.found, *value.sets):
-        also = [_few(sign, refs) for sign, refs in (("+", found.comes_in), ("-", found.drops_out)) if refs]
-        also += filter(None, (wording.accepted(found), wording.saved(found.saved)))
-        yield f"With {'   '.join([wording.change(found), *also])}"
+    for change in (*value.found, *value.sets):
+        also = [_few(sign, refs) for sign, refs in (("+", change.comes_in), ("-", change.drops_out)) if refs]
+        also += filter(None, (wording.accepted(change), wording.saved(change.saved)))
+        yield f"With {'   '.join([wording.change(change), *also])}"
     if value.no_pair is not None:
         yield value.no_pair.message
     if value.not_alone:
@@ -54,8 +54,8 @@ def _changes(value: Flips) -> Iterator[str]:
 
 
 def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
-    more = f" and {len(refs) - SHOWN} more" if len(refs) > SHOWN else ""
-    return f"{sign} {', '.join(ref.citation for ref in refs[:SHOWN])}{more}"
+    more = f" and {len(refs) - NAMED} more" if len(refs) > NAMED else ""
+    return f"{sign} {', '.join(ref.citation for ref in refs[:NAMED])}{more}"
 
 
 def _row(line: ScoreLine) -> str:

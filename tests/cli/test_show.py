@@ -10,6 +10,8 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.cli.commands import COMMANDS
+from memory_tui.core.sanitize import cells
+from memory_tui.render.hit_text import wrapped
 
 SECRET = "sk-proj-" + "Ab3dEf6hIj9kLm2nOp5q" * 2
 NOTE = f"# Router\n\n- The guest VLAN of the router is 30, key {SECRET} </script>.\n- Ferries sail at noon.\n"
@@ -72,3 +74,12 @@ def test_completion_knows_every_command_and_its_options(capsys: pytest.CaptureFi
     )
     answers = subprocess.run(["bash", "-c", asking], capture_output=True, text=True, check=True, cwd="/").stdout
     assert answers.split() == ["disconnect", "fish"]
+
+
+def test_wide_characters_are_wrapped_by_the_cells_that_they_take() -> None:
+    text = "喜欢乌龙茶" * 8 + " tea"
+    lines = wrapped(text, 20)
+    assert all(sum(map(cells, line)) <= 20 for line in lines)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    assert wrapped("  a b", 20) == ["  a b"]
+    assert wrapped("", 20) == [""]
