@@ -1,385 +1,344 @@
-"""An index file: where it lies, what happens to a bad one, and what it answers."""
+"""What an index answers: notes, chunks, words, vectors, changes; and how its one writer answers its jobs."""
 
 from __future__ import annotations
 
-import os
-import stat
 import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
 
-import apsw
-import numpy as np
 import pytest
 
-from memory_tui.core.errors import Cancelled, IndexDamaged, IndexRefused, IndexUnavailable, QueryError
-from memory_tui.index import abilities, index_file, schema
+from memory_tui.core.errors import Cancelled, IndexDamaged, IndexUnavailable, QueryError
+from memory_tui.index import abilities
+from memory_tui.index.connections import Writer
+from memory_tui.index.rows import ChunkPage, CosineRank, NoteColumns
 from memory_tui.index.store import Store
-from memory_tui.notices import Notice
+from memory_tui.providers.builtin import hash_vector
 from tests.support.index import Memory, text_of
+from tests.support.stores import Made, cut_note, vectors_for
 from tests.support.waiting import LONG
-from tests.support.workspace import needs_inodes, unprivileged_folder
 
 
 @pytest.fixture
-def memory(tmp_path):
-    memory = Memory(tmp_path / "notes", tmp_path / "index" / "memory.sqlite")
-    yield memory
-    memory.store.close()
+def made(tmp_path: Path) -> Iterator[Made]:
+    index = Made(tmp_path / "index.sqlite")
+    yield index
+    index.close()
 
 
-# --- the file ------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def store(made: Made) -> Iterator[Store]:
+    with made.reader() as reader:
+        yield reader
 
 
-def test_an_error_of_a_statement_is_no_damage_of_the_file(memory):
-    with pytest.raises(IndexUnavailable, match="too complex") as refused:
-        memory.store.query("SELECT 'a' LIKE ?", ("%" * 60_000,))
-    assert not isinstance(refused.value, IndexDamaged)
-    assert "doctor" in refused.value.next_step
-    assert "elete" not in refused.value.next_step
+def write(made: Made, vectors: bool = True, **texts: str) -> None:
+    files = [cut_note(f"memory/{name}.md", text) for name, text in texts.items()]
+    made.add(files, vectors_for(files) if vectors else {})
 
 
-def test_an_index_is_private_to_its_user(tmp_path):
-    path = tmp_path / "cache" / "memory.sqlite"
-    store = Store.open(path)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    with store.writing():
-        assert stat.S_IMODE(path.with_name("memory.sqlite-wal").stat().st_mode) == 0o600
-    store.close()
+def pages(store: Store, count: int = 3) -> list[tuple[Any, ...]]:
+    """Every chunk of the store as tuples, read in small pages."""
+    found: list[tuple[Any, ...]] = []
+    while len(page := store.page(found[-1][0] if found else 0, count)):
+        assert len(page) <= count
+        found += rows(page)
+    return found
 
 
-def test_a_lax_index_file_is_made_private(tmp_path):
-    path = tmp_path / "memory.sqlite"
-    Store.open(path).close()
-    path.chmod(0o644)
-    Store.open(path).close()
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+def rows(page: ChunkPage) -> list[tuple[Any, ...]]:
+    columns = (page.rowids, page.notes, page.lines.T, page.chunk_ids, page.embedded, page.has_vector, page.vectors)
+    return [
+        (int(rowid), int(note), *map(int, lines), chunk, bool(embedded), bool(has), vector.tobytes())
+        for rowid, note, lines, chunk, embedded, has, vector in zip(*columns, strict=True)
+    ]
 
 
-def test_pages_and_journal_are_as_measured(tmp_path):
-    store = Store.open(tmp_path / "memory.sqlite")
-    assert store.value("PRAGMA page_size") == 16384
-    assert store.value("PRAGMA journal_mode") == "wal"
-    assert store.value("PRAGMA application_id") == schema.APPLICATION_ID
-    store.close()
+def ids(store: Store, path: str) -> list[int]:
+    return [row.rowid for row in store.chunks_of(path)]
 
 
-CONTENTS = {
-    "text": b"just some text, longer than a page header of SQLite " * 50,
-    "short": b"x",
-    "zeros": bytes(20000),
-    "magic": b"SQLite format 3\0" + b"\xff" * 9000,
-}
+# --- transactions -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("content", CONTENTS)
-def test_a_file_that_is_no_index_stays(tmp_path, content):
-    path = tmp_path / "memory.sqlite"
-    path.write_bytes(CONTENTS[content])
-    with pytest.raises(IndexRefused, match=r"is not an index of memory-tui|of another program") as error:
-        Store.open(path)
-    assert error.value.next_step
-    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("memory.sqlite", CONTENTS[content])]
+def test_an_empty_store_answers(store: Store) -> None:
+    assert dict(store.known()) == {}
+    assert store.notes() == NoteColumns()
+    assert pages(store) == []
+    assert store.texts([1]) == {}
+    assert store.chunks_of("memory/a.md") == []
+    assert store.file("memory/a.md") is None
+    assert store.words.match(["rose"], "plain", "all").rowids.tolist() == []
+    assert store.words.frequency(["rose"], "stemmed") == [0]
+    assert store.words.containing("rose").tolist() == []
+    assert store.standings(hash_vector("rose"), [1]) == {}
+    assert (store.rejected(), store.withheld()) == ([], [])
 
 
-@pytest.mark.parametrize("content", ["text", "zeros"])
-def test_what_is_left_of_an_index_is_moved_aside(tmp_path, content):
-    path = tmp_path / "memory.sqlite"
-    path.write_bytes(CONTENTS[content])
-    notices: list[Notice] = []
-    store = Store.open(path, notices=notices, expected=lambda: True)
-    assert store.generation() == 0
-    [aside] = [p for p in tmp_path.iterdir() if "damaged" in p.name and not p.name.endswith(("-wal", "-shm"))]
-    assert aside.read_bytes() == CONTENTS[content]
-    assert "is not a database" in notices[0].message
-    assert str(aside) in notices[0].message
-    store.close()
+def test_a_snapshot_is_of_one_generation_whoever_writes(made: Made, store: Store) -> None:
+    write(made, a="the garden", b="a rose")
+    queries: list[str] = []
+    with store.snapshot():
+        before = (store.generation(), pages(store), dict(store.known()), store.texts([1, 2]), store.uuid())
+        found = store.words.match(["rose"], "plain", "any").rowids.tolist()
+        write(made, a="a rose in the garden")
+        made.remove(["memory/b.md"])
+        store.connection.exec_trace = lambda _, sql, __: queries.append(sql) is None
+        with store.snapshot():
+            again = (store.generation(), pages(store), dict(store.known()), store.texts([1, 2]), store.uuid())
+        store.connection.exec_trace = None
+        assert again == before
+        assert not any("FROM meta" in sql for sql in queries), "what it says of itself is read once"
+        assert store.words.match(["rose"], "plain", "any").rowids.tolist() == found
+        assert store.words.frequency(["rose"], "plain") == [1]
+    assert store.generation() > before[0]
+    assert store.texts([1, 2]) == {}
+    assert store.words.match(["rose"], "plain", "any").rowids.tolist() == [3]
 
 
-def test_a_damaged_index_is_moved_aside(tmp_path):
-    path = tmp_path / "memory.sqlite"
-    Store.open(path).close()
-    data = bytearray(path.read_bytes())
-    data[100:2000] = b"\xa5" * 1900
-    path.write_bytes(data)
-    notices: list[Notice] = []
-    Store.open(path, notices=notices).close()
-    assert "is damaged" in notices[0].message
-    assert any(p.read_bytes() == bytes(data) for p in tmp_path.iterdir() if "damaged" in p.name)
-
-
-def test_two_bad_files_in_one_second_are_both_kept(tmp_path):
-    path = tmp_path / "memory.sqlite"
-    for number in range(3):
-        path.write_bytes(b"bad %d" % number * 300)
-        Store.open(path, expected=lambda: True).close()
-    kept = {p.read_bytes()[:5] for p in tmp_path.iterdir() if "damaged" in p.name}
-    assert kept == {b"bad 0", b"bad 1", b"bad 2"}
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        "CREATE TABLE recipes(name)",
-        "CREATE TABLE recipes(name); DROP TABLE recipes",
-        "PRAGMA application_id = 7; CREATE TABLE chunks(id)",
-    ],
-)
-@pytest.mark.parametrize("how", ["itself", "link"])
-def test_a_database_of_another_program_stays(tmp_path, script, how):
-    path = tmp_path / "memory.sqlite"
-    other = apsw.Connection(str(path))
-    other.execute(script)
-    other.close()
-    before, named = path.read_bytes(), path
-    if how == "link":
-        named = tmp_path / "link.sqlite"
-        named.symlink_to(path)
-    with pytest.raises(IndexRefused, match="database of another program"):
-        Store.open(named, expected=lambda: True)
-    assert path.read_bytes() == before
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted({path.name, named.name})
-
-
-@pytest.mark.parametrize("side", ["", "-wal", "-shm", "-journal"])
-@pytest.mark.parametrize("what", ["pipe", "folder", "link"])
-def test_what_is_no_file_in_the_place_of_an_index_is_refused(tmp_path, side, what):
-    part = tmp_path / f"memory.sqlite{side}"
-    target = tmp_path / "theirs"
-    target.write_text("my shopping list")
-    if what == "pipe":
-        os.mkfifo(part)
-    elif what == "folder":
-        part.mkdir()
-    else:
-        part.symlink_to(target)
-    for read_only in (False, True):
-        with pytest.raises(IndexUnavailable):
-            Store.open(tmp_path / "memory.sqlite", read_only=read_only)
-    assert target.read_text() == "my shopping list"
-
-
-@pytest.mark.parametrize("name", ["loop", "a\0b", "x" * 300])
-def test_a_name_that_leads_nowhere_is_refused(tmp_path, name):
-    (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    for read_only in (False, True):
-        with pytest.raises(IndexUnavailable) as error:
-            Store.open(tmp_path / name, read_only=read_only)
-        assert error.value.message
-        assert error.value.next_step
-
-
-def test_one_bit_of_the_header_does_not_make_an_index_a_stranger(tmp_path):
-    path = tmp_path / "memory.sqlite"
-    Store.open(path).close()
-    whole = path.read_bytes()
-    for at in range(100):
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        Store.open(path).close()
-
-
-def test_an_index_of_a_newer_version_is_moved_aside(tmp_path):
-    path = tmp_path / "memory.sqlite"
-    store = Store.open(path)
-    store.query("PRAGMA user_version = 99")
-    store.close()
-    notices: list[Notice] = []
-    Store.open(path, notices=notices).close()
-    assert "schema version 99" in notices[0].message
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        "CREATE TABLE meta(key, value); CREATE TABLE files(path); CREATE TABLE chunks(id); "
-        "CREATE TABLE embedding_cache(hash)",
-        "CREATE TABLE memory_index_meta(key, value)",
-    ],
-)
-def test_the_index_of_openclaw_is_refused_and_left_alone(tmp_path, script):
-    path = tmp_path / "main.sqlite"
-    other = apsw.Connection(str(path))
-    other.execute(script)
-    other.close()
-    before = path.read_bytes()
-    with pytest.raises(IndexUnavailable, match="OpenClaw's own index"):
-        Store.open(path)
-    assert path.read_bytes() == before
-    assert [p.name for p in tmp_path.iterdir()] == ["main.sqlite"]
-
-
-def test_a_note_or_a_folder_cannot_be_the_index(tmp_path):
-    note = tmp_path / "MEMORY.md"
-    note.write_text("keep me")
-    for path in (note, tmp_path):
-        with pytest.raises(IndexUnavailable, match="cannot be the index"):
-            Store.open(path)
-    assert note.read_text() == "keep me"
-
-
-def test_a_folder_that_cannot_be_written_is_replaced_by_a_temporary_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    (tmp_path / "temporary").mkdir()
-    (tmp_path / "file").write_text("in the way")
-    wanted = tmp_path / "file" / "memory.sqlite"
-    notices: list[Notice] = []
-    store = Store.open(wanted, notices=notices)
-    assert tmp_path / "temporary" in store.path.parents
-    assert str(wanted) in notices[0].message
-    assert str(store.path) in notices[0].message
-    assert stat.S_IMODE(store.path.parent.stat().st_mode) == 0o700
-    store.close()
-    # The next session finds the same file.
-    assert index_file.choose_path(wanted, []) == store.path
-
-
-def test_a_temporary_folder_that_others_can_enter_is_not_used(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    trap = tmp_path / f"memory-tui-{os.getuid()}"
-    trap.mkdir()
-    trap.chmod(0o777)
-    (tmp_path / "file").write_text("in the way")
-    path = index_file.choose_path(tmp_path / "file" / "memory.sqlite", [])
-    assert trap not in path.parents
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    # The next command finds the same folder, and none is forgotten when the text of the notes is to go.
-    assert index_file.choose_path(tmp_path / "file" / "memory.sqlite", []) == path
-    assert index_file.find(tmp_path / "file" / "memory.sqlite") == path
-    assert index_file.displaced(tmp_path / "file" / "memory.sqlite") == [path]
-    other = index_file.choose_path(tmp_path / "file" / "other.sqlite", [])
-    assert other.parent == path.parent
-
-
-def test_without_any_folder_to_write_the_reason_is_told(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
-    monkeypatch.setattr(index_file, "_MEMORY", (tmp_path / "nowhere",))
-    with pytest.raises(IndexUnavailable, match="No index can be written"):
-        Store.open(tmp_path / "file" / "memory.sqlite")
-
-
-@needs_inodes
-def test_an_index_in_a_closed_folder_can_be_read_but_not_written(monkeypatch):
-    with unprivileged_folder() as top:
-        folder, temporary = top / "closed", top / "temporary"
-        folder.mkdir()
-        temporary.mkdir()
-        monkeypatch.setattr("tempfile.tempdir", str(temporary))
-        path = folder / "memory.sqlite"
-        Store.open(path).close()
-        folder.chmod(0o500)
-        try:
-            reader = Store.open(path, read_only=True)
-            assert reader.generation() == 0
-            reader.close()
-            notices: list[Notice] = []
-            writer = Store.open(path, notices=notices)
-            assert temporary in writer.path.parents
-            assert "may not be written" in notices[0].message
-            writer.close()
-        finally:
-            folder.chmod(0o700)
-
-
-# --- read-only -----------------------------------------------------------------------------------------------------
-
-
-def test_reading_needs_an_index(tmp_path):
-    with pytest.raises(IndexUnavailable, match="There is no index"):
-        Store.open(tmp_path / "memory.sqlite", read_only=True)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_bad_file_is_not_moved_by_a_reader(tmp_path):
-    path = tmp_path / "memory.sqlite"
-    path.write_bytes(b"nonsense" * 500)
-    with pytest.raises(IndexDamaged, match="is not a database"):
-        Store.open(path, read_only=True, expected=lambda: True)
-    with pytest.raises(IndexRefused, match="is not an index of memory-tui"):
-        Store.open(path, read_only=True)
-    assert [p.name for p in tmp_path.iterdir()] == ["memory.sqlite"]
-
-
-def test_a_reader_cannot_write(memory):
-    memory.write("MEMORY.md", "hello")
-    memory.sync()
-    reader = Store.open(memory.store.path, read_only=True)
-    with pytest.raises(IndexUnavailable), reader.writing():
-        pass
-    assert reader.counts().files == 1
-    reader.close()
-
-
-def test_a_reader_sees_the_old_generation_while_the_next_one_is_written(memory):
-    memory.write("MEMORY.md", "hello")
-    memory.sync()
-    reader = Store.open(memory.store.path, read_only=True)
-    before = reader.generation()
-    with memory.store.writing() as generation:
+def test_a_reader_sees_the_old_generation_and_cannot_write(made: Made, store: Store) -> None:
+    before = store.generation()
+    with made.store.writing() as generation:
         assert generation == before + 1
-        assert reader.generation() == before
-    assert reader.generation() == before + 1
-    reader.close()
+        assert store.generation() == before
+    assert store.generation() == before + 1
+    with pytest.raises(IndexUnavailable), store.writing():
+        pass
 
 
-def test_what_an_index_says_of_itself_is_read_once_in_a_snapshot_and_anew_behind_it(memory):
-    reader, asked = Store.open(memory.store.path), []
-    reader.connection.exec_trace = lambda _, sql, __: asked.append(sql) is None
-    with reader.snapshot():
-        before = reader.meta("x"), reader.uuid(), reader.generation(), reader.words.cut()
-        with memory.store.writing():
-            memory.store.query("INSERT INTO meta VALUES ('x', 1)")
-        assert (reader.meta("x"), reader.uuid(), reader.generation(), reader.words.cut()) == before
-    assert sum("FROM meta" in sql for sql in asked) == 1
-    assert reader.meta("x") == 1
-    reader.close()
+def test_a_transaction_that_fails_leaves_nothing(made: Made) -> None:
+    before = made.store.generation()
 
-
-def test_a_transaction_that_fails_leaves_nothing(memory):
-    before = memory.store.generation()
-
-    def write() -> None:
-        with memory.store.writing():
-            memory.store.query("INSERT INTO meta VALUES ('x', 1)")
+    def fail() -> None:
+        with made.store.writing():
+            made.store.query("INSERT INTO meta VALUES ('x', 1)")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        write()
-    assert memory.store.meta("x") is None
-    assert memory.store.generation() == before
+        fail()
+    assert (made.store.meta("x"), made.store.generation()) == (None, before)
+    with pytest.raises(IndexUnavailable, match="too complex") as refused:
+        made.store.query("SELECT 'a' LIKE ?", ("%" * 60_000,))
+    assert not isinstance(refused.value, IndexDamaged), "an error of a statement is no damage of the file"
+    assert "doctor" in refused.value.next_step
 
 
-def test_a_statement_can_be_stopped_from_another_thread(memory):
-    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
-    outcome: list[BaseException] = []
+def test_what_is_interrupted_raises_and_then_answers_again(made: Made, store: Store) -> None:
+    write(made, **{f"n{number}": f"rose number {number} in the garden " * 60 for number in range(30)})
+    expected = store.words.match(["rose", "garden"], "stemmed", "any").rowids.tolist()
+    store.interrupt()
+    assert store.words.match(["rose", "garden"], "stemmed", "any").rowids.tolist() == expected, "nothing ran"
+    done = threading.Event()
 
-    def ask() -> None:
-        try:
-            memory.store.query(endless)
-        except Cancelled as error:
-            outcome.append(error)
+    def interrupting() -> None:
+        while not done.is_set():
+            store.interrupt()
 
-    thread = threading.Thread(target=ask)
+    def asking() -> None:
+        while True:
+            found = store.words.match(["rose", "garden"], "stemmed", "any").rowids.tolist()
+            assert found == expected, "an answer is whole or none"
+
+    thread = threading.Thread(target=interrupting)
     thread.start()
-    deadline = time.monotonic() + LONG
-    while thread.is_alive() and time.monotonic() < deadline:
-        memory.store.interrupt()
-        thread.join(0.01)
-    assert [type(error) for error in outcome] == [Cancelled]
-    assert memory.store.generation() == 0
+    try:
+        with pytest.raises(Cancelled):
+            asking()
+    finally:
+        done.set()
+        thread.join(LONG)
+    assert store.words.match(["rose", "garden"], "stemmed", "any").rowids.tolist() == expected
 
 
-# --- sqlite-vec ----------------------------------------------------------------------------------------------------
+# --- notes, chunks, changes -----------------------------------------------------------------------------------------
 
 
-def test_vec0_is_tried_before_it_is_trusted(memory):
-    if not memory.store.vec0.ready:
-        pytest.skip(f"sqlite-vec does not work here: {memory.store.vec0.detail}")
-    assert memory.store.vec0.detail.startswith("v")
+def test_a_rowid_is_never_used_again(made: Made, store: Store) -> None:
+    seen: set[int] = set()
+    for number in range(4):
+        write(made, a=f"text number {number}")
+        now = {row[0] for row in pages(store)}
+        assert min(now) > max(seen, default=0)
+        seen |= now
+        made.remove(["memory/a.md"])
+
+
+def test_what_changed_is_told_until_it_is_forgotten_or_too_much(made: Made, store: Store) -> None:
+    write(made, a="one", b="two")
+    at = store.generation()
+    nothing = store.delta(at, 10)
+    assert nothing is not None
+    assert (nothing.generation, len(nothing.chunks), list(nothing.notes), list(nothing.gone)) == (at, 0, [], [])
+    write(made, a="three", c="four")
+    delta = store.delta(at, 10)
+    assert delta is not None
+    assert sorted(note.path for note in delta.notes) == ["memory/a.md", "memory/c.md"]
+    assert [row[0] for row in rows(delta.chunks)] == [*ids(store, "memory/a.md"), *ids(store, "memory/c.md")]
+    assert list(delta.gone) == [1]
+    assert store.delta(at, 2) is None
+    assert store.delta(store.generation() + 1, 10) is None
+    made.forget_log()
+    assert store.delta(at, 10) is None
+    assert store.delta(store.generation(), 10) is not None
+
+
+def test_a_vector_that_comes_late_is_a_change_of_its_chunk(made: Made, store: Store) -> None:
+    write(made, vectors=False, a="the garden")
+    at, [[*before]] = store.generation(), pages(store)
+    assert before[5:7] == [False, False]
+    made.attach({row.hash: hash_vector("the garden") for row in store.chunks_of("memory/a.md")})
+    delta = store.delta(at, 10)
+    assert delta is not None
+    assert rows(delta.chunks) == pages(store)
+    assert rows(delta.chunks)[0][5:] == (True, True, hash_vector("the garden").tobytes())
+
+
+def test_repeats_of_a_chunk(made: Made, store: Store) -> None:
+    write(made, a="a" * 480)
+    every = store.chunks_of("memory/a.md")
+    repeats = [row for row in every if row.occurrence]
+    assert repeats
+    assert not any(row.embedded for row in repeats)
+    assert [row[0] for row in pages(store)] == [row.rowid for row in every if not row.occurrence]
+    assert store.counts().chunks == len(every) - len(repeats)
+    plain = store.words.match([store.texts([repeats[0].rowid])[repeats[0].rowid]], "plain", "all")
+    assert repeats[0].rowid in plain.rowids
+    stemmed = store.words.match(["a" * 160], "stemmed", "any")
+    assert len(stemmed.rowids)
+    assert not {row.rowid for row in repeats} & set(stemmed.rowids.tolist())
+    first = next(row for row in every if row.chunk_id == repeats[0].chunk_id and not row.occurrence)
+    originals = store.words.originals([row.rowid for row in every])
+    assert originals[repeats[0].rowid] == first.rowid
+    assert first.rowid not in originals
+    assert repeats[0].rowid in store.words.containing("AAAA")
+    assert store.standings(hash_vector("a"), [repeats[0].rowid]) == {}
+    assert not store.vectors([repeats[0].rowid]).any()
+
+
+def test_status_counts(made: Made, store: Store) -> None:
+    write(made, a="one", b="two", c="three")
+    counts = store.counts()
+    assert (counts.files, counts.chunks, counts.embedded, counts.cached, counts.failed) == (3, 3, 3, 3, 0)
+    assert counts.by_source == {"memory": (3, 3)}
+    assert counts.bytes > 0
+
+
+def test_chunks_that_a_provider_refused_or_never_got(made: Made, store: Store) -> None:
+    write(made, vectors=False, a="poison", b="a secret", c="neither", d="poison")
+    made.reject("poison", "too long for me")
+    made.withhold("a secret", "a password")
+    assert [(one.rowid, one.path, one.start_line, one.reason) for one in store.rejected()] == [
+        (1, "memory/a.md", 1, "too long for me"),
+        (4, "memory/d.md", 1, "too long for me"),
+    ]
+    assert [str(one) for one in store.withheld()] == ["withheld: looks like a secret (a password)"]
+    made.attach({row.hash: hash_vector("poison") for row in store.chunks_of("memory/a.md")})
+    assert store.rejected() == []
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+TEXTS = {"a": "The snake_case runs well", "b": "snake and case, RUNNING", "c": "我们喝咖啡", "d": "nothing of it"}
+
+
+@pytest.mark.parametrize(
+    ("word", "form", "join", "notes"),
+    [
+        ("snake_case", "plain", "any", "a"),  # Several tokens have to follow each other.
+        ("snake", "plain", "any", "ab"),
+        ("run", "plain", "any", ""),
+        ("run", "stemmed", "any", "ab"),
+        ("_", "plain", "any", ""),
+        ("AND", "plain", "any", "b"),  # An operator of FTS5 is a word.
+        ('"', "plain", "any", ""),
+        ("*", "plain", "any", ""),
+        ("a NEAR(", "plain", "all", ""),
+        ("^snake*", "plain", "all", "ab"),
+        ("咖啡", "stemmed", "any", "c"),
+        ("啡", "stemmed", "any", "c"),
+        ("喝", "stemmed", "any", "c"),
+        ("喝", "stemmed", "all", ""),  # A lone character is the beginning of a token only among alternatives.
+        ("咖啡", "plain", "any", ""),
+    ],
+)
+def test_words_match_by_their_tokens(made: Made, store: Store, word: str, form: Any, join: Any, notes: str) -> None:
+    write(made, **TEXTS)
+    hits = set(store.words.match([word], form, join).rowids.tolist())
+    assert "".join(path[7] for path in store.known() if hits & set(ids(store, path))) == notes
+
+
+def test_a_frequency_counts_chunks(made: Made, store: Store) -> None:
+    write(made, **TEXTS)
+    assert store.words.frequency(["喝", "咖", "run", "zebra", 'a"b'], "stemmed") == [1, 1, 2, 0, 0]
+    assert store.words.frequency(["snake", "ro\0se"], "plain") == [2, 0]
+    write(made, e="a snake again")
+    assert store.words.frequency(["snake"], "plain") == [3]
+    assert store.words.match([], "plain", "all").rowids.tolist() == []
+    with pytest.raises(QueryError, match="NUL"):
+        store.words.match(["ro\0se"], "plain", "all")
+
+
+def test_matches_come_in_the_order_of_their_rowids(made: Made, store: Store) -> None:
+    write(made, a="same words", b="same words", c="same same words", d="other text here", e="more text there")
+    found = store.words.match(["same"], "plain", "all")
+    assert found.rowids.tolist() == [1, 2, 3]
+    assert (found.bm25 < 0).all()
+    assert found.bm25[0] == found.bm25[1] > found.bm25[2]
+    twice = store.words.match(["same", "same"], "plain", "all")
+    assert twice.bm25.tolist() == pytest.approx((found.bm25 * 2).tolist(), abs=1e-9)
+
+
+def test_a_chunk_is_found_by_its_day_and_the_headings_above_it(made: Made, store: Store) -> None:
+    made.add([cut_note("memory/2026-03-14.md", f"# Garden\n\n## Roses\n\n{text_of(120)}")], {})
+    last = store.chunks_of("memory/2026-03-14.md")[-1]
+    assert last.start_line > 10
+    for query in (["garden", "roses"], ["Saturday"]):
+        assert last.rowid in store.words.match(query, "stemmed", "all").rowids
+    assert last.rowid not in store.words.match(["garden"], "plain", "all").rowids
+
+
+# --- vectors --------------------------------------------------------------------------------------------------------
+
+
+def test_a_text_without_a_token_has_a_vector_that_points_nowhere(made: Made, store: Store) -> None:
+    write(made, a="!!!", b="rose")
+    assert [row[5:7] for row in pages(store)] == [(True, False), (True, True)]
+    assert store.vectors([1, 2, 99]).any(axis=1).tolist() == [False, True, False]
+    assert store.standings(hash_vector("rose"), [1]) == {1: CosineRank(0, 2, 2)}
+    if store.finds_nearest():
+        near = store.nearest(hash_vector("rose"), 2)
+        assert near is not None
+        assert near.tolist() == [2]
+
+
+def test_nearest_does_not_choose_between_equals(made: Made, store: Store) -> None:
+    if not store.vec0.ready:
+        pytest.skip(f"sqlite-vec does not work here: {store.vec0.detail}")
+    write(made, a="rose", b="rose garden", c="rose garden", d="zebra")
+    one, two, three = (store.nearest(hash_vector("rose"), count) for count in (1, 2, 3))
+    assert one is not None
+    assert one.tolist() == [1]
+    assert two is None
+    assert three is not None
+    assert sorted(three.tolist()) == [1, 2, 3]
+
+
+def test_a_standing_is_the_place_among_all_cosines(made: Made, store: Store) -> None:
+    write(made, a="rose", b="rose garden", c="rose garden", d="zebra", e="garden garden rose")
+    write(made, vectors=False, f="no vector yet")
+    names = {ids(store, path)[0]: path[7:8] for path in store.known()}
+    found = {names[rowid]: place for rowid, place in store.standings(hash_vector("rose"), [*names, 999]).items()}
+    assert {name: place.rank for name, place in found.items()} == {"a": 1, "b": 2, "c": 3, "e": 4, "d": 5}
+    assert {place.of for place in found.values()} == {5}
 
 
 @pytest.mark.parametrize(("library", "why"), [(None, "not installed"), ("/nowhere/vec0", "load: ")])
-def test_without_vec0_everything_works_and_the_reason_is_kept(tmp_path, monkeypatch, library, why):
+def test_without_vec0_everything_works_and_the_reason_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str | None, why: str
+) -> None:
     monkeypatch.setattr(abilities, "_library", lambda: library)
     memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
     assert not memory.store.vec0.ready
@@ -390,99 +349,65 @@ def test_without_vec0_everything_works_and_the_reason_is_kept(tmp_path, monkeypa
     memory.store.close()
 
 
-# --- full-text search ----------------------------------------------------------------------------------------------
+# --- the thread that writes -------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def library(memory):
-    memory.write("memory/2026-03-14.md", "# Garden\n\nThe roses were running wild. 我们喝咖啡\n")
-    memory.write("memory/2026-03-15.md", "# Kitchen\n\nRoses in a vase, roses on the table.\n")
-    memory.write("memory/other.md", "# Bread\n\nA sourdough starter.\n")
-    memory.sync()
-    return memory
+def writer(path: Path, on_failure: Any = lambda error: None) -> Writer:
+    return Writer(lambda damage: Store.open(path), lambda store: store.close(), on_failure)
 
 
-def paths(memory, rowids):
-    known = {row.rowid: file for file in memory.store.known() for row in memory.store.chunks_of(file)}
-    return [known[rowid] for rowid in rowids.tolist()]
+def refuse(_store: object) -> None:
+    raise IndexUnavailable("The disk is full.", "Make room.")
 
 
-def test_matches_come_by_rowid_with_their_bm25(library):
-    rowids, bm25 = library.store.words.match(["roses"], "plain", "all")
-    assert paths(library, rowids) == ["memory/2026-03-14.md", "memory/2026-03-15.md"]
-    assert (np.diff(bm25) < 0).all()
-    assert (bm25 < 0).all()
+def test_a_job_that_comes_while_the_writer_is_closed_is_answered(tmp_path: Path) -> None:
+    for pause in (0, 0.001, 0.01):
+        one, jobs, begun = writer(tmp_path / "i.sqlite"), list[Future[int]](), threading.Event()
+
+        def submit(one: Writer = one, jobs: list[Future[int]] = jobs, begun: threading.Event = begun) -> None:
+            while not one.closing.is_set():
+                jobs.append(one.submit(lambda store: store.generation()))
+                begun.set()
+            jobs.append(one.submit(lambda store: store.generation()))
+
+        thread = threading.Thread(target=submit)
+        thread.start()
+        assert begun.wait(LONG)
+        time.sleep(pause)
+        one.close(LONG)
+        thread.join(LONG)
+        assert all(isinstance(job.exception(LONG), Cancelled | None) for job in jobs)
+        with pytest.raises(Cancelled):
+            jobs[-1].result(LONG)
 
 
-def test_equal_matches_come_by_rowid(memory):
-    for number in range(5):
-        memory.write(f"memory/{number}.md", "same words here")
-    memory.write("memory/other.md", "something else")
-    memory.sync()
-    rowids, bm25 = memory.store.words.match(["same"], "plain", "all")
-    assert len(set(bm25.tolist())) == 1
-    assert rowids.tolist() == sorted(rowids.tolist())
+def test_who_waits_is_told_although_the_failure_cannot_be_reported(tmp_path: Path) -> None:
+    def fail(_error: object) -> None:
+        raise MemoryError
+
+    def late(_store: object) -> None:
+        raise TimeoutError("late")
+
+    one = writer(tmp_path / "i.sqlite", fail)
+    with pytest.raises(IndexUnavailable, match="The disk is full"):
+        one.run(refuse)
+    with pytest.raises(TimeoutError, match="late"):
+        one.run(late)
+    assert one.run(lambda store: store.value("SELECT 7")) == 7
+    one.close(LONG)
 
 
-def test_words_are_stemmed_and_know_day_heading_and_bigrams(library):
-    def found(query):
-        return paths(library, library.store.words.match([query], "stemmed", "any").rowids)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_who_waits_for_a_thread_that_ended_without_an_answer_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def used_up(_self: object, _error: object) -> None:
+        raise MemoryError
 
-    assert found("runs") == ["memory/2026-03-14.md"]
-    assert found("Saturday") == ["memory/2026-03-14.md"]
-    assert found("咖啡") == ["memory/2026-03-14.md"]
-    assert library.store.words.match(["runs"], "plain", "all")[0].size == 0
-    assert library.store.words.match(["咖啡"], "plain", "all")[0].size == 0
-
-
-def test_a_chunk_is_found_by_the_headings_above_it(memory):
-    memory.write("MEMORY.md", f"# Garden\n\n## Roses\n\n{text_of(120)}")
-    memory.sync()
-    last = memory.store.chunks_of("MEMORY.md")[-1]
-    assert last.start_line > 10
-    assert last.rowid in memory.store.words.match(["garden", "roses"], "stemmed", "all")[0]
-    assert last.rowid not in memory.store.words.match(["garden"], "plain", "all")[0]
-
-
-def test_document_frequency_counts_chunks(library):
-    assert library.store.words.frequency(["roses", "starter", "nothing"], "plain") == [2, 1, 0]
-    assert library.store.words.frequency(["rose", "咖", "咖啡", 'a"b'], "stemmed") == [2, 1, 1, 0]
-    library.write("memory/third.md", "roses again")
-    library.sync()
-    assert library.store.words.frequency(["roses"], "plain") == [3]
-
-
-def test_a_word_is_a_word_whatever_it_contains(library):
-    for word in ('"', "AND", "a NEAR(", "nocolumn: x", "^roses*"):
-        assert set(library.store.words.match([word], "plain", "all").rowids) <= set(range(10))
-    with pytest.raises(QueryError, match="NUL"):
-        library.store.words.match(["a\0"], "plain", "all")
-
-
-def test_texts_and_chunks(library):
-    [row] = library.store.chunks_of("memory/other.md")
-    assert library.store.texts([row.rowid, 999]) == {row.rowid: "# Bread\n\nA sourdough starter.\n"}
-    assert (row.start_line, row.end_line, row.embedded) == (1, 4, True)
-    assert library.store.chunks_of("memory/none.md") == []
-
-
-def test_repeats_have_words_only_in_the_table_of_openclaw(memory):
-    memory.write("MEMORY.md", "a" * 4800)
-    memory.sync()
-    rows = memory.store.chunks_of("MEMORY.md")
-    assert [row.occurrence for row in rows] == [0, 0, 1]
-    first, repeat = rows[1], rows[2]
-    assert first.chunk_id == repeat.chunk_id
-    assert memory.store.counts().chunks == 2
-    assert memory.store.file("MEMORY.md").chunks == 2
-    assert repeat.rowid in memory.store.words.match(["a" * 1600], "plain", "all")[0]
-    assert repeat.rowid not in memory.store.words.match(["a" * 1600], "stemmed", "all")[0]
-    assert memory.store.words.originals([first.rowid, repeat.rowid]) == {repeat.rowid: first.rowid}
-    assert not repeat.embedded
-
-
-def test_status_counts(library):
-    counts = library.store.counts()
-    assert (counts.files, counts.chunks, counts.embedded, counts.cached, counts.failed) == (3, 3, 3, 3, 0)
-    assert counts.by_source == {"memory": (3, 3)}
-    assert counts.bytes > 0
+    one = writer(tmp_path / "i.sqlite")
+    with monkeypatch.context() as patched:
+        patched.setattr(Future, "set_exception", used_up)
+        with pytest.raises(IndexUnavailable, match="its thread has ended"):
+            one.run(refuse)
+    assert one.run(lambda store: store.value("SELECT 7")) == 7, "another thread goes on"
+    one.close(LONG)

@@ -1,0 +1,342 @@
+"""Where an index file lies, what happens to a bad one, and that nothing which is not ours is ever touched."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from memory_tui import durable
+from memory_tui.core import events
+from memory_tui.core.errors import IndexDamaged, IndexRefused, IndexUnavailable
+from memory_tui.engine.engine import Engine
+from memory_tui.index import index_file, integrity, schema
+from memory_tui.index.connections import Readers
+from memory_tui.index.store import Store
+from memory_tui.notices import Notice
+from memory_tui.plan import Options
+from tests.engine.test_engine import Heard
+from tests.support.waiting import LONG
+from tests.support.workspace import needs_inodes, unprivileged_folder
+
+NOW = time.mktime((2026, 11, 20, 12, 0, 0, 0, 0, -1))
+Put = Callable[[Path], object]
+
+
+def database(script: str) -> Put:
+    def put(path: Path) -> None:
+        connection = apsw.Connection(str(path))
+        connection.execute(script)
+        connection.close()
+
+    return put
+
+
+def bytes_of(data: bytes) -> Put:
+    return lambda path: path.write_bytes(data)
+
+
+def link(path: Path) -> None:
+    path.with_name("theirs").write_text("my shopping list")
+    path.symlink_to(path.with_name("theirs"))
+
+
+TEXT = b"just some text, longer than a page header of SQLite " * 50
+OPENCLAW = "CREATE TABLE meta(key, value); CREATE TABLE files(path); CREATE TABLE chunks(id); "
+STRANGERS: dict[str, tuple[str, Put, str]] = {
+    "text": ("i.sqlite", bytes_of(TEXT), "is not an index of memory-tui"),
+    "short": ("i.sqlite", bytes_of(b"x"), "is not an index of memory-tui"),
+    "zeros": ("i.sqlite", bytes_of(bytes(20000)), "is not an index of memory-tui"),
+    "magic": ("i.sqlite", bytes_of(b"SQLite format 3\0" + b"\xff" * 9000), "not an index of memory-tui"),
+    "database": ("i.sqlite", database("CREATE TABLE recipes(name)"), "database of another program"),
+    "emptied database": ("i.sqlite", database("CREATE TABLE r(n); DROP TABLE r"), "database of another program"),
+    "other mark": ("i.sqlite", database("PRAGMA application_id = 7; CREATE TABLE chunks(id)"), "of another program"),
+    "openclaw": ("main.sqlite", database(f"{OPENCLAW}CREATE TABLE embedding_cache(h)"), "OpenClaw's own index"),
+    "openclaw 2026.9": ("main.sqlite", database("CREATE TABLE memory_index_meta(key, value)"), "OpenClaw's own"),
+    "note": ("MEMORY.md", bytes_of(b"keep me"), "cannot be the index"),
+    "folder": ("folder", Path.mkdir, "cannot be the index"),
+    "loop": ("loop", lambda path: path.symlink_to(path), ""),
+    "NUL": ("a\0b", lambda path: None, ""),
+    "long name": ("x" * 300, lambda path: None, ""),
+    "pipe": ("i.sqlite", os.mkfifo, ""),
+    **{f"log {side} pipe": (f"i.sqlite{side}", os.mkfifo, "") for side in ("-wal", "-shm", "-journal")},
+    **{f"log {side} folder": (f"i.sqlite{side}", Path.mkdir, "") for side in ("-wal", "-shm", "-journal")},
+    **{f"log {side} link": (f"i.sqlite{side}", link, "") for side in ("-wal", "-shm", "-journal")},
+}
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() if path.is_file() else b"" for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("what", STRANGERS)
+def test_what_is_not_ours_is_refused_and_stays(tmp_path: Path, what: str) -> None:
+    name, put, why = STRANGERS[what]
+    put(tmp_path / name)
+    before = everything(tmp_path)
+    index = tmp_path / (name if not name.startswith("i.sqlite") else "i.sqlite")
+    for read_only in (False, True):
+        with pytest.raises(IndexUnavailable, match=why or None) as error:
+            Store.open(index, read_only=read_only)
+        assert error.value.message
+        assert error.value.next_step
+    assert everything(tmp_path) == before
+
+
+def test_a_link_to_the_database_of_another_program_is_refused_where_ours_is_expected(tmp_path: Path) -> None:
+    database("CREATE TABLE recipes(name)")(tmp_path / "theirs.sqlite")
+    (tmp_path / "i.sqlite").symlink_to(tmp_path / "theirs.sqlite")
+    with pytest.raises(IndexRefused, match="database of another program"):
+        Store.open(tmp_path / "i.sqlite", expected=lambda: True)
+    assert sorted(everything(tmp_path)) == ["i.sqlite", "theirs.sqlite"]
+
+
+def spoiled(index: Path) -> None:
+    Store.open(index).close()
+    data = bytearray(index.read_bytes())
+    data[100:2000] = b"\xa5" * 1900
+    index.write_bytes(data)
+
+
+def newer(index: Path) -> None:
+    store = Store.open(index)
+    store.query("PRAGMA user_version = 99")
+    store.close()
+
+
+OURS: dict[str, tuple[Put, str]] = {
+    "text": (bytes_of(TEXT), "is not a database"),
+    "zeros": (bytes_of(bytes(20000)), "is not a database"),
+    "spoiled": (spoiled, "is damaged"),
+    "newer version": (newer, "schema version 99"),
+}
+
+
+@pytest.mark.parametrize("what", OURS)
+def test_what_is_left_of_an_index_is_moved_aside_and_not_by_a_reader(tmp_path: Path, what: str) -> None:
+    put, why = OURS[what]
+    index, notices = tmp_path / "memory.sqlite", list[Notice]()
+    put(index)
+    before = index.read_bytes()
+    with pytest.raises(IndexDamaged, match=why):
+        Store.open(index, read_only=True, expected=lambda: True)
+    assert index.read_bytes() == before
+    store = Store.open(index, notices=notices, expected=lambda: True)
+    assert store.generation() == 0
+    store.close()
+    [aside] = [path for path in tmp_path.glob("*damaged*") if not path.name.endswith(("-wal", "-shm"))]
+    assert aside.read_bytes() == before
+    assert why in notices[0].message
+    assert str(aside) in notices[0].message
+
+
+def test_two_bad_files_in_one_second_are_both_kept(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / "i.sqlite").write_bytes(b"bad %d" % number * 300)
+        Store.open(tmp_path / "i.sqlite", expected=lambda: True).close()
+    assert {path.read_bytes()[:5] for path in tmp_path.glob("*damaged*")} == {b"bad 0", b"bad 1", b"bad 2"}
+
+
+def test_one_bit_of_the_header_does_not_make_an_index_a_stranger(tmp_path: Path) -> None:
+    path = tmp_path / "i.sqlite"
+    Store.open(path).close()
+    whole = path.read_bytes()
+    for at in range(100):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        Store.open(path).close()
+
+
+def test_an_index_is_private_to_its_user(tmp_path: Path) -> None:
+    path = tmp_path / "cache" / "memory.sqlite"
+    store = Store.open(path)
+    modes = [stat.S_IMODE(file.stat().st_mode) for file in (path, path.parent)]
+    with store.writing():
+        modes.append(stat.S_IMODE(path.with_name("memory.sqlite-wal").stat().st_mode))
+    assert modes == [0o600, 0o700, 0o600]
+    assert store.value("PRAGMA page_size") == 16384
+    assert store.value("PRAGMA application_id") == schema.APPLICATION_ID
+    store.close()
+    path.chmod(0o644)
+    Store.open(path).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600, "a lax one is made private"
+
+
+# --- another place ----------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_cannot_be_written_is_replaced_by_a_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    trap = tmp_path / "temporary" / f"memory-tui-{os.getuid()}"
+    trap.mkdir(parents=True)
+    trap.chmod(0o777)
+    (tmp_path / "file").write_text("in the way")
+    index, notices = tmp_path / "file" / "memory.sqlite", list[Notice]()
+    store = Store.open(index, notices=notices)
+    store.close()
+    assert tmp_path / "temporary" in store.path.parents
+    assert trap not in store.path.parents, "others can enter that one"
+    assert str(index) in notices[0].message
+    assert str(store.path) in notices[0].message
+    assert stat.S_IMODE(store.path.parent.stat().st_mode) == 0o700
+    # The next session finds the same file, and none is forgotten when the text of the notes is to go.
+    assert index_file.choose_path(index, []) == index_file.find(index) == store.path
+    assert index_file.displaced(index) == [store.path]
+    assert index_file.choose_path(index.with_name("other.sqlite"), []).parent == store.path.parent
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
+    monkeypatch.setattr(index_file, "_MEMORY", (tmp_path / "nowhere",))
+    with pytest.raises(IndexUnavailable, match="No index can be written"):
+        Store.open(index)
+
+
+@needs_inodes
+def test_an_index_in_a_closed_folder_can_be_read_but_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    with unprivileged_folder() as top:
+        folder, temporary, notices = top / "closed", top / "temporary", list[Notice]()
+        folder.mkdir()
+        temporary.mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(temporary))
+        path = folder / "memory.sqlite"
+        Store.open(path).close()
+        folder.chmod(0o500)
+        try:
+            reader = Store.open(path, read_only=True)
+            assert reader.generation() == 0
+            reader.close()
+            writer = Store.open(path, notices=notices)
+            assert temporary in writer.path.parents
+            assert "may not be written" in notices[0].message
+            writer.close()
+        finally:
+            folder.chmod(0o700)
+
+
+# --- the first moments --------------------------------------------------------------------------------------------
+
+
+def test_whoever_opens_an_index_that_is_being_made_finds_it_whole_or_not_there(tmp_path: Path) -> None:
+    notices: list[Notice] = []
+    ready = threading.Barrier(3)
+
+    def make(path: Path) -> None:
+        ready.wait(LONG)
+        Store.open(path, notices=notices).close()
+
+    for number in range(30):
+        path, readers, whole = tmp_path / f"{number}.sqlite", Readers(), False
+        makers = [threading.Thread(target=make, args=(path,)) for _ in range(2)]
+        for maker in makers:
+            maker.start()
+        ready.wait(LONG)
+        while not whole:
+            with readers.borrow(path) as store:
+                whole = store is not None and store.recipe() is None
+        for maker in makers:
+            maker.join(LONG)
+        readers.close()
+    assert notices == []
+    assert list(tmp_path.glob("*damaged*")) == []
+
+
+def test_a_file_without_anything_in_it_is_no_index_yet(tmp_path: Path) -> None:
+    database(f"PRAGMA application_id = {schema.APPLICATION_ID}")(tmp_path / "i.sqlite")
+    readers = Readers()
+    with readers.borrow(tmp_path / "i.sqlite") as store:
+        assert store is None
+    with pytest.raises(IndexUnavailable, match="There is no index"):
+        Store.open(tmp_path / "none.sqlite", read_only=True)
+
+
+# --- what was moved aside does not pile up ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    folder = tmp_path / "i"
+    folder.mkdir()
+    Store.open(folder / "index.sqlite").close()
+    return folder / "index.sqlite"
+
+
+def moved(index: Path, days: float, more: str = "", data: bytes | None = None) -> Path:
+    """An index that was moved aside that many days ago."""
+    at = time.strftime("%Y%m%d-%H%M%S", time.localtime(NOW - days * 86_400))
+    path = index.with_name(f"{index.name}.damaged-{at}{more}")
+    path.write_bytes(index.read_bytes() if data is None else data)
+    return path
+
+
+def test_the_newest_three_and_the_young_stay(index: Path) -> None:
+    old = [moved(index, days) for days in (100, 200, 300, 400)]
+    old[3].with_name(old[3].name + "-wal").write_text("log")
+    assert [text.startswith(f"{old[3]} was removed") for text in integrity.sweep(index, NOW)] == [True]
+    assert [path.exists() for path in old] == [True, True, True, False]
+    assert not list(index.parent.glob("*-wal"))
+    young = [moved(index, days) for days in (1, 5, 20, 29)]
+    twin = moved(index, 31, "~2")
+    assert len(integrity.sweep(index, NOW)) == 4
+    assert all(path.exists() for path in young)
+    assert not any(path.exists() for path in (*old, twin))
+    assert integrity.sweep(index, NOW) == []
+
+
+def test_what_is_not_surely_ours_stays(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for days in (1, 2, 3):
+        moved(index, days)
+    database("CREATE TABLE t(x)")(tmp_path / "theirs.sqlite")
+    foreign = [
+        moved(index, 100, data=(tmp_path / "theirs.sqlite").read_bytes()),
+        moved(index, 101, data=b"my shopping list\n" * 900),
+        moved(index, 102, data=b""),
+        moved(index, 103, data=bytes(4096) + index.read_bytes()[4096:]),
+        moved(index, 104, ".bak"),
+        moved(index, 105, "~x"),
+    ]
+    other = index.with_name("another.sqlite.damaged-20200101-000000")
+    date = index.with_name(index.name + ".damaged-20209901-000000")
+    for path in (other, date):
+        path.write_bytes(index.read_bytes())
+    (pointer := index.with_name(index.name + ".damaged-20200102-000000")).symlink_to(other)
+    (folder := index.with_name(index.name + ".damaged-20200103-000000")).mkdir()
+    assert integrity.sweep(index, NOW) == []
+    assert all(os.path.lexists(path) for path in (*foreign, other, date, pointer, folder))
+    old = moved(index, 400)
+    monkeypatch.setattr(os, "geteuid", lambda: old.stat().st_uid + 1)
+    assert integrity.sweep(index, NOW) == [], "a file of another user"
+
+
+def test_what_quarantine_makes_is_what_the_sweep_knows(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(4):
+        Store.open(index).close()
+        index_file.quarantine(index, "Damaged.")
+    assert len(list(index.parent.glob("*.damaged-*"))) == 4
+
+    def refused(old: Path, new: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(durable.calls, "replace", refused)
+    [text] = integrity.sweep(index, time.time() + 31 * 86_400)
+    assert text.endswith(", a damaged index that was moved aside, cannot be removed: Permission denied.")
+
+
+def test_the_event_log_says_what_was_removed(index: Path, tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("a zebra")
+    old = [moved(index, days) for days in (3000, 3001, 3002, 3003)]
+    # Release 0.2.0 wrote such files; of another program's the beginning is another one.
+    ours, other = index.with_name("index.sqlite.corpus"), index.with_name("index.sqlite.postings")
+    ours.write_bytes(b'{"format": 4, ' + bytes(5000))
+    other.write_bytes(b"another program's")
+    heard = Heard()
+    with Engine.open(Options(workspace=str(tmp_path), index=str(index), provider="none"), heard) as engine:
+        engine.index.sync()
+        assert engine.notices() == ()
+    [event] = [event for event in heard.events if isinstance(event, events.Noticed) and "was removed" in event.text]
+    assert str(old[-1]) in event.text
+    assert [path.exists() for path in (old[-1], ours, other)] == [False, False, True]
