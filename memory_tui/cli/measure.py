@@ -93,10 +93,11 @@ def _tune(args: argparse.Namespace, engine: Engine) -> int:
 
 def _levels(engine: Engine, cases: tuple[Case, ...]) -> LevelRates | None:
     """Return how often the level of an answer misleads; no knob of the ranking changes it."""
-    with waiting("Asking unrelated questions") as tell:
-        answers = noise.ask_all(engine.search.gather, measures.probes(cases), tell)
-    engine.search.unrelated.keep(answers.nonsense, engine.plan.settings)
-    return noise.level_rates(answers, engine.plan.settings)
+    with waiting("Asking unrelated questions"):
+        unrelated = tuple(noise.ask_unrelated(engine.search.gather))
+    engine.search.unrelated.keep(unrelated, engine.plan.settings)
+    related = [case.evidence for case in cases if case.query.relevant]
+    return noise.level_rates(unrelated, related, engine.plan.settings)
 
 
 def _compared(

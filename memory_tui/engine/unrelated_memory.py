@@ -17,7 +17,6 @@ from memory_tui.search.answer_level import USUAL, WEIGHTS, ByKind, Kind, Unrelat
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
-    from memory_tui.explain.noise import NoiseQuery
     from memory_tui.search.evidence import Evidence
 
 _UNRELATED = state_db.Table("unrelated_evidence")
@@ -72,12 +71,12 @@ class UnrelatedRecords:
 
         self.keep(tuple(ask_unrelated(ask)), settings)
 
-    def keep(self, asked: Sequence[NoiseQuery], settings: Settings) -> None:
+    def keep(self, asked: Sequence[Evidence], settings: Settings) -> None:
         """Keep what the unrelated questions `asked` reach; nothing where no second stage looked into chunks."""
         from memory_tui.explain.noise import unrelated_evidence
 
         for kind, found in unrelated_evidence(asked, settings).items():
-            uuid = asked[0].evidence.uuid
+            uuid = asked[0].uuid
             self._here[uuid, kind] = found
             if self._writes:
                 # Without it, other processes go by the usual values, which each level says.

@@ -13,7 +13,6 @@ from memory_tui.core import profiles
 from memory_tui.core.errors import LabelError
 from memory_tui.core.settings import KNOBS, Settings
 from memory_tui.explain.counterfactuals import Saved, SavedEffect
-from memory_tui.explain.noise import NoiseQuery
 from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.why_not import subset
 from memory_tui.search.evidence import Evidence
@@ -122,20 +121,6 @@ def collect(ask: Ask, notebook: Notebook, progress: Progress | None = None) -> t
         if progress is not None:
             progress(done, len(queries))
     return tuple(cases)
-
-
-def probes(cases: Sequence[Case]) -> tuple[NoiseQuery, ...]:
-    """The answerable ones of `cases` as questions that tell the noise floor what is right."""
-    found = []
-    for case in cases:
-        right = frozenset(
-            ref.rowid
-            for ref in map(case.evidence.refs.__getitem__, case.evidence.pool.tolist())
-            if (case.query.grade(ref) or 0) > 0
-        )
-        if case.query.relevant:
-            found.append(NoiseQuery(case.evidence, right or frozenset([-1])))
-    return tuple(found)
 
 
 def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0, absent: tuple[str, ...] = ()) -> Scorecard:

@@ -94,10 +94,8 @@ def measured(folder: Path, given: argparse.Namespace) -> Found:
                 def ask(question: str, engine: Engine = engine, settings: Settings = settings) -> Trace:
                     return engine.search.rank(engine.search.gather(question), settings)
 
-                # One labelled question, so that no lines out of the notes are asked.
-                related = [noise.NoiseQuery(engine.search.gather(queries[0]["question"]))]
-                probes = noise.ask_all(engine.search.gather, related)
-                engine.search.unrelated.keep(probes.nonsense, engine.plan.settings)
+                unrelated = tuple(noise.ask_unrelated(engine.search.gather))
+                engine.search.unrelated.keep(unrelated, engine.plan.settings)
                 for query in queries:
                     trace = ask(query["question"])
                     found.answers.append(judged(query, trace))

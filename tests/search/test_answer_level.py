@@ -178,8 +178,8 @@ def test_the_answer_in_json_says_what_is_held(engine: Engine) -> None:
 
 
 def test_words_alone_are_compared_with_words_alone(engine: Engine) -> None:
-    probes, settings = noise.ask_all(engine.search.gather), engine.plan.with_profile("recommended")
-    here = noise.unrelated_evidence(probes.nonsense, settings)
+    probes, settings = tuple(noise.ask_unrelated(engine.search.gather)), engine.plan.with_profile("recommended")
+    here = noise.unrelated_evidence(probes, settings)
     assert here["words alone"].mean < here["words"].mean - 2, "like words and meaning give points of their own"
     # As where the provider does not answer a question, which notes were measured with.
     found = engine.search.gather("How is the VLAN on the Omada router set up?")
@@ -207,31 +207,31 @@ def test_levels_go_by_what_was_measured_here_once_it_was(engine: Engine) -> None
     before = asked(engine, "omada er605").level
     assert before is not None
     assert before.unrelated == USUAL["words"]
-    probes = noise.ask_all(engine.search.gather)
+    probes = tuple(noise.ask_unrelated(engine.search.gather))
     settings = engine.plan.with_profile("recommended")
-    engine.search.unrelated.keep(probes.nonsense, settings)
+    engine.search.unrelated.keep(probes, settings)
     found = asked(engine, "omada er605").level
     assert found is not None
-    assert found.unrelated == noise.unrelated_evidence(probes.nonsense, settings)["words"]
+    assert found.unrelated == noise.unrelated_evidence(probes, settings)["words"]
     assert found.unrelated.questions == len(UNRELATED)
     assert found.level == "found"
-    rates = noise.level_rates(probes, settings)
+    rates = noise.level_rates(probes, [engine.search.gather("omada er605")], settings)
     assert rates is not None
     assert rates.false_recalls <= 0.1
-    assert rates.doubted == 0.0, "lines of the notes are held by the notes"
+    assert rates.doubted == 0.0
 
 
 def test_another_process_reads_what_was_measured(engine: Engine, tmp_path: Path) -> None:
-    probes = noise.ask_all(engine.search.gather)
+    probes = tuple(noise.ask_unrelated(engine.search.gather))
     settings, workspace = engine.plan.with_profile("recommended"), engine.plan.roots.workspace
     state = tmp_path / "state.sqlite"
-    uuid = probes.nonsense[0].evidence.uuid
+    uuid = probes[0].uuid
     elsewhere = UnrelatedRecords(workspace, path=state)
     assert elsewhere.of(uuid) == {}
-    UnrelatedRecords(workspace, writes=False, path=state).keep(probes.nonsense, settings)
+    UnrelatedRecords(workspace, writes=False, path=state).keep(probes, settings)
     assert not state.exists(), "who may not write keeps it to itself"
-    UnrelatedRecords(workspace, path=state).keep(probes.nonsense, settings)
-    assert elsewhere.of(uuid) == noise.unrelated_evidence(probes.nonsense, settings)
+    UnrelatedRecords(workspace, path=state).keep(probes, settings)
+    assert elsewhere.of(uuid) == noise.unrelated_evidence(probes, settings)
     assert elsewhere.of("another index") == {}
     assert elsewhere.of(uuid).keys() == {"words", "words alone"}, "it was not measured in another script"
 
