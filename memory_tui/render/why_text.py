@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.explain import why, wording
+from memory_tui.explain import shares, why, wording
 from memory_tui.explain.counterfactuals import Flips
 from memory_tui.explain.rephrase import Rephrasings
-from memory_tui.explain.score_lines import ScoreLine
+from memory_tui.explain.shares import ScoreLine
 from memory_tui.explain.why_not import Account, WhyNot
 from memory_tui.notices import short_reason
 from memory_tui.search.evidence import Evidence
@@ -68,7 +68,7 @@ def steps(account: Account, trace: Trace) -> list[ScoreLine]:
     terms = why.terms_line(account.text, trace, chunk=account.chunk)
     if account.candidate is None:
         return [terms]
-    lines = why.explain(account.candidate, trace)
+    lines = shares.explain(account.candidate, trace)
     if not account.proposed:
         score = account.candidate.score
         # The last two lines tell of MMR and of the gate, which it never came to.
@@ -79,7 +79,7 @@ def steps(account: Account, trace: Trace) -> list[ScoreLine]:
 def arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> Iterator[str]:
     """Yield how a hit got its score; the `first` one says also how words are searched."""
     terms = why.terms_line(evidence.texts[hit.chunk.rowid], trace, chunk=hit.chunk, say_how=first)
-    yield from map(_row, [*why.explain(hit, trace), terms])
+    yield from map(_row, [*shares.explain(hit, trace), terms])
 
 
 def losers(trace: Trace) -> Iterator[str]:

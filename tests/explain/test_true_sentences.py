@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import why, wording
+from memory_tui.explain import shares, why, wording
 from memory_tui.explain.counterfactuals import NotAlone
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
@@ -167,7 +167,7 @@ def test_only_where_words_alone_order_hits_they_are_said_to(notes: Path, opened:
     for profile, is_said in (("recommended", False), ("openclaw-2026.9", True)):
         found = opened(profile).search.search("closet")
         looked_through = replace(found.recalled[0], hybrid=0.0, score=0.0, merit=0.25)
-        said = [line.detail for line in why.explain(looked_through, found) if line.label == "order"]
+        said = [line.detail for line in shares.explain(looked_through, found) if line.label == "order"]
         assert said == ["its score is 0; among such chunks its words place it, with 0.250"] * is_said
 
 
@@ -206,7 +206,7 @@ def test_no_hit_is_said_to_be_recalled_that_an_agent_does_not_get(diary: Path, o
     first = engine.search.search(question).recalled[0]
     assert memory_search(engine, {"query": question}).answer["results"] == []
     answer = engine.search.why(engine.search.gather(question), first.chunk.path, first.chunk.start_line)
-    said = [*why_text.answer(answer), *(line.detail for line in why.explain(first, answer.trace))]
+    said = [*why_text.answer(answer), *(line.detail for line in shares.explain(first, answer.trace))]
     assert wording.label(answer.fate) == "NEAREST 1st, kept back"
     assert not [line for line in said if "recalled" in line.lower()]
     assert answer.trace.count.startswith("Nearest ")

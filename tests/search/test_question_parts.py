@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import why
+from memory_tui.explain import shares
 from memory_tui.plan import Options
 from memory_tui.search import keyword
 from memory_tui.search.keyword import parts_of
@@ -115,7 +115,7 @@ def test_the_best_note_of_each_part_comes_first(engine: Engine) -> None:
     assert [hit.second.asked for hit in found.recalled if hit.second and hit.second.leads] == [
         hit.second.asked for hit in found.recalled[:2] if hit.second
     ]
-    lines = why.explain(garlic, found)
+    lines = shares.explain(garlic, found)
     assert any(line.detail == HOW + "where does the garlic grow?" for line in lines)
     assert found.plan.readings == ("asked in 2 parts",)
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory_tui.core.settings import Settings
-from memory_tui.explain import why, why_not, wording
-from memory_tui.explain.why import explain
+from memory_tui.explain import shares, why_not, wording
+from memory_tui.explain.shares import explain
 from memory_tui.notices import short_reason
 from memory_tui.search.rank import rank, window
 from memory_tui.search.trace import (
@@ -265,7 +265,7 @@ def test_the_arithmetic_on_screen_adds_up_to_the_score(found: object, chosen: Se
     trace = rank(found, chosen)  # type: ignore[arg-type]
     for candidate in every(trace):
         total = 0.0
-        for line in why.explain(candidate, trace):
+        for line in shares.explain(candidate, trace):
             if line.value is None:
                 continue
             if line.operation == "+":

@@ -17,7 +17,7 @@ from textual.widgets import Input
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, show
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Flips, flips
-from memory_tui.explain.why import in_a_line
+from memory_tui.explain.shares import in_a_line
 from memory_tui.explain.why_not import row_of
 from memory_tui.search.evidence import later
 from memory_tui.search.rank import rank

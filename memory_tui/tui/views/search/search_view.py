@@ -13,7 +13,7 @@ from textual.widget import Widget
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import BackendChanged, Event, IndexChanged, LevelsMeasured, SyncFinished
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.explain.why import answered_by
+from memory_tui.explain.shares import answered_by
 from memory_tui.notices import foreign_vectors
 from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import Answer
