@@ -7,22 +7,27 @@ import datetime as dt
 import re
 import sys
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
+from memory_tui import plan
+from memory_tui.approval import Approval, Approvals
 from memory_tui.cli.context import answered, confirmed, opened, options, require_yes
 from memory_tui.cli.output import print_json, print_lines, waiting
+from memory_tui.config.config_patch import provider_patch
 from memory_tui.core.errors import ConfigError, ProviderError, SettingError
-
-if TYPE_CHECKING:
-    from memory_tui.approval import Approval
-    from memory_tui.engine.costs import Forecast
-    from memory_tui.engine.engine import Engine
-    from memory_tui.engine.provider_setup import Providers
-    from memory_tui.plan import Choices
-    from memory_tui.providers.chain import Chain, MemberState, ServingProvider
-    from memory_tui.providers.registry import ProviderRow
-
+from memory_tui.core.formatting import plural
+from memory_tui.engine.costs import Forecast
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.providers import Providers
+from memory_tui.explain import trace_json
+from memory_tui.plan import Choices
+from memory_tui.providers import registry
+from memory_tui.providers.chain import Chain, MemberState, ServingProvider
+from memory_tui.providers.options import Secret
+from memory_tui.providers.registry import ProviderRow
 
 _COMMAND = "memory-tui provider --add openai-compatible --address http://127.0.0.1:1234/v1 --model NAME"
 
@@ -38,31 +43,27 @@ class _Answers(NamedTuple):
 
 def _add(args: argparse.Namespace) -> int:
     """Set up the provider that `args` describes, or that a person describes when asked. Returns the exit code."""
-    from memory_tui import plan
-    from memory_tui.config.config_patch import provider_patch
-    from memory_tui.providers import registry
-
     choices = plan.choose(options(args))
     answers = _answers(args)
     row = registry.row(answers.kind)
     _require_no_foreign_key(choices, answers, row)
-    wanted = _wanted(choices, answers, row)
-    found = provider_patch(choices.config, wanted)
-    tried = _trial(choices, answers, wanted)
+    keys = _keys_of(choices, answers, row)
+    patch = provider_patch(choices.config, keys)
+    trial = _trial(choices, answers, keys)
     as_json, agreed = args.json, False
     if not as_json:
-        where = f" at {tried['host']}" if tried["host"] else ""
-        print_lines([f"{tried['provider']} {tried['model']}{where} answers: {tried['dims']:,} dimensions.", ""])
-        print_lines(found.diff().splitlines() or [f"{found.target} says so already."])
-    if found.files:
-        agreed = confirmed(f"Write to {found.target}?", args)
+        where = f" at {trial['host']}" if trial["host"] else ""
+        print_lines([f"{trial['provider']} {trial['model']}{where} answers: {trial['dims']:,} dimensions.", ""])
+        print_lines(patch.diff().splitlines() or [f"{patch.target} says so already."])
+    if patch.files:
+        agreed = confirmed(f"Write to {patch.target}?", args)
         if not agreed:
             raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
-    written = found.write() if agreed else ()
+    written = patch.write() if agreed else ()
     if as_json:
-        backups = [one.backup for one in written]
+        backups = [file.backup for file in written]
         print_json(
-            {"target": str(found.target), "diff": found.diff(), "written": agreed, "backups": backups, "test": tried}
+            {"target": str(patch.target), "diff": patch.diff(), "written": agreed, "backups": backups, "test": trial}
         )
     elif written:
         print_lines(["Written. To undo it: memory-tui config --undo. To use it: memory-tui index."])
@@ -71,8 +72,6 @@ def _add(args: argparse.Namespace) -> int:
 
 def _answers(args: argparse.Namespace) -> _Answers:
     """What the command line says, and what a person on a terminal answers about the rest. Raises SettingError."""
-    from memory_tui.providers import registry
-
     asks = not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
 
     def answer(name: str, question: str, usual: str) -> str:
@@ -96,14 +95,14 @@ def _answers(args: argparse.Namespace) -> _Answers:
     return _Answers(kind, address, variable, answer("model", "Model", row.model))
 
 
-def _wanted(choices: Choices, answers: _Answers, row: ProviderRow) -> dict[str, str]:
+def _keys_of(choices: Choices, answers: _Answers, row: ProviderRow) -> dict[str, str]:
     """The keys to write: what is not as usual, and whatever the file says otherwise."""
     config = choices.config
-    said = (("model", answers.model, row.model), ("remote.baseUrl", answers.address, row.base_url))
-    wanted = {key: value for key, value, usual in said if value and (value != usual or config.value(key))}
+    values = (("model", answers.model, row.model), ("remote.baseUrl", answers.address, row.base_url))
+    keys = {key: value for key, value, usual in values if value and (value != usual or config.value(key))}
     if answers.variable and (answers.variable not in row.variables or "remote.apiKey" in config.entries):
-        wanted["remote.apiKey"] = f"${{{answers.variable}}}"
-    return {"provider": answers.kind, **wanted}
+        keys["remote.apiKey"] = f"${{{answers.variable}}}"
+    return {"provider": answers.kind, **keys}
 
 
 def _require_no_foreign_key(choices: Choices, answers: _Answers, row: ProviderRow) -> None:
@@ -119,17 +118,10 @@ def _require_no_foreign_key(choices: Choices, answers: _Answers, row: ProviderRo
         )
 
 
-def _trial(choices: Choices, answers: _Answers, wanted: Mapping[str, str]) -> dict[str, Any]:
+def _trial(choices: Choices, answers: _Answers, keys: Mapping[str, str]) -> dict[str, Any]:
     """What came back for one sentence of memory-tui's own. Raises ProviderError, SettingError."""
-    from msgspec.structs import replace
-
-    from memory_tui import plan
-    from memory_tui.approval import Approvals
-    from memory_tui.providers.chain import Chain
-    from memory_tui.providers.options import Secret
-
     usual = plan.settings(choices, Approvals(choices.workspace))
-    written = "remote.apiKey" in wanted
+    written = "remote.apiKey" in keys
     key = usual.env(answers.variable) if written else ""
     if written and not key:
         raise SettingError(f"The variable {answers.variable} is not set here.", "Set it, then run this again.")
@@ -144,12 +136,12 @@ def _trial(choices: Choices, answers: _Answers, wanted: Mapping[str, str]) -> di
     chain = Chain(settings, lambda _error: None)
     try:
         with waiting(f"Asking {answers.address or answers.kind}"):
-            found = chain.try_out(answers.kind)
+            trial = chain.try_out(answers.kind)
     finally:
         chain.close()
-    if not found["ok"]:
-        raise ProviderError(f"Nothing was written: {found.get('error')}", found.get("nextStep", ""))
-    return found
+    if not trial["ok"]:
+        raise ProviderError(f"Nothing was written: {trial.get('error')}", trial.get("nextStep", ""))
+    return trial
 
 
 _ALL = "all"
@@ -165,8 +157,6 @@ _MAY = {
 
 def provider(args: argparse.Namespace) -> int:
     """List, test, approve or set up embedding providers."""
-    from memory_tui.explain import trace_json
-
     if args.add is not None:
         return _add(args)
     with opened(args) as engine:
@@ -189,9 +179,9 @@ def provider(args: argparse.Namespace) -> int:
                     "links": [trace_json.plain(link) for link in links],
                     "who": who.as_dict(),
                     "fallback": who.instead,
-                    "approvals": [trace_json.plain(made) for made in approvals],
+                    "approvals": [trace_json.plain(approval) for approval in approvals],
                     "approved": trace_json.plain(approved) if approved else None,
-                    "revoked": [trace_json.plain(made) for made in revoked],
+                    "revoked": [trace_json.plain(approval) for approval in revoked],
                     "test": tried,
                 }
             )
@@ -200,7 +190,7 @@ def provider(args: argparse.Namespace) -> int:
             if args.approve is not None and approved is None:
                 print_lines(embedding.why_approved(link) for link in links if link.approved)
             if tried is not None:
-                print_lines(_tried(tried))
+                print_lines(_tested(tried))
         return 1 if tried is not None and not tried["ok"] else 0
 
 
@@ -231,12 +221,12 @@ def approve_for_index(engine: Engine, args: argparse.Namespace) -> Approval | No
 
 def _fetch(chain: Chain, *, agreed: bool, as_json: bool) -> int:
     """Show what is to be fetched for the model of `chain`, and fetch it if a person `agreed`. Raises ProviderError."""
-    from memory_tui.core.formatting import plural
-    from memory_tui.providers import download, registry
+    # Late, because it loads the HTTP client.
+    from memory_tui.providers import download
 
     with waiting("Asking where the model is"):
-        found = download.look_up_all(registry.model_files(chain.name, chain.settings), chain.settings)
-    fetched = download.fetch_all(found, chain.settings) if agreed else ()
+        files = download.look_up_all(registry.model_files(chain.name, chain.settings), chain.settings)
+    fetched = download.fetch_all(files, chain.settings) if agreed else ()
     if as_json:
         print_json(
             {
@@ -244,14 +234,14 @@ def _fetch(chain: Chain, *, agreed: bool, as_json: bool) -> int:
                 "model": chain.settings.model_path,
                 "files": [
                     {"url": file.source.url, "size": file.size, "sha256": file.sha256, "path": str(file.path)}
-                    for file in found
+                    for file in files
                 ],
                 "fetched": [str(path) for path in fetched],
             }
         )
         return 0
     lines = [f"Model of {chain.name}: {chain.settings.model_path}"]
-    for file in found:
+    for file in files:
         size = plural(file.size, "byte") if file.size else "size not told"
         there = ", is there" if file.path.exists() else ""
         lines.append(f"  {file.source.url}  {size}, SHA-256 {file.sha256 or 'not told'}{there}")
@@ -285,11 +275,12 @@ def _lines(
             lines.append(f"    Last call {link.last_ms:.0f} ms; {link.calls:,} calls, {link.texts:,} texts.")
     if who.fallback is not None and who.retry_at and who.retry_at > time.time():
         lines.append(f"{who.fallback.source} is asked again at {_time(who.retry_at)}.")
-    lines += [f"Approval withdrawn: {made.provider} at {made.host}." for made in revoked]
-    for made in approvals:
-        may = _MAY.get(made.provider, "may get these notes")
-        new = ", just now" if made == approved else ""
-        lines.append(f"Approved: {made.provider} at {made.host} {may}, since {_time(made.at)} ({made.how}){new}.")
+    lines += [f"Approval withdrawn: {approval.provider} at {approval.host}." for approval in revoked]
+    for approval in approvals:
+        may = _MAY.get(approval.provider, "may get these notes")
+        new = ", just now" if approval == approved else ""
+        since = f"since {_time(approval.at)} ({approval.how}){new}"
+        lines.append(f"Approved: {approval.provider} at {approval.host} {may}, {since}.")
     waiting = engine.providers.chain.proposal
     if waiting is not None:
         lines.append(
@@ -299,16 +290,16 @@ def _lines(
     return lines
 
 
-def _tried(found: dict[str, Any]) -> list[str]:
-    if not found["ok"]:
+def _tested(test: dict[str, Any]) -> list[str]:
+    if not test["ok"]:
         return [
-            f"Test of {found.get('provider', 'the provider')} failed: {found.get('error', 'there is none')}",
-            f"    {found.get('nextStep', '')}".rstrip(),
+            f"Test of {test.get('provider', 'the provider')} failed: {test.get('error', 'there is none')}",
+            f"    {test.get('nextStep', '')}".rstrip(),
         ]
-    where = f" at {found['host']}" if found["host"] else ""
+    where = f" at {test['host']}" if test["host"] else ""
     return [
-        f"Test of {found['provider']} {found['model']}{where}: {found['dims']} dimensions in {found['ms']:.0f} ms, "
-        f"norm {found['norm']:.4f}, similarity to itself {found['selfSimilarity']:.4f}."
+        f"Test of {test['provider']} {test['model']}{where}: {test['dims']} dimensions in {test['ms']:.0f} ms, "
+        f"norm {test['norm']:.4f}, similarity to itself {test['selfSimilarity']:.4f}."
     ]
 
 
@@ -317,63 +308,52 @@ def _time(at: float) -> str:
 
 
 def dry_run(engine: Engine, *, as_json: bool) -> int:
-    """Print what an index run would send where; sends nothing. Returns the exit code."""
-    from memory_tui.explain import trace_json
-
-    found = engine.providers.forecast()
+    """Print what an index run would send where; send nothing. Returns the exit code."""
+    forecast = engine.providers.forecast()
     if as_json:
-        print_json(trace_json.plain(found) if found else None)
-    elif found is None:
+        print_json(trace_json.plain(forecast) if forecast else None)
+    elif forecast is None:
         print_lines(["No provider is configured: nothing is sent, and search uses words alone."])
     else:
-        print_lines(_forecast(found, engine.plan.index_command))
+        print_lines(_forecast(forecast, engine.plan.index_command))
     return 0
 
 
-def _forecast(found: Forecast, command: str) -> list[str]:
-    from memory_tui.core.formatting import plural
-
-    where = f"{found.provider} {found.model}".rstrip() + (f" at {found.host}" if found.host else "")
-    here = ", an address of this machine" if found.host else ", on this machine: nothing leaves it"
-    lines = [
-        f"Provider:  {where}{'' if found.elsewhere else here}",
-        f"Notes:     {plural(found.files, 'file')}, {plural(found.chunks, 'chunk')}",
-        f"Cached:    {plural(found.cached, 'text')} with a vector already",
-        *([f"Waiting:   {plural(found.waiting, 'text')} sent with a batch job"] if found.waiting else []),
-        f"To embed:  {plural(found.send, 'text')}, about {plural(found.tokens, 'token')}, "
-        f"{plural(found.bytes, 'byte')}",
-    ]
-    if found.elsewhere:
-        lines.append(f"Price:     {_price(found)}")
-    if found.host:
-        why = (
-            "you said that nothing leaves this machine there"
-            if found.takes_secrets
-            else "remote.withholdSecrets is off"
-        )
-        lines.append(
-            f"Withheld:  {plural(found.withheld, 'text')}, for looking like a secret"
-            if found.withholding
-            else f"Withheld:  none, because {why}"
-        )
-    for chunk in found.flagged:
-        fate = "withheld" if found.withholding else "WOULD BE SENT"
-        lines.append(f"  {fate}: {chunk.path}:{chunk.start_line}-{chunk.end_line}  {', '.join(chunk.kinds)}")
-    lines += [f"  cannot be read: {path}  {reason}" for path, reason in found.unreadable]
-    if found.elsewhere:
-        lines.append(
-            "Nothing was sent. You approved this provider and host."
-            if found.approved
-            else f"Nothing was sent. To approve this provider: {command} --yes."
-        )
-    return lines
+def _forecast(costs: Forecast, command: str) -> Iterator[str]:
+    where = f"{costs.provider} {costs.model}".rstrip() + (f" at {costs.host}" if costs.host else "")
+    here = ", an address of this machine" if costs.host else ", on this machine: nothing leaves it"
+    yield f"Provider:  {where}{'' if costs.elsewhere else here}"
+    yield f"Notes:     {plural(costs.files, 'file')}, {plural(costs.chunks, 'chunk')}"
+    yield f"Cached:    {plural(costs.cached, 'text')} with a vector already"
+    if costs.waiting:
+        yield f"Waiting:   {plural(costs.waiting, 'text')} sent with a batch job"
+    size = f"about {plural(costs.tokens, 'token')}, {plural(costs.bytes, 'byte')}"
+    yield f"To embed:  {plural(costs.send, 'text')}, {size}"
+    if costs.elsewhere:
+        yield f"Price:     {_price(costs)}"
+    if costs.batch_usd is not None and costs.usd is not None:
+        saving = _dollars(costs.usd - costs.batch_usd)
+        yield f"Batch:     {_dollars(costs.batch_usd)} by the batch service, which saves {saving} and may take a day"
+    if costs.host:
+        stays = "you said that nothing leaves this machine there"
+        why = stays if costs.takes_secrets else "remote.withholdSecrets is off"
+        count = f"{plural(costs.withheld, 'text')}, for looking like a secret"
+        yield f"Withheld:  {count if costs.withholding else f'none, because {why}'}"
+    for chunk in costs.flagged:
+        fate = "withheld" if costs.withholding else "WOULD BE SENT"
+        yield f"  {fate}: {chunk.path}:{chunk.start_line}-{chunk.end_line}  {', '.join(chunk.kinds)}"
+    yield from (f"  cannot be read: {path}  {reason}" for path, reason in costs.unreadable)
+    if costs.elsewhere:
+        approve = f"To approve this provider: {command} --yes."
+        yield f"Nothing was sent. {'You approved this provider and host.' if costs.approved else approve}"
 
 
-def _price(found: Forecast) -> str:
-    if found.usd is None or found.usd_per_million is None:
+def _dollars(usd: float) -> str:
+    return f"about ${usd:,.2f}" if usd >= 0.01 else "less than $0.01"
+
+
+def _price(costs: Forecast) -> str:
+    if costs.usd is None or costs.usd_per_million is None:
         return "unknown for this model and host"
-    price = f"about ${found.usd:,.2f}" if found.usd >= 0.01 else "less than $0.01"
-    return (
-        f"{price} (list price ${found.usd_per_million:g} a million tokens, looked up "
-        f"{found.prices_of}; what you pay may differ)"
-    )
+    each = f"list price ${costs.usd_per_million:g} a million tokens, looked up {costs.prices_of}"
+    return f"{_dollars(costs.usd)} ({each}; what you pay may differ)"

@@ -18,6 +18,7 @@ from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.base import Identity
 from memory_tui.providers.chain import ProviderPreview
+from memory_tui.providers.options import BatchOptions
 from memory_tui.workspace import roots
 from memory_tui.workspace.scan import Scan
 
@@ -42,9 +43,9 @@ class Forecast(Struct, frozen=True):
 
     `files` and `chunks` are all there are; of the distinct texts `cached` have a vector already, `waiting` were sent
     with a batch job, `withheld` are kept back, and `send` are left for the provider, with about `tokens` tokens and
-    `bytes` UTF-8 bytes. `usd` is their price by the list prices of `prices_of`, None when that is unknown. `elsewhere`
-    tells whether they leave this machine, `approved` whether they may. `flagged` look like secrets; with `withholding`
-    they are not sent.
+    `bytes` UTF-8 bytes. `usd` is their price by the list prices of `prices_of`, None when that is unknown; `batch_usd`
+    that of the batch jobs which they would go with, None where they go directly. `elsewhere` tells whether they leave
+    this machine, `approved` whether they may. `flagged` look like secrets; with `withholding` they are not sent.
     """
 
     provider: str
@@ -63,13 +64,14 @@ class Forecast(Struct, frozen=True):
     bytes: int
     usd: float | None
     usd_per_million: float | None
+    batch_usd: float | None
     prices_of: str
     withholding: bool
     flagged: tuple[Flagged, ...]
     unreadable: tuple[tuple[str, str], ...]
 
 
-def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview) -> Forecast:
+def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview, jobs: BatchOptions) -> Forecast:
     """Read and cut every note, look up what is cached, and look for secrets; seconds for ten thousand chunks."""
     unreadable: list[tuple[str, str]] = []
     texts: dict[str, str] = {}
@@ -93,6 +95,8 @@ def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview) -> 
     send = [texts[digest] for digest in lacking if not (withholding and digest in secret)]
     count = sum(map(registry.about_tokens, send))
     each = _per_million(preview)
+    usd = None if each is None else each * count / 1e6
+    batches = jobs.enabled and preview.provider in registry.BATCHING and len(send) >= jobs.least
     return Forecast(
         provider=preview.provider,
         model=preview.model,
@@ -108,8 +112,9 @@ def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview) -> 
         send=len(send),
         tokens=count,
         bytes=sum(len(text.encode("utf-8", "replace")) for text in send),
-        usd=None if each is None else each * count / 1e6,
+        usd=usd,
         usd_per_million=each,
+        batch_usd=usd * registry.row(preview.provider).batch_price if batches and usd is not None else None,
         prices_of=registry.PRICES_AS_OF,
         withholding=withholding,
         flagged=tuple(flagged),
@@ -119,11 +124,11 @@ def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview) -> 
 
 def _cut(plan: Plan, seen: Scan, preview: ProviderPreview, unreadable: list[tuple[str, str]]) -> Iterator[NewFile]:
     recipe = recipe_of(plan.roots, plan.settings, preview.identity, preview.max_input_bytes)
-    for found in seen.found:
+    for note in seen.found:
         try:
-            yield cut(roots.read(found), found.source, recipe, time.time())
+            yield cut(roots.read(note), note.source, recipe, time.time())
         except Unreadable as error:
-            unreadable.append((found.path, error.message))
+            unreadable.append((note.path, error.message))
 
 
 class Estimate(Struct, frozen=True):

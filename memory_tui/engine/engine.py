@@ -24,7 +24,7 @@ from memory_tui.core.events import Event, Listener
 from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
 from memory_tui.engine.notes import Notes
-from memory_tui.engine.provider_setup import Providers
+from memory_tui.engine.providers import Providers
 from memory_tui.engine.search import Search, with_provider_notice
 from memory_tui.notices import Notice, notice, other_vectors, without_effect
 from memory_tui.plan import Options, Plan

@@ -31,7 +31,7 @@ from memory_tui.core.errors import (
 from memory_tui.core.events import Event, Listener, SyncProgress
 from memory_tui.core.settings import Settings
 from memory_tui.engine.open_index import IndexOpener
-from memory_tui.engine.provider_setup import SyncProvider, fallback_in, who_answers
+from memory_tui.engine.providers import SyncProvider, fallback_in, who_answers
 from memory_tui.index import batch_jobs, schema
 from memory_tui.index.batch_jobs import BatchJobs
 from memory_tui.index.connections import Readers, Writer

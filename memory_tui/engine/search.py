@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError
-from memory_tui.engine.provider_setup import embeds_here, provider_notice, who_answers, withheld_query
+from memory_tui.engine.providers import embeds_here, provider_notice, who_answers, withheld_query
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
 from memory_tui.search.trace import ChunkRef, Trace

@@ -195,8 +195,8 @@ def forget(store: Store, job: Job) -> list[str] | None:
     """Forget a job; return the hashes of the texts that still waited for it, None when it was forgotten before."""
     with store.writing():
         left = [digest for (digest,) in store.query("DELETE FROM batch_texts WHERE job = ? RETURNING hash", (job.id,))]
-        known = store.query("DELETE FROM batch_jobs WHERE id = ? RETURNING id", (job.id,))
-    return left if known else None
+        rows = store.query("DELETE FROM batch_jobs WHERE id = ? RETURNING id", (job.id,))
+    return left if rows else None
 
 
 def waiting(store: Store) -> int:

@@ -259,7 +259,7 @@ class ChainMember(Provider):
         return self._provider
 
     @property
-    def _made(self) -> Provider:
+    def _ready(self) -> Provider:
         return self._provider or self.make()
 
     def batches(self) -> BatchService | None:
@@ -286,7 +286,7 @@ class ChainMember(Provider):
     @property
     def identity_known(self) -> bool:
         """Whether the space of its vectors can be told without asking anybody."""
-        return self._made.identity_known
+        return self._ready.identity_known
 
     def expected(self, space: Identity) -> Identity:
         """Return the space of its vectors as far as can be told without asking anybody, the rest from `space`.
@@ -301,7 +301,7 @@ class ChainMember(Provider):
     @property
     def max_input_bytes(self) -> int:
         """UTF-8 bytes of the longest text that it takes whole."""
-        return self._made.max_input_bytes
+        return self._ready.max_input_bytes
 
     @property
     def detail(self) -> str:
@@ -339,7 +339,7 @@ class ChainMember(Provider):
             if asks:
                 # An approval can be taken back at any time, by another process too.
                 require_approval(self.name, self.host, self.settings)
-            provider = provider or self._made
+            provider = provider or self._ready
             if asks or not provider.identity_known:
                 self._check_pause()
             try:
@@ -418,14 +418,14 @@ class ChainMember(Provider):
         state, before = state_of(error), self.failed_before
         if state in OF_THE_TEXT:
             return False
-        known = self.error is not None and state_of(self.error) is state
+        again = self.error is not None and state_of(self.error) is state
         # A provider that is left alone repeats why; what it said itself, and when, stays.
         if not (isinstance(error, ProviderFailure) and error.repeats):
             self.error = error
-            if not known or self.failed_at is None:
+            if not again or self.failed_at is None:
                 goes_on = before is not None and before.state == state.value
                 self.failed_at = before.at if before is not None and goes_on else self.settings.clock.now()
-        return self._on_failure(self, error, known)
+        return self._on_failure(self, error, again)
 
     def show(self, active: bool, before: bool) -> MemberState:
         """Return its state, where it is the `active` one or comes `before` that."""
@@ -547,8 +547,8 @@ class Chain:
         with self._lock:
             members = self._all()
             passed = [_passed_over(member) for member in self._passed]
-            shown = [member.show(at == self._active, at < self._active) for at, member in enumerate(members)]
-            return (*passed, *shown)
+            states = [member.show(at == self._active, at < self._active) for at, member in enumerate(members)]
+            return (*passed, *states)
 
     @property
     def next_try(self) -> float | None:
@@ -761,7 +761,7 @@ class Chain:
     def _member(self, name: str, role: Role, settings: ProviderSettings) -> ChainMember:
         return ChainMember(name, role, settings, self._failed)
 
-    def _failed(self, member: ChainMember, error: ProviderError, known: bool) -> bool:
+    def _failed(self, member: ChainMember, error: ProviderError, again: bool) -> bool:
         """Replace a member that failed where that is right; return whether another one is in its place now."""
         with self._lock:
             members = self._all()
@@ -773,7 +773,7 @@ class Chain:
                 self.fallback = Fallback(member.name, follows.name, follows.model, error.message, now, member.next_try)
                 message = f"{error.message} {follows.name} is used instead of {member.name}."
                 error = ProviderFailure(state_of(error), message, error.next_step)
-        if moved or not known:
+        if moved or not again:
             self._on_change(error)
         return moved
 
@@ -980,7 +980,7 @@ def who(
     chain.provider()
     used = [member for member in chain.members() if member.state != "passed over"]
     active = next(member for member in used if member.state in ("in use", "failing", "paused"))
-    error, asked = chain.error, any(member.calls or member.error or member.worked for member in used)
+    error, tried = chain.error, any(member.calls or member.error or member.worked for member in used)
     model = used[0].model if chain.name == used[0].name else chain.settings.model
     mode: Mode = "hybrid" if hybrid else "vectors only"
 
@@ -988,7 +988,7 @@ def who(
         record = ServingProvider(chain.name, model, standing, *(by.name, by.model, mode) if by else ())
         return replace(record, **lost._asdict(), fallback=fallback, detail=by.detail if by else "")
 
-    if last is not None and (asked or last.ended or not any(_is_of(last, member) for member in used)):
+    if last is not None and (tried or last.ended or not any(_is_of(last, member) for member in used)):
         last = None
     fallback = chain.fallback
     if fallback is None and recorded is not None and chain.replaces(recorded):
@@ -1012,9 +1012,9 @@ def who(
     if space is None:
         return of("not indexed")
     if not chain.makes(space):
-        made, now = f"{space.provider} {space.model}".rstrip(), f"{active.name} {active.model}".rstrip()
-        other = f"not with {now}" if made != now else "at another address, with other headers or another length"
-        reason = f"The index was made with {made}, {other}: its vectors cannot be compared."
+        old, now = f"{space.provider} {space.model}".rstrip(), f"{active.name} {active.model}".rstrip()
+        other = f"not with {now}" if old != now else "at another address, with other headers or another length"
+        reason = f"The index was made with {old}, {other}: its vectors cannot be compared."
         return of("other model", None, _Lost(reason, "Run memory-tui index."))
     answering = named.get(space.provider, active)
     return of("not asked" if answering.host and not answering.worked else "ok", answering)

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -182,33 +183,28 @@ def _error_fields(body: str) -> dict[str, str]:
     error = tree.get("error", tree)
     if not isinstance(error, dict):
         return {"message": str(error)}
-    said = error.get("message") or error.get("detail") or error.get("msg") or ""
-    if not isinstance(said, str):
-        said = json.dumps(said, ensure_ascii=False)
-    return {"message": said, "code": str(error.get("code") or ""), "type": str(error.get("type") or "")}
+    message = error.get("message") or error.get("detail") or error.get("msg") or ""
+    if not isinstance(message, str):
+        message = json.dumps(message, ensure_ascii=False)
+    return {"message": message, "code": str(error.get("code") or ""), "type": str(error.get("type") or "")}
 
 
 def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
-    """Seconds from `Retry-After` (a number or a date), `retry-after-ms`, or Gemini's `retryDelay`; a day at most."""
-    asked = _asked_wait(headers, body)
-    return None if asked is None else min(max(0.0, asked), _LONGEST_WAIT)
-
-
-def _asked_wait(headers: Mapping[str, str], body: str) -> float | None:
-    said = headers.get("retry-after", "").strip()
+    """Return the seconds of `Retry-After`, `retry-after-ms` or Gemini's `retryDelay`; a day at most."""
+    field, wait = headers.get("retry-after", "").strip(), None
     delay = re.search(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', body)
     try:
         if "retry-after-ms" in headers:
-            return float(headers["retry-after-ms"]) / 1000
-        if re.fullmatch(r"\d+(\.\d+)?", said):
-            return float(said)
-        if said:
-            from email.utils import parsedate_to_datetime
-
-            return parsedate_to_datetime(said).timestamp() - time.time()
+            wait = float(headers["retry-after-ms"]) / 1000
+        elif re.fullmatch(r"\d+(\.\d+)?", field):
+            wait = float(field)
+        elif field:
+            wait = parsedate_to_datetime(field).timestamp() - time.time()
+        elif delay:
+            wait = float(delay[1])
     except (ValueError, OverflowError):
         return None
-    return float(delay[1]) if delay else None
+    return None if wait is None else min(max(0.0, wait), _LONGEST_WAIT)
 
 
 def _one_line(text: str) -> str:

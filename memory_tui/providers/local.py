@@ -427,8 +427,8 @@ class LocalModel(Provider):
             for begin in range(0, len(filled), self.texts):
                 part = filled[begin : begin + self.texts]
                 with self._turn_of(kind):
-                    made = self._some([well_formed(texts[at]) for at in part], kind, ends - time.monotonic())
-                for at, result in zip(part, made, strict=True):
+                    results = self._some([well_formed(texts[at]) for at in part], kind, ends - time.monotonic())
+                for at, result in zip(part, results, strict=True):
                     if isinstance(result, ProviderFailure):
                         refused = result
                     else:

@@ -60,9 +60,9 @@ def compatible(
         body: dict[str, object] = {"model": model, "input": list(texts)}
         if size:
             body[size_name] = size
-        own = (settings.query_input_type if kind == "query" else settings.document_input_type) or settings.input_type
-        if not plain and (own or typed):
-            body["input_type"] = own or kind
+        named = (settings.query_input_type if kind == "query" else settings.document_input_type) or settings.input_type
+        if not plain and (named or typed):
+            body["input_type"] = named or kind
         return "/embeddings", body
 
     return Wire(
@@ -87,17 +87,17 @@ def compatible(
 def openai(settings: ProviderSettings) -> Wire:
     """Describe OpenAI, or whatever is at `remote.baseUrl`; there a key is optional. Raises ProviderFailure."""
     base = OPENAI.endpoint(settings)
-    own = host_of(base) == OPENAI.host
+    official = host_of(base) == OPENAI.host
     wire = compatible(
         OPENAI,
         settings,
-        keyless=not own,
-        prefixed=own,
-        most_bytes=_MOST_BYTES if own else OTHERS_BYTES,
+        keyless=not official,
+        prefixed=official,
+        most_bytes=_MOST_BYTES if official else OTHERS_BYTES,
     )
     headers = listed({"Content-Type": "application/json", **settings.headers})
     key = fingerprint(provider="openai", baseUrl=base, model=wire.model, headers=headers, **variant(settings))
-    return replace(wire, label="OpenAI" if own else "The OpenAI-compatible server", key=key)
+    return replace(wire, label="OpenAI" if official else "The OpenAI-compatible server", key=key)
 
 
 def lmstudio(settings: ProviderSettings) -> Wire:

@@ -53,9 +53,9 @@ class Redactor:
     """Takes known secrets out of text that comes from outside."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        found = {part for secret in secrets for part in (secret, *secret.split()) if len(part) >= _SHORTEST}
+        parts = {part for secret in secrets for part in (secret, *secret.split()) if len(part) >= _SHORTEST}
         # The longest first, so that no part of one secret stays when another one is a piece of it.
-        self._secrets = tuple(Secret(part) for part in sorted(found - {"Bearer"}, key=len, reverse=True))
+        self._secrets = tuple(Secret(part) for part in sorted(parts - {"Bearer"}, key=len, reverse=True))
 
     @classmethod
     def of_headers(cls, *headers: Mapping[str, str]) -> Redactor:
@@ -207,16 +207,16 @@ class ProviderSettings(Discreet, frozen=True):
 
     def with_shared(self, name: str) -> ProviderSettings:
         """These settings, completed by those that the provider `name` has for everything."""
-        said, base = self.shared(name), self.base_url.strip()
-        if base and said.base_url and host_of(base) != host_of(said.base_url):
+        shared, base = self.shared(name), self.base_url.strip()
+        if base and shared.base_url and host_of(base) != host_of(shared.base_url):
             # Its keys and headers are those of another host.
             return self
         return replace(
             self,
-            base_url=base or said.base_url,
-            api_keys=self.api_keys or said.logins,
-            spare_keys=said.spare_keys,
-            headers={**said.headers, **self.headers},
+            base_url=base or shared.base_url,
+            api_keys=self.api_keys or shared.logins,
+            spare_keys=shared.spare_keys,
+            headers={**shared.headers, **self.headers},
         )
 
     def for_provider(self, name: str) -> ProviderSettings:
@@ -277,16 +277,16 @@ _HOLD_A_KEY = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-ke
 
 def listed(headers: Headers) -> list[list[str]]:
     """`headers` as sorted pairs for a fingerprint, without those that hold a key."""
-    kept = [[name, value] for name, value in headers.items() if name.lower() not in _HOLD_A_KEY]
-    return sorted(kept, key=lambda pair: (pair[0].lower(), pair[0].swapcase()))
+    pairs = [[name, value] for name, value in headers.items() if name.lower() not in _HOLD_A_KEY]
+    return sorted(pairs, key=lambda pair: (pair[0].lower(), pair[0].swapcase()))
 
 
 def variant(settings: ProviderSettings) -> dict[str, object]:
     """What changes the vectors of notes beside the model."""
-    said = settings.document_input_type or settings.input_type
+    kind = settings.document_input_type or settings.input_type
     return {
         **({"outputDimensionality": settings.output_dimensionality} if settings.output_dimensionality else {}),
-        **({"inputType": said} if said else {}),
+        **({"inputType": kind} if kind else {}),
     }
 
 

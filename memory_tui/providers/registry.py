@@ -227,11 +227,11 @@ def preview(name: str, settings: ProviderSettings) -> tuple[str, str, int, int]:
     wire = _wire(name, settings)
     if wire:
         return wire.model, wire.key, wire.dims or 0, wire.max_input_bytes
-    made = create(name, settings)
-    if not made.identity_known:
-        return model(name, settings), "", 0, made.max_input_bytes
-    identity = made.identity
-    return identity.model, identity.key, identity.dims, made.max_input_bytes
+    provider = create(name, settings)
+    if not provider.identity_known:
+        return model(name, settings), "", 0, provider.max_input_bytes
+    identity = provider.identity
+    return identity.model, identity.key, identity.dims, provider.max_input_bytes
 
 
 def create(name: str, settings: ProviderSettings | None = None) -> Provider:
@@ -271,10 +271,10 @@ def batch_service(name: str, settings: ProviderSettings) -> BatchService | None:
 def _unknown(name: str) -> ProviderError:
     import difflib
 
-    known = ", ".join(NAMES)
+    names = ", ".join(NAMES)
     near = difflib.get_close_matches(name, NAMES, n=1)
-    hint = f"Did you mean {near[0]}?" if near else f"Choose one of: {known}."
-    return ProviderError(f"There is no embedding provider {name!r}; memory-tui knows {known}.", hint)
+    hint = f"Did you mean {near[0]}?" if near else f"Choose one of: {names}."
+    return ProviderError(f"There is no embedding provider {name!r}; memory-tui knows {names}.", hint)
 
 
 CHARACTERS_A_TOKEN = 4

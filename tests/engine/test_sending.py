@@ -368,3 +368,20 @@ def test_a_test_makes_one_call_and_fails_with_the_providers_words(play: Play, ru
     assert "Incorrect API key provided" in out
     assert KEY not in out + err
     assert told(run, "--test")["test"]["state"] == "bad key"
+
+
+@pytest.mark.parametrize(("enabled", "words"), [(True, ["Batch:     about $", "which saves about $"]), (False, [])])
+def test_a_batch_job_and_what_it_saves_is_said_before_the_yes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], enabled: bool, words: list[str]
+) -> None:
+    notes = tmp_path / "workspace"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text("".join(f"# {at}\n\n{f'fact {at} ' * 400}\n" for at in range(1500)))
+    remote = {"apiKey": "sk-1", "batch": {"enabled": enabled}}
+    section = {"provider": "openai", "model": "text-embedding-3-large", "remote": remote}
+    (tmp_path / "openclaw.json").write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    places = ["--workspace", str(notes), "--config", str(tmp_path / "openclaw.json"), "--index", str(tmp_path / "i")]
+    assert main.main(["index", "--dry-run", *places]) == 0
+    out = capsys.readouterr().out
+    assert "Price:     about $" in out
+    assert ["Batch:" in out, *(word in out for word in words)] == [enabled, *(True for _ in words)]

@@ -325,8 +325,8 @@ def test_a_test_call_that_works_ends_the_pause_of_every_process(
     monkeypatch: pytest.MonkeyPatch,
     fallback: str,
 ) -> None:
-    monkeypatch.setattr("memory_tui.engine.provider_setup._LOOK_SECONDS", 0.1)
-    monkeypatch.setattr("memory_tui.engine.provider_setup._SOONEST_SECONDS", 0.1)
+    monkeypatch.setattr("memory_tui.engine.providers._LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("memory_tui.engine.providers._SOONEST_SECONDS", 0.1)
     write(tmp_path, play.url, fallback=fallback)
     assert run("index")[0] == 0
     back = Event()

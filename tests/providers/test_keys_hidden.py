@@ -20,7 +20,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.providers.base import Identity
 from tests.support.embed import Time
-from tests.support.provider_server import Play, cut_off, echo_headers, html, reset, serving, status, well
+from tests.support.provider_server import Play, echo_headers, html, reset, serving, status, well
 
 KEY, OTHER, HEADER = "sk-hidden-0123456789abcdef", "m-hidden-fedcba9876543210", "team-hidden-55aa55aa55"
 HIDDEN = (KEY, OTHER, HEADER)
@@ -69,12 +69,9 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
 
 REPLIES = {
     "well": well,
-    "echo 400": echo_headers(400),
     "echo 401": echo_headers(401),
     "echo 500": echo_headers(500),
-    "echo 429": echo_headers(429),
     "reset": reset,
-    "cut off": cut_off,
     "html": html(502),
     "words": status(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}),
 }
@@ -152,7 +149,6 @@ def test_no_traceback_or_event_holds_a_key(play: Play, options: Options, reply: 
             lambda: index_check.remeasured(engine.search, engine.providers.chain),
             lambda: engine.status(deep=True),
             engine.notices,
-            engine.providers.fallback,
         ]
         provider = engine.providers.chain.of_space(Identity("openai", "", "", 0))
         assert provider is not None

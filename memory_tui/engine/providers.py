@@ -6,31 +6,39 @@ import datetime as dt
 import os
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from memory_tui.approval import Approval, Approvals
+from memory_tui.core import secret_finder
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import ProviderError, SettingError
+from memory_tui.core.settings import Settings
+from memory_tui.engine.costs import Estimate, Forecast, estimate, forecast
+from memory_tui.engine.status import EmbeddingState
+from memory_tui.index import embedding, index_write
+from memory_tui.index.embedding import HERE, SERVER, SLOW, EmbeddingMode
+from memory_tui.index.store import Store
+from memory_tui.index.sync import SyncReport
 from memory_tui.notices import Notice, notice
-from memory_tui.providers.chain import ChainMember, Fallback, LastFailure, ServingProvider, as_recorded, who
+from memory_tui.plan import Plan
+from memory_tui.providers import registry
+from memory_tui.providers.base import Identity, Provider
+from memory_tui.providers.chain import (
+    Chain,
+    ChainMember,
+    Fallback,
+    LastFailure,
+    MemberState,
+    ServingProvider,
+    as_recorded,
+    who,
+)
 from memory_tui.providers.options import SECRETS, on_this_machine
 from memory_tui.workspace.roots import scan
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from memory_tui.approval import Approval, Approvals
-    from memory_tui.core.cancel import Stop
-    from memory_tui.core.settings import Settings
-    from memory_tui.engine.costs import Estimate, Forecast
-    from memory_tui.engine.status import EmbeddingState
-    from memory_tui.index.embedding import EmbeddingMode
-    from memory_tui.index.store import Store
-    from memory_tui.index.sync import SyncReport
-    from memory_tui.plan import Plan
-    from memory_tui.providers.base import Identity, Provider
-    from memory_tui.providers.chain import Chain, MemberState
 
 Record = TypeVar("Record")
 
@@ -74,7 +82,6 @@ class SyncProvider:
 
     def provider(self, store: Store) -> Provider | None:
         """Who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
-        from memory_tui.index import embedding
 
         if not self._resumed:
             self._resumed = True
@@ -102,7 +109,6 @@ class SyncProvider:
 
     def manner(self, provider: Provider | None) -> EmbeddingMode:
         """How texts get to `provider`."""
-        from memory_tui.index.embedding import HERE, SERVER, SLOW
 
         sibling = self._plan.sibling
         if not isinstance(provider, ChainMember) or not provider.host:
@@ -119,7 +125,6 @@ class SyncProvider:
         """Write down fallback and cache hits for `status` and the next process, keep the cache within
         `cache.maxEntries`, and plan the next try of who failed.
         """
-        from memory_tui.index import index_write
 
         fallback = self._chain.fallback
         if fallback != recorded(store):
@@ -187,9 +192,9 @@ def fallback_in(store: Store, chain: Chain) -> Fallback | None:
     """What took the place of the first choice: in this process, else when the index was last made."""
     if chain.fallback is not None:
         return chain.fallback
-    found, identity = recorded(store), store.identity()
-    fits = found is not None and identity is not None and identity.provider == found.to and chain.replaces(found)
-    return found if fits else None
+    last, identity = recorded(store), store.identity()
+    fits = last is not None and identity is not None and identity.provider == last.to and chain.replaces(last)
+    return last if fits else None
 
 
 def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvider:
@@ -203,9 +208,9 @@ def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvid
     )
 
 
-def provider_notice(found: ServingProvider) -> Notice | None:
+def provider_notice(serving: ServingProvider) -> Notice | None:
     """What a person should know of who answers before trusting an answer; None where nothing is lost."""
-    return None if found.fine else notice("answered_otherwise", who=found)
+    return None if serving.fine else notice("answered_otherwise", who=serving)
 
 
 def cache_hits(store: Store) -> int:
@@ -215,7 +220,6 @@ def cache_hits(store: Store) -> int:
 
 def embeds_here(space: Identity) -> bool:
     """Whether the provider of that space embeds here, so that no text leaves the machine."""
-    from memory_tui.providers import registry
 
     return not registry.sends(space.provider)
 
@@ -227,7 +231,6 @@ def withheld_query(provider: Provider, query: str, settings: Settings) -> Notice
     # Every pattern wants a digit, or quotes after a label; testing for those spares most queries the scanner.
     if not any(sign.isdigit() or sign in "\"'`" for sign in query):
         return None
-    from memory_tui.core import secret_finder
 
     kinds = secret_finder.kinds(query)
     return notice("question_withheld", kinds=tuple(kinds), host=provider.host) if kinds else None
@@ -262,19 +265,12 @@ class Providers:
         with self._reader() as store:
             return self.supplied(store).links
 
-    def fallback(self) -> Fallback | None:
-        """What took the place of the first choice: in this engine, else when the index was last made."""
-        with self._reader() as store:
-            return fallback_in(store, self.chain)
-
     def probe(self) -> dict[str, Any]:
         """One real call, in the documented form: `ok`, and the `error` when it failed."""
         return {key: value for key, value in self.chain.try_out().items() if key in ("ok", "error")}
 
     def supplied(self, store: Store) -> EmbeddingState:
         """Who makes the vectors, for `status`."""
-        from memory_tui.engine.status import EmbeddingState
-
         who = who_answers(store, self.chain, self._plan.settings)
         links = tuple(as_recorded(member, who) for member in self.chain.members())
         return EmbeddingState(links, who, cache_hits(store))
@@ -294,30 +290,24 @@ class Providers:
 
         Reads every note, asks nobody and sends nothing. Raises ProviderError for what the provider lacks.
         """
-        from memory_tui.engine.costs import forecast
-
         preview = self.chain.preview()
         if preview is None:
             if (error := self.chain.error) is not None:
                 raise error
             return None
         with self._reader() as store:
-            return forecast(self._plan, store, scan(self._plan.roots), preview)
+            return forecast(self._plan, store, scan(self._plan.roots), preview, self.chain.settings.jobs)
 
     def estimate(self) -> Estimate:
         """What making the whole index anew would cost, in files, texts, seconds and dollars; asks nobody."""
-        from memory_tui.engine.costs import estimate
-
         try:
             preview = self.chain.preview()
         except ProviderError:
             # As it is, it would embed nothing.
             preview = None
-        known = self.chain.known_identity()
         with self._reader() as store:
-            return estimate(
-                self._plan, store, scan(self._plan.roots), preview, known or store.identity(), self._speed()
-            )
+            space = self.chain.known_identity() or store.identity()
+            return estimate(self._plan, store, scan(self._plan.roots), preview, space, self._speed())
 
     def waiting(self, name: str = "") -> MemberState | None:
         """Who may not get the notes before a person approves it: `name`, by default whoever would be used then.
@@ -328,17 +318,12 @@ class Providers:
         members = self.chain.members()
         if not name:
             return self.chain.proposal
-        waiting = [member for member in members if not member.approved]
-        found = next((member for member in waiting if member.name == name), None)
-        if found is None:
-            known = next((member for member in members if member.name == name), None)
-            raise SettingError(
-                self.why_approved(known)
-                if known
-                else f"{name} is not configured here, so there is nothing to approve.",
-                f"Waiting for approval: {', '.join(member.name for member in waiting) or 'none'}.",
-            )
-        return found
+        member = next((member for member in members if member.name == name), None)
+        if member is None or member.approved:
+            why = f"{name} is not configured here, so there is nothing to approve."
+            names = ", ".join(one.name for one in members if not one.approved) or "none"
+            raise SettingError(self.why_approved(member) if member else why, f"Waiting for approval: {names}.")
+        return member
 
     def approve(self, name: str = "", how: str = "in the app", *, sync: bool = True) -> Approval | None:
         """Remember that notes may go to whom `waiting` names; None when nobody waits.
@@ -361,39 +346,37 @@ class Providers:
 
     def here(self, name: str) -> MemberState:
         """The provider called `name`, whose server has an address of this machine. Raises SettingError."""
-        found = next((member for member in self.members() if member.name == name), None)
-        if found is None or not found.host or not on_this_machine(found.host):
-            at = f"asked at {found.host}" if found and found.host else "asked at no address"
+        member = next((member for member in self.members() if member.name == name), None)
+        if member is None or not member.host or not on_this_machine(member.host):
+            at = f"asked at {member.host}" if member and member.host else "asked at no address"
             raise SettingError(
                 f"{name} is {at}, which is not this machine.",
                 "To send everything to every provider: remote.withholdSecrets false.",
             )
-        return found
+        return member
 
     def _approved(self, name: str, host: str, how: str, *, sync: bool) -> Approval:
-        made = self.approvals.approve(name, host, how)
+        approval = self.approvals.approve(name, host, how)
         self.chain.choose_again()
         if sync:
             self._changed()
-        return made
+        return approval
 
     def why_approved(self, member: MemberState) -> str:
         """Why nothing has to be approved for `member`, as a sentence."""
-        from memory_tui.providers import registry
-
         if not member.host and registry.sends(member.name):
             return f"{member.name} cannot be approved before it is complete: {member.error or member.detail}"
         if not member.host:
             return f"{member.name} needs no approval: it runs inside memory-tui, and no note leaves this machine."
         if on_this_machine(member.host):
-            kept = (
+            secrets = (
                 "may get text that looks like a secret"
                 if self.approvals.find(SECRETS, member.host)
                 else f"gets no text that looks like a secret before memory-tui provider --stays-here {member.name}"
             )
-            return f"{member.name} needs no approval: {member.host} is an address of this machine. It {kept}."
-        made = self.approvals.find(member.name, member.host)
-        since = f", since {dt.datetime.fromtimestamp(made.at).astimezone():%Y-%m-%d %H:%M}" if made else ""
+            return f"{member.name} needs no approval: {member.host} is an address of this machine. It {secrets}."
+        approval = self.approvals.find(member.name, member.host)
+        since = f", since {dt.datetime.fromtimestamp(approval.at).astimezone():%Y-%m-%d %H:%M}" if approval else ""
         return f"{member.name} has your approval to get these notes at {member.host}{since}."
 
     def revoke(self, name: str = "", *, sync: bool = True) -> tuple[Approval, ...]:
@@ -401,9 +384,9 @@ class Providers:
 
         Raises ApprovalUnsaved.
         """
-        gone = self.approvals.revoke(name)
-        if gone:
+        withdrawn = self.approvals.revoke(name)
+        if withdrawn:
             self.chain.choose_again()
-        if gone and sync:
+        if withdrawn and sync:
             self._changed()
-        return gone
+        return withdrawn
