@@ -6,7 +6,6 @@ import argparse
 import json
 from pathlib import Path
 
-from memory_tui import durable
 from memory_tui.cli.commands import at_least
 from memory_tui.cli.context import opened
 from memory_tui.cli.output import show, waiting
@@ -38,8 +37,6 @@ def _measure(args: argparse.Namespace, engine: Engine) -> int:
     floors = _floors(args.fail_under)
     notebook = _notebook(args, engine)
     absent = judgments.absent(notebook, engine.notes.read)
-    if args.write_qrels is not None:
-        _write_qrels(args.write_qrels, notebook)
     settings = engine.plan.settings
     with waiting("Asking the labelled queries") as tell:
         cases = measures.collect(engine.search.gather, notebook, tell)
@@ -141,11 +138,7 @@ def _require_metric(name: str) -> None:
 
 def _notebook(args: argparse.Namespace, engine: Engine) -> Notebook:
     """Return the labels that the command asks for, each where its line stands now."""
-    if args.topics is not None:
-        if args.labels is None:
-            raise SettingError("--topics are the queries of qrels.", "Name the qrels with --labels.")
-        notebook = judgments.read(_text(args.labels), _text(args.topics))
-    elif args.labels is not None:
+    if args.labels is not None:
         notebook = judgments.parse(_text(args.labels), args.labels)
     else:
         notebook = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
@@ -157,15 +150,3 @@ def _text(path: str) -> str:
         return Path(path).expanduser().read_text("utf-8")
     except (OSError, UnicodeError) as error:
         raise LabelError(f"{path} cannot be read: {error}.", "Check the path.") from error
-
-
-def _write_qrels(path: str, notebook: Notebook) -> None:
-    qrels, topics = judgments.export(notebook)
-    written = ""
-    for target, text in ((f"{path}.topics", topics), (path, qrels)):
-        try:
-            durable.replace_file(Path(target), text.encode("utf-8"), None)
-        except OSError as error:
-            message = f"{target} cannot be written: {error.strerror or error}.{written}"
-            raise LabelError(message, "Check the path.") from error
-        written = f" {target} is written."

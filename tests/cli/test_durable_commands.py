@@ -121,15 +121,13 @@ def runner() -> Iterator[Run]:
 class Command(NamedTuple):
     """Words of a command, those before it that prepare, and the folders below the stage that it writes.
 
-    `prepare` makes more files in the stage. Files that stand `apart` mean something each alone: a fault may leave one
-    new and another old, if the command names both.
+    `prepare` makes more files in the stage.
     """
 
     words: list[str]
     before: tuple[list[str], ...] = ()
     writes: tuple[str, ...] = ("notes",)
     prepare: Callable[[Path], None] = lambda _: None
-    apart: bool = False
 
 
 def with_recalls(stage: Path) -> None:
@@ -142,19 +140,11 @@ def with_recalls(stage: Path) -> None:
         recall_log.append_line(recalled_lines.marks_path(stage / "notes"), b"{}\n", 1000)
 
 
-def with_labels(stage: Path) -> None:
-    """One question has a right answer."""
-    (stage / "labels.jsonl").write_text(
-        '{"query": "vlan", "relevant": [{"path": "memory/2026-01-10.md", "line": 3}]}\n'
-    )
-
-
 REMEMBER = ["remember", "the vlan of the printer is forty two", "--yes"]
 CONFIG = ["config", "--write", "--config", "CONFIG", "--set", "query.minScore=0.25", "--yes"]
 HOOK = ["hook", "session-memory", "--transcript", "SESSION", "--session", "abc"]
 FLUSH = ["openclaw", "flush", "--session", "main", "--done"]
 INDEX = ["index", "--index", "INDEX"]
-QRELS = ["eval", "--set", "sync.onSearch=off", "--index", "INDEX", "--labels", "LABELS", "--write-qrels", "QRELS"]
 AGREE = ["provider", "--config", "ASKING", "--yes", "--approve"]
 COMMANDS = {
     "remember": Command(REMEMBER),
@@ -169,7 +159,6 @@ COMMANDS = {
     "inbox --do keep": Command(["inbox", "--id", "SUGGESTION", "--do", "keep"], (), ("home/memory-tui/state.sqlite",)),
     "flush": Command(FLUSH, (), ("home/memory-tui/state.sqlite",)),
     "index": Command(INDEX, (), ("index",)),
-    "eval --write-qrels": Command(QRELS, (INDEX,), ("out",), with_labels, apart=True),
     "recall-log --clear": Command(["recall-log", "--clear"], (), ("home/memory-tui/recall",), with_recalls),
     "provider --approve": Command(AGREE, (), ("home/memory-tui/consent",)),
     "provider --revoke": Command([*AGREE[:-1], "--revoke"], (AGREE,), ("home/memory-tui/consent",)),
@@ -181,7 +170,6 @@ def stage_of(folder: Path, run: Run, command: Command) -> Path:
     (folder / "home").mkdir()
     (folder / "config").mkdir()
     (folder / "index").mkdir()
-    (folder / "out").mkdir()
     (folder / "config" / "openclaw.json").write_text('{"agents": {"defaults": {}}}')
     asking = {"provider": "openai", "remote": {"apiKey": "a-key", "baseUrl": "https://vectors.invalid/v1"}}
     (folder / "asking.json").write_text(json.dumps({"agents": {"defaults": {"memorySearch": asking}}}))
@@ -200,8 +188,6 @@ def named(stage: Path, words: list[str]) -> list[str]:
         "CONFIG": "config/openclaw.json",
         "SESSION": "session.jsonl",
         "INDEX": "index/index.sqlite",
-        "LABELS": "labels.jsonl",
-        "QRELS": "out/qrels",
         "ASKING": "asking.json",
     }
     return [str(stage / places[word]) if word in places else word for word in words]
@@ -268,8 +254,6 @@ def sweep(tmp_path: Path, run: Run, name: str, faults: tuple[str, ...], most: in
             assert now == new, at
         elif "could not be noted" in done.said:
             assert now == new, (at, done.said)
-        elif command.apart and len(now) > len(old) and done.code > 0:
-            assert all(f"{here / path} is written." in done.said for path in now), (at, done.said)
         elif done.code > 0 and not any(words in done.said for words in ("next start", "half-made index")):
             assert now == old, (at, done.said)
         # The next start settles what was left, and nobody has to wait for a lock.
@@ -277,10 +261,7 @@ def sweep(tmp_path: Path, run: Run, name: str, faults: tuple[str, ...], most: in
         assert healing.code == 0, healing.said
         assert "cut off, and not settled" not in healing.said
         now = state(here, command)
-        if command.apart:
-            assert now.items() <= new.items(), (at, done.said)
-        else:
-            assert now in (old, new), (at, done.said)
+        assert now in (old, new), (at, done.said)
         assert hidden(here / "notes") == []
         if now != new:
             again = run(here, words)

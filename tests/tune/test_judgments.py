@@ -118,37 +118,6 @@ def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in
     assert file.notebook_path(plan.workspace, plan.own_named) == usual
 
 
-@given(notebooks)
-def test_qrels_and_back(notes: Notebook) -> None:
-    qrels, topics = file.export(notes)
-    assert all(len(line.split()) == 4 for line in qrels.splitlines() if line)
-    again = file.read(qrels, topics)
-    assert [sorted(map(str, query.labels)) for query in again.queries] == [
-        sorted(map(str, query.labels)) for query in notes.queries
-    ] or len({" ".join(query.text.split()) for query in notes.queries}) < len(notes.queries)
-
-
-def test_qrels_look_as_trec_has_them() -> None:
-    notes = Notebook((Query("how  is it?", (Label("memory/a b.md", 12, 2),), "q7"), Query("other")))
-    assert file.export(notes) == ("q7 0 memory/a%20b.md#L12 2\n", "q7\thow is it?\nq2\tother\n")
-
-
-@pytest.mark.parametrize(
-    ("qrels", "topics"),
-    [
-        ("q1 0 a.md#L1", "q1\tx"),
-        ("q1 0 a.md 1", "q1\tx"),
-        ("q1 0 a.md#L0 1", "q1\tx"),
-        ("q1 0 a.md#L1 x", "q1\tx"),
-        ("q2 0 a.md#L1 1", "q1\tx"),
-        ("", "q1 no tab"),
-    ],
-)
-def test_bad_qrels_are_refused_with_their_line(qrels: str, topics: str) -> None:
-    with pytest.raises(LabelError, match="Line 1"):
-        file.read(qrels, topics)
-
-
 def test_a_label_follows_its_line() -> None:
     query = Query(
         "q", (Label("a.md", 2, 1, "garlic"), Label("a.md", 9, 1, "gone"), Label("b.md", 1, 1, "x"), Label("a.md", 7))
