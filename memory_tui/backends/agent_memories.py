@@ -45,7 +45,7 @@ def _recall(memories: Memories, query: str, limit: int) -> ToolAnswer:
     if not hits:
         return ToolAnswer("No relevant memories found.", {"count": 0})
     lines = [
-        f"{number}. [{safe(hit.entry.category)}] {_shown(hit.entry.text)} ({hit.score * 100:.0f}%)"
+        f"{number}. [{safe(hit.entry.category)}] {_clean(hit.entry.text)} ({hit.score * 100:.0f}%)"
         for number, hit in enumerate(hits, 1)
     ]
     details = {"count": len(hits), "memories": [_fields(hit) for hit in hits]}
@@ -54,13 +54,13 @@ def _recall(memories: Memories, query: str, limit: int) -> ToolAnswer:
 
 def _store(memories: Memories, text: str, importance: float, category: str) -> ToolAnswer:
     done = memories.store(text, importance, category)
-    shown = _shown(done.entry.text)
+    excerpt = _clean(done.entry.text)
     if done.action == "duplicate":
         return ToolAnswer(
-            f'Similar memory already exists: "{shown}"',
+            f'Similar memory already exists: "{excerpt}"',
             {"action": "duplicate", "existingId": done.entry.id, "existingText": done.entry.text},
         )
-    return ToolAnswer(f'Stored: "{shown[:100]}..."', {"action": "created", "id": done.entry.id})
+    return ToolAnswer(f'Stored: "{excerpt[:100]}..."', {"action": "created", "id": done.entry.id})
 
 
 def _forget(memories: Memories, key: str, query: str) -> ToolAnswer:
@@ -76,13 +76,13 @@ def _forget(memories: Memories, key: str, query: str) -> ToolAnswer:
     except TableMissing:
         return ToolAnswer("No matching memories found.", {"found": 0})
     for entry in done.entries:
-        return ToolAnswer(f'Forgotten: "{_shown(entry.text)}"', {"action": "deleted", "id": entry.id})
+        return ToolAnswer(f'Forgotten: "{_clean(entry.text)}"', {"action": "deleted", "id": entry.id})
     if not done.candidates:
         return ToolAnswer("No matching memories found.", {"found": 0})
-    lines = [f"- [{one.entry.id}] {_shown(one.entry.text)[:60]}..." for one in done.candidates]
+    lines = [f"- [{item.entry.id}] {_clean(item.entry.text)[:60]}..." for item in done.candidates]
     return ToolAnswer(
         f"Found {len(lines)} candidates. Specify memoryId:\n" + "\n".join(lines),
-        {"action": "candidates", "candidates": [_fields(one) for one in done.candidates]},
+        {"action": "candidates", "candidates": [_fields(item) for item in done.candidates]},
     )
 
 
@@ -93,7 +93,7 @@ def block(memories: Memories, prompt: str) -> str:
         return ""
     hits = _near(memories, prompt, _RECALLED, rules.COMMAND_MIN)
     lines = [
-        f"{number}. [{hit.entry.category}] {_shown(hit.entry.text)}".translate(_ESCAPES)
+        f"{number}. [{hit.entry.category}] {_clean(hit.entry.text)}".translate(_ESCAPES)
         for number, hit in enumerate(hits, 1)
     ]
     return "\n".join(("<relevant-memories>", _UNTRUSTED, *lines, "</relevant-memories>")) if hits else ""
@@ -121,8 +121,8 @@ def capture(memories: Memories, texts: Sequence[str]) -> tuple[list[StoredEntry]
 
 def captured(stored: Sequence[StoredEntry], left: Sequence[object]) -> str:
     """Return both in numbers."""
-    made = sum(one.action == "created" for one in stored)
-    return f"Stored {plural(made, 'memory')}; {len(left) + len(stored) - made} not stored."
+    created = sum(item.action == "created" for item in stored)
+    return f"Stored {plural(created, 'memory')}; {len(left) + len(stored) - created} not stored."
 
 
 def _near(memories: Memories, query: str, limit: int, least: float) -> tuple[EntryHit, ...]:
@@ -134,10 +134,10 @@ def _near(memories: Memories, query: str, limit: int, least: float) -> tuple[Ent
 
 
 def _fields(hit: EntryHit) -> dict[str, Any]:
-    one = hit.entry
-    fields = {"id": one.id, "text": one.text, "category": one.category, "importance": one.importance}
+    item = hit.entry
+    fields = {"id": item.id, "text": item.text, "category": item.category, "importance": item.importance}
     return {**fields, "score": hit.score}
 
 
-def _shown(text: str) -> str:
+def _clean(text: str) -> str:
     return safe(text, keep_newlines=True)

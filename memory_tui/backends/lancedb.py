@@ -115,7 +115,7 @@ class TableLocation(Discreet, frozen=True):
         return "://" in self.uri
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """Return the address without what may be secret in it."""
         return one_line(_CREDENTIALS.sub("***@", self.uri))
 
@@ -125,7 +125,7 @@ class TableLocation(Discreet, frozen=True):
         named = [self.options.get(name) for name in ("endpoint", "aws_endpoint")]
         named += [os.environ.get(name) for name in ("AWS_ENDPOINT", "AWS_ENDPOINT_URL")]
         endpoint = next(filter(None, named), "")
-        return f"{self.shown} at {endpoint}" if self.remote and endpoint else self.shown
+        return f"{self.label} at {endpoint}" if self.remote and endpoint else self.label
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -227,17 +227,17 @@ def _failure(location: TableLocation, doing: str, error: BaseException) -> Memor
     low = text.lower().replace(" ", "")
     for remote, pattern, sentence, next_step in _REASONS:
         if (location.remote or not remote) and re.search(pattern, low):
-            return MemoriesUnavailable(sentence.format(location.shown), next_step)
+            return MemoriesUnavailable(sentence.format(location.label), next_step)
     first = _SOURCE.sub("", text.splitlines()[0] if text.strip() else "no reason given")
     reason = one_line(first.removeprefix("lance error: "), 200).rstrip(". ,")
     if re.search(_DAMAGE, low):
         return _damaged(location, reason)
-    return MemoriesUnavailable(f"{doing} {location.shown} failed: {reason}.", "")
+    return MemoriesUnavailable(f"{doing} {location.label} failed: {reason}.", "")
 
 
 def _damaged(location: TableLocation, reason: str) -> MemoriesUnavailable:
     return MemoriesUnavailable(
-        f"The table in {location.shown} is damaged: {reason}. memory-tui changes nothing in it.",
+        f"The table in {location.label} is damaged: {reason}. memory-tui changes nothing in it.",
         "Restore the folder from a backup, or name another one: --memories DIR.",
     )
 
@@ -270,7 +270,7 @@ class EntryTable:
                 next(folder.iterdir(), None)
             except OSError as error:
                 raise MemoriesUnavailable(
-                    f"{location.shown} cannot be read: {error.strerror}.",
+                    f"{location.label} cannot be read: {error.strerror}.",
                     "Name the folder of a LanceDB: --memories DIR.",
                 ) from error
 
@@ -329,7 +329,7 @@ class EntryTable:
 
     def versions(self) -> set[int]:
         """Return the versions that the table still has."""
-        return {int(one["version"]) for one in self._use("Reading", lambda table: table.list_versions())}
+        return {int(item["version"]) for item in self._use("Reading", lambda table: table.list_versions())}
 
     # --- changing ---
 
@@ -426,9 +426,9 @@ def _connected(location: TableLocation) -> Any:  # noqa: ANN401 - a connection o
 
 
 def _filter(ids: Sequence[str]) -> str:
-    for one in ids:
-        if not is_id(one):
-            raise EntryRefused(f"{one_line(one, 60)!r} is no id of an entry.", "memory-tui ltm list shows them.")
+    for item in ids:
+        if not is_id(item):
+            raise EntryRefused(f"{one_line(item, 60)!r} is no id of an entry.", "memory-tui ltm list shows them.")
     return f"id IN ({', '.join(map(repr, ids))})"
 
 
@@ -450,12 +450,12 @@ def _dims(location: TableLocation, schema: Any) -> int:  # noqa: ANN401 - a sche
     if not size:
         what = f"it has no column {missing[0]}" if missing else "its vectors have no fixed length"
         raise MemoriesUnavailable(
-            f"The table {TABLE} in {location.shown} holds no memories: {what}.", "Name another place: --memories DIR."
+            f"The table {TABLE} in {location.label} holds no memories: {what}.", "Name another place: --memories DIR."
         )
     return int(size)
 
 
 def _missing(location: TableLocation) -> TableMissing:
     return TableMissing(
-        f"There are no memories in {location.shown} yet.", 'memory-tui ltm store "TEXT" stores the first one.'
+        f"There are no memories in {location.label} yet.", 'memory-tui ltm store "TEXT" stores the first one.'
     )

@@ -192,24 +192,24 @@ class VectorSpace:
     def prove(self, table: EntryTable) -> dict[str, Any]:
         """Return how it is known that the provider in use made the vectors. Raises OtherVectors, ProviderError."""
         identity = self.provider(table.model).identity
-        ours, theirs = (identity.provider, identity.model), (table.model.get("provider"), table.model.get("model"))
-        if identity.dims != table.dims or (table.model and ours != theirs):
-            made = " ".join(map(str, theirs)) if table.model else f"vectors of {table.dims:,} numbers"
+        current, recorded = (identity.provider, identity.model), (table.model.get("provider"), table.model.get("model"))
+        if identity.dims != table.dims or (table.model and current != recorded):
+            source = " ".join(map(str, recorded)) if table.model else f"vectors of {table.dims:,} numbers"
             raise OtherVectors(
-                f"The memories were made with another model, {made}; {' '.join(ours)} makes {identity.dims:,} numbers. "
-                "Nothing can be ranked.",
+                f"The memories were made with another model, {source}; {' '.join(current)} makes {identity.dims:,} "
+                "numbers. Nothing can be ranked.",
                 "Name the provider that made them: --provider NAME.",
             )
         if table.model:
             return {"how": "recorded", "compared": 0, "cosine": 1.0}
-        self._proof = self._proof or self._compare(table, " ".join(ours))
+        self._proof = self._proof or self._compare(table, " ".join(current))
         return self._proof
 
     def _compare(self, table: EntryTable, model: str) -> dict[str, Any]:
         """Embed some entries again. Raises OtherVectors."""
         import numpy as np
 
-        ids = [one.id for one in table.entries() if is_id(one.id)]
+        ids = [item.id for item in table.entries() if is_id(item.id)]
         rows = table.rows(ids[:: -(-len(ids) // PROBED)]).to_pylist() if ids else []
         rows = [row for row in rows if row["vector"] and any(row["vector"])]
         if not rows:
@@ -378,7 +378,7 @@ class Memories:
 
     def named(self, text: str) -> MemoryEntry | None:
         """Return the entry whose id is `text`, or alone begins so; None where there is none."""
-        entries = [one for one in self.table().entries() if len(text) >= 4 and one.id.startswith(text.lower())]
+        entries = [item for item in self.table().entries() if len(text) >= 4 and item.id.startswith(text.lower())]
         return entries[0] if len(entries) == 1 else None
 
     def search(self, query: str, limit: int = LIMIT, least: float = COMMAND_MIN, category: str = "") -> EntrySearch:
@@ -395,12 +395,12 @@ class Memories:
         if not vector.any():
             raise QueryError("The model knows no word of the query, so nothing can be ranked.", "Ask in other words.")
         looked = [EntryHit(*pair) for pair in table.nearest(vector, _EVERY if category else limit + _MORE)]
-        fitting = [one for one in looked if category in ("", one.entry.category)]
-        hits = tuple(one for one in fitting[:limit] if one.score >= least)
+        fitting = [item for item in looked if category in ("", item.entry.category)]
+        hits = tuple(item for item in fitting[:limit] if item.score >= least)
         misses = tuple(
-            replace(one, why_not=_why_not(one, rank, limit, least, category))
-            for rank, one in enumerate(looked[: limit + _MORE], 1)
-            if one not in hits
+            replace(item, why_not=_why_not(item, rank, limit, least, category))
+            for rank, item in enumerate(looked[: limit + _MORE], 1)
+            if item not in hits
         )
         return EntrySearch(hits, misses, proof)
 
@@ -413,7 +413,7 @@ class Memories:
             raise EntryRefused(f"Importance is a number from 0 to 1, not {importance:g}.", "")
         category = require_category(category) if category else category_of(text)
         with self._changing(make=True) as table:
-            same = next((one for one in table.entries() if normalised(one.text) == text), None)
+            same = next((item for item in table.entries() if normalised(item.text) == text), None)
             if same is not None:
                 return StoredEntry("duplicate", same)
             self.space.prove(table)
@@ -440,7 +440,7 @@ class Memories:
         """Delete the entries of `ids`. Raises EntryRefused where one is not there."""
         with self._changing() as table:
             entries = entries_of(table.rows(ids))
-            if missing := set(ids) - {one.id for one in entries}:
+            if missing := set(ids) - {item.id for item in entries}:
                 raise EntryRefused(
                     f"There is no entry {one_line(min(missing), 60)}.", "memory-tui ltm list shows the ids."
                 )
@@ -450,18 +450,18 @@ class Memories:
     def forget_by_query(self, query: str, least: float = FORGET_MIN) -> Forgotten:
         """Delete the one entry that `query` clearly means; else nothing, and the candidates from `least` on."""
         hits = self.search(query, LIMIT, least).hits
-        near = [one for one in hits if one.score >= FORGET_MIN]
+        near = [item for item in hits if item.score >= FORGET_MIN]
         return self.forget([near[0].entry.id]) if len(near) == 1 and near[0].score > CLEAR else Forgotten((), hits)
 
     def undo(self) -> Undone:
         """Take back the last change of ours that is not undone. Raises EntryRefused."""
         with self._changing() as table:
             changes, versions = self._changes.read(), table.versions()
-            number = max((int(one) for one in changes if {int(one), int(one) - 1} <= versions), default=0)
+            number = max((int(item) for item in changes if {int(item), int(item) - 1} <= versions), default=0)
             if not number:
                 raise EntryRefused("There is nothing to undo.", "Older versions of the table are kept for seven days.")
             before, after = (frozenset(table.entries(version)) for version in (number - 1, number))
-            ids = [one.id for one in before ^ after]
+            ids = [item.id for item in before ^ after]
             if not ids or _bits(table.rows(ids)) != _bits(table.rows(ids, number)):
                 raise EntryRefused("The last change was changed again since, so it stays.", "memory-tui ltm list")
             stored = changes[str(number)] == "store"
@@ -486,7 +486,7 @@ class Memories:
             raise EntryRefused("The memories are read-only here.", "Leave --read-only out.")
         if not self.writable and not (make and not self.exists()):
             raise EntryRefused(
-                f"Nobody has agreed yet that memory-tui writes the memories in {self.location.shown}.",
+                f"Nobody has agreed yet that memory-tui writes the memories in {self.location.label}.",
                 "To agree: memory-tui ltm approve.",
             )
         with self._lock, self._locked():

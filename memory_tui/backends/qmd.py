@@ -100,15 +100,15 @@ class QmdOptions(Struct, frozen=True):
                 rows.append((name, folder, str(item.get("pattern") or _EVERY_NOTE), "memory"))
         if self.values["sessions.enabled"]:
             rows.append(("sessions", str(exported), _EVERY_NOTE, "sessions"))
-        wanted: dict[str, WantedCollection] = {}
+        specs: dict[str, WantedCollection] = {}
         for name, *more in rows:
             base = name = re.sub(r"[^a-z0-9-]+", "-", f"{name}-{self.agent}".lower()).strip("-")
             number = 1
-            while name in wanted:
+            while name in specs:
                 number += 1
                 name = f"{base}-{number}"
-            wanted[name] = WantedCollection(name, *more)
-        return tuple(wanted.values())
+            specs[name] = WantedCollection(name, *more)
+        return tuple(specs.values())
 
 
 def allowed(scope: Any, session_key: str) -> bool:  # noqa: ANN401 - as configured
@@ -195,7 +195,7 @@ class QmdAnswer(Struct, frozen=True):
     behind: int = 0
     updated: float = 0.0
     ran: tuple[str, ...] = ()
-    asked: tuple[str, ...] = ()
+    collections: tuple[str, ...] = ()
     empty: QmdRemark | None = None
     remarks: tuple[QmdRemark, ...] = ()
     ms: float = 0.0
@@ -212,7 +212,7 @@ class QmdAnswer(Struct, frozen=True):
             "mode": self.mode,
             "way": "query vec" if "--no-rerank" in self.ran else self.mode,
             "command": list(self.ran),
-            "collections": list(self.asked),
+            "collections": list(self.collections),
             "behind": self.behind,
             "updatedAt": self.updated or None,
             "milliseconds": round(self.ms, 1),
@@ -231,8 +231,8 @@ def rows_of(stdout: str) -> list[Any]:
         return list(rows)
     if "no results found" in stdout.lower():
         return []
-    shown = one_line(stdout.strip(), 80) or "nothing"
-    raise QmdFailure("answer", f"QMD's answer cannot be read: it printed {shown!r}.", "Run memory-tui doctor.")
+    excerpt = one_line(stdout.strip(), 80) or "nothing"
+    raise QmdFailure("answer", f"QMD's answer cannot be read: it printed {excerpt!r}.", "Run memory-tui doctor.")
 
 
 def _inside(folder: str, below: str) -> str:
@@ -252,8 +252,8 @@ def _hit(rank: int, row: Any, sources: Mapping[str, tuple[Collection, str]], wor
     parts = set(below.split("/")) & {"", ".", ".."}
     absolute = _inside(collection.path, below) if collection is not None and not _HIDDEN.search(below) else ""
     if not good or parts or collection is None or not absolute:
-        shown = one_line(json.dumps(row, default=str), 80)
-        raise QmdFailure("answer", f"QMD's answer cannot be used: row {rank} is {shown}.", "Run memory-tui doctor.")
+        excerpt = one_line(json.dumps(row, default=str), 80)
+        raise QmdFailure("answer", f"QMD's answer cannot be used: row {rank} is {excerpt}.", "Run memory-tui doctor.")
     first, last, text = _lines(str(snippet), absolute)
     path = os.path.relpath(os.path.join(collection.path, below), workspace).replace(os.sep, "/")  # noqa: PTH118
     path = f"qmd/{name}/{below}" if path.startswith(os.pardir) else path
@@ -283,14 +283,14 @@ def bounded(hits: Sequence[QmdHit], most: int, snippet: int, altogether: int) ->
         queues.setdefault(hit.source, []).append(hit)
     turns = sorted(((at, order, hit) for order, queue in enumerate(queues.values()) for at, hit in enumerate(queue)),
                    key=lambda turn: turn[:2])  # fmt: skip
-    kept = []
+    chosen = []
     for _, _, hit in turns[:most]:
         text = jsstring.utf16_head(hit.snippet, min(snippet, altogether))
         if not text and hit.snippet:
             break
-        kept.append(replace(hit, snippet=text))
+        chosen.append(replace(hit, snippet=text))
         altogether -= jsstring.utf16_len(text)
-    return kept
+    return chosen
 
 
 # --- asking --------------------------------------------------------------------------------------------------------
@@ -312,12 +312,12 @@ class QmdClient:
     def __init__(self, choices: Choices, approvals: Approvals) -> None:
         self.options = QmdOptions.of(choices)
         beside = choices.index.absolute()
-        own = beside.with_name(f"{beside.name}.qmd") if choices.asked.index else beside.parent / "qmd"
+        beside_index = beside.with_name(f"{beside.name}.qmd") if choices.asked.index else beside.parent / "qmd"
         named = choices.asked.qmd_home
-        self.place = QmdFolder(Path(named).expanduser().absolute() if named else own, owned=not named)
+        self.place = QmdFolder(Path(named).expanduser().absolute() if named else beside_index, owned=not named)
         folder = self.options.values["sessions.exportDir"]
         self.exported = Path(folder).expanduser() if folder else self.place.folder / "sessions"
-        self.wanted = self.options.collections(self.exported)
+        self.specs = self.options.collections(self.exported)
         self._approvals = approvals
 
     @property
@@ -365,9 +365,9 @@ class QmdClient:
         words = self.startable(stop)
         qmd_program.require_models(self.place, self.options.mode, _NEEDED[self.options.mode])
         index, updated = qmd_index.read(self.place.index), float(self.place.remembered("upkeep").get("updated", 0.0))
-        seen = qmd_index.coverage(index, self.wanted, updated)
+        seen = qmd_index.coverage(index, self.specs, updated)
         sources = {
-            one.name: (one, wanted.source) for wanted in self.wanted if (one := index.serving(wanted)) is not None
+            item.name: (item, specs.source) for specs in self.specs if (item := index.serving(specs)) is not None
         }
         if not sources or not seen.documents:
             raise QmdFailure("index", seen.sentence(), UPDATE)
@@ -392,7 +392,7 @@ class QmdClient:
             denied = QmdRemark("out-of-scope", "memory.qmd.scope does not let this chat ask QMD.")
             return QmdAnswer(query, mode, empty=denied)
         began, state = time.perf_counter(), self.ready(stop)
-        sources = {name: one for name, one in state.sources.items() if source in ("", one[1])}
+        sources = {name: item for name, item in state.sources.items() if source in ("", item[1])}
         limit = min(most, options.whole("limits.maxResults"))
         ran, every = self._hits(state, query, limit, sources, stop)
         if not every and not state.coverage.whole:
@@ -450,7 +450,7 @@ class QmdClient:
         name, _, below = path.removeprefix("qmd/").partition("/")
         index = qmd_index.read(self.place.index)
         collection = next(
-            (one for one in map(index.serving, self.wanted) if one is not None and one.name == name), None
+            (item for item in map(index.serving, self.specs) if item is not None and item.name == name), None
         )
         if collection is None or below not in collection.documents:
             raise PathRefused(f"{path} is no document of QMD.", "Name it as memory_search does.")
@@ -497,10 +497,10 @@ class QmdClient:
         if path.startswith("qmd/"):
             name, _, below = path.removeprefix("qmd/").partition("/")
             return (name, below) if name in state.sources else ("", "")
-        for name, (one, _) in state.sources.items():
+        for name, (item, _) in state.sources.items():
             absolute = os.path.join(self.options.workspace, path)  # noqa: PTH118
-            below = os.path.relpath(absolute, one.path).replace(os.sep, "/")
-            if below in one.documents or below in dict(qmd_index.files_of(one.path, one.pattern)):
+            below = os.path.relpath(absolute, item.path).replace(os.sep, "/")
+            if below in item.documents or below in dict(qmd_index.files_of(item.path, item.pattern)):
                 return name, below
         return "", ""
 
@@ -509,7 +509,7 @@ class QmdClient:
         parts = qmd_index.terms(query)
         if all(negated for *_, negated in parts):
             return "The question has no word that QMD looks for, and QMD searches nothing then."
-        matches = qmd_index.matching(self.place.index, [one for _, one, _ in parts], collection.name, below)
+        matches = qmd_index.matching(self.place.index, [item for _, item, _ in parts], collection.name, below)
         for (word, _, negated), match in zip(parts, matches, strict=True):
             if match == negated:
                 if negated:

@@ -55,12 +55,12 @@ class QmdIndex(Struct, frozen=True):
     @property
     def documents(self) -> int:
         """Count the active documents of all collections."""
-        return sum(len(one.documents) for one in self.collections.values())
+        return sum(len(item.documents) for item in self.collections.values())
 
-    def serving(self, wanted: WantedCollection) -> Collection | None:
+    def serving(self, specs: WantedCollection) -> Collection | None:
         """Return the collection with the folder and pattern of `wanted`, which may have another name."""
-        same = (wanted.path, wanted.pattern)
-        return next((one for one in self.collections.values() if (one.path, one.pattern) == same), None)
+        same = (specs.path, specs.pattern)
+        return next((item for item in self.collections.values() if (item.path, item.pattern) == same), None)
 
 
 def read(file: Path) -> QmdIndex:
@@ -150,22 +150,22 @@ class Coverage(Struct, frozen=True):
         )
 
 
-def coverage(index: QmdIndex, wanted: Sequence[WantedCollection], updated: float) -> Coverage:
+def coverage(index: QmdIndex, specs: Sequence[WantedCollection], updated: float) -> Coverage:
     """Return how `index`, last brought up to date at `updated` (epoch seconds), stands to the files of `wanted`."""
     files = documents = 0
     missing, ghosts, changed = [], [], []
-    for one in wanted:
-        collection = index.serving(one)
+    for item in specs:
+        collection = index.serving(item)
         rows = collection.documents if collection is not None else frozenset()
         there = {
             below: status.st_mtime
-            for below, status in files_of(one.path, one.pattern)
-            if below in rows or not _is_blank(os.path.join(one.path, below), status.st_size)
+            for below, status in files_of(item.path, item.pattern)
+            if below in rows or not _is_blank(os.path.join(item.path, below), status.st_size)
         }
         files, documents = files + len(there), documents + len(rows)
-        missing += [f"{one.name}/{path}" for path in sorted(there.keys() - rows)]
-        ghosts += [f"{one.name}/{path}" for path in sorted(rows - there.keys())]
-        changed += [f"{one.name}/{path}" for path in sorted(there.keys() & rows) if 0 < updated < there[path]]
+        missing += [f"{item.name}/{path}" for path in sorted(there.keys() - rows)]
+        ghosts += [f"{item.name}/{path}" for path in sorted(rows - there.keys())]
+        changed += [f"{item.name}/{path}" for path in sorted(there.keys() & rows) if 0 < updated < there[path]]
     return Coverage(files, documents, tuple(missing), tuple(ghosts), tuple(changed))
 
 
@@ -183,7 +183,9 @@ def terms(query: str) -> list[tuple[str, str, bool]]:
     for part in _PART.finditer(query):
         word = part[2] if part[3] is None else part[3].removeprefix("-")
         negated = bool(part[1]) or (part[3] or "").startswith("-")
-        parts += [(word, one, negated) for one in _expressions(word, phrase=part[3] is None) if re.search(r"\w", one)]
+        parts += [
+            (word, item, negated) for item in _expressions(word, phrase=part[3] is None) if re.search(r"\w", item)
+        ]
     return parts
 
 
@@ -211,6 +213,6 @@ def matching(file: Path, expressions: Sequence[str], collection: str, path: str)
             "SELECT 1 FROM documents_fts f JOIN documents d ON d.id = f.rowid "
             "WHERE documents_fts MATCH ? AND d.collection = ? AND d.path = ? AND d.active = 1"
         )
-        return [connection.execute(statement, (one, collection, path)).fetchone() is not None for one in expressions]
+        return [connection.execute(statement, (item, collection, path)).fetchone() is not None for item in expressions]
 
     return _read(file, match)

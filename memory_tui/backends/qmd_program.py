@@ -71,9 +71,15 @@ class QmdFolder(Struct, frozen=True):
 
     def environment(self) -> dict[str, str]:
         """Return what QMD runs in: its own folders, no colours, and nothing that moves its index."""
-        kept = {name: text for name, text in os.environ.items() if name not in ("INDEX_PATH", "CI", "FORCE_COLOR")}
+        variables = {name: text for name, text in os.environ.items() if name not in ("INDEX_PATH", "CI", "FORCE_COLOR")}
         config, cache = str(self.index_yml.parent), str(self.folder / "xdg-cache")
-        return {**kept, "XDG_CONFIG_HOME": config, "QMD_CONFIG_DIR": config, "XDG_CACHE_HOME": cache, "NO_COLOR": "1"}
+        return {
+            **variables,
+            "XDG_CONFIG_HOME": config,
+            "QMD_CONFIG_DIR": config,
+            "XDG_CACHE_HOME": cache,
+            "NO_COLOR": "1",
+        }
 
     def make(self) -> None:
         """Make the folders; the models that the user has already are shared. Raises QmdFailure."""
@@ -141,8 +147,8 @@ def version(words: Sequence[str], place: QmdFolder, stop: Stop | None = None) ->
     except OSError as error:
         raise QmdFailure("program", f"{error.filename} cannot be read: {error.strerror}.", INSTALL) from error
     stamp = [[word, status.st_mtime_ns, status.st_size] for word, status in stats]
-    known = place.remembered("program")
-    text = str(known.get("version", "")) if known.get("files") == stamp else ""
+    record = place.remembered("program")
+    text = str(record.get("version", "")) if record.get("files") == stamp else ""
     if not text:
         text = finished(run(words, ["--version"], place.environment(), Path("/"), _VERSION_SECONDS, stop), "--version")
         text = text.strip()[:80]
@@ -280,7 +286,7 @@ def models(place: QmdFolder) -> dict[str, QmdModel]:
         raise QmdFailure("models", f"{place.index_yml} cannot be read: {error.strerror}.", "Check it.") from error
     section = re.search(r"^models:[ \t]*\n((?:[ \t]+.*\n?)*)", f"{text}\n", re.MULTILINE)
     line = r"^[ \t]+(embed|generate|rerank):[ \t]*(['\"]?)(.+?)\2[ \t]*(?:#.*)?$"
-    written = {one[1]: one[3] for one in re.finditer(line, section[1] if section else "", re.MULTILINE)}
+    written = {item[1]: item[3] for item in re.finditer(line, section[1] if section else "", re.MULTILINE)}
     named = {role: written.get(role) or os.environ.get(f"QMD_{role.upper()}_MODEL") or MODELS[role] for role in MODELS}
     return {role: _model(role, name, place) for role, name in named.items()}
 
@@ -290,8 +296,8 @@ def _model(role: str, name: str, place: QmdFolder) -> QmdModel:
     if name.startswith("hf:"):
         user, file = name.removeprefix("hf:").partition("/")[0], name.rpartition("/")[2]
         # node-llama-cpp puts the user before the name of the file.
-        candidates = [place.models / one for one in (f"hf_{user}_{file}", file)]
-        path = next((one for one in candidates if one.is_file()), candidates[1])
+        candidates = [place.models / item for item in (f"hf_{user}_{file}", file)]
+        path = next((item for item in candidates if item.is_file()), candidates[1])
         if not path.is_file():
             return QmdModel(role, name, problem=f"{file} is not in {place.models}")
     try:
@@ -305,10 +311,10 @@ def _model(role: str, name: str, place: QmdFolder) -> QmdModel:
 
 def require_models(place: QmdFolder, command: str, roles: Sequence[str] = ()) -> None:
     """Raise QmdFailure unless QMD can load all of `roles`; in any case where it would delete one."""
-    for one in models(place).values():
-        if one.problem and (one.role in roles or "would delete" in one.problem):
+    for item in models(place).values():
+        if item.problem and (item.role in roles or "would delete" in item.problem):
             raise QmdFailure(
                 "models",
-                f"QMD's {command} needs its {one.role} model: {one.problem}.",
+                f"QMD's {command} needs its {item.role} model: {item.problem}.",
                 f"Run qmd pull, name another in {place.index_yml}, or set memory.qmd.searchMode to search.",
             )

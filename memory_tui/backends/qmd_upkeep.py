@@ -43,11 +43,11 @@ def state(client: QmdClient) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def due(client: QmdClient, *, wanted: bool) -> bool:
-    """Tell whether an update that nobody asked for by hand may run: `wanted` because notes changed, or by interval."""
-    known, now, interval = state(client), time.time(), client.options.interval("update.interval", 300.0)
-    pause = client.options.seconds("update.debounceMs") if wanted else interval or float("inf")
-    return bool(now >= known["again"] and now - known["updated"] >= pause)
+def due(client: QmdClient, *, soon: bool) -> bool:
+    """Tell whether an update that nobody asked for by hand may run: `soon` because notes changed, or by interval."""
+    record, now, interval = state(client), time.time(), client.options.interval("update.interval", 300.0)
+    pause = client.options.seconds("update.debounceMs") if soon else interval or float("inf")
+    return bool(now >= record["again"] and now - record["updated"] >= pause)
 
 
 def update(client: QmdClient, stop: Stop, *, boot: bool = False) -> UpkeepReport:
@@ -72,18 +72,18 @@ def embed(client: QmdClient, stop: Stop, *, force: bool = True) -> UpkeepReport 
 def _alone(client: QmdClient, action: str, stop: Stop, work: Callable[[tuple[str, ...]], list[str]]) -> UpkeepReport:
     words = client.startable(stop)
     client.place.make()
-    began, known = time.time(), state(client)
+    began, record = time.time(), state(client)
     try:
         with locks.wait_for(client.place.folder / "upkeep", stop):
             try:
                 changes = work(words)
             except QmdFailure as failure:
-                pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** known["failures"])
-                failed = {"failures": known["failures"] + 1, "again": time.time() + pause, "error": failure.message}
-                client.place.remember("upkeep", {**known, **failed})
+                pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** record["failures"])
+                failed = {"failures": record["failures"] + 1, "again": time.time() + pause, "error": failure.message}
+                client.place.remember("upkeep", {**record, **failed})
                 raise
             done = {"updated" if action == "update" else "embedded": began, "failures": 0, "again": 0.0, "error": ""}
-            client.place.remember("upkeep", {**known, **done})
+            client.place.remember("upkeep", {**record, **done})
     except IndexUnavailable as error:
         raise QmdFailure("index", "Another memory-tui is bringing QMD up to date.", "Wait for it.") from error
     index = qmd_index.read(client.place.index)
@@ -106,25 +106,25 @@ def _update(client: QmdClient, words: tuple[str, ...], stop: Stop, boot: bool) -
 def _mend(client: QmdClient, words: tuple[str, ...], stop: Stop) -> list[str]:
     """Let QMD have the wanted collections; those of other people in a folder that is not ours are left alone."""
     index = qmd_index.read(client.place.index) if client.place.index.exists() else QmdIndex({})
-    ours = {one.name for one in client.wanted}
+    names = {item.name for item in client.specs}
     # QMD would answer from a folder that is gone as it was.
-    wanted = [one for one in client.wanted if Path(one.path).is_dir()]
-    serving = {collection.name for collection in map(index.serving, wanted) if collection is not None}
+    specs = [item for item in client.specs if Path(item.path).is_dir()]
+    serving = {collection.name for collection in map(index.serving, specs) if collection is not None}
     changes = []
     for name in index.collections:
-        if name not in serving and (client.place.owned or name in ours):
+        if name not in serving and (client.place.owned or name in names):
             qmd_program.finished(_run(client, words, ["collection", "remove", name], "", stop), "collection remove")
             changes.append(f"collection {name} removed")
-    for one in wanted:
-        if index.serving(one) is None:
-            args = ["collection", "add", one.path, "--name", one.name, "--mask", one.pattern]
+    for item in specs:
+        if index.serving(item) is None:
+            args = ["collection", "add", item.path, "--name", item.name, "--mask", item.pattern]
             output = _run(client, words, args, "", stop)
             if output.code and "already exists" in output.stderr + output.stdout:
                 # QMD's configuration alone still has that name.
-                _run(client, words, ["collection", "remove", one.name], "", stop)
+                _run(client, words, ["collection", "remove", item.name], "", stop)
                 output = _run(client, words, args, "", stop)
             qmd_program.finished(output, "collection add")
-            changes.append(f"collection {one.name} added: {one.path}, {one.pattern}")
+            changes.append(f"collection {item.name} added: {item.path}, {item.pattern}")
     return changes
 
 
@@ -141,12 +141,12 @@ def reset(client: QmdClient) -> list[str]:
     files = [*(Path(f"{place.index}{side}") for side in ("", "-wal", "-shm")), place.index_yml]
     try:
         with locks.wait_for(place.folder / "upkeep"):
-            gone = [str(file) for file in files if os.path.lexists(file) and durable.remove_file(file)]
+            deleted = [str(file) for file in files if os.path.lexists(file) and durable.remove_file(file)]
     except (OSError, IndexUnavailable) as error:
         raise QmdFailure("index", f"QMD's index cannot be deleted: {error}.", "Check its folder.") from error
     for name in ("upkeep", "fallback"):
         place.remember(name, None)
-    return gone
+    return deleted
 
 
 def export(client: QmdClient) -> None:
@@ -156,25 +156,25 @@ def export(client: QmdClient) -> None:
     """
     folder, days = client.exported, client.options.whole("sessions.retentionDays")
     sessions = state_folder() / "agents" / client.options.agent / "sessions"
-    wanted: set[str] = set()
+    exported: set[str] = set()
     try:
         durable.make_folder(folder)
-        for one in transcripts.listing(str(sessions), archives=False).found:
-            if days and one.mtime_ns / 1e9 < time.time() - days * _DAY:
+        for item in transcripts.listing(str(sessions), archives=False).found:
+            if days and item.mtime_ns / 1e9 < time.time() - days * _DAY:
                 continue
-            name = os.path.basename(one.absolute).removesuffix(".jsonl")  # noqa: PTH119 - undecodable names
+            name = os.path.basename(item.absolute).removesuffix(".jsonl")  # noqa: PTH119 - undecodable names
             try:
-                text = transcripts.read(one).text
+                text = transcripts.read(item).text
             except Unreadable:
                 # The other sessions are searched all the same; the list of files says why this one is not.
                 continue
-            wanted.add(f"{name}.md")
+            exported.add(f"{name}.md")
             file, data = folder / f"{name}.md", f"{_TITLE}{name}\n\n{text or '(empty)'}\n".encode("utf-8", "replace")
             # What did not change keeps its time, so that nothing is behind.
             if not file.exists() or (_is_exported(file) and file.read_bytes() != data):
                 durable.replace_file(file, data)
         for file in folder.glob("*.md"):
-            if file.name not in wanted and _is_exported(file):
+            if file.name not in exported and _is_exported(file):
                 durable.remove_file(file)
     except OSError as error:
         message = f"Transcripts cannot be exported to {folder}: {error.strerror}."

@@ -47,7 +47,7 @@ def ltm(args: argparse.Namespace) -> int:
 
 def _agree(args: argparse.Namespace, opened: Memories) -> None:
     """Ask a person once whether a table that is there may be written; what refuses to write says how to agree."""
-    question = f"memory-tui has only read the memories in {opened.location.shown} so far. May it write them?"
+    question = f"memory-tui has only read the memories in {opened.location.label} so far. May it write them?"
     if opened.exists() and not opened.writable and confirmed(question, args):
         opened.approve("ltm --yes" if args.yes else "ltm")
 
@@ -70,13 +70,13 @@ def _list(opened: Memories, args: argparse.Namespace) -> Answer:
         table = opened.table()
     except TableMissing as missing:
         return {"entries": [], "total": 0}, [missing.message, missing.next_step]
-    fitting = [one for one in table.entries() if category in ("", one.category)]
-    newest = sorted(fitting, key=lambda one: one.created_at, reverse=True)[: args.limit or 50]
-    place = f"{plural(len(fitting), 'entry')} in {opened.location.shown} (named by {opened.location.named_by})"
+    fitting = [item for item in table.entries() if category in ("", item.category)]
+    newest = sorted(fitting, key=lambda item: item.created_at, reverse=True)[: args.limit or 50]
+    place = f"{plural(len(fitting), 'entry')} in {opened.location.label} (named by {opened.location.named_by})"
     data = {
-        "entries": [one.as_dict() for one in newest],
+        "entries": [item.as_dict() for item in newest],
         "total": len(fitting),
-        "place": opened.location.shown,
+        "place": opened.location.label,
         "namedBy": opened.location.named_by,
         "writable": opened.writable,
         "model": dict(table.model) or None,
@@ -93,7 +93,7 @@ def _search(opened: Memories, args: argparse.Namespace) -> Answer:
         lines += ["", "Not in the answer:"]
         lines += [f"{miss.score:.3f}  {_line(miss.entry)}  {miss.why_not}" for miss in answer.misses[:5]]
     data = {"query": " ".join(args.words), "minScore": least, "model": answer.proof}
-    data["results"], data["misses"] = ([one.as_dict() for one in some] for some in (answer.hits, answer.misses))
+    data["results"], data["misses"] = ([item.as_dict() for item in some] for some in (answer.hits, answer.misses))
     return data, lines
 
 
@@ -112,30 +112,30 @@ def _forget(opened: Memories, args: argparse.Namespace) -> Answer:
     done = opened.forget([entry.id]) if entry else opened.forget_by_query(text, memories.COMMAND_MIN)
     data = {
         "action": "deleted" if done.entries else "candidates",
-        "deleted": [one.as_dict() for one in done.entries],
-        "candidates": [one.as_dict() for one in done.candidates],
+        "deleted": [item.as_dict() for item in done.entries],
+        "candidates": [item.as_dict() for item in done.candidates],
     }
     if done.entries:
-        return data, [*(f"Forgotten: {_line(one)}" for one in done.entries), "To undo: memory-tui ltm undo."]
-    lines = [f"{one.score:.3f}  {_line(one.entry)}" for one in done.candidates]
-    return data, [f"Nothing is forgotten: {'name one of these by its id' if lines else 'no entry is near'}.", *lines]
+        return data, [*(f"Forgotten: {_line(item)}" for item in done.entries), "To undo: memory-tui ltm undo."]
+    lines = [f"{item.score:.3f}  {_line(item.entry)}" for item in done.candidates]
+    return data, [f"Nothing is forgotten: {'name item of these by its id' if lines else 'no entry is near'}.", *lines]
 
 
 def _undo(opened: Memories, _args: argparse.Namespace) -> Answer:
     done = opened.undo()
-    lines = [f"Undone, {done.kind}: {_line(one)}" for one in done.entries]
-    return {"undone": done.kind, "entries": [one.as_dict() for one in done.entries]}, lines
+    lines = [f"Undone, {done.kind}: {_line(item)}" for item in done.entries]
+    return {"undone": done.kind, "entries": [item.as_dict() for item in done.entries]}, lines
 
 
 def _approve(opened: Memories, _args: argparse.Namespace) -> Answer:
     opened.approve("ltm approve")
-    shown = opened.location.shown
-    return {"approved": shown}, [f"memory-tui may write the memories in {shown}.", "To withdraw: ltm revoke."]
+    label = opened.location.label
+    return {"approved": label}, [f"memory-tui may write the memories in {label}.", "To withdraw: ltm revoke."]
 
 
 def _revoke(opened: Memories, _args: argparse.Namespace) -> Answer:
-    hosts = [made.host for made in opened.approvals.revoke(memories.WRITES)]
-    return {"revoked": hosts}, [f"Approval withdrawn: {one}" for one in hosts] or ["There was no approval."]
+    hosts = [approval.host for approval in opened.approvals.revoke(memories.WRITES)]
+    return {"revoked": hosts}, [f"Approval withdrawn: {item}" for item in hosts] or ["There was no approval."]
 
 
 _RUN: dict[str, Callable[[Memories, argparse.Namespace], Answer]] = {
@@ -160,7 +160,7 @@ def hook(args: argparse.Namespace) -> int:
             off = "Capture is off: plugins.entries.memory-lancedb.config.autoCapture is not true."
             return show(args, {"stored": 0, "off": off}, [off])
         stored, left = agent_memories.capture(opened, texts if ended_well else ())
-    entries = [{"action": one.action, "id": one.entry.id, "text": one.entry.text} for one in stored]
+    entries = [{"action": item.action, "id": item.entry.id, "text": item.entry.text} for item in stored]
     data = {"entries": entries, "left": [{"text": text, "why": why} for text, why in left]}
     return show(args, data, [agent_memories.captured(stored, left)])
 
@@ -177,7 +177,7 @@ def _user_texts(text: str) -> tuple[list[str], bool]:
         return [event["prompt"]], True
     messages = event.get("messages")
     messages = messages if isinstance(messages, list) else []
-    contents = [one.get("content") for one in messages if isinstance(one, dict) and one.get("role") == "user"]
+    contents = [item.get("content") for item in messages if isinstance(item, dict) and item.get("role") == "user"]
     parts = [part for content in contents for part in (content if isinstance(content, list) else [content])]
     texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
-    return [one for one in texts if isinstance(one, str)], event.get("success", True) is True
+    return [item for item in texts if isinstance(item, str)], event.get("success", True) is True

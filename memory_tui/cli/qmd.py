@@ -69,7 +69,7 @@ def _approve(engine: Engine) -> Answer:
 
 
 def _revoke(engine: Engine) -> Answer:
-    lines = [made.host for made in engine.providers.approvals.revoke(APPROVED_AS)]
+    lines = [approval.host for approval in engine.providers.approvals.revoke(APPROVED_AS)]
     return {"revoked": lines}, [f"Approval withdrawn: {line}" for line in lines or ["there was none"]], 0
 
 
@@ -94,13 +94,13 @@ def _status(engine: Engine) -> Answer:
     except QmdFailure as failure:
         problem, step = failure.message, failure.next_step
     upkeep, failed, state = qmd_upkeep.state(client), engine.backend.fallback(), engine.status().backend_state
-    seen = qmd_index.coverage(index, client.wanted, upkeep["updated"])
-    serving = {one.name: index.serving(one) for one in client.wanted}
+    seen = qmd_index.coverage(index, client.specs, upkeep["updated"])
+    serving = {item.name: index.serving(item) for item in client.specs}
     collections = [
-        {**to_builtins(one), "documents": len(there.documents) if (there := serving[one.name]) is not None else None}
-        for one in client.wanted
+        {**to_builtins(item), "documents": len(there.documents) if (there := serving[item.name]) is not None else None}
+        for item in client.specs
     ]
-    models = [to_builtins(one) for one in qmd_program.models(client.place).values()]
+    models = [to_builtins(item) for item in qmd_program.models(client.place).values()]
     data = {
         "state": state,
         "program": program,
@@ -128,11 +128,11 @@ def _status(engine: Engine) -> Answer:
         ),
         ("Folder", client.place.folder),
         ("Mode", client.options.mode),
-        *(("Collection", f"{one['name']}  {one['path']}  {one['pattern']}") for one in collections),
+        *(("Collection", f"{item['name']}  {item['path']}  {item['pattern']}") for item in collections),
         ("Index", f"{problem} {step}".strip() or f"{counts}, {plural(len(seen.behind), 'file')} changed since"),
         ("Last update", f"{updated:%Y-%m-%d %H:%M:%S}" if updated else "never"),
         *([("Last failure", upkeep["error"])] if upkeep["error"] else ()),
-        *(("Model", f"{one['role']}: {one['problem'] or one['file']}") for one in models),
+        *(("Model", f"{item['role']}: {item['problem'] or item['file']}") for item in models),
     ]
     return data, [f"{name + ':':14}{one_line(str(text))}" for name, text in rows], 0
 
@@ -156,26 +156,26 @@ def compare(args: argparse.Namespace) -> int:
         engine.index.catch_up()
         with waiting("Asking both"):
             every = [compare_qmd.compare(engine, query) for query in args.query]
-    failed = sum(bool(one.failure) for one in every)
+    failed = sum(bool(item.failure) for item in every)
     rows = [
         {
-            "query": one.query,
-            "failure": {"reason": one.failure, "nextStep": one.next_step} if one.failure else None,
-            "qmd": one.qmd.trace() if one.qmd is not None else None,
-            "rows": [row.as_dict() for row in one.rows],
+            "query": item.query,
+            "failure": {"reason": item.failure, "nextStep": item.next_step} if item.failure else None,
+            "qmd": item.qmd.trace() if item.qmd is not None else None,
+            "rows": [row.as_dict() for row in item.rows],
         }
-        for one in every
+        for item in every
     ]
-    lines = [line for one in every for line in _side_by_side(one)]
+    lines = [line for item in every for line in _side_by_side(item)]
     return show(args, {"comparisons": rows, "failed": failed}, lines, int(failed == len(every)))
 
 
-def _side_by_side(found: compare_qmd.QmdComparison) -> Iterable[str]:
-    yield one_line(found.query)
-    if found.failure:
-        yield f"  QMD gave no answer: {one_line(found.failure)} {one_line(found.next_step)}".rstrip()
+def _side_by_side(answer: compare_qmd.QmdComparison) -> Iterable[str]:
+    yield one_line(answer.query)
+    if answer.failure:
+        yield f"  QMD gave no answer: {one_line(answer.failure)} {one_line(answer.next_step)}".rstrip()
     yield "  builtin   QMD"
-    for row in found.rows:
+    for row in answer.rows:
         yield f"  {row.builtin or '-':>7}  {row.qmd or '-':>4}  {one_line(row.path)}:{row.start_line}-{row.end_line}"
         for side, why in (("builtin", row.why_not_builtin), ("QMD", row.why_not_qmd)):
             yield from [f"{'':17}not {side}: {one_line(why)}"] if why else []

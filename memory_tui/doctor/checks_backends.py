@@ -25,7 +25,7 @@ def _index(engine: Engine) -> CheckOutcome:
     client = engine.backend.client
     index = qmd_index.read(client.place.index)
     # Few workspaces have a memory.md.
-    lacking = [one.name for one in client.wanted if index.serving(one) is None and one.pattern != "memory.md"]
+    lacking = [item.name for item in client.specs if index.serving(item) is None and item.pattern != "memory.md"]
     if lacking:
         return failed(f"QMD has no collection for {', '.join(lacking)}.", qmd_index.UPDATE)
     return ok(f"{plural(index.documents, 'document')} in {plural(len(index.collections), 'collection')}.")
@@ -34,7 +34,7 @@ def _index(engine: Engine) -> CheckOutcome:
 def _files(engine: Engine) -> CheckOutcome:
     client = engine.backend.client
     index = qmd_index.read(client.place.index)
-    seen = qmd_index.coverage(index, client.wanted, qmd_upkeep.state(client)["updated"])
+    seen = qmd_index.coverage(index, client.specs, qmd_upkeep.state(client)["updated"])
     if not seen.behind:
         return ok(f"QMD's index has {plural(seen.files, 'file')} as they are on disk.")
     changed = f"{plural(len(seen.behind), 'file')} changed since QMD's last update"
@@ -45,7 +45,7 @@ def _models(engine: Engine) -> CheckOutcome:
     client = engine.backend.client
     if client.options.mode == "search":
         return skipped("memory.qmd.searchMode is search, which needs no model.")
-    lacking = [one.problem for one in qmd_program.models(client.place).values() if one.problem]
+    lacking = [item.problem for item in qmd_program.models(client.place).values() if item.problem]
     return warning(f"{'; '.join(lacking)}.", "Let QMD fetch them: qmd pull.") if lacking else ok("They are on disk.")
 
 
@@ -76,7 +76,7 @@ def _table(engine: Engine) -> CheckOutcome:
         count = len(engine.memories.table().entries())
     except TableMissing as missing:
         return warning(missing.message, missing.next_step)
-    return ok(f"{plural(count, 'entry')} in {location.shown} (named by {location.named_by}).")
+    return ok(f"{plural(count, 'entry')} in {location.label} (named by {location.named_by}).")
 
 
 def _model(engine: Engine) -> CheckOutcome:

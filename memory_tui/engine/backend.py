@@ -283,7 +283,7 @@ class Backend:
         from memory_tui.backends import qmd_upkeep
 
         client, changed = self.client, self._changed
-        if not qmd_upkeep.due(client, wanted=boot or changed):
+        if not qmd_upkeep.due(client, soon=boot or changed):
             return
         self._changed = False
         try:

@@ -60,16 +60,20 @@ def compare(engine: Engine, query: str, stop: Stop | None = None) -> QmdComparis
     for rank, hit in enumerate(recalled, 1):
         place = (hit.chunk.path, hit.chunk.start_line, hit.last_line)
         twin = next(
-            (one for one in left if one.path == place[0] and one.start_line <= place[2] and place[1] <= one.end_line),
+            (
+                item
+                for item in left
+                if item.path == place[0] and item.start_line <= place[2] and place[1] <= item.end_line
+            ),
             None,
         )
         if twin is not None:
             left.remove(twin)
         why = "" if twin or answer is None else engine.backend.client.why(answer, place[0], sum(place[1:]) // 2, stop)
         rows.append(SharedRow(*place, hit.snippet, rank, twin.rank if twin else 0, why_not_qmd=why))
-    for one in left:
-        why = _why_not(engine, evidence, one.path, one.start_line)
-        rows.append(SharedRow(one.path, one.start_line, one.end_line, one.snippet, 0, one.rank, why))
+    for item in left:
+        why = _why_not(engine, evidence, item.path, item.start_line)
+        rows.append(SharedRow(item.path, item.start_line, item.end_line, item.snippet, 0, item.rank, why))
     rows.sort(key=lambda row: min(rank for rank in (row.builtin, row.qmd) if rank))
     return QmdComparison(query, tuple(rows), answer, failure, step)
 

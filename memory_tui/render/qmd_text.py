@@ -26,7 +26,7 @@ def answer(value: QmdAnswer, *, explain: bool) -> dict[str, Any]:
         "fallback": None,
         "empty": to_builtins(value.empty),
         "notices": [
-            {"code": "qmd", "kind": one.kind, "message": one.sentence, "nextStep": ""} for one in value.remarks
+            {"code": "qmd", "kind": item.kind, "message": item.sentence, "nextStep": ""} for item in value.remarks
         ],
     }
     return {**data, "trace": value.trace()} if explain else data
@@ -44,5 +44,5 @@ def lines(value: QmdAnswer, *, explain: bool) -> Iterator[str]:
         yield f"No matches. {value.empty.sentence if value.empty is not None else ''}".rstrip()
     if explain:
         updated = f"{dt.datetime.fromtimestamp(value.updated):%Y-%m-%d %H:%M:%S}" if value.updated else "never"
-        yield f"QMD {value.mode}, {value.ms:.0f} ms, collections {', '.join(value.asked) or 'none'}"
+        yield f"QMD {value.mode}, {value.ms:.0f} ms, collections {', '.join(value.collections) or 'none'}"
         yield f"QMD's index as of {updated}; {plural(value.behind, 'file')} changed since"

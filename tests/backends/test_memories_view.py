@@ -66,7 +66,7 @@ def test_entries_are_listed_searched_changed_and_undone(copied: Path) -> None:
 
 
 def test_the_screens(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TableLocation, "shown", property(lambda _: "~/.openclaw/memory/lancedb"))
+    monkeypatch.setattr(TableLocation, "label", property(lambda _: "~/.openclaw/memory/lancedb"))
     app = app_on(copied)
 
     async def steps(pilot: Pilot[int]) -> None:

@@ -309,7 +309,7 @@ def test_upkeep_mends_collections_waits_after_failures_and_runs_once_at_a_time(r
                 qmd_upkeep.update(client, Stop())
             pauses.append(round(qmd_upkeep.state(client)["again"] - time.time(), -1))
         assert pauses == [60, 120, 240, 480, 960, 1920, 3600, 3600]
-        assert not qmd_upkeep.due(client, wanted=True)
+        assert not qmd_upkeep.due(client, soon=True)
         ready.stub.behave()
         qmd_upkeep.update(client, Stop())
         assert qmd_upkeep.state(client)["failures"] == 0

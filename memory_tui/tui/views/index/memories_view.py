@@ -71,7 +71,7 @@ class MemoriesView(View):
     def _gather(self, engine: Engine) -> ShownMemories:
         """Read what is asked for now; on a worker thread."""
         memories = engine.memories
-        place = memories.location.shown
+        place = memories.location.label
         try:
             entries = memories.table().entries()
         except TableMissing:
