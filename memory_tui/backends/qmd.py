@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from memory_tui.approval import Approvals
@@ -145,7 +145,7 @@ def _chat(bare: str) -> tuple[str, str]:
 # --- an answer -----------------------------------------------------------------------------------------------------
 
 
-class QmdHit(Struct, frozen=True):
+class QmdHit(Struct, frozen=True, rename="camel"):
     """One hit, number `rank` of QMD's answer; lines are 1-based and inclusive, clamped to the file as it is.
 
     `score` is QMD's own number, which is not comparable with any other; `path` is the stored path of the note, or
@@ -163,16 +163,7 @@ class QmdHit(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the documented shape of a hit, with its rank."""
-        return {
-            "path": self.path,
-            "startLine": self.start_line,
-            "endLine": self.end_line,
-            "score": self.score,
-            "rank": self.rank,
-            "snippet": self.snippet,
-            "source": self.source,
-            "citation": f"{self.path}#L{self.start_line}-L{self.end_line}",
-        }
+        return {**to_builtins(self), "citation": f"{self.path}#L{self.start_line}-L{self.end_line}"}
 
 
 class QmdRemark(Struct, frozen=True):
@@ -422,12 +413,7 @@ class QmdClient:
         )
 
     def _hits(
-        self,
-        state: Ready,
-        query: str,
-        limit: int,
-        sources: Mapping[str, tuple[Collection, str]],
-        stop: Stop | None,
+        self, state: Ready, query: str, limit: int, sources: Mapping[str, tuple[Collection, str]], stop: Stop | None
     ) -> tuple[tuple[str, ...], list[QmdHit]]:
         """Return the command line, and QMD's hits as it ranks them. Raises QmdFailure, Cancelled."""
         if not sources:
@@ -511,9 +497,9 @@ class QmdClient:
             return "The question has no word that QMD looks for, and QMD searches nothing then."
         matches = qmd_index.matching(self.place.index, [item for _, item, _ in parts], collection.name, below)
         for (word, _, negated), match in zip(parts, matches, strict=True):
-            if match == negated:
-                if negated:
-                    return f"The note holds {word}, which the question rules out."
+            if match and negated:
+                return f"The note holds {word}, which the question rules out."
+            if not match and not negated:
                 return f"The note lacks the word {word}, and QMD gives only notes that hold every word of the question."
         return ""
 

@@ -118,7 +118,7 @@ def _forget(opened: Memories, args: argparse.Namespace) -> Answer:
     if done.entries:
         return data, [*(f"Forgotten: {_line(item)}" for item in done.entries), "To undo: memory-tui ltm undo."]
     lines = [f"{item.score:.3f}  {_line(item.entry)}" for item in done.candidates]
-    return data, [f"Nothing is forgotten: {'name item of these by its id' if lines else 'no entry is near'}.", *lines]
+    return data, [f"Nothing is forgotten: {'name one of these by its id' if lines else 'no entry is near'}.", *lines]
 
 
 def _undo(opened: Memories, _args: argparse.Namespace) -> Answer:

@@ -122,16 +122,13 @@ def _status(engine: Engine) -> Answer:
     counts = f"{plural(index.documents, 'document')}, {plural(index.vectors, 'vector')}"
     rows = [
         ("State", state),
-        (
-            "Program",
-            f"{program['problem']} {program['nextStep']}".strip() or f"{program['command']} ({program['version']})",
-        ),
+        ("Program", program["problem"] or f"{program['command']} ({program['version']})"),
         ("Folder", client.place.folder),
         ("Mode", client.options.mode),
         *(("Collection", f"{item['name']}  {item['path']}  {item['pattern']}") for item in collections),
-        ("Index", f"{problem} {step}".strip() or f"{counts}, {plural(len(seen.behind), 'file')} changed since"),
+        ("Index", problem or f"{counts}, {plural(len(seen.behind), 'file')} changed since"),
         ("Last update", f"{updated:%Y-%m-%d %H:%M:%S}" if updated else "never"),
-        *([("Last failure", upkeep["error"])] if upkeep["error"] else ()),
+        ("Last failure", upkeep["error"] or "none"),
         *(("Model", f"{item['role']}: {item['problem'] or item['file']}") for item in models),
     ]
     return data, [f"{name + ':':14}{one_line(str(text))}" for name, text in rows], 0
