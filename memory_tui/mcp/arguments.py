@@ -9,67 +9,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from memory_tui.core.errors import QueryError
 from memory_tui.core.sanitize import one_line
 from memory_tui.mcp.schemas import recorded
-
-if TYPE_CHECKING:
-    from memory_tui.mcp.types import GetArguments, SearchArguments
 
 _TRUE = frozenset({"1", "t", "true", "y", "yes", "on"})
 _FALSE = frozenset({"0", "f", "false", "n", "no", "off"})
 
 
 class _Unfit(Exception):
-    """A value is not what its argument takes, which is `wanted`."""
+    """A value is not of the `kind` that its argument takes."""
 
-    def __init__(self, wanted: str) -> None:
-        super().__init__(wanted)
-        self.wanted = wanted
-
-
-def search_arguments(given: Mapping[str, Any]) -> SearchArguments:
-    """`given` as the arguments of memory_search. Raises QueryError."""
-    return cast("SearchArguments", _read("SearchArguments", given))
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
 
 
-def get_arguments(given: Mapping[str, Any]) -> GetArguments:
-    """`given` as the arguments of memory_get. Raises QueryError."""
-    return cast("GetArguments", _read("GetArguments", given))
+KINDS = {
+    "memory_search": "SearchArguments",
+    "memory_get": "GetArguments",
+    "memory_recall": "RecallArguments",
+    "memory_store": "StoreArguments",
+    "memory_forget": "ForgetArguments",
+}
+"""The schema of the arguments of each tool."""
 
 
-def entry_arguments(tool: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`given` as the arguments of memory_recall, memory_store or memory_forget. Raises QueryError."""
-    kinds = {
-        "memory_recall": "RecallArguments",
-        "memory_store": "StoreArguments",
-        "memory_forget": "ForgetArguments",
-    }
-    return _read(kinds[tool], given)
-
-
-def _read(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """`given` by the schema of the type `kind`, in the order of that. Raises QueryError for the first thing wrong."""
-    schema = recorded()[kind]
+def read(tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `args` by the schema of `tool`, in its order. Raises QueryError for the first thing wrong."""
+    schema = recorded()[KINDS[tool]]
     fields: Mapping[str, Mapping[str, Any]] = schema["properties"]
-    present = {name: value for name, value in given.items() if value is not None}
+    present = {name: value for name, value in args.items() if value is not None}
     # A name that is unknown is the likelier cause of one that is missing.
     for name in present:
         if name not in fields:
             raise _unknown(name, fields)
-    found = {}
+    values = {}
     for name, field in fields.items():
         if name in present:
             try:
-                found[name] = _value(present[name], field)
+                values[name] = _value(present[name], field)
             except _Unfit as error:
-                shown = _shown(given[name])
-                raise QueryError(f"{name} is {error.wanted}, not {shown}.", _meaning(field)) from None
+                raise QueryError(f"{name} is {error.kind}, not {_excerpt(args[name])}.", _meaning(field)) from None
         elif name in schema["required"]:
             raise QueryError(f"{name} is required.", _meaning(field))
-    return found
+    return values
 
 
 def _value(value: object, field: Mapping[str, Any]) -> object:
@@ -126,10 +112,10 @@ def _unknown(name: str, fields: Mapping[str, object]) -> QueryError:
 
     near = difflib.get_close_matches(name, fields, n=1, cutoff=0.6)
     return QueryError(
-        f"There is no argument {_shown(name)}.",
+        f"There is no argument {_excerpt(name)}.",
         f"Did you mean {near[0]}?" if near else f"There are {', '.join(fields)}.",
     )
 
 
-def _shown(value: object) -> str:
+def _excerpt(value: object) -> str:
     return one_line(repr(value), 60)

@@ -1,9 +1,8 @@
 """The Model Context Protocol as this server speaks it. Requests and errors of both its eras stand here.
 
 The handshake era (2024-11-05 to 2025-11-25) begins with `initialize`; since 2026-07-28 each request says by itself in
-`_meta` what it speaks. The first request of a connection decides. A batch, which only 2025-03-26 knows, is answered by
-one array; elsewhere each request of it is refused. What is not offered is no method; what is asked for in the wrong
-form is wrong parameters.
+`_meta` what it speaks. The first request of a connection decides. What is not offered is no method; what is asked for
+in the wrong form is wrong parameters. A batch, which only 2025-03-26 knew, is refused.
 
 The official SDK is not imported: its server costs four times the processor time that a client may wait for a start
 (tests/bench/processes.py measures both), and no smaller part of its own layout serves. Tests hold this module against
@@ -12,22 +11,23 @@ it.
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from typing import Any
 
 from msgspec import Struct, field
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.mcp import wire
-from memory_tui.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Batch, Id
+from memory_tui.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Id
 
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Revisions that a connection agrees on by `initialize`; a client that names another one is offered the last."""
 STATELESS = "2026-07-28"
 """The revision in which each request carries what `initialize` said before."""
-WITH_BATCHES = "2025-03-26"
 UNSUPPORTED_VERSION = -32022
 _PREFIX = "io.modelcontextprotocol/"
 _VERSION, _CAPABILITIES, _CLIENT = f"{_PREFIX}protocolVersion", f"{_PREFIX}clientCapabilities", f"{_PREFIX}clientInfo"
@@ -42,17 +42,21 @@ class Refusal(Exception):
 
 
 class Caller(Struct, frozen=True):
-    """Who asks: name and version of the program, the `_meta` of the request, how to tell it of progress (or None)."""
+    """Who asks: name and version of the program, the `_meta` of the request, how to tell it of progress (or None).
+
+    `stop` is set when the client cancels the request.
+    """
 
     client: str
     meta: Mapping[str, Any]
+    stop: Stop
     report: Callable[[int, str], None] | None = None
 
 
 class Method(Struct, frozen=True):
     """What answers a method; `cached` results say since 2026-07-28 how long they may be kept: not at all."""
 
-    run: Callable[[Mapping[str, Any], Caller], Awaitable[dict[str, Any]]]
+    run: Callable[[Mapping[str, Any], Caller], dict[str, Any]]
     cached: bool = False
 
 
@@ -114,85 +118,59 @@ def _program(info: Mapping[str, Any]) -> str:
 
 
 class Connection(Struct):
-    """One client: hears its lines in order, on the thread of the event loop, and sends what answers them."""
+    """One client: hears its lines in order, on one thread, runs requests in `pool` and sends what answers them."""
 
     interface: ServerInterface
-    send: Callable[[Any], None]
+    send: Callable[[dict[str, Any]], None]
     answered: Callable[[str], None]
     """Called with the method of each request once its answer is under way."""
+    pool: Executor
+    running: dict[Id, Stop] = field(default_factory=dict)
+    """What stops each request that is not answered yet."""
     _stateless: bool | None = None
     _version: str = ""
     _client: str = ""
-    _running: dict[Id, asyncio.Task[None]] = field(default_factory=dict)
 
     def hear(self, line: bytes) -> None:
         """Take one line."""
-        found = wire.read_line(line)
-        if isinstance(found, list):
-            self._batch(found)
-        elif found is not None:
-            self._take(found, None)
+        match wire.read_line(line):
+            case wire.InvalidMessage() as fault:
+                self.send(wire.error(fault.id, fault.code, fault.message))
+            case wire.Notification(method="notifications/cancelled", params=params):
+                cancelled = params.get("requestId")
+                if isinstance(cancelled, str | int) and (stop := self.running.get(cancelled)) is not None:
+                    stop.set()
+            case wire.Request() as request:
+                self._request(request)
 
-    def _batch(self, found: list[wire.Message]) -> None:
-        if self._version != WITH_BATCHES:
-            why = f"Invalid request: only revision {WITH_BATCHES} knows batches. Send one message a line."
-            asking = [one for one in found if not isinstance(one, wire.Notification)]
-            ids: list[Id | None] = [one.id for one in asking if one.id is not None]
-            for asked in ids or [None]:
-                self.send(wire.error(asked, INVALID_REQUEST, why))
-            return
-        batch = Batch({one.id for one in found if isinstance(one, wire.Request)})
-        batch.answers += [
-            wire.error(one.id, one.code, one.message) for one in found if isinstance(one, wire.InvalidMessage)
-        ]
-        if not batch.waits and batch.answers:
-            self.send(batch.answers)
-        for one in found:
-            if not isinstance(one, wire.InvalidMessage):
-                self._take(one, batch)
-
-    def _take(self, message: wire.Message, batch: Batch | None) -> None:
-        match message:
-            case wire.InvalidMessage():
-                self.send(wire.error(message.id, message.code, message.message))
-            case wire.Notification(method="notifications/cancelled"):
-                asked = message.params.get("requestId")
-                if isinstance(asked, str | int) and (task := self._running.get(asked)) is not None:
-                    task.cancel()
-            case wire.Request():
-                self._request(message, batch)
-
-    def _request(self, request: wire.Request, batch: Batch | None) -> None:
+    def _request(self, request: wire.Request) -> None:
+        stop = Stop()
         try:
             if self._stateless is None:
                 self._stateless = request.method != "initialize" and _VERSION in _meta_of(request)
-            caller = self._caller(request)
+            caller = self._caller(request, stop)
             at_once = self._at_once(request)
             method = None if at_once is not None else self._method(request.method)
         except Refusal as refusal:
-            self._answer(request, wire.error(request.id, refusal.code, refusal.message, refusal.data), batch)
+            self._answer(request, wire.error(request.id, refusal.code, refusal.message, refusal.data))
             return
         if method is None:
-            self._answer(request, wire.result(request.id, at_once or {}), batch)
+            self._answer(request, wire.result(request.id, at_once or {}))
             return
-        task = asyncio.create_task(self._run(request, method, caller, batch))
-        self._running[request.id] = task
-        task.add_done_callback(lambda _: self._running.pop(request.id, None))
+        self.running[request.id] = stop
+        self.pool.submit(self._run, request, method, caller)
 
-    def _answer(self, request: wire.Request, answer: dict[str, Any] | None, batch: Batch | None) -> None:
-        """Send an answer, or put it to its batch; None where the request was cancelled and gets none."""
-        if batch is None:
-            if answer is not None:
-                self.send(answer)
-        elif whole := batch.add(request.id, answer):
-            self.send(whole)
+    def _answer(self, request: wire.Request, answer: dict[str, Any]) -> None:
+        self.send(answer)
         self.answered(request.method)
 
-    async def _run(self, request: wire.Request, method: Method, caller: Caller, batch: Batch | None) -> None:
-        answer: dict[str, Any] | None = None
+    def _run(self, request: wire.Request, method: Method, caller: Caller) -> None:
+        """Answer a request; one that was cancelled gets no answer."""
         try:
-            found = await method.run(request.params, caller)
-            answer = wire.result(request.id, self._complete(found, cached=method.cached) if self._stateless else found)
+            outcome = method.run(request.params, caller)
+            answer = wire.result(
+                request.id, self._complete(outcome, cached=method.cached) if self._stateless else outcome
+            )
         except Refusal as refusal:
             answer = wire.error(request.id, refusal.code, refusal.message, refusal.data)
         except MemoryTuiError as error:
@@ -201,25 +179,27 @@ class Connection(Struct):
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
             report_fault()
             answer = wire.error(request.id, INTERNAL_ERROR, f"memory-tui failed inside: {type(error).__name__}.")
-        finally:
-            self._answer(request, answer, batch)
+        if self.running.get(request.id) is caller.stop:
+            del self.running[request.id]
+        if not caller.stop.is_set():
+            self._answer(request, answer)
 
     # --- what a request has to say of itself ---
 
-    def _caller(self, request: wire.Request) -> Caller:
-        """Who asks; the connection's era is kept to. Raises Refusal."""
+    def _caller(self, request: wire.Request, stop: Stop) -> Caller:
+        """Return who asks, by the rules of the connection's era. Raises Refusal."""
         meta = _meta_of(request)
         report = self._reporting(meta)
         if not self._stateless:
             if _VERSION in meta and request.method != "initialize":
                 raise Refusal(INVALID_REQUEST, f"This connection began with initialize; {STATELESS} needs its own.")
-            return Caller(self._client, meta, report)
+            return Caller(self._client, meta, stop, report)
         if request.method == "initialize":
-            asked = request.params.get("protocolVersion")
+            version = request.params.get("protocolVersion")
             raise Refusal(
                 UNSUPPORTED_VERSION,
                 f"This connection speaks {STATELESS}, which has no handshake.",
-                {"supported": [STATELESS], **({"requested": asked} if isinstance(asked, str) else {})},
+                {"supported": [STATELESS], **({"requested": version} if isinstance(version, str) else {})},
             )
         if missing := [key for key in (_VERSION, _CAPABILITIES) if key not in meta]:
             raise Refusal(INVALID_PARAMS, f"Invalid parameters: _meta lacks {', '.join(missing)}.")
@@ -231,7 +211,7 @@ class Connection(Struct):
             self._method(request.method)
         members(meta, _CAPABILITIES)
         client = members(meta, _CLIENT)
-        return Caller(_program(client) if client else "", meta, report)
+        return Caller(_program(client) if client else "", meta, stop, report)
 
     def _reporting(self, meta: Mapping[str, Any]) -> Callable[[int, str], None] | None:
         token = meta.get("progressToken")
@@ -259,11 +239,11 @@ class Connection(Struct):
             if not self._version:
                 raise Refusal(INVALID_PARAMS, "Invalid request: initialize comes first.")
             return None
-        wanted = text(request.params, "protocolVersion")
+        version = text(request.params, "protocolVersion")
         if not isinstance(request.params.get("capabilities"), dict):
             raise Refusal(INVALID_PARAMS, "Invalid parameters: capabilities is an object.")
         self._client = _program(members(request.params, "clientInfo"))
-        self._version = wanted if wanted in HANDSHAKES else HANDSHAKES[-1]
+        self._version = version if version in HANDSHAKES else HANDSHAKES[-1]
         return {"protocolVersion": self._version, "serverInfo": dict(self.interface.info), **self.interface.described()}
 
     def _method(self, name: str) -> Method:
@@ -272,10 +252,15 @@ class Connection(Struct):
             raise Refusal(METHOD_NOT_FOUND, "Method not found.", name)
         return method
 
-    def _complete(self, found: dict[str, Any], *, cached: bool) -> dict[str, Any]:
-        """`found` with what each result holds since 2026-07-28."""
-        kept = {"ttlMs": 0, "cacheScope": "private"} if cached else {}
-        return {**found, **kept, "resultType": "complete", "_meta": {f"{_PREFIX}serverInfo": dict(self.interface.info)}}
+    def _complete(self, result: dict[str, Any], *, cached: bool) -> dict[str, Any]:
+        """Return `result` with what each one holds since 2026-07-28."""
+        expiry = {"ttlMs": 0, "cacheScope": "private"} if cached else {}
+        return {
+            **result,
+            **expiry,
+            "resultType": "complete",
+            "_meta": {f"{_PREFIX}serverInfo": dict(self.interface.info)},
+        }
 
 
 def _meta_of(request: wire.Request) -> Mapping[str, Any]:
@@ -285,6 +270,4 @@ def _meta_of(request: wire.Request) -> Mapping[str, Any]:
 
 def report_fault() -> None:
     """Write the exception that is being handled to stderr, which clients keep as the log of the server."""
-    import traceback
-
     traceback.print_exc(file=sys.stderr)

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
     from memory_tui.mcp.questions import AgentQuestion
-    from memory_tui.mcp.types import GetAnswer, SearchAnswer
     from memory_tui.plan import Plan
     from memory_tui.recalls.recall_log import RecallEntry
 
@@ -153,11 +152,11 @@ class ServedMemory:
 
     def search(
         self, given: Mapping[str, Any], session_key: str, client: str, cancel: Stop, late: bool = False
-    ) -> SearchAnswer:
+    ) -> dict[str, Any]:
         """memory_search, written down where that is wanted. Raises QueryError, Cancelled."""
         question = self._question(SEARCH, given, client, session_key or self.wishes.session_key, late)
         try:
-            return cast("SearchAnswer", self._asked(question, cancel))
+            return self._asked(question, cancel)
         except (QueryError, Cancelled):
             raise
         except MemoryTuiError as error:
@@ -165,10 +164,10 @@ class ServedMemory:
 
             return unavailable(error)
 
-    def get(self, given: Mapping[str, Any], client: str, cancel: Stop | None = None) -> GetAnswer:
+    def get(self, given: Mapping[str, Any], client: str, cancel: Stop | None = None) -> dict[str, Any]:
         """memory_get, written down where that is wanted. Raises QueryError, Cancelled."""
         try:
-            return cast("GetAnswer", self._asked(self._question(GET, given, client), cancel or Stop()))
+            return self._asked(self._question(GET, given, client), cancel or Stop())
         except (QueryError, Cancelled):
             raise
         except MemoryTuiError as error:
@@ -178,7 +177,7 @@ class ServedMemory:
 
     def private(self, method: str, given: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
         """What the plugin in OpenClaw's memory slot asked. Raises MemoryTuiError, Cancelled."""
-        return dict(self._asked(self._question(method, given), cancel))
+        return self._asked(self._question(method, given), cancel)
 
     def _question(
         self, tool: str, given: Mapping[str, Any], client: str = "", session_key: str = "", late: bool = False
@@ -190,7 +189,7 @@ class ServedMemory:
             tool, given, client, session_key, late, wishes.citations, wishes.max_injected_chars, wishes.log
         )
 
-    def _asked(self, question: AgentQuestion, cancel: Stop) -> Mapping[str, Any]:
+    def _asked(self, question: AgentQuestion, cancel: Stop) -> dict[str, Any]:
         """Return the answer, written down where that is wanted. Raises MemoryTuiError, Cancelled."""
         from memory_tui.mcp.questions import answered
 
@@ -204,9 +203,9 @@ class ServedMemory:
     def entries(self, tool: str, given: Mapping[str, Any], client: str) -> ToolAnswer:
         """memory_recall, written down where that is wanted; memory_store, memory_forget. Raises MemoryTuiError."""
         from memory_tui.backends import agent_memories
-        from memory_tui.mcp.arguments import entry_arguments
+        from memory_tui.mcp import arguments
 
-        asked, at, began = entry_arguments(tool, given), time.time(), time.perf_counter()
+        asked, at, began = arguments.read(tool, given), time.time(), time.perf_counter()
         memory = self.memory()
         try:
             found = agent_memories.answer(memory.memories, tool, asked)

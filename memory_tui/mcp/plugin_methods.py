@@ -14,13 +14,13 @@ from memory_tui.core import jsstring
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import MemoryTuiError, QueryError
 from memory_tui.mcp import arguments, tools
+from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.workspace import roots
 from memory_tui.workspace.annotations import Annotations, without_markers
 from memory_tui.workspace.chunking_2026_9 import chunk_note
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.mcp.types import SearchAnswer
 
 _BY_ENTRIES = ("MEMORY.md", "USER.md")
 _MOST_ENTRIES = 512
@@ -69,8 +69,8 @@ def search(memory: Engine, given: Mapping[str, Any], cancel: Stop) -> dict[str, 
     return found
 
 
-def _by_words(memory: Engine, asked: Mapping[str, Any], manner: tools.AnswerRules, cancel: Stop) -> SearchAnswer:
-    request = arguments.search_arguments(asked)
+def _by_words(memory: Engine, asked: Mapping[str, Any], manner: tools.AnswerRules, cancel: Stop) -> dict[str, Any]:
+    request = arguments.read(SEARCH, asked)
     if not jsstring.trim(request["query"]):
         raise QueryError("query required", "Say what to look for.")
     try:

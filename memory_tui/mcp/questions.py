@@ -17,7 +17,6 @@ from memory_tui.recalls.recalled_lines import Mode, mode_of
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.mcp.tools import AnswerRules
-    from memory_tui.mcp.types import SearchAnswer
     from memory_tui.plan import Plan
     from memory_tui.recalls.recall_log import RecallEntry
 
@@ -49,7 +48,7 @@ class AgentQuestion(Struct, frozen=True):
         return plan.settings.on("recall.log") if self.log is None else self.log
 
 
-Answered = tuple[Mapping[str, Any], "RecallEntry | None"]
+Answered = tuple[dict[str, Any], "RecallEntry | None"]
 """The answer to a question, and what is to be written down of it."""
 
 
@@ -133,7 +132,7 @@ def _read(memory: Engine, question: AgentQuestion) -> Answered:
     return {**found}, entry
 
 
-def _with_hits_of_qmd(entry: RecallEntry, answer: SearchAnswer) -> RecallEntry:
+def _with_hits_of_qmd(entry: RecallEntry, answer: dict[str, Any]) -> RecallEntry:
     """`entry` with the hits that went out, by QMD's ranks and scores; of its index nothing is known that would last."""
     from memory_tui.recalls.recall_log import LoggedHit
 

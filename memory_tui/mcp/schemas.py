@@ -1,7 +1,7 @@
-"""The JSON schemas of the tools, as they are recorded in schemas.json.
+"""The JSON schemas of what the tools take and give, as schemas.json has them: lists and arguments follow them.
 
-They are made of the types in `types`; a test makes them anew and compares. A client that lists the tools gets the
-recorded ones, and arguments are read by them.
+Names and meaning are OpenClaw's. `about` comes first in every order: hosts that sort the keys put it before what it
+speaks of, too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,6 @@ PATH = Path(__file__).with_name("schemas.json")
 
 @cache
 def recorded() -> dict[str, dict[str, Any]]:
-    """The schemas by the name of their type."""
-    found: dict[str, dict[str, Any]] = json.loads(PATH.read_text("utf-8"))
-    return found
+    """Return the schemas by name."""
+    schemas: dict[str, dict[str, Any]] = json.loads(PATH.read_text("utf-8"))
+    return schemas

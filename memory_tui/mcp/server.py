@@ -7,24 +7,23 @@ imported that opens the memory; that begins when the tools were listed, or soon 
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
 import functools
+import itertools
 import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field
 
 from memory_tui import __version__
 from memory_tui.core import jsstring
-from memory_tui.core.cancel import Stop, exit_status, report_signal, signals_heard
-from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
+from memory_tui.core.cancel import Stop, call_after, exit_status, report_signal, signals_heard
+from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import dispatch
 from memory_tui.mcp.dispatch import Caller, Connection, Method, Refusal, ServerInterface
@@ -35,7 +34,6 @@ from memory_tui.openclaw.prompt import GET, SEARCH
 if TYPE_CHECKING:
     from memory_tui.mcp.host import ServedMemory
     from memory_tui.mcp.resources import File
-    from memory_tui.mcp.types import GetAnswer, SearchAnswer
 
 Outcome = TypeVar("Outcome")
 
@@ -54,6 +52,8 @@ _THREADS = 64
 """Threads for questions: one that hangs keeps its own."""
 _NEWS_SECONDS = 0.5
 _GOODBYE_SECONDS = 1.0
+_LAST_LOOK_SECONDS = 0.02
+"""How often it is looked whether the last answers are out, once the input has ended."""
 _OPENING_SECONDS = 1.0
 """How long after its first request a client may take to list the tools, before the memory is opened for it."""
 RECALL = "recall"
@@ -126,7 +126,7 @@ class Handlers(Struct):
     """What is done for each request."""
 
     host: ServedMemory
-    limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WORKERS))
+    limit: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(WORKERS))
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_THREADS, "mcp-question"))
 
     def interface(self) -> ServerInterface:
@@ -144,7 +144,7 @@ class Handlers(Struct):
         info = {"name": "memory-tui", "title": "memory-tui", "version": __version__}
         return ServerInterface(info, self.host.rule("auto"), methods)
 
-    async def list_tools(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    def list_tools(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The tools that are offered."""
         del caller
         dispatch.only_page(params)
@@ -154,146 +154,139 @@ class Handlers(Struct):
         wishes = self.host.wishes
         return entry_tools(write=wishes.allow_write) if wishes.entries else []
 
-    async def call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    def call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Run a tool; what is wrong with its arguments is told as an error the agent can read."""
-        name, given = dispatch.text(params, "name"), dispatch.members(params, "arguments")
-        session = caller.meta.get(SESSION_KEY, "")
-        key = session if isinstance(session, str) else ""
-        if name in (tool["name"] for tool in self._entry_tools()):
-            return await self._call_entry_tool(name, given, caller.client)
-        runs: dict[str, Callable[[Stop, bool], SearchAnswer | GetAnswer]] = {
-            SEARCH: lambda cancel, late: self.host.search(given, key, caller.client, cancel, late),
-            GET: lambda cancel, _: self.host.get(given, caller.client, cancel),
+        name, args = dispatch.text(params, "name"), dispatch.members(params, "arguments")
+        try:
+            if name in (tool["name"] for tool in self._entry_tools()):
+                return self._entries(name, args, caller)
+            session = caller.meta.get(SESSION_KEY, "")
+            return self._notes(name, args, session if isinstance(session, str) else "", caller)
+        except (Refusal, Cancelled):
+            raise
+        except MemoryTuiError as error:
+            return _failed(f"{error.message} {error.next_step}".rstrip())
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
+            dispatch.report_fault()
+            return _failed(f"memory-tui failed inside: {type(error).__name__}.")
+
+    def _notes(self, name: str, args: Mapping[str, Any], session: str, caller: Caller) -> dict[str, Any]:
+        """Search or read the notes; what takes too long is asked once more for what its words find."""
+        runs: dict[str, Callable[[Stop, bool], dict[str, Any]]] = {
+            SEARCH: lambda stop, late: self.host.search(args, session, caller.client, stop, late),
+            GET: lambda stop, _: self.host.get(args, caller.client, stop),
         }
         run = runs.get(name)
         if run is None:
             raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:100]}", {"tools": list(runs)})
-        reporting = asyncio.create_task(self._report(caller)) if caller.report is not None else None
-        try:
-            for late, seconds in ((False, _patience(caller.meta)), (True, LAST_SECONDS)):
-                answer = await self._within(seconds, functools.partial(_ask, run, late))
-                if answer is not None:
-                    told = {PROFILE: self.host.profile()} if caller.meta.get(PROFILE) else {}
-                    return {**_result(answer), **({"_meta": told} if told else {})}
-            return _result(_timed_out(name, str(given.get("path", ""))))
-        except MemoryTuiError as error:
-            return _failed(f"{error.message} {error.next_step}".rstrip())
-        except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
-            dispatch.report_fault()
-            return _failed(f"memory-tui failed inside: {type(error).__name__}.")
-        finally:
-            if reporting is not None:
-                reporting.cancel()
+        steps = itertools.count()
+        for late, seconds in ((False, _patience(caller.meta)), (True, LAST_SECONDS)):
+            answer = self._within(seconds, functools.partial(_late_or_not, run, late), caller, steps)
+            if answer is not None:
+                meta = {"_meta": {PROFILE: self.host.profile()}} if caller.meta.get(PROFILE) else {}
+                return {**_result(answer), **meta}
+        return _result(_timed_out(name, str(args.get("path", ""))))
 
-    async def _call_entry_tool(self, name: str, given: Mapping[str, Any], client: str) -> dict[str, Any]:
+    def _entries(self, name: str, args: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Run a tool of the long-term memories, once: what writes is not tried a second time."""
-        try:
-            answer = await self._within(PATIENCE_SECONDS, lambda _: self.host.entries(name, given, client))
-        except MemoryTuiError as error:
-            return _failed(f"{error.message} {error.next_step}".rstrip())
-        except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
-            dispatch.report_fault()
-            return _failed(f"memory-tui failed inside: {type(error).__name__}.")
+        answer = self._within(PATIENCE_SECONDS, lambda _: self.host.entries(name, args, caller.client), caller)
         if answer is None:
             return _failed(f"No answer within {PATIENCE_SECONDS:g} seconds. Recall before you store again.")
         content = [{"type": "text", "text": jsstring.well_formed(answer.text)}]
         return {"content": content, "structuredContent": dict(answer.details), "isError": False}
 
-    async def call_private(self, name: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    def call_private(self, name: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Answer the plugin in OpenClaw's memory slot."""
-        del caller
-        return await self._in_thread(lambda cancel: self.host.private(name, params, cancel))
+        with self.limit:
+            return self.host.private(name, params, caller.stop)
 
-    async def list_resources(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    def list_resources(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The notes, a page at a time."""
         del caller
         cursor = dispatch.optional_text(params, "cursor")
         from memory_tui.mcp import resources
 
-        found, following = await self._in_thread(lambda _: resources.page(self.host.plan().roots, cursor))
+        files, following = resources.page(self.host.plan().roots, cursor)
         after = {} if following is None else {"nextCursor": following}
-        return {"resources": [_resource(file) for file in found], **after}
+        return {"resources": [_resource(file) for file in files], **after}
 
-    async def list_templates(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    def list_templates(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """How the URI of a note is made."""
         del caller
         dispatch.only_page(params)
-        made = {
+        template = {
             "name": "note",
             "uriTemplate": "memory:{+path}",
             "description": "A note by its path.",
             "mimeType": "text/markdown",
         }
-        return {"resourceTemplates": [made]}
+        return {"resourceTemplates": [template]}
 
-    async def read_resource(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    def read_resource(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The text of a note."""
         del caller
         address = dispatch.text(params, "uri")
         from memory_tui.mcp import resources
 
-        text = await self._in_thread(lambda _: resources.text(self.host.plan().roots, address))
+        text = resources.text(self.host.plan().roots, address)
         # First in the object too, for a host that hands on all of it as it stands.
         meta = {"memory-tui/untrusted": UNTRUSTED}
         return {"contents": [{"_meta": meta, "uri": address, "mimeType": "text/markdown", "text": text}]}
 
-    async def list_prompts(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    def list_prompts(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The rule of recall."""
         del caller
         dispatch.only_page(params)
         question = {"name": "question", "description": "What to answer from memory."}
         return {"prompts": [{"name": RECALL, "title": "Recall", "description": _RULE, "arguments": [question]}]}
 
-    async def get_prompt(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    def get_prompt(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The rule of recall, with a question where one is given."""
         del caller
-        name, given = dispatch.text(params, "name"), dispatch.members(params, "arguments")
+        name, args = dispatch.text(params, "name"), dispatch.members(params, "arguments")
         if name != RECALL:
             raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name[:100]}", {"prompts": [RECALL]})
-        question = (dispatch.optional_text(given, "question") or "").strip()
-        rule = self.host.rule(await self._in_thread(lambda _: self.host.citations()))
+        question = (dispatch.optional_text(args, "question") or "").strip()
+        rule = self.host.rule(self.host.citations())
         text = jsstring.well_formed(f"{rule}\n\n{question}" if question else rule)
         return {"description": _RULE, "messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
 
-    async def _within(self, seconds: float, run: Callable[[Stop], Outcome]) -> Outcome | None:
-        """What `run` returns, None when it takes longer than `seconds`."""
-        try:
-            async with asyncio.timeout(seconds) as limit:
-                return await self._in_thread(run)
-        except TimeoutError:
-            if limit.expired():
+    def _within(
+        self, seconds: float, run: Callable[[Stop], Outcome], caller: Caller, steps: Iterator[int] | None = None
+    ) -> Outcome | None:
+        """Return what `run` returns on a thread of its own; None, and `run` is stopped, after `seconds`.
+
+        Meanwhile a client that asked for progress is told what goes on, numbered by `steps`. Raises what `run` raises.
+        """
+        stop, end = Stop(caller.stop), time.monotonic() + seconds
+        future = self.pool.submit(self._limited, run, stop)
+        while True:
+            left = end - time.monotonic()
+            if caller.report is not None and steps is not None:
+                caller.report(next(steps), self.host.news or "searching")
+                left = min(left, _NEWS_SECONDS)
+            if wait([future], max(0.0, left)).done:
+                return future.result()
+            if time.monotonic() >= end:
+                stop.set()
                 return None
-            raise
 
-    async def _in_thread(self, run: Callable[[Stop], Outcome]) -> Outcome:
-        """What `run` returns, on a thread of its own; it is told to stop when nobody waits any more."""
-        cancel = Stop()
-        try:
-            async with self.limit:
-                return await asyncio.get_running_loop().run_in_executor(self.pool, run, cancel)
-        except asyncio.CancelledError:
-            cancel.set()
-            raise
-
-    async def _report(self, caller: Caller) -> None:
-        """Tell a client that asked for progress what is going on."""
-        steps = 0
-        while caller.report is not None:
-            caller.report(steps, self.host.news or "searching")
-            steps += 1
-            await asyncio.sleep(_NEWS_SECONDS)
+    def _limited(self, run: Callable[[Stop], Outcome], stop: Stop) -> Outcome:
+        with self.limit:
+            stop.check()
+            return run(stop)
 
 
 def _patience(meta: Mapping[str, Any]) -> float:
     """How long this question may take: as the host says, at most as long as any."""
-    wished = meta.get(PATIENCE)
-    if isinstance(wished, bool) or not isinstance(wished, int | float) or wished <= 0:
+    seconds = meta.get(PATIENCE)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
         return PATIENCE_SECONDS
-    return min(float(wished), PATIENCE_SECONDS)
+    return min(float(seconds), PATIENCE_SECONDS)
 
 
-def _ask(run: Callable[[Stop, bool], Outcome], late: bool, cancel: Stop) -> Outcome:
-    return run(cancel, late)
+def _late_or_not(run: Callable[[Stop, bool], Outcome], late: bool, stop: Stop) -> Outcome:
+    return run(stop, late)
 
 
 def _resource(file: File) -> dict[str, Any]:
@@ -307,7 +300,7 @@ def _resource(file: File) -> dict[str, Any]:
     }
 
 
-def _result(answer: SearchAnswer | GetAnswer) -> dict[str, Any]:
+def _result(answer: dict[str, Any]) -> dict[str, Any]:
     """An answer as one text of JSON, and the same as data, as the protocol wants it."""
     return {
         "content": [{"type": "text", "text": json.dumps(answer, ensure_ascii=False)}],
@@ -316,7 +309,7 @@ def _result(answer: SearchAnswer | GetAnswer) -> dict[str, Any]:
     }
 
 
-def _timed_out(tool: str, path: str) -> SearchAnswer | GetAnswer:
+def _timed_out(tool: str, path: str) -> dict[str, Any]:
     """What is said when not even words were looked for in time."""
     from memory_tui.mcp.tools import refused, unavailable
 
@@ -328,50 +321,26 @@ def _failed(message: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": jsstring.well_formed(message)}], "isError": True}
 
 
-async def _serve(host: ServedMemory, pipes: Pipes) -> None:
-    loop, ended, unread = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+def _serve(host: ServedMemory, pipes: Pipes) -> None:
+    ended, unread = threading.Event(), threading.Event()
 
     def answered(method: str) -> None:
         if method in ("tools/list", "tools/call"):
             host.warm()
         else:
-            loop.call_later(_OPENING_SECONDS, host.warm)
+            call_after(_OPENING_SECONDS, host.warm)
 
-    connection = Connection(Handlers(host).interface(), pipes.send, answered)
+    def unreadable() -> None:
+        unread.set()
+        ended.set()
 
-    def heard(line: bytes) -> None:
-        """The next line is read when this one was taken, so that a flood waits in the pipe."""
-        taken = threading.Event()
-
-        def take() -> None:
-            try:
-                connection.hear(line)
-            finally:
-                taken.set()
-
-        try:
-            loop.call_soon_threadsafe(take)
-        except RuntimeError:
-            # The server has ended meanwhile.
-            return
-        taken.wait()
-
-    def over() -> None:
-        # The loop may be over already.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(ended.set)
-
-    def gone() -> None:
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(unread.set)
-        over()
-
-    pipes.start(heard, over, gone)
-    await ended.wait()
+    requests = ThreadPoolExecutor(_THREADS, "mcp-request")
+    connection = Connection(Handlers(host).interface(), pipes.send, answered, requests)
+    pipes.start(connection.hear, ended.set, unreadable)
+    ended.wait()
     # A client that sent all its questions and closed its end still reads the answers.
-    if questions := asyncio.all_tasks() - {asyncio.current_task()}:
-        answers = asyncio.create_task(asyncio.wait(questions))
-        await asyncio.wait({answers, asyncio.create_task(unread.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    while connection.running and not unread.wait(_LAST_LOOK_SECONDS):
+        pass
 
 
 def serve(host: ServedMemory) -> None:
@@ -387,7 +356,7 @@ def serve(host: ServedMemory) -> None:
     pipes = Pipes()
     with signals_heard(stop):
         try:
-            asyncio.run(_serve(host, pipes))
+            _serve(host, pipes)
         finally:
             host.close()
     pipes.close(_GOODBYE_SECONDS)

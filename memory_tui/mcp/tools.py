@@ -18,6 +18,7 @@ from memory_tui.explain import absent_words, wording
 from memory_tui.mcp import arguments
 from memory_tui.mcp.schemas import UNTRUSTED
 from memory_tui.notices import kind
+from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.recalls import recalled_lines
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.workspace.roots import NoteMissing, lost
@@ -25,18 +26,6 @@ from memory_tui.workspace.roots import NoteMissing, lost
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
-    from memory_tui.mcp.types import (
-        AnswerMode,
-        Clamped,
-        GetAnswer,
-        GetArguments,
-        Miss,
-        ProviderFallback,
-        RecalledHit,
-        Root,
-        SearchAnswer,
-        SearchArguments,
-    )
     from memory_tui.search.answer_level import AnswerLevel
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.excerpts import Excerpt
@@ -72,7 +61,7 @@ class DeliveredLines(NamedTuple):
 class TracedAnswer(Struct, frozen=True):
     """An answer, and the trace it was made of; None where there was no search."""
 
-    answer: SearchAnswer
+    answer: dict[str, Any]
     trace: Trace | None
     delivered: tuple[DeliveredLines, ...] = ()
     """What went out of `trace`, after every cut."""
@@ -90,7 +79,7 @@ def memory_search(
 
     A memory that cannot be asked is an answer too (`disabled`). Raises QueryError and Cancelled.
     """
-    request = arguments.search_arguments(given)
+    request = arguments.read(SEARCH, given)
     if not jsstring.trim(request["query"]):
         raise QueryError("query required", "Say what to look for.")
     manner, cancel = manner or AnswerRules(), cancel or Stop()
@@ -138,20 +127,20 @@ def memory_search(
 
 
 def _of_qmd(
-    memory: Engine, request: SearchArguments, settings: Settings, manner: AnswerRules, cancel: Stop
-) -> SearchAnswer | None:
+    memory: Engine, request: dict[str, Any], settings: Settings, manner: AnswerRules, cancel: Stop
+) -> dict[str, Any] | None:
     """QMD's answer; None where the built-in index answers. Raises QueryError, Cancelled."""
     most = settings.whole("query.maxResults")
     theirs = memory.backend.ask(request["query"], most, manner.session_key, _source(request), cancel)
     if theirs is None:
         return None
     with_source = recalled_lines.included(manner.citations, manner.session_key)
-    results: list[RecalledHit] = []
+    results: list[dict[str, Any]] = []
     for hit in theirs.hits:
         # As OpenClaw does: QMD's numbers know no minScore but one that the agent names.
         if hit.score < request.get("minScore", 0.0):
             continue
-        row: RecalledHit = {
+        row: dict[str, Any] = {
             "path": hit.path,
             "startLine": hit.start_line,
             "endLine": hit.end_line,
@@ -163,7 +152,7 @@ def _of_qmd(
         if with_source:
             row["citation"] = recalled_lines.citation(hit.path, hit.start_line, hit.end_line)
         results.append(row)
-    found: SearchAnswer = {
+    found: dict[str, Any] = {
         "about": UNTRUSTED,
         "results": results,
         "backend": "qmd",
@@ -180,7 +169,7 @@ def _of_qmd(
     return found
 
 
-def _require(memory: Engine, request: SearchArguments) -> None:
+def _require(memory: Engine, request: dict[str, Any]) -> None:
     corpus = request.get("corpus", "all")
     if corpus == "all" or corpus in memory.plan.roots.sources:
         return
@@ -229,7 +218,7 @@ class Ranked(Struct, frozen=True, dict=True):
         return found
 
 
-def _ranked(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Ranked:
+def _ranked(memory: Engine, request: dict[str, Any], settings: Settings, cancel: Stop) -> Ranked:
     """The ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
     _wait(memory, _UNDER_WAY_SECONDS, cancel)
     if (ranked := _indexed(memory, request, settings, cancel)) is not None:
@@ -246,12 +235,12 @@ def _ranked(memory: Engine, request: SearchArguments, settings: Settings, cancel
 
 
 def _rank(
-    memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop, *, by_words: bool = False
+    memory: Engine, request: dict[str, Any], settings: Settings, cancel: Stop, *, by_words: bool = False
 ) -> Ranked:
     return Ranked(*memory.search.ranked(request["query"], settings, cancel, _source(request), by_words=by_words))
 
 
-def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Ranked | None:
+def _indexed(memory: Engine, request: dict[str, Any], settings: Settings, cancel: Stop) -> Ranked | None:
     """The ranking, None while nothing is indexed."""
     try:
         ranked = _rank(memory, request, settings, cancel)
@@ -260,7 +249,7 @@ def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cance
     return None if isinstance(ranked.trace.empty, EmptyIndex) else ranked
 
 
-def _roomier(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop, ranked: Ranked) -> Ranked:
+def _roomier(memory: Engine, request: dict[str, Any], settings: Settings, cancel: Stop, ranked: Ranked) -> Ranked:
     """`ranked`, or a ranking of more hits where copies took the places of other notes."""
     wanted = settings.whole("query.maxResults")
     most = wanted
@@ -272,7 +261,7 @@ def _roomier(memory: Engine, request: SearchArguments, settings: Settings, cance
     return ranked
 
 
-def _at_once(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Ranked:
+def _at_once(memory: Engine, request: dict[str, Any], settings: Settings, cancel: Stop) -> Ranked:
     """The ranking by words, without waiting for a provider or an index."""
     return _rank(memory, request, settings, cancel, by_words=True)
 
@@ -285,7 +274,7 @@ def _passages(ranked: Ranked, settings: Settings) -> tuple[Excerpt, ...]:
     return excerpts(ranked.trace, ranked.evidence, most) if most else ()
 
 
-def _source(request: SearchArguments) -> str:
+def _source(request: dict[str, Any]) -> str:
     corpus = request.get("corpus", "all")
     return "" if corpus == "all" else corpus
 
@@ -313,14 +302,14 @@ def answer(
     *,
     nearest: bool = False,
     passages: Sequence[Excerpt] = (),
-) -> SearchAnswer:
+) -> dict[str, Any]:
     """What an agent is told of a ranking, `most` hits; `provider` is the one that was asked for.
 
     Where there are `passages`, they are told in place of the hits. Where nothing holds what was asked there is neither,
     unless the `nearest` are wanted.
     """
     trace, with_source = ranked.trace, recalled_lines.included(manner.citations, manner.session_key)
-    found: SearchAnswer = {
+    found: dict[str, Any] = {
         "about": UNTRUSTED,
         "results": [_passage(one, with_source) for one in passages] or _hits(ranked, with_source)[:most],
         "provider": trace.provider,
@@ -359,7 +348,7 @@ def _delivered(ranked: Ranked, passages: Sequence[Excerpt], count: int) -> tuple
     return tuple(DeliveredLines(hit, hit.chunk.start_line, hit.last_line) for hit in own)
 
 
-def _hits(ranked: Ranked, with_source: bool) -> list[RecalledHit]:
+def _hits(ranked: Ranked, with_source: bool) -> list[dict[str, Any]]:
     """The hits, those that repeat an earlier one counted there."""
     hits = [_hit(hit, with_source) for hit in ranked.trace.recalled]
     for place, first in ranked.copies.items():
@@ -368,7 +357,7 @@ def _hits(ranked: Ranked, with_source: bool) -> list[RecalledHit]:
     return [hit for place, hit in enumerate(hits) if place not in ranked.copies]
 
 
-def _add_level(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> None:
+def _add_level(found: dict[str, Any], level: AnswerLevel, *, nearest: bool) -> None:
     """Add whether the notes hold what was asked, and keep hits back that are probably not it."""
     found["answerLevel"] = {"level": level.level, "likelihood": level.likelihood, "sentence": one_line(level.sentence)}
     if level.keeps_back and not nearest:
@@ -376,11 +365,11 @@ def _add_level(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> Non
         found["results"] = []
 
 
-def _instead(trace: Trace, provider: str) -> ProviderFallback | None:
+def _instead(trace: Trace, provider: str) -> dict[str, Any] | None:
     """What answered instead of `provider`, of who answers, or of what was lost for this question alone."""
     told = trace.who.instead if trace.who else None
     if told is not None:
-        found: ProviderFallback = {"from": told["from"], "to": told["to"], "reason": one_line(told["reason"])}
+        found: dict[str, Any] = {"from": told["from"], "to": told["to"], "reason": one_line(told["reason"])}
         if told["model"]:
             found["model"] = told["model"]
         if told["since"] is not None:
@@ -392,7 +381,7 @@ def _instead(trace: Trace, provider: str) -> ProviderFallback | None:
     return {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")} if lost else None
 
 
-_MODES: dict[Mode, AnswerMode] = {
+_MODES: dict[Mode, str] = {
     "hybrid": "hybrid",
     "keywords only": "fts-only",
     "vectors only": "vector-only",
@@ -405,9 +394,9 @@ def shown(text: str) -> str:
     return "\t".join(safe(part, keep_newlines=True) for part in text.split("\t"))
 
 
-def _hit(hit: Candidate, with_source: bool) -> RecalledHit:
+def _hit(hit: Candidate, with_source: bool) -> dict[str, Any]:
     chunk, first, last = hit.chunk, hit.chunk.start_line, hit.last_line
-    found: RecalledHit = {
+    found: dict[str, Any] = {
         "path": chunk.path,
         "startLine": first,
         "endLine": last,
@@ -422,7 +411,7 @@ def _hit(hit: Candidate, with_source: bool) -> RecalledHit:
     return found
 
 
-def _passage(passage: Excerpt, with_source: bool) -> RecalledHit:
+def _passage(passage: Excerpt, with_source: bool) -> dict[str, Any]:
     """A passage in the shape of a hit: its own lines and text, the scores of its best chunk."""
     found = _hit(passage.hit, with_source)
     found.update({"startLine": passage.first, "endLine": passage.last, "snippet": shown(passage.text)})
@@ -433,7 +422,7 @@ def _passage(passage: Excerpt, with_source: bool) -> RecalledHit:
     return found
 
 
-def _miss(lost: Candidate) -> Miss:
+def _miss(lost: Candidate) -> dict[str, Any]:
     chunk, first, last = lost.chunk, lost.chunk.start_line, lost.last_line
     return {
         "path": chunk.path,
@@ -444,7 +433,7 @@ def _miss(lost: Candidate) -> Miss:
     }
 
 
-def clamp(results: list[RecalledHit], most: int) -> Clamped | None:
+def clamp(results: list[dict[str, Any]], most: int) -> dict[str, Any] | None:
     """Keep `most` UTF-16 units of snippets in all: the one that does not fit is cut, those after it are left out.
 
     OpenClaw does this for QMD (`memory.qmd.limits.maxInjectedChars`). None when everything fits, or `most` is 0.
@@ -462,18 +451,18 @@ def clamp(results: list[RecalledHit], most: int) -> Clamped | None:
     return None
 
 
-def _say_what_is_stale(found: SearchAnswer, trace: Trace) -> None:
+def _say_what_is_stale(found: dict[str, Any], trace: Trace) -> None:
     waiting = absent_words.notes_lacking(trace, "memory_get", by_itself=True)
     if waiting is not None:
         found["stale"] = True
         found["warning"], found["action"] = waiting
 
 
-def _say_what_is_lost(found: SearchAnswer, states: Iterable[RootState]) -> None:
+def _say_what_is_lost(found: dict[str, Any], states: Iterable[RootState]) -> None:
     """Name the roots whose notes cannot be read: hits from there are what the index keeps of them."""
     for root in lost(states):
         if root.state != "there":
-            named: Root = {"path": one_line(root.path), "state": root.state, "detail": one_line(root.detail)}
+            named: dict[str, Any] = {"path": one_line(root.path), "state": root.state, "detail": one_line(root.detail)}
             found.setdefault("roots", []).append(named)
             if not root.readable:
                 found["stale"] = True
@@ -485,7 +474,7 @@ _QUOTA = re.compile(r"insufficient_quota|quota|429")
 """OpenClaw's own pattern, so that agents read what OpenClaw tells them. It takes a rate limit for a used-up quota."""
 
 
-def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> SearchAnswer:
+def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> dict[str, Any]:
     """What an agent is told when there was no search: that the memory was not asked, why, and what to do."""
     reason = one_line(error.message) or "memory search unavailable"
     if isinstance(error, ProviderError) and _QUOTA.search(reason.lower()):
@@ -497,7 +486,7 @@ def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> SearchAnsw
     else:
         warning = "Memory search is unavailable. Tell the user that the memory was not searched."
         action = one_line(error.next_step) or "Run memory-tui status."
-    found: SearchAnswer = {
+    found: dict[str, Any] = {
         "results": [],
         "disabled": True,
         "unavailable": True,
@@ -513,12 +502,12 @@ def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> SearchAnsw
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
-def memory_get(memory: Engine, given: Mapping[str, Any]) -> GetAnswer:
+def memory_get(memory: Engine, given: Mapping[str, Any]) -> dict[str, Any]:
     """Lines of a note below the roots, at most 120 and 12,000 characters. Raises QueryError for wrong arguments.
 
     A note that is not there is empty text (`not_found`); a path that may not be read, or cannot be, is an `error`.
     """
-    request = arguments.get_arguments(given)
+    request = arguments.read(GET, given)
     path, start, lines = _range(request)
     if not path:
         raise QueryError("path required", "Name a note, for instance MEMORY.md.")
@@ -531,7 +520,7 @@ def memory_get(memory: Engine, given: Mapping[str, Any]) -> GetAnswer:
         return {"status": "not_found", "path": jsstring.well_formed(path), "text": ""}
     except MemoryTuiError as error:
         return refused(path, error)
-    found: GetAnswer = {
+    found: dict[str, Any] = {
         "about": UNTRUSTED,
         "status": "ok",
         "path": note.path,
@@ -548,7 +537,7 @@ def memory_get(memory: Engine, given: Mapping[str, Any]) -> GetAnswer:
     return found
 
 
-def _range(request: GetArguments) -> tuple[str, int, int | None]:
+def _range(request: dict[str, Any]) -> tuple[str, int, int | None]:
     """Path, first line and number of lines; a citation says them all."""
     path, start, lines = jsstring.trim(request["path"]), request.get("from", 0), request.get("lines", 0)
     if linked := LINKED.match(path):
@@ -563,7 +552,7 @@ def _more(next_from: int | None, cut_line: int | None) -> str:
     return f"\n\n[{(cut + more).rstrip()}]"
 
 
-def refused(path: str, error: MemoryTuiError) -> GetAnswer:
+def refused(path: str, error: MemoryTuiError) -> dict[str, Any]:
     """What an agent is told when a note cannot be read."""
     code = "MEMORY_PATH_NOT_ALLOWED" if isinstance(error, PathRefused) else error.code.upper()
     return {

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from memory_tui.core import jsstring
 
@@ -59,8 +59,8 @@ Message = Request | Notification | InvalidMessage
 # --- what a line says ----------------------------------------------------------------------------------------------
 
 
-def read_line(line: bytes) -> Message | list[Message] | None:
-    """The message in `line`; a list for a batch; None for a blank line or for an answer, which nobody waits for."""
+def read_line(line: bytes) -> Message | None:
+    """Return the message in `line`; None for a blank line or for an answer, which nobody waits for."""
     text = line.decode("utf-8", "replace").removeprefix("\ufeff")
     if not text.strip():
         return None
@@ -72,38 +72,32 @@ def read_line(line: bytes) -> Message | list[Message] | None:
         return InvalidMessage(
             PARSE_ERROR, "Parse error: not JSON.", _id_in(text) if text.rstrip().endswith("}") else None
         )
-    if "\\u" in text:
-        for member in value if isinstance(value, list) else [value]:
-            if isinstance(member, dict) and "params" in member:
-                member["params"] = _well_formed(member["params"])
     if isinstance(value, list) and value:
-        return [message for member in value if (message := _message(member)) is not None]
-    found = _message(value)
-    if isinstance(found, Notification) and not found.method.startswith(_NOTIFICATIONS):
+        return InvalidMessage(INVALID_REQUEST, "Invalid request: a batch. Send one message a line.")
+    if "\\u" in text and isinstance(value, dict) and "params" in value:
+        value["params"] = _well_formed(value["params"])
+    message = _message(value)
+    if isinstance(message, Notification) and not message.method.startswith(_NOTIFICATIONS):
         return InvalidMessage(INVALID_REQUEST, _NO_ID)
-    return found
+    return message
 
 
 def _message(value: object) -> Message | None:
     """`value` as a message; None for an answer."""
     if not isinstance(value, dict):
         return InvalidMessage(INVALID_REQUEST, "Invalid request: JSON, but not a JSON-RPC 2.0 message.")
-    asked = value.get("id")
-    known = asked if _is_id(asked) else None
+    number = value.get("id")
+    request_id = number if isinstance(number, str | int) and not isinstance(number, bool) else None
     method, params = value.get("method"), value.get("params")
     if value.get("jsonrpc") != "2.0" or not (params is None or isinstance(params, dict)):
-        return InvalidMessage(INVALID_REQUEST, "Invalid request: JSON, but not a JSON-RPC 2.0 message.", known)
+        return InvalidMessage(INVALID_REQUEST, "Invalid request: JSON, but not a JSON-RPC 2.0 message.", request_id)
     if method is None and ("result" in value or "error" in value):
         return None
     if not isinstance(method, str):
-        return InvalidMessage(INVALID_REQUEST, "Invalid request: it names no method.", known)
-    if known is not None:
-        return Request(known, method, params or {})
+        return InvalidMessage(INVALID_REQUEST, "Invalid request: it names no method.", request_id)
+    if request_id is not None:
+        return Request(request_id, method, params or {})
     return InvalidMessage(INVALID_REQUEST, _NO_ID) if "id" in value else Notification(method, params or {})
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _well_formed(value: object) -> object:
@@ -129,12 +123,12 @@ def _well_formed(value: object) -> object:
 def _id_in(line: str) -> Id | None:
     """The id of the message in `line`, which cannot be read as a whole."""
     for at in _top_level(line, '"id"'):
-        if found := _SHORTEST_ID.match(line, at):
+        if match := _SHORTEST_ID.match(line, at):
             try:
-                asked = json.loads(found[1])
+                number = json.loads(match[1])
             except ValueError:
                 return None
-            return asked if isinstance(asked, str) else int(asked)
+            return number if isinstance(number, str) else int(number)
     return None
 
 
@@ -153,35 +147,15 @@ def _top_level(line: str, name: str) -> Iterator[int]:
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
-def error(asked: Id | None, code: int, message: str, data: object = None) -> dict[str, Any]:
+def error(request_id: Id | None, code: int, message: str, data: object = None) -> dict[str, Any]:
     """The answer that says why a request failed."""
-    told: dict[str, Any] = {"code": code, "message": message}
-    if data is not None:
-        told["data"] = data
-    return {"jsonrpc": "2.0", "id": asked, "error": told}
+    fault = {"code": code, "message": message, **({} if data is None else {"data": data})}
+    return {"jsonrpc": "2.0", "id": request_id, "error": fault}
 
 
-def result(asked: Id, value: Mapping[str, Any]) -> dict[str, Any]:
+def result(request_id: Id, value: Mapping[str, Any]) -> dict[str, Any]:
     """The answer that holds what was asked for."""
-    return {"jsonrpc": "2.0", "id": asked, "result": value}
-
-
-class Batch(Struct):
-    """The answers to one batch: the ids it waits for, and those that are there; they go out together."""
-
-    waits: set[Id]
-    answers: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, asked: Id, answer: dict[str, Any] | None) -> list[dict[str, Any]] | None:
-        """Take the answer to `asked`, None where it gets none; the whole list when it was the last."""
-        self.waits.discard(asked)
-        if answer is not None:
-            self.answers.append(answer)
-        if self.waits:
-            return None
-        # Two requests may use one id: the second answer then goes out by itself.
-        whole, self.answers = self.answers, []
-        return whole or None
+    return {"jsonrpc": "2.0", "id": request_id, "result": value}
 
 
 # --- the pipes -----------------------------------------------------------------------------------------------------
@@ -197,21 +171,21 @@ class Pipes:
         self._writer = threading.Thread(target=self._write, name="mcp-writer", daemon=True)
         self._gone: Callable[[], None] = _nothing
 
-    def start(self, heard: Callable[[bytes], None], ended: Callable[[], None], gone: Callable[[], None]) -> None:
-        """Call, on threads of their own, `heard` for each line, `ended` after the last one, `gone` if nobody reads."""
+    def start(self, hear: Callable[[bytes], None], ended: Callable[[], None], gone: Callable[[], None]) -> None:
+        """Call, on threads of their own, `hear` for each line, `ended` after the last one, `gone` if nobody reads."""
         self._gone = gone
         self._writer.start()
 
         def read() -> None:
             try:
                 for line in self._input:
-                    heard(line)
+                    hear(line)
             finally:
                 ended()
 
         threading.Thread(target=read, name="mcp-reader", daemon=True).start()
 
-    def send(self, message: dict[str, Any] | list[dict[str, Any]]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         """Have a message written; it waits for nobody. Half of a character goes out as JSON's escape of it."""
         line = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
         self._lines.put(line.encode("utf-8", "backslashreplace"))
@@ -238,11 +212,11 @@ def _nothing() -> None:
 
 def _claimed(number: int, mode: str, beside: Callable[[], int]) -> BinaryIO:
     """A private copy of a standard stream, whose own number then leads to what `beside` opens."""
-    own = os.dup(number)
+    copy = os.dup(number)
     other = beside()
     os.dup2(other, number)
     os.close(other)
-    return os.fdopen(own, mode, closefd=False)  # type: ignore[return-value]
+    return os.fdopen(copy, mode, closefd=False)  # type: ignore[return-value]
 
 
 def _beside() -> int:

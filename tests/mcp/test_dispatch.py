@@ -188,22 +188,20 @@ def test_what_is_not_offered_is_declined_by_the_rules(places: tuple[str, str]) -
 def test_tools_are_listed_before_anything_is_imported_that_opens_a_memory() -> None:
     """The same code that answers, in one process: after the tools, nothing heavy is there; after a question, it is."""
     code = """
-import asyncio, json, sys
+import json, sys
+from concurrent.futures import ThreadPoolExecutor
 from memory_tui.cli import main as cli
 from memory_tui.mcp import host, server
 from memory_tui.mcp.dispatch import Connection
-HEAVY = {"numpy", "apsw", "pydantic", "httpx", "anyio", "mcp", "mcp_types", "textual", "tokenizers",
+HEAVY = {"asyncio", "numpy", "apsw", "pydantic", "httpx", "anyio", "mcp", "mcp_types", "textual", "tokenizers",
          "memory_tui.engine.engine", "memory_tui.search.rank", "memory_tui.explain.wording", "memory_tui.mcp.tools"}
 sent = []
-async def talk():
-    answers = server.Handlers(host.ServedMemory(lambda: 1 / 0, host.ServerOptions())).interface()
-    connection = Connection(answers, sent.append, lambda method: None)
+answers = server.Handlers(host.ServedMemory(lambda: 1 / 0, host.ServerOptions())).interface()
+with ThreadPoolExecutor() as pool:
+    connection = Connection(answers, sent.append, lambda method: None, pool)
     for number, (method, params) in enumerate([("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": {"name": "x", "version": "1"}}), ("tools/list", {}), ("prompts/list", {})]):
         connection.hear(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode())
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-asyncio.run(talk())
 print(json.dumps([len(sent), sorted(HEAVY & set(sys.modules))]))
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -226,20 +224,19 @@ VALUES = st.recursive(
 def test_every_line_of_json_is_a_message_or_has_an_answer(value: object) -> None:
     line = json.dumps(value).encode() + b"\n"
     found = wire.read_line(line)
-    for message in found if isinstance(found, list) else [found]:
-        match message:
-            case wire.Request():
-                assert type(message.id) in (str, int)
-                assert isinstance(message.params, dict)
-            case wire.InvalidMessage():
-                assert message.code in (wire.INVALID_REQUEST, wire.PARSE_ERROR)
-                assert message.id is None or type(message.id) in (str, int)
+    match found:
+        case wire.Request():
+            assert type(found.id) in (str, int)
+            assert isinstance(found.params, dict)
+        case wire.InvalidMessage():
+            assert found.code in (wire.INVALID_REQUEST, wire.PARSE_ERROR)
+            assert found.id is None or type(found.id) in (str, int)
 
 
 @given(st.binary(max_size=60))
 def test_every_line_of_bytes_is_read(line: bytes) -> None:
     found = wire.read_line(line)
-    assert found is None or isinstance(found, list | wire.Request | wire.Notification | wire.InvalidMessage)
+    assert found is None or isinstance(found, wire.Request | wire.Notification | wire.InvalidMessage)
 
 
 @given(st.text(max_size=20), st.integers(min_value=-(2**63), max_value=2**70) | st.text(max_size=20))
@@ -250,12 +247,3 @@ def test_a_request_comes_through_as_it_was_written(method: str, asked: int | str
     broken = wire.read_line(cut)
     assert isinstance(broken, wire.InvalidMessage)
     assert (broken.code, broken.id) == (wire.PARSE_ERROR, asked)
-
-
-def test_a_batch_whose_ids_repeat_answers_each_request() -> None:
-    batch = wire.Batch({1})
-    assert batch.add(1, {"id": 1, "result": {}}) == [{"id": 1, "result": {}}]
-    assert batch.add(1, {"id": 1, "error": {}}) == [{"id": 1, "error": {}}]
-    gone = wire.Batch({1, 2})
-    assert gone.add(1, None) is None
-    assert gone.add(2, None) is None

@@ -19,15 +19,13 @@ from memory_tui import demo
 from memory_tui.core.errors import MemoryTuiError, ProviderError, QueryError
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp import arguments, resources, server
-from memory_tui.mcp.schemas import PATH, UNTRUSTED, recorded
+from memory_tui.mcp.schemas import UNTRUSTED, recorded
 from memory_tui.mcp.tools import AnswerRules, clamp, memory_get, memory_search, unavailable
-from memory_tui.mcp.types import GetAnswer, SearchAnswer
 from memory_tui.plan import Options
 from memory_tui.recalls import recalled_lines
 from memory_tui.search import excerpts
 from tests.support.waiting import LONG
 from tests.support.workspace import needs_inodes
-from tests.tools import tool_schemas
 
 NOTE = "".join(f"line {number} of the long note\n" for number in range(1, 301))
 
@@ -72,16 +70,16 @@ def engine(make: Callable[..., Engine]) -> Engine:
     return engine
 
 
-def search(engine: Engine, manner: AnswerRules | None = None, **given: Any) -> SearchAnswer:
+def search(engine: Engine, manner: AnswerRules | None = None, **given: Any) -> dict[str, Any]:
     """An answer that is known to keep to its schema."""
     answer = memory_search(engine, given, manner).answer
     jsonschema.validate(answer, recorded()["SearchAnswer"])
     return answer
 
 
-def get(engine: Engine, **given: Any) -> GetAnswer:
+def get(engine: Engine, **given: Any) -> dict[str, Any]:
     answer = memory_get(engine, given)
-    jsonschema.validate(answer, recorded()["GetAnswer"])  # type: ignore[arg-type]
+    jsonschema.validate(answer, recorded()["GetAnswer"])
     return answer
 
 
@@ -201,7 +199,7 @@ JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(["query", "maxResults", "minScore", "corpus", "x"]), JSON, max_size=5))
 def test_any_json_is_read_or_refused(item: dict[str, Any]) -> None:
     try:
-        read = arguments.search_arguments(item)
+        read = arguments.read("memory_search", item)
     except QueryError:
         return
     assert isinstance(read["query"], str)
@@ -210,17 +208,20 @@ def test_any_json_is_read_or_refused(item: dict[str, Any]) -> None:
     assert None not in read.values()
 
 
-def test_the_recorded_schemas_are_made_of_the_types() -> None:
-    assert json.loads(PATH.read_text("utf-8")) == tool_schemas.made()
-    made = recorded()["SearchArguments"]
-    assert made["required"] == ["query"]
-    assert made["additionalProperties"] is False
-    assert made["properties"]["maxResults"].items() >= {"type": "integer", "minimum": 1, "maximum": 1000}.items()
-    assert made["properties"]["corpus"]["enum"] == ["memory", "sessions", "all"]
+def test_the_recorded_schemas_say_what_is_taken() -> None:
+    schema = recorded()["SearchArguments"]
+    assert schema["required"] == ["query"]
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["maxResults"].items() >= {"type": "integer", "minimum": 1, "maximum": 1000}.items()
+    assert schema["properties"]["corpus"]["enum"] == ["memory", "sessions", "all"]
     assert list(recorded()["GetArguments"]["properties"]) == ["path", "from", "lines"]
-    for schema in recorded().values():
-        jsonschema.Draft202012Validator.check_schema(schema)
-        assert "$ref" not in json.dumps(schema)
+    for each in recorded().values():
+        jsonschema.Draft202012Validator.check_schema(each)
+        assert "$ref" not in json.dumps(each)
+    for tool, item in (("memory_search", {"query": "a", "maxResult": 3}), ("memory_get", {"zzz": 3})):
+        with pytest.raises(QueryError) as caught:
+            arguments.read(tool, item)
+        assert caught.value.next_step in ("Did you mean maxResults?", "There are path, from, lines.")
 
 
 def test_the_notice_comes_before_what_it_speaks_of_in_every_order(engine: Engine) -> None:

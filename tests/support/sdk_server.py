@@ -13,6 +13,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.dispatch import Caller, Method, Refusal
@@ -40,7 +41,7 @@ def answering(method: Method) -> Any:
     async def handle(ctx: Any, params: Any) -> Mapping[str, Any]:
         try:
             plain = params.model_dump(by_alias=True, exclude_none=True, mode="json")
-            found = await method.run(plain, Caller("", ctx.meta or {}))
+            found = await anyio.to_thread.run_sync(method.run, plain, Caller("", ctx.meta or {}, Stop()))
             return {**found, "ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
         except Refusal as refusal:
             raise MCPError(refusal.code, refusal.message, refusal.data) from None
