@@ -16,17 +16,10 @@ from memory_tui.index.note_rows import cut
 from memory_tui.index.store import Store
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
-from memory_tui.providers.base import Identity
 from memory_tui.providers.chain import ProviderPreview
 from memory_tui.providers.options import BatchOptions
 from memory_tui.workspace import roots
 from memory_tui.workspace.scan import Scan
-
-_CUT_PER_SECOND = 2_000_000
-"""Bytes a second that are read, cut and written where nothing was measured yet."""
-_EMBEDDED_PER_SECOND = {"builtin": 5_000.0, "scripted": 5_000.0, "local": 20.0, "onnx": 10.0}
-"""Texts a second by provider where nothing was measured yet; others are remote."""
-_REMOTE_PER_SECOND = 100.0
 
 
 class Flagged(Struct, frozen=True):
@@ -129,67 +122,6 @@ def _cut(plan: Plan, seen: Scan, preview: ProviderPreview, unreadable: list[tupl
             yield cut(roots.read(note), note.source, recipe, time.time())
         except Unreadable as error:
             unreadable.append((note.path, error.message))
-
-
-class Estimate(Struct, frozen=True):
-    """The cost of a rebuild: `chunks` are expected by what is indexed now, `to_embed` of them are not in the cache.
-
-    `seconds` goes by the speed of the last sync where one was measured (`measured`). `usd` is 0 on this machine, and
-    None where the price of the model is not known.
-    """
-
-    files: int
-    bytes: int
-    chunks: int
-    to_embed: int
-    tokens: int
-    seconds: float
-    measured: bool
-    usd: float | None
-    model: str
-
-
-def estimate(
-    plan: Plan,
-    store: Store,
-    seen: Scan,
-    preview: ProviderPreview | None,
-    identity: Identity | None,
-    speed: float | None = None,
-) -> Estimate:
-    """What making the index of the notes of `seen` anew costs, without reading them.
-
-    `preview` is of the provider that would embed, None without one; `identity` is the space of its vectors, as far as
-    that is known; `speed` is in texts a second, as last measured. Vectors in the cache are used again.
-    """
-    size = sum(note.size for note in seen.found)
-    tokens_each, overlap = plan.settings.whole("chunking.tokens"), plan.settings.whole("chunking.overlap")
-    step = max(1, tokens_each - overlap) * registry.CHARACTERS_A_TOKEN
-    recipe = store.recipe()
-    same_cut = recipe is not None and (recipe.chunk_tokens, recipe.chunk_overlap) == (tokens_each, overlap)
-    chunks = (
-        max(store.counts().chunks, len(seen.found))
-        if same_cut
-        else sum(max(1, -(-note.size // step)) for note in seen.found)
-    )
-    embeds = preview is not None and preview.approved
-    reused = store.reusable(identity) if same_cut and identity else 0
-    to_embed = max(0, chunks - reused) if embeds else 0
-    characters = size // max(1, chunks) + overlap * registry.CHARACTERS_A_TOKEN
-    count = to_embed * characters // registry.CHARACTERS_A_TOKEN
-    rate = speed or _EMBEDDED_PER_SECOND.get(preview.provider if preview else "", _REMOTE_PER_SECOND)
-    each = _per_million(preview) if preview else 0.0
-    return Estimate(
-        len(seen.found),
-        size,
-        chunks,
-        to_embed,
-        count,
-        size / _CUT_PER_SECOND + to_embed / rate,
-        speed is not None,
-        None if each is None else each * count / 1e6,
-        preview.model if preview else "",
-    )
 
 
 def _per_million(preview: ProviderPreview) -> float | None:

@@ -73,7 +73,6 @@ class Engine:
             approvals,
             lambda: self.index.request_sync("provider"),
             self.index.reader_or_empty,
-            lambda: self.index.speed,
         )
         """Who makes vectors, approvals, and what would be sent."""
         self.notes = Notes(plan, self.index, self.search, self.backend, self._notice)

@@ -153,12 +153,6 @@ class Index:
         return self._mark if self.watcher.on and self.writer.wait_idle(0) else None
 
     @property
-    def speed(self) -> float | None:
-        """Texts that the last sync embedded a second; None where it embedded too few to measure."""
-        last = self.last_sync
-        return last.embedded / last.seconds if last and last.embedded >= 100 and last.seconds > 0 else None
-
-    @property
     def written_elsewhere(self) -> bool:
         """Whether another process is writing the index now, or is about to because nothing is indexed yet."""
         who = locks.living(self.opener.path)

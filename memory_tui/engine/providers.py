@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from memory_tui.approval import Approval, Approvals
 from memory_tui.core import secret_finder
 from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import ProviderError, SettingError
+from memory_tui.core.errors import SettingError
 from memory_tui.core.settings import Settings
-from memory_tui.engine.costs import Estimate, Forecast, estimate, forecast
+from memory_tui.engine.costs import Forecast, forecast
 from memory_tui.engine.status import EmbeddingState
 from memory_tui.index import embedding, index_write
 from memory_tui.index.embedding import HERE, SERVER, SLOW, EmbeddingMode
@@ -239,7 +239,7 @@ def withheld_query(provider: Provider, query: str, settings: Settings) -> Notice
 class Providers:
     """The providers of one plan; `changed` is called when another one may be used from now on.
 
-    `reader` opens the index, or an empty one while there is none; `speed` is how many texts a second were embedded.
+    `reader` opens the index, or an empty one while there is none.
     """
 
     def __init__(
@@ -249,7 +249,6 @@ class Providers:
         approvals: Approvals,
         changed: Callable[[], None],
         reader: Callable[[], AbstractContextManager[Store]],
-        speed: Callable[[], float | None],
     ) -> None:
         self.chain = chain
         """The providers in their order: which is in use, and one real call to it."""
@@ -258,7 +257,6 @@ class Providers:
         self._plan = plan
         self._reader = reader
         self._changed = changed
-        self._speed = speed
 
     def members(self) -> tuple[MemberState, ...]:
         """Every provider that was looked at, in order, with its state; asks nobody."""
@@ -297,17 +295,6 @@ class Providers:
             return None
         with self._reader() as store:
             return forecast(self._plan, store, scan(self._plan.roots), preview, self.chain.settings.jobs)
-
-    def estimate(self) -> Estimate:
-        """What making the whole index anew would cost, in files, texts, seconds and dollars; asks nobody."""
-        try:
-            preview = self.chain.preview()
-        except ProviderError:
-            # As it is, it would embed nothing.
-            preview = None
-        with self._reader() as store:
-            space = self.chain.known_identity() or store.identity()
-            return estimate(self._plan, store, scan(self._plan.roots), preview, space, self._speed())
 
     def waiting(self, name: str = "") -> MemberState | None:
         """Who may not get the notes before a person approves it: `name`, by default whoever would be used then.

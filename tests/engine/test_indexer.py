@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.core import events
-from memory_tui.core.errors import IndexBusy, IndexUnavailable
+from memory_tui.core.errors import IndexBusy, IndexUnavailable, ProviderError
 from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.index import integrity
@@ -107,7 +107,6 @@ def test_looking_around_never_waits_for_the_writer(engine: Engine, monkeypatch: 
     assert len(engine.notes.files()) == 12
     assert engine.notes.why_file("memory/1.md").included
     assert index_check.tables(engine.search)[0].rows == 0
-    assert engine.providers.estimate().files == 12
     gate.open.set()
     assert engine.index.writer.wait_idle(LONG)
     status = engine.status()
@@ -163,38 +162,30 @@ def test_tables_account_for_the_whole_file(engine: Engine) -> None:
     assert sum(size.bytes for size in sizes.values()) == Path(engine.plan.index).stat().st_size
 
 
-def test_a_rebuild_is_estimated(engine: Engine) -> None:
-    assert engine.providers.estimate().to_embed > 0
-    engine.index.sync()
-    known = engine.providers.estimate()
-    assert (known.files, known.chunks, known.to_embed, known.usd) == (12, engine.status().chunks, 0, 0.0)
-
-
-def test_what_nobody_may_or_can_embed_costs_nothing(
+def test_what_a_rebuild_sends_costs_is_foretold(
     options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with Engine.open(options) as engine:
+        assert engine.providers.forecast().send > 0
+        engine.index.sync()
+        costs = engine.providers.forecast()
+        assert (costs.files, costs.chunks, costs.send, costs.usd) == (12, engine.status().chunks, 0, 0.0)
     with Engine.open(replace(options, provider="none")) as engine:
-        assert (engine.providers.estimate().to_embed, engine.providers.estimate().usd) == (0, 0.0)
-    with Engine.open(replace(options, provider="openai")) as engine:
-        assert engine.providers.estimate().to_embed == 0, "without a key nothing can be sent"
+        assert engine.providers.forecast() is None
+    with Engine.open(replace(options, provider="openai")) as engine, pytest.raises(ProviderError, match="No API key"):
+        engine.providers.forecast()
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with Engine.open(replace(options, provider="openai")) as engine:
-        engine.providers.approve(sync=False)
-        sent, forecast = engine.providers.estimate(), engine.providers.forecast()
-        assert forecast is not None
-        assert (sent.to_embed, sent.model) == (sent.chunks, "text-embedding-3-small")
-        assert sent.usd == pytest.approx(0.02 * sent.tokens / 1e6)
-        assert forecast.usd == pytest.approx(0.02 * forecast.tokens / 1e6)
+        costs = engine.providers.forecast()
+        assert (costs.model, costs.approved) == ("text-embedding-3-small", False)
+        assert costs.usd == pytest.approx(0.02 * costs.tokens / 1e6)
     config = tmp_path / "memory-tui.json"
     config.write_text(
         '{"agents": {"defaults": {"memorySearch": {"provider": "openai", "remote": {'
         '"baseUrl": "https://embed.example/v1", "apiKey": "sk-test"}}}}}'
     )
     with Engine.open(replace(options, provider="", config=str(config))) as engine:
-        assert engine.providers.estimate().to_embed == 0, "nobody agreed to send it"
-        engine.providers.approve("openai", sync=False)
-        assert engine.providers.estimate().to_embed > 0
-        assert engine.providers.estimate().usd is None, "the list price is not that of another host"
+        assert engine.providers.forecast().usd is None, "the list price is not that of another host"
 
 
 def test_a_shrink_is_shown_and_accepted(engine: Engine, workspace: Path) -> None:

@@ -20,7 +20,7 @@ from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.engine.costs import Estimate
+    from memory_tui.engine.costs import Forecast
 
 
 class IndexView(View):
@@ -131,7 +131,7 @@ class IndexView(View):
         """Find out what indexing everything anew costs, then ask; nothing is indexed before the answer."""
         from memory_tui.tui.views.dialogs import Confirm
 
-        cost = await self.home.jobs.attempt(lambda engine: engine.providers.estimate())
+        cost = await self.home.jobs.attempt(lambda engine: engine.providers.forecast())
         told = f" The cost is unknown: {cost.message}" if isinstance(cost, MemoryTuiError) else _cost_of(cost)
         files = self.home.facts.status.freshness.total if self.home.facts else 0
         self.app.push_screen(
@@ -151,12 +151,8 @@ class IndexView(View):
             self.show_message("Rebuilding the index of every note.")
 
 
-def _cost_of(cost: Estimate) -> str:
-    embed = f"{plural(cost.to_embed, 'text')} to embed" if cost.to_embed else "nothing to embed"
-    return f" That is {embed}, about {max(1.0, cost.seconds):,.0f} s of work{_price(cost)}."
-
-
-def _price(cost: Estimate) -> str:
-    if cost.usd is None:
-        return ", price unknown"
-    return f" and costs about {cost.usd:.4f} US dollars" if cost.usd else ""
+def _cost_of(costs: Forecast | None) -> str:
+    if costs is None or not costs.send:
+        return " Nothing is to embed."
+    price = ", price unknown" if costs.usd is None else f", about {costs.usd:.4f} US dollars" if costs.usd else ""
+    return f" {plural(costs.send, 'text')} to embed{price}."

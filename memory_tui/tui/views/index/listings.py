@@ -11,7 +11,6 @@ from msgspec import Struct
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.views.view import Part, View, sentence_of
@@ -21,7 +20,6 @@ from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
     from memory_tui.doctor.check import Result
-    from memory_tui.engine.costs import Estimate
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status, WriterProcess
     from memory_tui.index.rows import TableSize
@@ -260,13 +258,12 @@ class Storage(Struct, frozen=True):
 
     status: Status
     tables: tuple[TableSize, ...]
-    estimate: Estimate
 
 
 def _measured(engine: Engine) -> Storage:
     from memory_tui.engine import index_check
 
-    return Storage(engine.status(), index_check.tables(engine.search), engine.providers.estimate())
+    return Storage(engine.status(), index_check.tables(engine.search))
 
 
 class StorageView(View):
@@ -318,17 +315,6 @@ def _storage(found: Storage, width: int) -> list[Line]:
     basis = status.levels.sentence
     written += [*text("", width), *text("Levels of answers", width, "head")]
     written += text(f"{basis[0].upper()}{basis[1:]}.", width)
-    cost = found.estimate
-    price = ", price unknown" if cost.usd is None else f", {cost.usd:.4f} $" if cost.usd else ""
-    written += [
-        *text("", width),
-        *text("A rebuild", width, "head"),
-        *text(
-            f"{plural(cost.files, 'file')} into {plural(cost.chunks, 'chunk')}, {cost.to_embed:,} texts to embed, "
-            f"about {cost.seconds:,.0f} s{price}. Searches go on with the old one meanwhile.",
-            width,
-        ),
-    ]
     return written
 
 
