@@ -36,7 +36,6 @@ from memory_tui.notices import Notice, notice
 Rows = list[tuple[Any, ...]]
 Frozen = tuple[int, ...]
 
-_MEGABYTE = 1 << 20
 _NO_ROOM = 1 << 17
 """With fewer free bytes SQLite's own small files may not fit."""
 _TRIES, _PAUSE_SECONDS = 250, 0.02
@@ -234,7 +233,7 @@ def _connect(path: Path) -> apsw.Connection:
         else:
             _log_ahead(connection)
         connection.pragma("synchronous", "normal")
-        _tune(connection, cache_megabytes=16)
+        _tune(connection)
         if version < schema.SCHEMA_VERSION:
             _migrate(connection)
     except BaseException:
@@ -275,7 +274,7 @@ def _connect_read_only(path: Path) -> apsw.Connection:
         if version == 0:
             raise IndexEmpty(f"There is nothing in the index {path} yet.", "Wait, or run memory-tui index.")
         raise IndexOutdated(f"The index {path} is of an older version of memory-tui.", "Run memory-tui index.")
-    _tune(connection, cache_megabytes=4)
+    _tune(connection)
     return connection
 
 
@@ -335,11 +334,11 @@ def _frozen(path: Path) -> Frozen:
     return tuple(found)
 
 
-def _tune(connection: apsw.Connection, cache_megabytes: int) -> None:
+def _tune(connection: apsw.Connection) -> None:
     """Set how much is kept in memory; the file is not mapped, or all of it would count as this process's memory."""
-    connection.pragma("cache_size", -1024 * cache_megabytes)
+    connection.pragma("cache_size", -2000)
     connection.pragma("temp_store", "memory")
-    connection.pragma("journal_size_limit", 64 * _MEGABYTE)
+    connection.pragma("journal_size_limit", 64 << 20)
 
 
 def _header(path: Path) -> bytes:
