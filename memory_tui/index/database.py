@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import apsw
+from msgspec import MsgspecError
 
 from memory_tui import durable
 from memory_tui.core.errors import (
@@ -151,7 +152,7 @@ class Database:
         """Take what trips up code that does nothing but take rows apart for damage."""
         try:
             yield
-        except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, MsgspecError) as error:
             raise self.damaged(f"a row makes no sense: {type(error).__name__}") from error
 
     def interrupt(self) -> None:
@@ -160,12 +161,8 @@ class Database:
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> Rows:
         """All rows of one statement. Raises Cancelled and IndexUnavailable."""
-        try:
+        with self._explaining():
             return self.connection.execute(sql, values).fetchall()
-        except apsw.Error as error:
-            raise explained(error, self.path) from None
-        except UnicodeDecodeError:
-            raise self.damaged("a text is not UTF-8") from None
 
     def value(self, sql: str, values: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - whatever the column holds
         """The first column of the first row, or None without a row."""
@@ -182,8 +179,13 @@ class Database:
 
     def many(self, sql: str, sequence: Sequence[Sequence[Any]]) -> Rows:
         """All rows of a statement that is run once for each of `sequence`."""
-        try:
+        with self._explaining():
             return self.connection.executemany(sql, sequence).fetchall()
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        try:
+            yield
         except apsw.Error as error:
             raise explained(error, self.path) from None
         except UnicodeDecodeError:

@@ -154,8 +154,11 @@ def recipe_for(roots: Roots, provider: Provider | None, settings: Settings, iden
 def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_bytes: int) -> Recipe:
     """What an index of `roots` is made with, when a provider of that kind makes its vectors."""
     return Recipe(
-        identity=identity,
-        sources=roots.sources,
+        model=identity.model,
+        provider=identity.provider,
+        provider_key=identity.key,
+        vector_dims=identity.dims,
+        sources=tuple(sorted(roots.sources)),
         scope_hash=schema.scope_hash(roots.extra, roots.patterns, roots.media),
         chunk_tokens=settings.whole("chunking.tokens"),
         chunk_overlap=settings.whole("chunking.overlap"),

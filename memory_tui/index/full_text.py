@@ -139,22 +139,11 @@ class FullText:
 
     def originals(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
         """Map the rowids of repeats to the chunk that each repeats."""
-        wanted = json.dumps([int(rowid) for rowid in rowids])
-        repeats = self._index.query(
-            "SELECT id, file_id, chunk_id FROM chunks WHERE occurrence > 0 AND id IN (SELECT value FROM json_each(?))",
-            (wanted,),
+        sql = (
+            "SELECT r.id, f.id FROM chunks r CROSS JOIN chunks f ON f.file_id = r.file_id AND f.chunk_id = r.chunk_id "
+            "AND f.occurrence = 0 WHERE r.occurrence > 0 AND r.id IN (SELECT value FROM json_each(?))"
         )
-        # Joined here: SQL would go through all chunks of a note for each repeat in it.
-        files = json.dumps(sorted({file for _, file, _ in repeats}))
-        firsts = {
-            (file, chunk): rowid
-            for rowid, file, chunk in self._index.query(
-                "SELECT id, file_id, chunk_id FROM chunks "
-                "WHERE occurrence = 0 AND file_id IN (SELECT value FROM json_each(?))",
-                (files,),
-            )
-        }
-        return {rowid: firsts[file, chunk] for rowid, file, chunk in repeats if (file, chunk) in firsts}
+        return dict(self._index.query(sql, (json.dumps([int(rowid) for rowid in rowids]),)))
 
 
 @functools.lru_cache(maxsize=_MOST_TOKENS)

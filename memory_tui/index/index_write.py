@@ -6,7 +6,9 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from memory_tui.index import schema
 from memory_tui.index.rows import IndexedNote
@@ -61,22 +63,8 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
             file_id = _put_file(store, generation, file)
             for ordinal, chunk in enumerate(file.chunks):
                 rowid += 1
-                rows.append(
-                    (
-                        rowid,
-                        file_id,
-                        ordinal,
-                        chunk.occurrence,
-                        chunk.start_line,
-                        chunk.end_line,
-                        None if chunk.occurrence else embeddings.get(chunk.hash),
-                        file.indexed_at,
-                        chunk.chunk_id,
-                        chunk.hash,
-                        model,
-                        chunk.text,
-                    )
-                )
+                vector = None if chunk.occurrence else embeddings.get(chunk.hash)
+                rows.append((rowid, file_id, ordinal, vector, file.indexed_at, model, *astuple(chunk)[:6]))
                 if chunk.words:
                     counts.append((rowid, chunk.words))
                 if not chunk.occurrence:
@@ -84,8 +72,8 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
                 if chunk.annotations != NOTHING_SAID:
                     annotations.append((rowid, *chunk.annotations))
         store.many(
-            "INSERT INTO chunks(id, file_id, ordinal, occurrence, start_line, end_line, embedding_id, updated_at, "
-            "chunk_id, hash, model, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO chunks(id, file_id, ordinal, embedding_id, updated_at, model, "
+            "chunk_id, occurrence, start_line, end_line, hash, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
         store.many("INSERT INTO annotations VALUES (?, ?, ?, ?)", annotations)
@@ -142,16 +130,7 @@ def _put_file(store: Store, generation: int, file: NewFile) -> int:
             "hash = excluded.hash, mtime = excluded.mtime, size = excluded.size, state = 'ok', "
             "detail = excluded.detail, "
             "indexed_at = excluded.indexed_at, chunks = excluded.chunks RETURNING id",
-            (
-                file.path,
-                file.source,
-                file.hash,
-                file.mtime_ns,
-                file.size,
-                file.detail,
-                file.indexed_at,
-                sum(not chunk.occurrence for chunk in file.chunks),
-            ),
+            (*astuple(file)[:7], sum(not chunk.occurrence for chunk in file.chunks)),
         )
     )
     _log_files(store, generation, [file_id])
@@ -302,7 +281,7 @@ def reset(store: Store, recipe: Recipe) -> None:
     """Have every note read and cut again after `recipe`. Old chunks answer until then, without foreign vectors."""
     before = store.recipe()
     with store.writing() as generation:
-        store.query("INSERT OR REPLACE INTO meta VALUES(?, ?)", (RECIPE, recipe.to_json()))
+        store.query("INSERT OR REPLACE INTO meta VALUES(?, ?)", (RECIPE, msgspec.json.encode(recipe).decode()))
         store.query("UPDATE files SET hash = ''")
         if before is None or before.identity != recipe.identity:
             store.query("UPDATE chunks SET embedding_id = NULL WHERE embedding_id IS NOT NULL")

@@ -7,20 +7,16 @@ everything in it can be made again from the notes.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from memory_tui.config.places import ExtraPath
 from memory_tui.core.tokens import STEM_TOKENIZER
+from memory_tui.providers.base import Identity, identity_key
 from memory_tui.workspace.media import MediaRules
-
-if TYPE_CHECKING:
-    from memory_tui.providers.base import Identity
 
 APPLICATION_ID = 0x6D747569
 """Marks an SQLite file as ours: "mtui"."""
@@ -118,61 +114,31 @@ INSERT OR REPLACE INTO meta VALUES('full_text', '{tokenizer}');
 """
 
 
-class Recipe(Struct, frozen=True):
+class Recipe(Struct, frozen=True, kw_only=True, rename="camel"):
     """What an index is made with; when any of it changes, every note is cut and written again.
 
-    `identity` is the space of its vectors; its `dims` are 0 when there is no provider. `fts_tokenizer` is empty where
-    there is no full-text search.
+    As JSON it is the documented record, in the documented order, and after that what only memory-tui has. `vector_dims`
+    are 0 when there is no provider. `fts_tokenizer` is empty where there is no full-text search.
     """
 
-    identity: Identity
+    model: str
+    provider: str
+    provider_key: str
     sources: tuple[str, ...]
     scope_hash: str
     chunk_tokens: int
     chunk_overlap: int
-    chunk_bytes: int
+    vector_dims: int
     fts_tokenizer: str = "unicode61"
+    chunk_bytes: int
     words_version: int = WORDS_VERSION
     chunking: str = "2026.3"
     """The release by whose rules notes are cut."""
 
-    def to_json(self) -> str:
-        """The documented JSON (keys in the documented order), and after that what only memory-tui has."""
-        fields = {
-            "model": self.identity.model,
-            "provider": self.identity.provider,
-            "providerKey": self.identity.key,
-            "sources": sorted(self.sources),
-            "scopeHash": self.scope_hash,
-            "chunkTokens": self.chunk_tokens,
-            "chunkOverlap": self.chunk_overlap,
-            "vectorDims": self.identity.dims,
-            "ftsTokenizer": self.fts_tokenizer,
-            "chunkBytes": self.chunk_bytes,
-            "wordsVersion": self.words_version,
-            "chunking": self.chunking,
-        }
-        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-
-    @classmethod
-    @functools.lru_cache(maxsize=8)
-    def from_json(cls, text: str) -> Recipe:
-        """The recipe that `to_json` wrote."""
-        from memory_tui.providers.base import Identity
-
-        fields = json.loads(text)
-        identity = Identity(fields["provider"], fields["model"], fields["providerKey"], fields["vectorDims"])
-        return cls(
-            identity,
-            tuple(fields["sources"]),
-            fields["scopeHash"],
-            fields["chunkTokens"],
-            fields["chunkOverlap"],
-            fields["chunkBytes"],
-            fields["ftsTokenizer"],
-            fields["wordsVersion"],
-            fields.get("chunking", "2026.3"),
-        )
+    @property
+    def identity(self) -> Identity:
+        """The space of the vectors."""
+        return Identity(self.provider, self.model, self.provider_key, self.vector_dims)
 
 
 def differences(has: Recipe, wanted: Recipe) -> tuple[str, ...]:
@@ -204,8 +170,6 @@ def differences(has: Recipe, wanted: Recipe) -> tuple[str, ...]:
 
 def keywords_only() -> Identity:
     """The identity of an index without vectors."""
-    from memory_tui.providers.base import Identity, identity_key
-
     provider, model = KEYWORDS_ONLY
     return Identity(provider, model, identity_key(provider, model), 0)
 

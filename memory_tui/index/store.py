@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import msgspec
 import numpy as np
 from msgspec import Struct
 
@@ -215,7 +216,7 @@ class Store(Database):
         """What the index was made with; None when nothing was indexed yet."""
         text = self.meta(RECIPE)
         with self.making_sense():
-            return Recipe.from_json(text) if text else None
+            return msgspec.json.decode(text, type=Recipe) if text else None
 
     def identity(self) -> Identity | None:
         """The space of the vectors in the index; None when it has none."""

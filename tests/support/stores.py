@@ -16,7 +16,18 @@ from memory_tui.providers.base import Vectors
 from memory_tui.providers.builtin import Scripted, hash_vector
 from memory_tui.workspace import notes
 
-RECIPE = Recipe(Scripted().identity, ("memory", "sessions"), "", 40, 8, 8000)
+SPACE = Scripted().identity
+RECIPE = Recipe(
+    model=SPACE.model,
+    provider=SPACE.provider,
+    provider_key=SPACE.key,
+    vector_dims=SPACE.dims,
+    sources=("memory", "sessions"),
+    scope_hash="",
+    chunk_tokens=40,
+    chunk_overlap=8,
+    chunk_bytes=8000,
+)
 SECOND = 1_000_000_000
 
 
