@@ -10,6 +10,7 @@ part of it (`append_line`). `calls` are the system calls beneath; tests let each
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import functools
 import itertools
@@ -82,7 +83,6 @@ class Calls:
         call = _exchange_call()
         if call is None:
             return False
-        import ctypes
 
         where = _HERE if at is None else at
         if call(where, os.fsencode(one), where, os.fsencode(other), _EXCHANGE) == 0:
@@ -469,7 +469,6 @@ def _kind(path: Path) -> int | None:
 
 @functools.cache
 def _c_function(name: str) -> Callable[..., int] | None:
-    import ctypes
 
     return getattr(ctypes.CDLL(None, use_errno=True), name, None)
 

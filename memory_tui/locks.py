@@ -15,17 +15,15 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct, to_builtins
 
 from memory_tui import durable
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
+from memory_tui.core.events import Event, LeaderChanged
 from memory_tui.durable import open_beside, read_beside
-
-if TYPE_CHECKING:
-    from memory_tui.core.events import Event
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
 _HOLDER_BYTES = 256
@@ -250,7 +248,6 @@ class Leadership:
 
     def _note(self, ours: bool) -> None:
         """Tell of a change; that nobody else was there from the beginning is no news."""
-        from memory_tui.core.events import LeaderChanged
 
         if self.refused != (not ours):
             self.refused = not ours

@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
 from memory_tui.notes.changes import Change, FileChange, Lines, bare, end_of
+from memory_tui.notes.planner import Planner
 from memory_tui.workspace.annotations import Annotations, read_annotations, without_markers
 from memory_tui.workspace.chunking_2026_9 import BY_ENTRIES, blocks
-
-if TYPE_CHECKING:
-    from memory_tui.notes.planner import Planner
-
-_KINDS = ("trigger", "importance", "project")
 
 
 class AnnotatedEntry(Struct, frozen=True):
@@ -54,37 +49,37 @@ def entries(data: bytes | None, path: str) -> list[AnnotatedEntry]:
     ]
 
 
-def annotate(planner: Planner, path: str, data: bytes | None, wanted: Mapping[int, Annotations]) -> Change:
-    """The change that gives the entries that begin in the lines of `wanted` these annotations.
+def annotate(planner: Planner, path: str, data: bytes | None, targets: Mapping[int, Annotations]) -> Change:
+    """The change that gives the entries that begin in the lines of `targets` these annotations.
 
     `data` is what the note `path` holds. Raises EditRefused where a line begins no entry, or an annotation would have
     no effect.
     """
     note = Lines.of(data, path)
-    known = {entry.first: entry for entry in entries(data, path)}
+    by_line = {entry.first: entry for entry in entries(data, path)}
     lines, count = list(note.lines), 0
-    for first, said in wanted.items():
-        entry = known.get(first)
+    for first, wish in targets.items():
+        entry = by_line.get(first)
         if entry is None:
             raise EditRefused(
                 f"{path}:{first} begins no entry.", "Entries are lines of MEMORY.md or USER.md with “- ”."
             )
-        if said == entry.said:
+        if wish == entry.said:
             continue
         count += 1
         at = slice(first - 1, entry.last)
-        lines[at] = _written(path, lines[at], entry.said, said)
+        lines[at] = _written(path, lines[at], entry.said, wish)
     if not count:
         raise EditRefused("The entries have these annotations already.", "Nothing was changed.")
     file = FileChange(path, data, Lines(note.bom, tuple(lines)).data)
     return planner.with_trust(Change("annotate", f"Annotate {plural(count, 'entry')} of {path}", (file,)))
 
 
-def described(said: Annotations) -> str:
+def described(wish: Annotations) -> str:
     """Annotations in words."""
-    parts = [f"importance {said.importance}"] if said.importance else []
-    parts += [f"triggers {said.triggers}"] if said.triggers else []
-    return ", ".join([*parts, *([f"project {said.project}"] if said.project else [])]) or "no annotations"
+    parts = [f"importance {wish.importance}"] if wish.importance else []
+    parts += [f"triggers {wish.triggers}"] if wish.triggers else []
+    return ", ".join([*parts, *([f"project {wish.project}"] if wish.project else [])]) or "no annotations"
 
 
 def _last(raw: Sequence[str], first: int, last: int) -> int:
@@ -92,18 +87,22 @@ def _last(raw: Sequence[str], first: int, last: int) -> int:
     return max(number for number in range(first, min(last, len(raw)) + 1) if number == first or raw[number - 1].strip())
 
 
-def _written(path: str, lines: Sequence[str], was: Annotations, said: Annotations) -> list[str]:
-    """The `lines` of an entry, with their ends, with other annotations."""
+def _written(path: str, lines: Sequence[str], was: Annotations, wish: Annotations) -> list[str]:
+    """Return the `lines` of an entry, with their ends, with other annotations. Raises EditRefused."""
     texts = [bare(line) for line in lines]
-    for kind in _changed(was, said):
+    values = {"trigger": wish.triggers.replace("; ", ", "), "importance": wish.importance, "project": wish.project}
+    before = was.triggers, was.importance, was.project
+    after = wish.triggers, wish.importance, wish.project
+    for (kind, value), old, new in zip(values.items(), before, after, strict=True):
+        if old == new:
+            continue
         marker = re.compile(rf"[ \t]*<!--[ \t]*{kind}[ \t]*:[^\n]*?-->", re.IGNORECASE)
         texts = [_taken_out(marker, text) for text in texts]
-        value = {"trigger": said.triggers.replace("; ", ", "), "importance": said.importance, "project": said.project}
-        if value[kind]:
-            texts[0] = f"{texts[0].rstrip()} <!-- {kind}: {value[kind]} -->"
-    if (found := read_annotations(texts, path)) != said:
+        if value:
+            texts[0] = f"{texts[0].rstrip()} <!-- {kind}: {value} -->"
+    if (effective := read_annotations(texts, path)) != wish:
         raise EditRefused(
-            f"OpenClaw would read {described(found)} there, not {described(said)}.",
+            f"OpenClaw would read {described(effective)} there, not {described(wish)}.",
             "Mend the comments of this entry by hand, or choose other words.",
         )
     return [text + end_of(line) for text, line in zip(texts, lines, strict=True)]
@@ -112,11 +111,3 @@ def _written(path: str, lines: Sequence[str], was: Annotations, said: Annotation
 def _taken_out(marker: re.Pattern[str], text: str) -> str:
     left = marker.sub("", text)
     return text if left == text else left.rstrip()
-
-
-def _changed(was: Annotations, said: Annotations) -> list[str]:
-    """The kinds of annotations that are other ones now."""
-    pairs = zip(
-        (was.triggers, was.importance, was.project), (said.triggers, said.importance, said.project), strict=True
-    )
-    return [kind for kind, (old, new) in zip(_KINDS, pairs, strict=True) if old != new]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,11 +21,9 @@ from memory_tui.config.load import load
 from memory_tui.config.model import Config
 from memory_tui.core import jsstring
 from memory_tui.core.errors import ConfigError, SettingError
+from memory_tui.openclaw.trust import Trust
+from memory_tui.plan import Plan
 from memory_tui.workspace.roots import ROOT_NOTES_2026_9
-
-if TYPE_CHECKING:
-    from memory_tui.openclaw.trust import Trust
-    from memory_tui.plan import Plan
 
 MAX_CHARS = 20_000
 """OpenClaw's limit of one file where the configuration names none."""
@@ -128,11 +126,11 @@ class PromptFile(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """The state in words."""
-        said = f"{self.path}: {self.taken:,} of {self.used:,} characters"
+        words = f"{self.path}: {self.taken:,} of {self.used:,} characters"
         if self.cut is not None:
             until = f" to {self.cut.until_line}" if self.cut.until_line else " on"
-            said += f", limit {self.limit:,}; lines {self.cut.line}{until} are cut"
-        return f"{said}; {self.remark}." if self.remark else f"{said}."
+            words += f", limit {self.limit:,}; lines {self.cut.line}{until} are cut"
+        return f"{words}; {self.remark}." if self.remark else f"{words}."
 
 
 class PromptBudget(Struct, frozen=True):
@@ -150,12 +148,12 @@ class PromptBudget(Struct, frozen=True):
 
 def prompt_limits(config: Config) -> tuple[int, int]:
     """OpenClaw 2026.9's limits of one file and of all, as `config` sets them."""
-    found = []
+    limits = []
     for key, usual in (("bootstrapMaxChars", MAX_CHARS), ("bootstrapTotalMaxChars", NEWER_TOTAL_CHARS)):
         entry = config.entries.get(f"agents.defaults.{key}")
         value = entry.value if entry is not None else usual
-        found.append(value if isinstance(value, int) and value > 0 else usual)
-    return found[0], found[1]
+        limits.append(value if isinstance(value, int) and value > 0 else usual)
+    return limits[0], limits[1]
 
 
 def prompt(
@@ -198,9 +196,9 @@ def prompt_of(
     if never:
         excluded = dict.fromkeys(PROMPT_FILES, "contextInjection is never")
     for name in ROOT_NOTES_2026_9 if trust is not None and not never else ():
-        known = trust.of(name, now) if trust is not None else None
-        if known is not None and known.state in ("untrusted", "ignored"):
-            excluded[name] = f"OpenClaw leaves it out: it is {known.words.partition(': ')[0]}"
+        state = trust.of(name, now) if trust is not None else None
+        if state is not None and state.state in ("untrusted", "ignored"):
+            excluded[name] = f"OpenClaw leaves it out: it is {state.words.partition(': ')[0]}"
 
     def read(name: str) -> bytes | None:
         if name == path and data is not None:
@@ -216,18 +214,18 @@ def prompt_of(
 
 def _prompt_file(path: str, data: bytes, most: int, left: int, excluded: str) -> PromptFile:
     limit = max(1, min(most, left, USER_CHARS if path == "USER.md" else most))
-    found = measure(data, HostLimit("openclaw", limit, newer=True), path)
+    whole = measure(data, HostLimit("openclaw", limit, newer=True), path)
     if excluded:
-        return PromptFile(path, found.used, limit, 0, remark=excluded)
+        return PromptFile(path, whole.used, limit, 0, remark=excluded)
     if left < _FEWEST_LEFT:
-        return PromptFile(path, found.used, limit, 0, remark="the files before it leave no room for it")
-    grown = path == "MEMORY.md" and found.used > PROMOTION_CHARS
+        return PromptFile(path, whole.used, limit, 0, remark="the files before it leave no room for it")
+    grown = path == "MEMORY.md" and whole.used > PROMOTION_CHARS
     remark = f"over {PROMOTION_CHARS:,}, so the next promotion deletes its oldest promoted sections" if grown else ""
-    if found.used <= limit:
-        return PromptFile(path, found.used, limit, found.used, remark=remark)
+    if whole.used <= limit:
+        return PromptFile(path, whole.used, limit, whole.used, remark=remark)
     if path == "AGENTS.md":
-        return PromptFile(path, found.used, limit, limit, remark="cut to its head, its rules and its tail")
-    return PromptFile(path, found.used, limit, limit, found.cut, remark)
+        return PromptFile(path, whole.used, limit, limit, remark="cut to its head, its rules and its tail")
+    return PromptFile(path, whole.used, limit, limit, whole.cut, remark)
 
 
 def hosts(config: Config, workspace: Path) -> tuple[HostLimit, ...]:
@@ -253,11 +251,11 @@ def _of_openclaw(config: Config, workspace: Path) -> Config:
     if config.kind == "openclaw":
         return config
     try:
-        found = load(None, workspace)
+        other = load(None, workspace)
     except (ConfigError, SettingError):
         # OpenClaw does not start with such a file, so it reads nothing by it.
         return config
-    return found if found.kind == "openclaw" else config
+    return other if other.kind == "openclaw" else config
 
 
 def measure(data: bytes | None, host: HostLimit, name: str = "MEMORY.md") -> Budget:
@@ -287,10 +285,10 @@ def effect(before: bytes | None, after: bytes | None, host: HostLimit) -> str:
     name = "OpenClaw" if host.name == "openclaw" else "Claude Code"
     unit, limit = (old.unit, old.limit) if old.unit == new.unit else (new.unit, new.limit)
     was = f"{old.used:,} to " if old.unit == new.unit else ""
-    said = f"{name}: {was}{new.used:,} of {limit:,} {unit}"
+    words = f"{name}: {was}{new.used:,} of {limit:,} {unit}"
     if new.cut is None:
-        return f"{said}."
-    return f"{said}; it cuts out {new.cut.lines}, {new.cut.lost:,} {unit} are not read."
+        return f"{words}."
+    return f"{words}; it cuts out {new.cut.lines}, {new.cut.lost:,} {unit} are not read."
 
 
 def shares(length: int, limit: int, name: str, *, newer: bool) -> tuple[int, int]:
@@ -312,10 +310,10 @@ def _newer_shares(length: int, limit: int, name: str) -> tuple[int, int]:
     head = tail = 0
     for _ in range(3):
         room = max(0, limit - marked(head, tail))
-        wanted = int(room * _NEWER_HEAD), int(room * _NEWER_TAIL)
-        if wanted == (head, tail):
+        target = int(room * _NEWER_HEAD), int(room * _NEWER_TAIL)
+        if target == (head, tail):
             break
-        head, tail = wanted
+        head, tail = target
     while (over := head + tail + marked(head, tail) - limit) > 0 and (head or tail):
         head, tail = (head, max(0, tail - over)) if tail else (max(0, head - over), 0)
     return (1, 0) if not head and not tail and 1 + marked(1, 0) <= limit else (head, tail)
@@ -334,37 +332,37 @@ def _marker(head: int, tail: int, length: int, name: str) -> str:
 
 
 def _openclaw(text: str, host: HostLimit, name: str) -> Budget:
-    kept = text.rstrip(jsstring.WHITESPACE)
-    length = jsstring.utf16_len(kept)
+    trimmed = text.rstrip(jsstring.WHITESPACE)
+    length = jsstring.utf16_len(trimmed)
     cut = None
     if length > host.limit:
         head, tail = shares(length, host.limit, name, newer=host.newer)
         if head < length - tail:
-            cut = _cut(kept, _at(kept, head, forward=False), _at(kept, length - tail, forward=True), tail > 0)
+            cut = _cut(trimmed, _at(trimmed, head, forward=False), _at(trimmed, length - tail, forward=True), tail > 0)
     return _budget(text, host, "characters", length, host.limit, cut)
 
 
 def _claude(text: str, host: HostLimit) -> Budget:
-    kept = text.strip(jsstring.WHITESPACE)
-    start = text.find(kept) if kept else 0
-    lines, size = kept.count("\n") + 1 if kept else 0, len(kept.encode())
-    ends = [len(kept)]
+    trimmed = text.strip(jsstring.WHITESPACE)
+    start = text.find(trimmed) if trimmed else 0
+    lines, size = trimmed.count("\n") + 1 if trimmed else 0, len(trimmed.encode())
+    ends = [len(trimmed)]
     if lines > CLAUDE_LINES:
-        ends.append(_nth(kept, CLAUDE_LINES))
+        ends.append(_nth(trimmed, CLAUDE_LINES))
     if size > host.limit:
         # A line that is whole, where there is one.
-        fits = len(kept.encode()[: host.limit].decode("utf-8", "ignore"))
-        ends.append(kept.rfind("\n", 0, fits + 1) if "\n" in kept[: fits + 1] else fits)
+        fits = len(trimmed.encode()[: host.limit].decode("utf-8", "ignore"))
+        ends.append(trimmed.rfind("\n", 0, fits + 1) if "\n" in trimmed[: fits + 1] else fits)
     end = min(ends)
     by_lines = lines > CLAUDE_LINES and (size <= host.limit or end == ends[1])
     cut = None
-    if end < len(kept):
-        place = start + end + (kept[end] == "\n")
-        cut = _cut(text[: start + len(kept)], place, start + len(kept), False)
+    if end < len(trimmed):
+        place = start + end + (trimmed[end] == "\n")
+        cut = _cut(text[: start + len(trimmed)], place, start + len(trimmed), False)
     if by_lines:
         lost = replace(cut, lost=lines - CLAUDE_LINES) if cut else None
         return _budget(text, host, "lines", lines, CLAUDE_LINES, lost)
-    lost = replace(cut, lost=size - len(kept[:end].encode())) if cut else None
+    lost = replace(cut, lost=size - len(trimmed[:end].encode())) if cut else None
     return _budget(text, host, "bytes", size, host.limit, lost)
 
 

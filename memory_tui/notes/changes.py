@@ -59,7 +59,7 @@ class Change(Struct, frozen=True):
         first = self.files[0]
         if first.before is None:
             return f"It makes the note {first.path}."
-        lines = shown(first.before, first.path).split("\n")
+        lines = editor_text(first.before, first.path).split("\n")
         heading = masked(title_of(lines, len(lines)))
         return f"It goes to the end of {first.path}" + (f", under “{heading}”." if heading else ".")
 
@@ -155,9 +155,9 @@ class Lines(Struct, frozen=True):
             )
         text = data.decode("utf-8", "surrogateescape")
         bom = text.startswith(BOM)
-        found = text[bom:].split("\n")
-        last = found.pop()
-        return cls(bom, (*(line + "\n" for line in found), *([last] if last else [])))
+        lines = text[bom:].split("\n")
+        last = lines.pop()
+        return cls(bom, (*(line + "\n" for line in lines), *([last] if last else [])))
 
     @property
     def data(self) -> bytes:
@@ -237,7 +237,7 @@ def end_of(line: str) -> str:
     return line[len(bare(line)) :]
 
 
-def shown(data: bytes | None, path: str = "The note") -> str:
+def editor_text(data: bytes | None, path: str = "The note") -> str:
     """A note as an editor shows it: no byte order mark, LF at every line end, U+FFFD for what cannot be shown."""
     lines = Lines.of(data, path)
     return _ODD.sub("\ufffd", "".join(bare(line) + "\n"[: len(end_of(line))] for line in lines.lines))
@@ -272,31 +272,31 @@ def to_utf8(path: str, data: bytes | None) -> Change:
 
 
 def edited(data: bytes | None, text: str, path: str = "The note") -> bytes:
-    """The note `data` after somebody changed what `shown` gave to `text`.
+    """The note `data` after somebody changed what `editor_text` gave to `text`.
 
     Lines that were left alone keep every byte; a changed line keeps its end and what was shown as U+FFFD, where that
     is still in it; a new line gets the end of the line above.
     """
     old = Lines.of(data, path)
-    if text == shown(data, path):
+    if text == editor_text(data, path):
         return data or b""
     new = text.replace("\r\n", "\n").split("\n")
     unended = new.pop()
-    wanted = [(line, True) for line in new] + ([(unended, False)] if unended else [])
-    known = [(_ODD.sub("\ufffd", bare(line)), bool(end_of(line))) for line in old.lines]
+    target = [(line, True) for line in new] + ([(unended, False)] if unended else [])
+    before = [(_ODD.sub("\ufffd", bare(line)), bool(end_of(line))) for line in old.lines]
     out: list[str] = []
     at = 0
-    for a, b, c, d in changed_spans(known, wanted):
+    for a, b, c, d in changed_spans(before, target):
         out += old.lines[at:a]
-        for number, (line, ended) in enumerate(wanted[c:d]):
+        for number, (line, ended) in enumerate(target[c:d]):
             was = old.lines[a + number] if a + number < b else ""
             end = (end_of(was) or (end_of(out[-1]) if out else "") or old.end) if ended else ""
-            out.append(_kept(bare(was), line) + end)
+            out.append(_with_odd_bytes(bare(was), line) + end)
         at = b
     return Lines(old.bom, (*out, *old.lines[at:])).data
 
 
-def _kept(was: str, line: str) -> str:
+def _with_odd_bytes(was: str, line: str) -> str:
     """`line` with what `was` holds for each U+FFFD that was shown for it and is still there."""
     if not _ODD.search(was) or "\ufffd" not in line:
         return line.encode("utf-8", "replace").decode() if not line.isascii() else line
@@ -320,7 +320,7 @@ class Section(Struct, frozen=True):
 
 def sections(texts: Sequence[str]) -> list[Section]:
     """The headings of a note in order, the top of the note first; headings in fenced code do not count."""
-    found: list[tuple[int, int, str]] = [(0, 0, "")]
+    headings: list[tuple[int, int, str]] = [(0, 0, "")]
     fence = ""
     for number, text in enumerate(texts, 1):
         mark = FENCE.match(text)
@@ -330,9 +330,9 @@ def sections(texts: Sequence[str]) -> list[Section]:
         elif mark:
             fence = mark[1]
         elif heading := HEADING.match(text):
-            found.append((number, len(heading[1]), heading[2]))
-    ends = [line - 1 for line, _, _ in found[1:]] + [len(texts)]
-    return [Section(line, level, title, last) for (line, level, title), last in zip(found, ends, strict=True)]
+            headings.append((number, len(heading[1]), heading[2]))
+    ends = [line - 1 for line, _, _ in headings[1:]] + [len(texts)]
+    return [Section(line, level, title, last) for (line, level, title), last in zip(headings, ends, strict=True)]
 
 
 def block_at(texts: Sequence[str], line: int) -> tuple[int, int]:
@@ -344,8 +344,8 @@ def block_at(texts: Sequence[str], line: int) -> tuple[int, int]:
     indent = len(item[1]) if item else 0
     while not item and first > 1 and texts[first - 2].strip() and not HEADING.match(texts[first - 2]):
         first -= 1
-        if found := ITEM.match(texts[first - 1]):
-            item, indent = found, len(found[1])
+        if above := ITEM.match(texts[first - 1]):
+            item, indent = above, len(above[1])
     while last < len(texts) and texts[last].strip() and not HEADING.match(texts[last]):
         deeper = len(texts[last]) - len(texts[last].lstrip()) > indent
         if (item and not deeper) or (not item and ITEM.match(texts[last])):

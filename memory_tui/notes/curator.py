@@ -262,8 +262,8 @@ class Curator:
             if entry.state == "done"
             and (entry.undoes == target.id if kind == "redo" else target.id in (entry.id, entry.redoes))
         ][-1]
-        made = self.journal.change_of(last)
-        files = tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))
+        record = self.journal.change_of(last)
+        files = tuple(replace(file, before=file.after, after=file.before) for file in reversed(record.files))
         change = Change(kind, f"{kind.capitalize()}: {target.title}", files, last.ledger_notes(kind))
         return target, change if last.ledger else self.plan.with_trust(change)
 
@@ -285,18 +285,18 @@ class Curator:
                 first = False
                 movable = self._movable(files)
                 try:
-                    entry, made = self._attempt(change, files, until, undoes, redoes)
+                    entry, result = self._attempt(change, files, until, undoes, redoes)
                     break
                 except SameLinesChanged as news:
                     # It came to touch while it was written; whether it does still shows when it is planned again.
                     if time.monotonic() > until:
                         raise self._conflict(change, news.view, draft, undoes, redoes) from None
-            entry, untold = self._followed(entry, made, movable)
+            entry, untold = self._followed(entry, result, movable)
             self._forget(draft)
         self._tell(change.paths)
-        asked = {file.path: (file.before, file.after) for file in change.files}
-        merged = tuple(file.path for file in made if asked[file.path] != (file.before, file.after))
-        return AppliedChange(entry, replace(change, files=made), merged, untold)
+        planned_files = {file.path: (file.before, file.after) for file in change.files}
+        merged = tuple(file.path for file in result if planned_files[file.path] != (file.before, file.after))
+        return AppliedChange(entry, replace(change, files=result), merged, untold)
 
     def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
         """Return the notes that differ, as they are now with the change in them. Raises SameLinesChanged, ReadOnly."""
@@ -328,11 +328,13 @@ class Curator:
         except MemoryTuiError as error:
             self._stopped(entry, files[len(written)], written, error)
             raise
-        made = tuple(
+        result = tuple(
             replace(file, before=note.before, after=note.after) for file, note in zip(files, written, strict=True)
         )
         try:
-            return self.journal.settle(entry, "done", made or noted, left=self._clear(entry, written)), made or noted
+            return self.journal.settle(
+                entry, "done", result or noted, left=self._clear(entry, written)
+            ), result or noted
         except EditRefused as error:
             self._tell(change.paths)
             raise Unfinished(
@@ -345,10 +347,10 @@ class Curator:
     ) -> None:
         """Bring all notes back after `file` could not be written; else raise Unfinished, and the intent stays."""
         try:
-            made = recover.is_made(file, current(self.roots, file.path))
+            is_made = recover.is_made(file, current(self.roots, file.path))
         except MemoryTuiError:
-            made = True
-        if made and file.before != file.after:
+            is_made = True
+        if is_made and file.before != file.after:
             raise Unfinished(
                 f"{error.message} It may hold the change already.",
                 "The next start or change checks it.",
@@ -452,10 +454,10 @@ class Curator:
         return self.trust.movable([(file.path, file.before, file.after) for file in files], self.plan.clock())
 
     def _followed(
-        self, entry: JournalEntry, made: tuple[FileChange, ...], movable: frozenset[str]
+        self, entry: JournalEntry, changed: tuple[FileChange, ...], movable: frozenset[str]
     ) -> tuple[JournalEntry, str]:
         """Move the hashes of `movable` notes along; the entry with their paths, or why the ledger is as it was."""
-        files = [(file.path, file.before, file.after) for file in made if file.path in movable]
+        files = [(file.path, file.before, file.after) for file in changed if file.path in movable]
         if self.trust is None or not files:
             return entry, ""
         try:

@@ -71,8 +71,8 @@ def _split(data: bytes | None) -> list[tuple[str, str]]:
     """The lines of a note as text, each with the name of its end when that is not LF."""
     whole = (data or b"").decode("utf-8", "surrogateescape").split("\n")
     last = whole.pop()
-    found = [(line.removesuffix("\r"), "CRLF" if line.endswith("\r") else "") for line in whole]
-    return [*found, (last, "no line end")] if last else found
+    parts = [(line.removesuffix("\r"), "CRLF" if line.endswith("\r") else "") for line in whole]
+    return [*parts, (last, "no line end")] if last else parts
 
 
 def masked_lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
@@ -80,19 +80,19 @@ def masked_lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
 
     Of a note that only gets another path, the paths are told, not its text.
     """
-    found: list[DiffLine] = []
+    rows: list[DiffLine] = []
     moved = planner.moved_notes(change)
     names = {new: old for old, new in moved.items()}
     for file in change.files:
         if file.path in names and file.before is None:
-            found.append(DiffLine("file", f"{names[file.path]} becomes {file.path}, its text stays as it is"))
+            rows.append(DiffLine("file", f"{names[file.path]} becomes {file.path}, its text stays as it is"))
         elif file.path not in moved or file.after is not None:
-            found += _masked(lines(replace(change, files=(file,)), context), _texts(file.before), _texts(file.after))
-    return tuple(found)
+            rows += _masked(lines(replace(change, files=(file,)), context), _texts(file.before), _texts(file.after))
+    return tuple(rows)
 
 
-def _masked(found: tuple[DiffLine, ...], before: list[str], after: list[str]) -> Iterator[DiffLine]:
-    for line in found:
+def _masked(rows: tuple[DiffLine, ...], before: list[str], after: list[str]) -> Iterator[DiffLine]:
+    for line in rows:
         texts, number = (after, line.new) if line.kind == "new" else (before, line.old)
         yield replace(line, text=texts[number - 1]) if number else line
 

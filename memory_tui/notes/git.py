@@ -107,10 +107,10 @@ class History:
         if top is None:
             raise GitFailed("The notes are in no git repository.", "Run git init to make one.")
         about = ("rev-parse", "--git-path", "objects", "--git-path", "shallow", "--show-object-format", "HEAD")
-        asked = _run(top, _environment(), "-c", "safe.directory=*", *about)
-        lines = os.fsdecode(asked.stdout).split("\n")
+        answer = _run(top, _environment(), "-c", "safe.directory=*", *about)
+        lines = os.fsdecode(answer.stdout).split("\n")
         if len(lines) < 4:
-            raise _failed("rev-parse", asked)
+            raise _failed("rev-parse", answer)
         objects, shallow, kind, head = lines[:4]
         with tempfile.TemporaryDirectory(prefix="memory-tui-git-") as place:
             folder = Path(place)

@@ -232,21 +232,21 @@ class Journal:
             sizes = dict(connection.execute("SELECT name, length(data) FROM note_text"))
             entries = self._entries(connection)
             limit = self.clock() - days * 86_400
-            gone = {entry.id for entry in entries if entry.at < limit and entry.state != "intent"}
+            old = {entry.id for entry in entries if entry.at < limit and entry.state != "intent"}
             seen, size = set[str](), 0
-            for number, entry in enumerate(entry for entry in reversed(entries) if entry.id not in gone):
+            for number, entry in enumerate(entry for entry in reversed(entries) if entry.id not in old):
                 names = {name for note in entry.files for name in (note.before, note.after) if name} - seen
                 seen |= names
                 size += sum(sizes.get(name, 0) for name in names)
                 if size > most and number:
-                    gone |= {older.id for older in entries if older.id <= entry.id}
+                    old |= {older.id for older in entries if older.id <= entry.id}
                     break
             for table, column in (("note_change", "id"), ("note_version", "change")):
                 connection.executemany(
-                    f"DELETE FROM {table} WHERE scope = ? AND {column} = ?", [(self._scope, id) for id in gone]
+                    f"DELETE FROM {table} WHERE scope = ? AND {column} = ?", [(self._scope, id) for id in old]
                 )
             connection.execute(f"DELETE FROM note_text WHERE name NOT IN ({_NAMED})")
-            return len(gone)
+            return len(old)
 
         return self._write(pruned)
 
@@ -266,20 +266,20 @@ class Journal:
         self, entry: JournalEntry, files: Sequence[FileChange] | None, was: Sequence[tuple[int, int]]
     ) -> JournalEntry:
         def put(connection: apsw.Connection) -> JournalEntry:
-            made = entry
+            numbered = entry
             if not entry.id:
                 last = connection.execute("SELECT max(id) FROM note_change WHERE scope = ?", (self._scope,)).fetchone()
-                made = replace(made, id=(last[0] or 0) + 1 if last else 1)
+                numbered = replace(numbered, id=(last[0] or 0) + 1 if last else 1)
             if files is not None:
-                made = replace(
-                    made,
+                numbered = replace(
+                    numbered,
                     files=tuple(
                         RecordedNote(file.path, _keep(connection, file.before), _keep(connection, file.after), *status)
                         for file, status in zip(files, was, strict=True)
                     ),
                 )
-            self._insert(connection, made)
-            return made
+            self._insert(connection, numbered)
+            return numbered
 
         return self._write(put)
 

@@ -69,11 +69,11 @@ def quiet(descriptor: int, seconds: float) -> WriterState:
     `descriptor` must be open for reading only. UNKNOWN comes after the file was at rest for a moment.
     """
     until = time.monotonic() + seconds
-    while (found := _try(descriptor)) is WriterState.WRITER and time.monotonic() < until:
+    while (state := _try(descriptor)) is WriterState.WRITER and time.monotonic() < until:
         time.sleep(_PAUSE_SECONDS)
-    if found is WriterState.UNKNOWN:
+    if state is WriterState.UNKNOWN:
         _rest(descriptor, until)
-    return found
+    return state
 
 
 def _rest(descriptor: int, until: float) -> None:

@@ -64,11 +64,11 @@ class Names:
 
     @cached_property
     def _by_name(self) -> Mapping[str, str]:
-        found = {_plain(name): path for name, path in self._called.items()}
+        paths = {_plain(name): path for name, path in self._called.items()}
         # Of two notes with one name the one nearer to the top is meant.
         for path in sorted(self._paths, key=lambda path: (-path.count("/"), path), reverse=True):
-            found[_plain(path.rpartition("/")[2])] = path
-        return found
+            paths[_plain(path.rpartition("/")[2])] = path
+        return paths
 
     def find(self, written: str, source: str) -> str:
         """Return the note that `written` means in the note `source`; empty when there is none."""
@@ -88,7 +88,7 @@ def links(path: str, text: str, names: Names) -> tuple[NoteLink, ...]:
         return ()
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     fenced = [match.span() for match in _FENCED.finditer(text)] if "```" in text or "~~~" in text else []
-    found = []
+    rows = []
     for match in _LINK.finditer(text):
         if any(a <= match.start() < b for a, b in fenced):
             continue
@@ -99,7 +99,7 @@ def links(path: str, text: str, names: Names) -> tuple[NoteLink, ...]:
             # Words such as README.md are links only where they lead somewhere.
             continue
         at = _LINE.fullmatch(anchor.lstrip("#:").partition("-")[0]) if anchor else None
-        found.append(
+        rows.append(
             NoteLink(
                 path,
                 line,
@@ -111,7 +111,7 @@ def links(path: str, text: str, names: Names) -> tuple[NoteLink, ...]:
                 int(at[1]) if at else 0,
             )
         )
-    return tuple(found)
+    return tuple(rows)
 
 
 def mentions(path: str, text: str, name: str, target: str) -> Iterator[NoteLink]:

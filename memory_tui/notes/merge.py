@@ -85,9 +85,9 @@ def merge(base: bytes | None, mine: bytes | None, theirs: bytes | None, *, mine_
     return Merge(hunks, merged if ended else merged.removesuffix(end))
 
 
-def common_head(one: bytes, other: bytes) -> bytes | None:
+def common_head(first: bytes, second: bytes) -> bytes | None:
     """The lines with which both begin, None when there are none."""
-    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(_lines(one), _lines(other), strict=False))
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(_lines(first), _lines(second), strict=False))
     return b"".join(line for line, _ in pairs) or None
 
 
@@ -102,9 +102,9 @@ def _closed(text: bytes, end: bytes) -> bytes:
 
 def _lines(text: bytes) -> list[bytes]:
     """Lines with their ends; only a line feed ends a line."""
-    found = [line + b"\n" for line in text.split(b"\n")]
-    last = found.pop()[:-1]
-    return [*found, last] if last else found
+    lines = [line + b"\n" for line in text.split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
 
 
 def _hunks(base: list[bytes], mine: list[bytes], theirs: list[bytes]) -> Iterator[Hunk]:
@@ -154,10 +154,10 @@ Run = tuple[int, int, int]
 """A run of equal items: start in the one, start in the other, length."""
 
 
-def matching(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Run]:
+def matching(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[Run]:
     """Return the runs that two sequences share, in order."""
     runs: list[Run] = []
-    for a, b, count in _matching(one, other, 0, 0, _DEPTH):
+    for a, b, count in _matching(before, after, 0, 0, _DEPTH):
         if runs and (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]) == (a, b):
             runs[-1] = runs[-1][0], runs[-1][1], runs[-1][2] + count
         elif count:
@@ -165,37 +165,37 @@ def matching(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Run]:
     return runs
 
 
-def _matching(one: Sequence[Hashable], other: Sequence[Hashable], a: int, b: int, depth: int) -> Iterator[Run]:
+def _matching(before: Sequence[Hashable], after: Sequence[Hashable], a: int, b: int, depth: int) -> Iterator[Run]:
     """Find the runs of two texts that begin at `a` and `b`; equal heads and tails are cut off first."""
-    most = min(len(one), len(other))
-    head = next((at for at in range(most) if one[at] != other[at]), most)
-    tail = next((at for at in range(most - head) if one[-1 - at] != other[-1 - at]), most - head)
-    left, right = one[head : len(one) - tail], other[head : len(other) - tail]
+    most = min(len(before), len(after))
+    head = next((at for at in range(most) if before[at] != after[at]), most)
+    tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
+    left, right = before[head : len(before) - tail], after[head : len(after) - tail]
     yield a, b, head
     for x, y, count in _between(left, right, depth) if left and right else ():
         yield a + head + x, b + head + y, count
-    yield a + len(one) - tail, b + len(other) - tail, tail
+    yield a + len(before) - tail, b + len(after) - tail, tail
 
 
-def _between(one: Sequence[Hashable], other: Sequence[Hashable], depth: int) -> Iterator[Run]:
+def _between(before: Sequence[Hashable], after: Sequence[Hashable], depth: int) -> Iterator[Run]:
     """Find the runs of two texts that begin and end differently."""
-    large = len(one) * len(other) > _SMALL
-    places = _landmarks(one, other) if large and depth else []
+    large = len(before) * len(after) > _SMALL
+    places = _landmarks(before, after) if large and depth else []
     if not places:
         # Of long texts the lines that stand everywhere tell no place.
-        yield from SequenceMatcher(None, one, other, autojunk=large).get_matching_blocks()
+        yield from SequenceMatcher(None, before, after, autojunk=large).get_matching_blocks()
         return
-    for (a, b), (c, d) in pairwise([(-1, -1), *places, (len(one), len(other))]):
-        yield from _matching(one[a + 1 : c], other[b + 1 : d], a + 1, b + 1, depth - 1)
-        if c < len(one):
+    for (a, b), (c, d) in pairwise([(-1, -1), *places, (len(before), len(after))]):
+        yield from _matching(before[a + 1 : c], after[b + 1 : d], a + 1, b + 1, depth - 1)
+        if c < len(before):
             yield c, d, 1
 
 
-def _landmarks(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[tuple[int, int]]:
+def _landmarks(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
     """Find the most lines that stand once in each text and keep their order: patience sorting, as Bram Cohen's."""
-    counts, others = Counter(one), Counter(other)
-    places = {item: at for at, item in enumerate(other) if others[item] == 1}
-    pairs = [(at, places[item]) for at, item in enumerate(one) if counts[item] == 1 and item in places]
+    counts, others = Counter(left), Counter(right)
+    places = {item: at for at, item in enumerate(right) if others[item] == 1}
+    pairs = [(at, places[item]) for at, item in enumerate(left) if counts[item] == 1 and item in places]
     ends: list[int] = []
     piles: list[int] = []
     before: list[int] = []
@@ -203,12 +203,12 @@ def _landmarks(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[tuple
         pile = bisect_left(ends, b)
         before.append(piles[pile - 1] if pile else -1)
         ends[pile : pile + 1], piles[pile : pile + 1] = [b], [number]
-    found = []
+    places_ = []
     at = piles[-1] if piles else -1
     while at >= 0:
-        found.append(pairs[at])
+        places_.append(pairs[at])
         at = before[at]
-    return found[::-1]
+    return places_[::-1]
 
 
 def changed_spans(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterator[tuple[int, int, int, int]]:

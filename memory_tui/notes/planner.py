@@ -13,7 +13,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
@@ -41,12 +40,10 @@ from memory_tui.notes.changes import (
 from memory_tui.notes.links import LinkIndex, Names, NoteLink, links
 from memory_tui.notes.promote import Spot
 from memory_tui.notes.write import current, parent, standing
+from memory_tui.openclaw.trust import Trust
 from memory_tui.workspace.annotations import without_markers
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
-
-if TYPE_CHECKING:
-    from memory_tui.openclaw.trust import Trust
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -69,12 +66,12 @@ def capture(text: str, now: dt.datetime, log: bytes | None, model: bytes | None 
 
     `log` is None when there is none yet; `model` is an earlier log. Raises EditRefused for no text or too much.
     """
-    said = _said(text)
+    words = _words(text)
     path = log_path(now.date())
     old = Lines.of(log, path)
     texts = old.texts()
     style = texts if any(ITEM.match(line) for line in texts) else Lines.of(model).texts()
-    entry = _entry(said, now, style)
+    entry = _entry(words, now, style)
     if log is None or not "".join(texts).strip():
         new = Lines(old.bom, ()).insert(1, [_heading(now.date(), Lines.of(model).texts()), "", *entry])
         if model is not None and Lines.of(model).end == "\r\n":
@@ -82,7 +79,7 @@ def capture(text: str, now: dt.datetime, log: bytes | None, model: bytes | None 
     else:
         new = old.insert(len(old.lines) + 1, [*_gap(texts), *entry])
     # A secret is looked for before the line is cut, because half of it would not be known for one.
-    title = f"Remember in {path}: {masked(said.splitlines()[0])[:60]}"
+    title = f"Remember in {path}: {masked(words.splitlines()[0])[:60]}"
     return Change("capture", title, (FileChange(path, log, new.data),))
 
 
@@ -98,7 +95,7 @@ def new_note(path: str, title: str, body: str = "") -> Change:
 
 
 def edit(path: str, before: bytes | None, text: str) -> Change:
-    """The change from a note to what somebody made of its text in an editor (`lines.shown`)."""
+    """The change from a note to what somebody made of its text in an editor (`editor_text`)."""
     return Change("edit", f"Edit {path}", (FileChange(path, before, edited(before, text, path)),))
 
 
@@ -110,29 +107,29 @@ def topic_path(title: str) -> str:
     return f"memory/{name}.md"
 
 
-def _said(text: str) -> str:
-    said = "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")).strip("\n")
-    said = said.strip().replace("\0", "")
-    if not said:
+def _words(text: str) -> str:
+    words = "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")).strip("\n")
+    words = words.strip().replace("\0", "")
+    if not words:
         raise EditRefused("There is nothing to remember.", 'For instance: memory-tui remember "Bins go out on Friday".')
-    if len(said) > _MOST:
+    if len(words) > _MOST:
         raise EditRefused(
-            f"The text has {len(said):,} characters; at most {_MOST:,} are captured.", "Make a note of its own of it."
+            f"The text has {len(words):,} characters; at most {_MOST:,} are captured.", "Make a note of its own of it."
         )
-    return said
+    return words
 
 
-def _entry(said: str, now: dt.datetime, style: list[str]) -> list[str]:
+def _entry(words: str, now: dt.datetime, style: list[str]) -> list[str]:
     """The lines of an entry, in the way the last entry with a time is written."""
-    timed = next((found for line in reversed(style) if (found := _TIMED.match(line))), None)
-    first, *rest = said.split("\n")
+    timed = next((match for line in reversed(style) if (match := _TIMED.match(line))), None)
+    first, *rest = words.split("\n")
     time = f"{now:%H:%M}"
     if timed:
         mark = timed["mark"] + timed["gap"]
         lead = f"{mark}{timed['open'] or ''}{time}{timed['close'] or ''}{timed['sep']}"
     else:
-        found = next((item for line in reversed(style) if (item := ITEM.match(line)) and item[2] in "-*+"), None)
-        mark = f"{found[2] if found else '-'} "
+        match = next((item for line in reversed(style) if (item := ITEM.match(line)) and item[2] in "-*+"), None)
+        mark = f"{match[2] if match else '-'} "
         lead = f"{mark}{time} "
     return [lead + first, *(" " * len(mark) + line if line else "" for line in rest)]
 
@@ -169,11 +166,11 @@ def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = ""
         raise EditRefused("No lines are chosen.", "Choose at least one.")
     files: list[FileChange] = []
     notes: list[str] = []
-    for path, found in by_path.items():
-        left, emptied = _without(found, keep)
-        files.append(FileChange(path, found[0].data, left))
+    for path, places in by_path.items():
+        left, emptied = _without(places, keep)
+        files.append(FileChange(path, places[0].data, left))
         notes += promoting.heading_notes(emptied)
-    what = ", ".join(str(spot) for found in by_path.values() for spot in found[:3])
+    what = ", ".join(str(spot) for places in by_path.values() for spot in places[:3])
     return Change(
         kind,
         title or (f"Move {what} to the trash" if kind == "trash" else f"Delete {what}"),
@@ -187,16 +184,16 @@ def merge_duplicates(keep: Spot, others: Sequence[Spot]) -> Change:
     if any(spot.path == keep.path and spot.first <= keep.last and keep.first <= spot.last for spot in others):
         raise EditRefused(f"{keep} cannot be both kept and deleted.", "Choose which one to keep.")
     keep.lines()
-    gone = ", ".join(map(str, others[:3])) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
-    return delete_lines(others, kind="merge", title=f"Keep {keep}, delete {gone}", keep=keep)
+    removed = ", ".join(map(str, others[:3])) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+    return delete_lines(others, kind="merge", title=f"Keep {keep}, delete {removed}", keep=keep)
 
 
 def moved_notes(change: Change) -> dict[str, str]:
     """Which notes a change moves, and where to: each is a note that comes, followed by one that goes."""
     return {
-        gone.path: new.path
-        for new, gone in pairwise(change.files)
-        if new.before is None and gone.after is None and new.after == gone.before
+        old.path: new.path
+        for new, old in pairwise(change.files)
+        if new.before is None and old.after is None and new.after == old.before
     }
 
 
@@ -207,9 +204,9 @@ def _moved(note: FileChange, new: str) -> tuple[FileChange, FileChange]:
 
 def _without(spots: Sequence[Spot], keep: Spot | None) -> tuple[bytes, tuple[str, ...]]:
     """What is left of the note of `spots`, and the titles of the headings that go with them."""
-    gone = {number for spot in spots if spot.lines() for number in range(spot.first, spot.last + 1)}
-    kept = range(keep.first, keep.last + 1) if keep is not None and keep.path == spots[0].path else ()
-    left, titles = promoting.without(spots[0].lines(), gone, kept)
+    numbers = {number for spot in spots if spot.lines() for number in range(spot.first, spot.last + 1)}
+    protected = range(keep.first, keep.last + 1) if keep is not None and keep.path == spots[0].path else ()
+    left, titles = promoting.without(spots[0].lines(), numbers, protected)
     return left.data, titles
 
 
@@ -233,9 +230,9 @@ class PromotedEntry(Struct, frozen=True):
 def promoted_entry(lines: Sequence[str]) -> PromotedEntry:
     """Read the lines of a promoted entry, its marker included; the path is empty where it names none."""
     text = without_markers("\n".join(line for line in lines if not line.lstrip().startswith("<!--")))
-    found = _EVIDENCE.search(text) or _SOURCE.search(text)
+    source = _EVIDENCE.search(text) or _SOURCE.search(text)
     words = _SOURCE.sub("", _EVIDENCE.sub("", text))
-    path, line = (found["path"], int(found["first"])) if found else ("", 0)
+    path, line = (source["path"], int(source["first"])) if source else ("", 0)
     return PromotedEntry(_MARK.sub("", words).strip(), path, line)
 
 
@@ -245,7 +242,7 @@ def move_back(spots: Sequence[Spot], read: Callable[[str], bytes | None]) -> Cha
     Raises EditRefused where an entry names no note that it came from.
     """
     notes: dict[str, tuple[bytes | None, Lines]] = {}
-    said = []
+    remarks = []
     for spot in spots:
         entry = promoted_entry(spot.texts())
         if not entry.path.startswith("memory/") or ".." in entry.path:
@@ -255,19 +252,19 @@ def move_back(spots: Sequence[Spot], read: Callable[[str], bytes | None]) -> Cha
             notes[entry.path] = data, Lines.of(data, entry.path)
         data, note = notes[entry.path]
         if _plain(entry.words)[:_ENOUGH] in _plain("\n".join(note.texts())):
-            said.append(f"{entry.path} still says it, about line {entry.line}.")
+            remarks.append(f"{entry.path} still says it, about line {entry.line}.")
             continue
         day = shown_day(entry.path)
         head = [f"# {day or entry.path}", ""] if not note.lines else []
         first, *rest = entry.words.split("\n")
         item = [f"- {first}", *(f"  {line.strip()}" for line in rest)]
         notes[entry.path] = data, note.insert(len(note.lines) + 1, [*head, *item])
-    one = len(spots) == 1
-    title = f"Move {spots[0] if one else plural(len(spots), 'promoted entry')} back"
+    single = len(spots) == 1
+    title = f"Move {spots[0] if single else plural(len(spots), 'promoted entry')} back"
     change = delete_lines(spots, kind="move back", title=title)
     back = [FileChange(path, data, note.data) for path, (data, note) in notes.items() if note.data != (data or b"")]
     # Notes get their lines before MEMORY.md loses them, so that nothing is lost in between.
-    return replace(change, files=(*back, *change.files), notes=(*change.notes, *dict.fromkeys(said)))
+    return replace(change, files=(*back, *change.files), notes=(*change.notes, *dict.fromkeys(remarks)))
 
 
 def _plain(text: str) -> str:
@@ -383,15 +380,15 @@ class Planner(Struct, frozen=True):
         texts = note.texts()
         if last is None and 1 <= first <= len(texts):
             first, last = block_at(texts, first)
-        found = Spot(path, data, first, last if last is not None else first)
-        found.lines()
-        return found
+        place = Spot(path, data, first, last if last is not None else first)
+        place.lines()
+        return place
 
     def remember(self, text: str) -> Change:
         """Append `text` with the time to today's log; Codex's memory gets a note of its own, which Codex takes up."""
         now = self.now()
         if codex.is_memory(self.roots.workspace):
-            return self._note_for_codex("capture", f"{_said(text)}\n")
+            return self._note_for_codex("capture", f"{_words(text)}\n")
         path = log_path(now.date())
         return self.with_trust(capture(text, now, current(self.roots, path), self._log_before(path)))
 
@@ -454,16 +451,18 @@ class Planner(Struct, frozen=True):
             whence = list(dict.fromkeys(spot.path for spot in spots))
             body = "\n".join(line for spot in spots for run in spot.facts() for line in run)
             return self._note_for_codex("promote", f"{body}\n\n(from {', '.join(whence)})\n")
-        made: set[str] = set()
+        new_paths: set[str] = set()
 
-        def one(spot: Spot, so_far: bytes | None) -> Change:
+        def plan(spot: Spot, so_far: bytes | None) -> Change:
             if not self._is_claude_index(target):
                 return promoting.promote(spot, target, so_far)
-            fact = promoting.promote_fact(spot, target, so_far, lambda path: path not in made and self._is_free(path))
-            made.update(fact.paths)
+            fact = promoting.promote_fact(
+                spot, target, so_far, lambda path: path not in new_paths and self._is_free(path)
+            )
+            new_paths.update(fact.paths)
             return fact
 
-        return self._budgeted(promoting.promote_all(spots, target, into, one))
+        return self._budgeted(promoting.promote_all(spots, target, into, plan))
 
     def demote(self, spot: Spot, target: str, *, to: str = "", move: bool = True) -> Change:
         """Move lines to the topic note `target`, a path or a title."""
@@ -543,14 +542,14 @@ class Planner(Struct, frozen=True):
 
     def _budgeted(self, change: Change) -> Change:
         """`change` with what it does to the curated note's budget among its notes."""
-        said = tuple(
+        effects = tuple(
             budget.effect(file.before, file.after, host)
             for file in change.files
             if file.path in ROOT_NOTES
             for host in self.hosts
             if host.limit
         )
-        return self.with_trust(replace(change, notes=change.notes + said))
+        return self.with_trust(replace(change, notes=change.notes + effects))
 
     def with_trust(self, change: Change) -> Change:
         """`change` with what it does to the trust of notes among its notes."""
@@ -568,8 +567,8 @@ class Planner(Struct, frozen=True):
         path = self._stored(codex.note_path(text, self.now()))
         self._vacant(path)
         title = f"Remember in {path}: {masked(text.splitlines()[0])[:60]}"
-        made = Change(kind, title, (FileChange(path, None, text.encode("utf-8", "replace")),))
-        return self.with_trust(replace(made, notes=("Codex takes it up when it next makes its memory.",)))
+        change = Change(kind, title, (FileChange(path, None, text.encode("utf-8", "replace")),))
+        return self.with_trust(replace(change, notes=("Codex takes it up when it next makes its memory.",)))
 
     def _is_claude_index(self, path: str) -> bool:
         name = path.rpartition("/")[2]

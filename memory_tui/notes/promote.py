@@ -10,6 +10,7 @@ from itertools import takewhile
 
 from msgspec import Struct
 from msgspec.structs import replace
+from rapidfuzz import fuzz, process, utils
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
@@ -47,20 +48,20 @@ def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[RankedSe
     more there when it is of the `heading` that the block stood below; "Morning" in a text is no such sign. A word
     with which both the block and an item of the section begin says what they are about.
     """
-    found = [section for section in sections(texts) if section.line]
+    candidates = [section for section in sections(texts) if section.line]
     # A note's own title holds everything, so it says nothing about a place in it.
-    if len(found) > 1 and found[0].level == 1 and sum(s.level == 1 for s in found) == 1:
-        found = found[1:]
-    words = [_words((section.title,)) for section in found]
-    bodies = [_words(texts[section.line : section.last]) for section in found]
-    spread = Counter(word for own, body in zip(words, bodies, strict=True) for word in own | body)
+    if len(candidates) > 1 and candidates[0].level == 1 and sum(s.level == 1 for s in candidates) == 1:
+        candidates = candidates[1:]
+    words = [_words((section.title,)) for section in candidates]
+    bodies = [_words(texts[section.line : section.last]) for section in candidates]
+    spread = Counter(word for title_words, body in zip(words, bodies, strict=True) for word in title_words | body)
     above = _words((heading,))
-    wanted = _words((block,)) | above
-    weight = {word: math.log(1 + len(found) / (1 + spread[word])) for word in wanted}
+    query = _words((block,)) | above
+    weight = {word: math.log(1 + len(candidates) / (1 + spread[word])) for word in query}
     total = sum(weight.values()) or 1.0
 
     begins = _leads((block,))
-    leads = [begins & _leads(texts[section.line : section.last]) for section in found]
+    leads = [begins & _leads(texts[section.line : section.last]) for section in candidates]
 
     def counts(word: str, title: set[str], lead: set[str]) -> int:
         return (
@@ -70,10 +71,10 @@ def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[RankedSe
         )
 
     scores = [
-        sum(weight[word] * counts(word, own, lead) for word in wanted & (own | body)) / total
-        for own, body, lead in zip(words, bodies, leads, strict=True)
+        sum(weight[word] * counts(word, title_words, lead) for word in query & (title_words | body)) / total
+        for title_words, body, lead in zip(words, bodies, leads, strict=True)
     ]
-    choices = [RankedSection(section, min(1.0, score)) for section, score in zip(found, scores, strict=True)]
+    choices = [RankedSection(section, min(1.0, score)) for section, score in zip(candidates, scores, strict=True)]
     return sorted(choices, key=lambda choice: -choice.score)
 
 
@@ -89,25 +90,24 @@ def best(texts: Sequence[str], block: str, heading: str = "") -> Section | None:
 
 def named(texts: Sequence[str], title: str) -> Section | None:
     """The section that somebody means by `title`, by fuzzy match; None when no heading is like it."""
-    from rapidfuzz import fuzz, process, utils
 
-    found = [section for section in sections(texts) if section.line]
-    same = next((section for section in found if section.title.casefold() == title.strip().casefold()), None)
+    candidates = [section for section in sections(texts) if section.line]
+    same = next((section for section in candidates if section.title.casefold() == title.strip().casefold()), None)
     if same is not None:
         return same
     hit = process.extractOne(
         title,
-        [section.title for section in found],
+        [section.title for section in candidates],
         scorer=fuzz.WRatio,
         processor=utils.default_process,
         score_cutoff=_NAMED,
     )
-    return found[hit[2]] if hit else None
+    return candidates[hit[2]] if hit else None
 
 
 def _leads(texts: Iterable[str]) -> set[str]:
     """The stems of the words with which list items begin."""
-    items = (line[found.end() :] for text in texts for line in text.split("\n") if (found := ITEM.match(line)))
+    items = (line[mark.end() :] for text in texts for line in text.split("\n") if (mark := ITEM.match(line)))
     return _words(" ".join(re.findall(r"\w+", item)[:_LEAD]) for item in items)
 
 
@@ -123,16 +123,16 @@ def _words(texts: Iterable[str]) -> set[str]:
     return set(tokens(plain, stemmed=True))
 
 
-def without(note: Lines, gone: Collection[int], kept: Collection[int] = ()) -> tuple[Lines, tuple[str, ...]]:
-    """`note` without the lines `gone` (from 1), and the titles of the headings that go because nothing is left below.
+def without(note: Lines, removed: Collection[int], protected: Collection[int] = ()) -> tuple[Lines, tuple[str, ...]]:
+    """Return `note` without the lines `removed` (from 1), and the titles of headings that have nothing left below.
 
-    A heading that had nothing below it before stays, and so does the title of the note, and any heading among `kept`.
+    A heading that had nothing below it before stays, and the title of the note, and any heading among `protected`.
     """
     texts = note.texts()
-    empty = _emptied(texts, set(gone), set(kept))
+    empty = _emptied(texts, set(removed), set(protected))
     whole = {number for section in empty for number in range(section.line, section.last + 1)}
     runs: list[list[int]] = []
-    for number in sorted(whole.union(gone)):
+    for number in sorted(whole.union(removed)):
         if runs and runs[-1][1] == number - 1:
             runs[-1][1] = number
         else:
@@ -151,31 +151,31 @@ def heading_notes(titles: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"Nothing is left below the heading {title}, so it goes too." for title in titles)
 
 
-def _emptied(texts: Sequence[str], gone: set[int], kept: set[int]) -> list[Section]:
-    """The headings below which there was something and is nothing when `gone` is, in order; the lowest decide first."""
-    found = sections(texts)[1:]
+def _emptied(texts: Sequence[str], removed: set[int], protected: set[int]) -> list[Section]:
+    """Return the headings that have nothing left below without `removed`, in order; the lowest decide first."""
+    headings = sections(texts)[1:]
     empty: set[int] = set()
-    for at in reversed(range(len(found))):
-        section = found[at]
-        if section.line in gone or section.line in kept or _is_title(found, at):
+    for at in reversed(range(len(headings))):
+        section = headings[at]
+        if section.line in removed or section.line in protected or _is_title(headings, at):
             continue
-        own = {number for number in range(section.line + 1, section.last + 1) if texts[number - 1].strip()}
-        parts = _headings_below(found, at)
-        going = [part for part in parts if part in empty or found[part].line in gone]
-        if (own or going) and own <= gone and len(going) == len(parts):
+        body = {number for number in range(section.line + 1, section.last + 1) if texts[number - 1].strip()}
+        parts = _headings_below(headings, at)
+        going = [part for part in parts if part in empty or headings[part].line in removed]
+        if (body or going) and body <= removed and len(going) == len(parts):
             empty.add(at)
-    return [found[at] for at in sorted(empty)]
+    return [headings[at] for at in sorted(empty)]
 
 
-def _headings_below(found: Sequence[Section], at: int) -> list[int]:
+def _headings_below(headings: Sequence[Section], at: int) -> list[int]:
     """Where the headings below heading `at` are."""
-    end = next((n for n in range(at + 1, len(found)) if found[n].level <= found[at].level), len(found))
+    end = next((n for n in range(at + 1, len(headings)) if headings[n].level <= headings[at].level), len(headings))
     return list(range(at + 1, end))
 
 
-def _is_title(found: Sequence[Section], at: int) -> bool:
+def _is_title(headings: Sequence[Section], at: int) -> bool:
     """Whether heading `at` names the whole note: the first one, of level 1 or above all others."""
-    return at == 0 and (found[0].level == 1 or len(_headings_below(found, 0)) == len(found) - 1)
+    return at == 0 and (headings[0].level == 1 or len(_headings_below(headings, 0)) == len(headings) - 1)
 
 
 _TIME = re.compile(r"(?:\*\*|\[|\()?\d{1,2}:\d{2}(?:\*\*|\]|\))?(?::?\s*[-–—]\s+|:\s+|\s+)")
@@ -191,9 +191,9 @@ class Spot(Struct, frozen=True):
 
     def lines(self) -> Lines:
         """The note, once it is sure that the lines are there. Raises EditRefused."""
-        found = Lines.of(self.data, self.path)
-        found.check(self.first, self.last, self.path)
-        return found
+        note = Lines.of(self.data, self.path)
+        note.check(self.first, self.last, self.path)
+        return note
 
     def texts(self) -> list[str]:
         """The lines themselves."""
@@ -217,10 +217,10 @@ class Spot(Struct, frozen=True):
                 runs.append(_table_head(texts, number))
             runs[-1].append(texts[number - 1])
             before = number
-        found = [run for run in runs if any(text.strip() for text in run)]
-        if not found and any(text.strip() for text in self.texts()):
+        facts = [run for run in runs if any(text.strip() for text in run)]
+        if not facts and any(text.strip() for text in self.texts()):
             raise EditRefused("A heading alone cannot be promoted.", "Choose the lines below it.")
-        return found or [self.texts()]
+        return facts or [self.texts()]
 
     def heading(self) -> str:
         """The title that the lines stand below, empty without one; the title of the whole note is none."""
@@ -249,13 +249,13 @@ def promote(
     """
     cited = f" (from {spot.path})" if source else ""
     items = [item for run in spot.facts() for item in _items(run, cited, timeless=True)]
-    return _carry("promote", spot, items, target, into, to, gone=spot.below_headings() if move else ())
+    return _carry("promote", spot, items, target, into, to, removed=spot.below_headings() if move else ())
 
 
 def promote_all(
-    spots: Sequence[Spot], target: str, into: bytes | None, one: Callable[[Spot, bytes | None], Change]
+    spots: Sequence[Spot], target: str, into: bytes | None, plan: Callable[[Spot, bytes | None], Change]
 ) -> Change:
-    """Copy the lines of several spots as one change; `one` promotes a spot into the note `target` as it is by then.
+    """Copy the lines of several spots as one change; `plan` promotes a spot into the note `target` as it is by then.
 
     Lines that two spots share are promoted once, and each part below a heading of its own goes where it fits. What
     cannot be promoted stays, and a note says why; raises EditRefused where that is all of it.
@@ -266,15 +266,15 @@ def promote_all(
     done: list[Spot] = []
     for spot in _joined(spots):
         try:
-            made = one(spot, into)
+            change = plan(spot, into)
         except EditRefused as error:
             refused.append(error)
             notes.append(f"{spot} stays: {error.message}")
             continue
-        for file in made.files:
+        for file in change.files:
             files[file.path] = replace(files[file.path], after=file.after) if file.path in files else file
         into = files[target].after if target in files else into
-        notes += made.notes
+        notes += change.notes
         done.append(spot)
     if not done:
         raise refused[0] if refused else EditRefused("No lines are chosen.", "Choose at least one.")
@@ -286,21 +286,21 @@ def promote_all(
 
 def _joined(spots: Iterable[Spot]) -> list[Spot]:
     """The parts of `spots` below each heading in the order of the spots' notes, without lines that come twice."""
-    wanted: dict[str, tuple[Spot, set[int]]] = {}
+    by_path: dict[str, tuple[Spot, set[int]]] = {}
     for spot in spots:
-        wanted.setdefault(spot.path, (spot, set()))[1].update(spot.below_headings())
-    found: list[Spot] = []
-    for one, numbers in wanted.values():
-        texts = one.lines().texts()
+        by_path.setdefault(spot.path, (spot, set()))[1].update(spot.below_headings())
+    parts: list[Spot] = []
+    for spot, numbers in by_path.values():
+        texts = spot.lines().texts()
         run: list[int] = []
         for number in [*sorted(number for number in numbers if texts[number - 1].strip()), 0]:
             # Blank lines between two items part nothing; a heading or a line that is not meant does.
             between = range(run[-1] + 1, number) if run and number else ()
             if run and (not number or any(at not in numbers and texts[at - 1].strip() for at in between)):
-                found.append(replace(one, first=run[0], last=run[-1]))
+                parts.append(replace(spot, first=run[0], last=run[-1]))
                 run = []
             run.append(number)
-    return found
+    return parts
 
 
 def promote_fact(
@@ -333,18 +333,18 @@ def promote_fact(
     return Change("promote", f"Promote {spot} to {path}", (*files, *taken), (*notes, *emptied))
 
 
-def _taken_out(spot: Spot, gone: Collection[int]) -> tuple[list[FileChange], tuple[str, ...]]:
-    """Return the note of `spot` without the lines `gone`, and what a person should know of it."""
-    if not gone:
+def _taken_out(spot: Spot, removed: Collection[int]) -> tuple[list[FileChange], tuple[str, ...]]:
+    """Return the note of `spot` without the lines `removed`, and what a person should know of it."""
+    if not removed:
         return [], ()
-    left, emptied = without(spot.lines(), gone)
+    left, emptied = without(spot.lines(), removed)
     return [FileChange(spot.path, spot.data, left.data)], heading_notes(emptied)
 
 
 def demote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: bool = True) -> Change:
     """Move lines, for instance of MEMORY.md, to the topic note `target`, which is made when it is not there."""
     items = _items(spot.texts(), "", timeless=False)
-    return _carry("demote", spot, items, target, into, to, gone=range(spot.first, spot.last + 1) if move else ())
+    return _carry("demote", spot, items, target, into, to, removed=range(spot.first, spot.last + 1) if move else ())
 
 
 def section_for(texts: Sequence[str], block: str, heading: str, to: str) -> tuple[Section | None, str]:
@@ -352,15 +352,15 @@ def section_for(texts: Sequence[str], block: str, heading: str, to: str) -> tupl
     if to:
         section = named(texts, to)
         return section, "" if section else to.strip().lstrip("#").strip()
-    found = best(texts, block, heading)
-    if found is None and not any(section.level > 1 for section in sections(texts)):
+    section = best(texts, block, heading)
+    if section is None and not any(section.level > 1 for section in sections(texts)):
         # A note without parts gets no first one for a single line.
         return sections(texts)[-1], ""
-    return found, "" if found else CATCH_ALL
+    return section, "" if section else CATCH_ALL
 
 
 def _carry(
-    kind: str, spot: Spot, items: list[str], target: str, into: bytes | None, to: str, *, gone: Collection[int]
+    kind: str, spot: Spot, items: list[str], target: str, into: bytes | None, to: str, *, removed: Collection[int]
 ) -> Change:
     if target == spot.path:
         raise EditRefused(f"The lines are in {target} already.", "Name another note.")
@@ -371,13 +371,13 @@ def _carry(
             title = title.replace("-", " ").strip()
             title = title[:1].upper() + title[1:]
         note = Lines(False, ()).insert(1, [f"# {title}"])
-    section, made = section_for(note.texts(), "\n".join(spot.texts()), spot.heading(), to)
-    note = _appended(note, section, items) if section is not None else _new_section(note, made, items)
-    name = made if section is None else section.title if into is not None else ""
+    section, heading = section_for(note.texts(), "\n".join(spot.texts()), spot.heading(), to)
+    note = _appended(note, section, items) if section is not None else _new_section(note, heading, items)
+    name = heading if section is None else section.title if into is not None else ""
     title = f"{spot} to {target}, {name}" if name else f"{spot} to {target}"
     files = [FileChange(target, into, note.data)]
-    notes = [] if section is not None or not made else [f"The heading {made} is new."]
-    taken, emptied = _taken_out(spot, gone)
+    notes = [] if section is not None or not heading else [f"The heading {heading} is new."]
+    taken, emptied = _taken_out(spot, removed)
     return Change(kind, f"{kind.capitalize()} {title}", (*files, *taken), (*notes, *emptied))
 
 
@@ -399,9 +399,9 @@ def _items(texts: Sequence[str], source: str, *, timeless: bool) -> list[str]:
         elif text[:1].isspace():
             out.append(text)
         elif item:
-            said = text[item.end() :]
+            words = text[item.end() :]
             mark = item[2] if item[2] in "-*+" else "-"
-            out.append(f"{mark} {_TIME.sub('', said, count=1) if timeless and _TIME.match(said) else said}{source}")
+            out.append(f"{mark} {_TIME.sub('', words, count=1) if timeless and _TIME.match(words) else words}{source}")
         elif number:
             # A paragraph goes on.
             out.append(f"  {text}")
@@ -416,12 +416,16 @@ def _appended(note: Lines, section: Section, items: list[str]) -> Lines:
     last = section.last
     while last > section.line and not texts[last - 1].strip():
         last -= 1
-    own = [item for text in texts[section.line : last] if (item := ITEM.match(text)) and not item[1]]
-    mark = next((item[2] for item in reversed(own) if item[2] in "-*+"), "")
+    items_there = [item for text in texts[section.line : last] if (item := ITEM.match(text)) and not item[1]]
+    mark = next((item[2] for item in reversed(items_there) if item[2] in "-*+"), "")
     if mark:
         items = [f"{mark}{item[1:]}" if item[:2] in ("- ", "* ", "+ ") else item for item in items]
     gap: list[str] = []
-    if not (own and _in_list(texts[section.line : last])) and last > 0 and (last > section.line or _airy(texts)):
+    if (
+        not (items_there and _in_list(texts[section.line : last]))
+        and last > 0
+        and (last > section.line or _airy(texts))
+    ):
         gap = [""]
     return note.insert(last + 1, [*gap, *items])
 

@@ -74,12 +74,12 @@ def _settled(roots: Roots, journal: Journal, entry: JournalEntry) -> JournalEntr
 
 def _finished(roots: Roots, journal: Journal, entry: JournalEntry, files: tuple[FileChange, ...]) -> tuple[State, str]:
     """Make what is missing where something was made, or when that cannot be, take back what was made."""
-    made = [is_made(file, current(roots, file.path)) for file in files]
-    if not any(made):
+    is_there = [is_made(file, current(roots, file.path)) for file in files]
+    if not any(is_there):
         return "refused", CUT_OFF
     try:
         for number, file in enumerate(files):
-            if not made[number]:
+            if not is_there[number]:
                 write(roots, file, tag(entry.id, number) + "f")
         return "done", FINISHED
     except (SameLinesChanged, MemoryTuiError) as stopped:

@@ -8,7 +8,6 @@ held of it. Nothing takes such an entry back but a restore, which is shown like 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,12 +15,10 @@ from memory_tui.core.errors import EditRefused, MemoryTuiError
 from memory_tui.core.formatting import minute, plural
 from memory_tui.index.note_state import LastText, lost_lines, shrank
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of
+from memory_tui.notes.curator import Curator
 from memory_tui.notes.git import History
 from memory_tui.notes.journal import LOST, Journal, JournalEntry, text_name
 from memory_tui.notes.merge import changed_spans
-
-if TYPE_CHECKING:
-    from memory_tui.notes.curator import Curator
 
 _INEXACT = "put together from the index: blank ends of lines, and annotations, may be missing"
 
@@ -56,17 +53,17 @@ def versions(journal: Journal, git: History, path: str, now: bytes | None) -> li
     Raises EditRefused.
     """
     seen = {text_name(now)} if now is not None else set[str]()
-    found = []
+    rows = []
     for entry in reversed(journal.entries()):
         for file in entry.files if entry.state == "done" else ():
             for name, ref in ((file.after, f"{entry.id}"), (file.before, f"before-{entry.id}")):
                 if file.path == path and name and name not in seen:
                     seen.add(name)
                     title = entry.title if ref == str(entry.id) else f"before: {entry.title}"
-                    found.append(Version(ref, entry.at, title))
+                    rows.append(Version(ref, entry.at, title))
     if git.top() is not None:
-        found += [Version(f"git:{commit.hash}", commit.at, f"git: {commit.subject}") for commit in git.log(path)]
-    return sorted(found, key=lambda version: -version.at)
+        rows += [Version(f"git:{commit.hash}", commit.at, f"git: {commit.subject}") for commit in git.log(path)]
+    return sorted(rows, key=lambda version: -version.at)
 
 
 def version_text(journal: Journal, git: History, path: str, ref: str) -> bytes:
@@ -124,10 +121,10 @@ def to_version(curator: Curator, path: str, ref: str, *, lost_lines: bool = Fals
     """
     now = curator.read(path)
     before = version_text(curator.journal, curator.git, path, ref)
-    known = next(
+    version = next(
         (version for version in versions(curator.journal, curator.git, path, None) if version.ref == ref), None
     )
-    of = f"{' at the commit' * ref.startswith('git:')}{f' on {minute(known.at)}' if known is not None else ''}"
+    of = f"{' at the commit' * ref.startswith('git:')}{f' on {minute(version.at)}' if version is not None else ''}"
     title = f"Bring lost lines back into {path}, which it had{of}" if lost_lines else f"Restore {path} as it was{of}"
     return curator.plan.with_trust(restored(path, before, now, title, lost_lines=lost_lines))
 
@@ -146,11 +143,11 @@ def keep_lost(journal: Journal, last: LastText, now: bytes | None) -> JournalEnt
     before: bytes | None = last.text.encode("utf-8", "surrogateescape")
     reason = "the text before is what the index held" if last.exact else _INEXACT
     with journal.locked():
-        known = _last_of(journal.entries(), last.path)
-        if known is not None and known.at >= last.at:
+        entry = _last_of(journal.entries(), last.path)
+        if entry is not None and entry.at >= last.at:
             # Changed here after the index saw it: what counts is the text that this left.
-            before = journal.text(next(file.after for file in known.files if file.path == last.path))
-            reason = f"the text before is that of change {known.id}"
+            before = journal.text(next(file.after for file in entry.files if file.path == last.path))
+            reason = f"the text before is that of change {entry.id}"
         text = (before or b"").decode("utf-8", "surrogateescape")
         if before is None or not shrank(text, after):
             return None
@@ -171,7 +168,7 @@ def lost_notes(
 
     Lines that stand in another note now were moved, and are not lost. Raises EditRefused.
     """
-    found: list[LostNote] = []
+    losses: list[LostNote] = []
     for entry in reversed(journal.entries()):
         if entry.kind != LOST or entry.state != "done":
             continue
@@ -183,11 +180,11 @@ def lost_notes(
             # What the journal let go, or what became a link, cannot be restored; the list of changes says so.
             continue
         lines = lost_lines(before, "" if now is None else now.decode("utf-8", "replace"))
-        newer = [line for note in found if note.path == path for line in note.lines]
+        newer = [line for note in losses if note.path == path for line in note.lines]
         elsewhere = [text for other, text in texts if other != path]
         if all(lost_lines("\n".join(lines), text) for text in ("\n".join(newer), *elsewhere)):
-            found.append(LostNote(path, entry.id, entry.at, tuple(lines), now is None))
-    return found[::-1]
+            losses.append(LostNote(path, entry.id, entry.at, tuple(lines), now is None))
+    return losses[::-1]
 
 
 def bring_back(curator: Curator, path: str, change: int) -> Change:

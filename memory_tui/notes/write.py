@@ -111,9 +111,9 @@ class Folder(Struct, frozen=True):
         (source, at), (target, _) = self._at(old), self._at(new)
         durable.calls.replace(source, target, at)
 
-    def exchange(self, one: str, other: str) -> bool:
+    def exchange(self, first_name: str, second_name: str) -> bool:
         """Let two files change names in one step; False where system or file system cannot."""
-        (first, at), (second, _) = self._at(one), self._at(other)
+        (first, at), (second, _) = self._at(first_name), self._at(second_name)
         return durable.calls.exchange(first, second, at)
 
     def link(self, old: str, new: str) -> None:
@@ -377,12 +377,12 @@ def _rounds(
         if attempt > _ATTEMPTS and time.monotonic() > until:
             break
         try:
-            made, displaced, final = _once(folder, name, change, hidden, late=late)
+            result, displaced, final = _once(folder, name, change, hidden, late=late)
         except (_Replaced, FileNotFoundError):
             continue
-        if displaced == made.before:
-            return WrittenNote(change.path, made.before, made.after, final)
-        return _joined(folder, name, made, hidden, displaced, final, until, late=late)
+        if displaced == result.before:
+            return WrittenNote(change.path, result.before, result.after, final)
+        return _joined(folder, name, result, hidden, displaced, final, until, late=late)
     raise EditRefused(f"{change.path} changes too fast to be edited.", "Try again when nothing writes to it.")
 
 
@@ -400,17 +400,17 @@ def _once(
     try:
         note = _OpenNote(folder, name, hidden)
     except FileNotFoundError:
-        made = _upon(change, None, late=late)
-        if made.after is not None and made.before is None:
+        result = _upon(change, None, late=late)
+        if result.after is not None and result.before is None:
             _create(folder, name, hidden)
-        return made, made.before, True
+        return result, result.before, True
     with note:
-        made = _upon(change, note.now(), late=late)
-        if made.after == made.before:
-            return made, made.before, True
-        if made is not change and made.after is not None:
-            _write_new(folder, hidden + PART, made.after, like, rename=hidden + NEW)
-        if made.after is None:
+        result = _upon(change, note.now(), late=late)
+        if result.after == result.before:
+            return result, result.before, True
+        if result is not change and result.after is not None:
+            _write_new(folder, hidden + PART, result.after, like, rename=hidden + NEW)
+        if result.after is None:
             folder.rename(name, hidden + OLD)
         else:
             _copy_attributes(folder, name, hidden + NEW)
@@ -419,13 +419,13 @@ def _once(
                 folder.rename(hidden + NEW, name)
         folder.sync()
         old = hidden + (OLD if folder.status(hidden + OLD) is not None else NEW)
-        return made, *note.last(old)
+        return result, *note.last(old)
 
 
 def _joined(
     folder: Folder,
     name: str,
-    made: FileChange,
+    result: FileChange,
     hidden: str,
     theirs: bytes | None,
     final: bool,
@@ -437,17 +437,17 @@ def _joined(
     # The file that was replaced stays under its hidden name until the next one is in place.
     again = hidden + "+"
     try:
-        both = _upon(made, theirs, late=late)
+        both = _upon(result, theirs, late=late)
     except SameLinesChanged:
-        _give_back(folder, name, replace(made, before=made.after, after=theirs), again, until)
+        _give_back(folder, name, replace(result, before=result.after, after=theirs), again, until)
         raise
-    if both.after == made.after:
-        return WrittenNote(made.path, theirs, made.after, final)
-    last = _rounds(folder, name, replace(made, before=made.after, after=both.after), again, until, late=True)
+    if both.after == result.after:
+        return WrittenNote(result.path, theirs, result.after, final)
+    last = _rounds(folder, name, replace(result, before=result.after, after=both.after), again, until, late=True)
     # Taking the change back must not take back what others wrote.
     without = merge(both.after, theirs, last.after).merged
     before, after = (theirs, both.after) if without is None else (without, last.after)
-    return WrittenNote(made.path, before, after, final and last.final)
+    return WrittenNote(result.path, before, after, final and last.final)
 
 
 def _give_back(folder: Folder, name: str, change: FileChange, hidden: str, until: float) -> None:
@@ -506,8 +506,8 @@ def _dress(descriptor: int, like: os.stat_result | None, mode: int) -> None:
     """Give an open file mode and owner of `like`, as far as this user may give a file away, else the `mode`."""
     if not hasattr(os, "fchmod"):
         return
-    own = os.fstat(descriptor)
-    if like is not None and (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
+    status = os.fstat(descriptor)
+    if like is not None and (status.st_uid, status.st_gid) != (like.st_uid, like.st_gid):
         for owner in (like.st_uid, -1):
             try:
                 os.fchown(descriptor, owner, like.st_gid)
@@ -598,9 +598,9 @@ class _OpenNote:
             self._leased = False
 
 
-def _same(one: os.stat_result, other: os.stat_result | None) -> bool:
+def _same(first: os.stat_result, second: os.stat_result | None) -> bool:
     """Return whether both are the same file, not two with the same content."""
-    return other is not None and (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+    return second is not None and (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)
 
 
 def _half(descriptor: int) -> bool:

@@ -212,7 +212,7 @@ def opened(engine: Engine, path: str, most: int) -> Opened:
     Raises EditRefused for more than `most` bytes.
     """
     from memory_tui.core.errors import EditRefused
-    from memory_tui.notes.changes import shown
+    from memory_tui.notes.changes import editor_text
     from memory_tui.notes.journal import Typing, left
 
     data = engine.notes.curator.read(path)
@@ -223,11 +223,11 @@ def opened(engine: Engine, path: str, most: int) -> Opened:
         )
     journal = engine.notes.curator.journal
     found = next(iter(left(journal, path)), None)
-    if found is not None and found.text == Draft(shown(data, path)).text:
+    if found is not None and found.text == Draft(editor_text(data, path)).text:
         found = None
     before = found.before if found is not None else data
     beginning = engine.notes.curator.plan.beginning(path) if before is None else ""
-    return Opened(before, shown(before, path), Typing(journal, path, found), found, beginning)
+    return Opened(before, editor_text(before, path), Typing(journal, path, found), found, beginning)
 
 
 def standing(engine: Engine, path: str, before: bytes | None, text: str) -> list[tuple[str, str]]:
@@ -260,14 +260,14 @@ def outside(engine: Engine, path: str, before: bytes | None, text: str) -> Outsi
     """What another program changed in the note since it was `before`, for the `text` being typed."""
     from difflib import SequenceMatcher
 
-    from memory_tui.notes.changes import shown
+    from memory_tui.notes.changes import editor_text
 
     now = engine.notes.curator.read(path)
     if now == before:
         return OutsideChange()
     if now is None:
         return OutsideChange("another program took the note away")
-    old, new = (shown(data, path).split("\n") for data in (before, now))
+    old, new = (editor_text(data, path).split("\n") for data in (before, now))
     moves = [one for one in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if one[0] != "equal"]
     # From the first to the last line that differs, as they stand on disk; a line that is gone has only its place.
     first, last = moves[0][3] + 1 if moves else 1, max([moves[-1][4], moves[0][3] + 1]) if moves else 1

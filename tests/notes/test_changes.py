@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.notes import diff, planner, promote
-from memory_tui.notes.changes import Change, FileChange, Lines, ShownLines, block_at, edited, sections, shown
+from memory_tui.notes.changes import Change, FileChange, Lines, ShownLines, block_at, edited, editor_text, sections
 from memory_tui.notes.promote import Spot
 from tests.support.curate import curator, workspace
 
@@ -47,12 +47,12 @@ def remember(text: str, log: bytes | None, model: bytes | None = None) -> bytes 
 @given(NOTE)
 def test_lines_and_editor_give_back_every_byte(data):
     assert Lines.of(data).data == data
-    assert edited(data, shown(data)) == data
+    assert edited(data, editor_text(data)) == data
 
 
 @given(NOTE, st.data())
 def test_an_edited_line_leaves_all_others_as_they_were(data, draw):
-    lines = shown(data).split("\n")
+    lines = editor_text(data).split("\n")
     at = draw.draw(st.integers(0, len(lines) - 1))
     new = edited(data, "\n".join([*lines[:at], *([lines[at] + "+x"]), *lines[at + 1 :]]))
     bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
@@ -64,21 +64,21 @@ def test_an_edited_line_leaves_all_others_as_they_were(data, draw):
 
 def test_what_an_editor_takes_for_a_line_end_is_not_shown_as_one():
     data = "a\rb\x0bc\x85d\u2028e\x1b[0m\r\r\n".encode()
-    assert len(shown(data).splitlines()) == 1
-    assert edited(data, shown(data).replace("c", "C")) == data.replace(b"c", b"C")
+    assert len(editor_text(data).splitlines()) == 1
+    assert edited(data, editor_text(data).replace("c", "C")) == data.replace(b"c", b"C")
     # Without a line feed a carriage return ends nothing, not even the note.
     assert edited(b"a\r", "a\ufffdx") == b"a\rx"
 
 
 def test_bytes_that_are_not_utf8_stay_in_a_changed_line():
     data = b"caf\xe9 one\r\nna\xefve\n"
-    assert shown(data) == "caf\ufffd one\nna\ufffdve\n"
+    assert editor_text(data) == "caf\ufffd one\nna\ufffdve\n"
     assert edited(data, "caf\ufffd two\nna\ufffdve\nnew\n") == b"caf\xe9 two\r\nna\xefve\nnew\n"
 
 
 def test_utf16_is_refused():
     with pytest.raises(EditRefused, match="UTF-16"):
-        shown("hello".encode("utf-16"))
+        editor_text("hello".encode("utf-16"))
 
 
 def test_headings_in_code_do_not_count():
