@@ -33,7 +33,7 @@ class Profile(Struct, frozen=True):
     """How the words of a query are combined in full-text search."""
     text_score: Literal["clamped", "saturated", "magnitude", "boosted"]
     """bm25 to text score: 1/(1+max(0, rank)); r/(1+r) with r = -rank; r divided by the query's best r; or r/(1+r) and a
-    boost, of the question and of its keywords one by one, and of paths (`search.lexical`)."""
+    boost, of the question and of its keywords one by one, and of paths (`search.lexical_2026_9`)."""
     vector_score: Literal["cosine", "share"]
     """The cosine itself, or the cosine divided by the query's best cosine."""
     age: Literal["multiply", "add"]

@@ -67,7 +67,7 @@ def chunks_of(search: Search) -> Chunks | None:
         if store is None:
             return None
         with search.state(store) as known:
-            corpus = known.corpus
+            corpus = known
             if corpus.identity is None:
                 return None
             notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == MEMORY]

@@ -31,7 +31,7 @@ def tables(search: Search) -> tuple[TableSize, ...]:
 def sample(search: Search) -> tuple[ChunkRef, str] | None:
     """A chunk from the middle of the index with its text; None when there is none. Raises IndexUnavailable."""
     with search.reader() as store, search.state(store) as known:
-        return _sample(store, known.corpus)
+        return _sample(store, known)
 
 
 def remeasured(search: Search, chain: Chain) -> tuple[str, float] | None:
@@ -43,7 +43,7 @@ def remeasured(search: Search, chain: Chain) -> tuple[str, float] | None:
     from memory_tui.search.formulas import cosine
 
     with search.reader() as store, search.state(store) as known:
-        corpus = known.corpus
+        corpus = known
         found = _sample(store, corpus)
         provider = chain.of_space(corpus.identity) if corpus.identity is not None else None
         if found is None or provider is None or corpus.identity != provider.identity:

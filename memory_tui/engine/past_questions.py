@@ -129,7 +129,7 @@ def unreached(engine: Engine, asked: PastQuestions) -> Unreached:
         if entry.tool == GET and entry.last_line:
             delivered[entry.query].update(range(entry.first_line, entry.last_line + 1))
     with engine.search.reader() as store, engine.search.state(store) as known:
-        refs = _chunks(known.corpus)
+        refs = _chunks(known)
         lines = why_never.unreached(refs, delivered)
         # Chunks count the empty line behind the last line end, which is none of the note.
         ends = {(ref.path, ref.end_line): ref.rowid for ref in refs}

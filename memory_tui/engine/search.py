@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from memory_tui.plan import Plan
     from memory_tui.providers.base import Identity
     from memory_tui.providers.chain import Chain, ServingProvider
+    from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
-    from memory_tui.search.index_in_memory import IndexInMemory
     from memory_tui.search.retrieve import Asked, SearchContext
 
 Outcome = TypeVar("Outcome")
@@ -67,7 +67,7 @@ class Search:
         self._notices = notices
         self._origins = origins
         self._lock = threading.RLock()
-        self._known: IndexInMemory | None = None
+        self._known: Corpus | None = None
 
     @cached_property
     def unrelated(self) -> UnrelatedRecords:
@@ -230,13 +230,12 @@ class Search:
         with self.reader() as store, self.index.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices, origins = self._notices(), self._origins()
             asked = self.embedded(query, store.identity(), by_words=by_words)
-            with self.state(store) as known:
-                corpus = known.corpus
+            with self.state(store) as corpus:
                 if corpus.identity != asked.identity:
                     # It was made anew with another model just now.
                     asked = self.embedded(query, corpus.identity, by_words=by_words)
                 context = replace(
-                    self._context(store, known, as_written=as_written),
+                    self._context(store, corpus, as_written=as_written),
                     unsearchable=unsearchable,
                     notices=notices,
                     first=self.index.fresh_for_query,
@@ -268,25 +267,22 @@ class Search:
         with suppress(IndexUnavailable, QueryError), self.index.reader() as store:
             if store is None:
                 return
-            with cancel.around(store.interrupt), self.state(store) as known:
-                corpus = known.corpus
+            with cancel.around(store.interrupt), self.state(store) as corpus:
                 asked = self.embedded("memory", corpus.identity, by_words=self._plan.provider != "builtin")
                 # Where no note holds the word, every word of the index would be read to correct it.
-                context = self._context(store, known, as_written=True)
+                context = self._context(store, corpus, as_written=True)
                 self.rank(gather("memory", context, self._plan.clock(), "", asked), self._plan.settings)
 
-    def _context(self, store: Store, known: IndexInMemory, *, as_written: bool = False) -> SearchContext:
+    def _context(self, store: Store, corpus: Corpus, *, as_written: bool = False) -> SearchContext:
         """What any query is searched in; with `as_written` no word of it is read, corrected or parted."""
         from memory_tui.search.retrieve import SearchContext
 
         settings = self._plan.settings
         return SearchContext(
             store,
-            known.corpus,
-            known.dates,
+            corpus,
             None,
             projects=self._plan.projects,
-            vocabularies=known.vocabularies,
             reads_time=not as_written and settings.on("questionTime.enabled"),
             spells=not as_written and settings.on("spelling.enabled"),
             in_parts=not as_written,
@@ -338,7 +334,7 @@ class Search:
             return None
 
     @contextmanager
-    def state(self, store: Store) -> Iterator[IndexInMemory]:
+    def state(self, store: Store) -> Iterator[Corpus]:
         """One state of the index for everything that is read inside, with its chunks in memory."""
         with ExitStack() as held:
             # Under the lock: of two threads the one that comes later must not have the older state.
@@ -349,7 +345,7 @@ class Search:
                 self._known = current
             yield current
 
-    def _loaded(self, store: Store) -> IndexInMemory:
-        from memory_tui.search.index_in_memory import IndexInMemory
+    def _loaded(self, store: Store) -> Corpus:
+        from memory_tui.search.corpus import Corpus
 
-        return IndexInMemory.load(store, once=self._plan.once)
+        return Corpus.opened(store, once=self._plan.once)

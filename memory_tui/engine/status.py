@@ -19,7 +19,7 @@ from memory_tui.hosts import claude_memory
 from memory_tui.index import abilities, disk_usage
 from memory_tui.index.abilities import Vec0, Vec0Use
 from memory_tui.notices import Notice, notice
-from memory_tui.search.answer_level import LevelBasis
+from memory_tui.search.level import LevelBasis
 from memory_tui.workspace.notes import is_heading, shown_day, title_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memory_tui.locks import Role
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import MemberState, ServingProvider
-    from memory_tui.search.answer_level import ByKind
+    from memory_tui.search.level import ByKind
     from memory_tui.workspace.roots import PathVerdict, Roots, RootState
     from memory_tui.workspace.scan import Scan
 

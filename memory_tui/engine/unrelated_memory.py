@@ -13,7 +13,7 @@ from msgspec import to_builtins
 from memory_tui import state_db
 from memory_tui.core import profiles
 from memory_tui.core.errors import StateUnavailable
-from memory_tui.search.answer_level import USUAL, WEIGHTS, ByKind, Kind, UnrelatedEvidence
+from memory_tui.search.level import USUAL, WEIGHTS, ByKind, Kind, UnrelatedEvidence
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings

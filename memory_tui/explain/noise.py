@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from memory_tui.core import profiles
 from memory_tui.core.settings import Settings
 from memory_tui.explain.why_not import subset
-from memory_tui.search.answer_level import ByKind, Kind, UnrelatedEvidence, is_cjk
 from memory_tui.search.evidence import Evidence
+from memory_tui.search.level import ByKind, Kind, UnrelatedEvidence, is_cjk
 from memory_tui.search.rank import rank
 
 UNRELATED = (

@@ -16,8 +16,7 @@ from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.explain import why_not
 from memory_tui.search.evidence import Evidence, Flags, Rows
 from memory_tui.search.formulas import Floats, mmr
-from memory_tui.search.gate import pass_gate, without_repeats
-from memory_tui.search.rank import likeness
+from memory_tui.search.rank import likeness, pass_gate, without_repeats
 from memory_tui.search.score import (
     Candidates,
     Rules,

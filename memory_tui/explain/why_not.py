@@ -19,11 +19,10 @@ from memory_tui.index.rows import CosineRank
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Vectors
-from memory_tui.search import rules_2026_9
-from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
+from memory_tui.search import lexical_2026_9
+from memory_tui.search.evidence import NO_BOOST, Evidence, Hit, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES
 from memory_tui.search.rank import rank
-from memory_tui.search.rules_2026_9 import NO_BOOST, Hit
 from memory_tui.search.score import Rules, mode_of
 from memory_tui.search.score import side_of as side_under
 from memory_tui.search.trace import (
@@ -376,7 +375,7 @@ class Inquest:
     # --- the gates of the pools ------------------------------------------------------------------------------------
 
     def _pool_gate(self, row: int, text: str) -> Notice:
-        if self._by_rules_of_2026_9 and row in rules_2026_9.dropped(self.evidence.lexical.said):
+        if self._by_rules_of_2026_9 and row in lexical_2026_9.dropped(self.evidence.lexical.said):
             return Notice("unreadable_project", {})
         evidence, text_gate = self.evidence, self._text_gate(row, text)
         for lost in evidence.notices:

@@ -26,9 +26,9 @@ from memory_tui.workspace.roots import NoteMissing, lost
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
-    from memory_tui.search.answer_level import AnswerLevel
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.excerpts import Excerpt
+    from memory_tui.search.level import AnswerLevel
     from memory_tui.workspace.roots import RootState
 
 NEAREST_MISSES = 3

@@ -7,11 +7,13 @@ the next. They share one growing block of rows, and only rows that no corpus loo
 from __future__ import annotations
 
 import ctypes
+import datetime as dt
+import math
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -19,10 +21,14 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
+from memory_tui.core.spelling import Vocabulary
+from memory_tui.index.full_text import FullText
 from memory_tui.index.rows import ChunkPage, Delta, IndexedNote, NoteColumns, RowIds
 from memory_tui.index.store import Store
 from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
-from memory_tui.search.trace import Chunks
+from memory_tui.search.trace import Basis, Chunks
+from memory_tui.workspace import transcripts
+from memory_tui.workspace.notes import NoteDate, note_date, note_date_2026_9, shown_day
 
 Indices = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
@@ -39,9 +45,7 @@ _SPARE = 256
 _MOST_CHUNKS = 100_000_000
 """More than this no index has: a number above is damage."""
 _MANY = 1000
-"""Rowids from which a table of all is made, so that none is searched for; rows that are counted, not put in order."""
-_SPARSE = 4
-"""Rowids for each chunk, above which such a table would be mostly empty."""
+"""Rows that are counted, not put in order."""
 
 
 class Block(Struct):
@@ -145,6 +149,49 @@ class Files(Struct, frozen=True):
         return Files(self.paths + new.paths, self.sources + new.sources, np.concatenate([mtimes, new.mtimes_ns]), index)
 
 
+class NoteDates(Struct, frozen=True):
+    """What notes are aged from by one rule: the day in a name, else when the file was changed (`mtimes`, seconds)."""
+
+    files: Files
+    rule: Callable[[str], NoteDate]
+    """What a path says of its date."""
+    of_transcripts: Basis
+    mtimes: npt.NDArray[np.float64]
+
+    def of(self, file: int) -> NoteDate:
+        """Return the date of one file; that of a transcript is the same for each."""
+        if self.files.sources[file] == transcripts.SOURCE:
+            return NoteDate(None, self.of_transcripts)
+        return self.rule(self.files.paths[file])
+
+    def seconds(self, files: Integers) -> npt.NDArray[np.float64]:
+        """Return what each of `files` is aged from in epoch seconds, NaN for evergreen ones."""
+        return np.array(list(map(self._seconds, files.tolist())), dtype=np.float64)
+
+    def _seconds(self, file: int) -> float:
+        date = self.of(file)
+        if date.day is not None:
+            return (date.day.toordinal() - _EPOCH) * DAY_SECONDS
+        return float(self.mtimes[file]) if date.basis == "mtime" else math.nan
+
+    def basis(self, file: int) -> Basis:
+        """Return what a file is aged by."""
+        return self.of(file).basis
+
+
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+DAY_SECONDS = 86_400.0
+
+
+@lru_cache(100_000)
+def _shown(path: str) -> NoteDate:
+    day = shown_day(path)
+    return NoteDate(day, "name" if day else "evergreen")
+
+
+_by_2026_3, _by_2026_9 = lru_cache(100_000)(note_date), lru_cache(100_000)(note_date_2026_9)
+
+
 class Corpus:
     """All chunks of an index at one `generation`, in the order of their rowids; a position in it is a row.
 
@@ -170,6 +217,7 @@ class Corpus:
         self._used = block.used
         self._slots = slots
         self._flags = flags
+        self._vocabulary: Vocabulary | None = None
         self.embedded: Flags = flags[0]
         self.has_vector: Flags = flags[1]
         self.rowids: RowIds = self._pick(block.rowids)
@@ -222,25 +270,45 @@ class Corpus:
         wanted = np.asarray(rowids, np.int64)
         if not len(self):
             return np.full(len(wanted), -1, np.int64)
-        if len(wanted) >= _MANY and (known := self._row_of) is not None:
-            # Several times as quick as a search for each.
-            at = wanted - self.rowids[0]
-            if at.min() >= 0 and at.max() < len(known):
-                return np.asarray(known.take(at), np.int64)
-            inside = (at >= 0) & (at < len(known))
-            return np.where(inside, known[np.where(inside, at, 0)], -1).astype(np.int64)
         at = np.minimum(np.searchsorted(self.rowids, wanted), len(self) - 1)
         return np.where(self.rowids[at] == wanted, at, -1)
 
     @cached_property
-    def _row_of(self) -> Integers | None:
-        """The row of each rowid from the first one on, -1 for one that is not here; None where that would be large."""
-        span = int(self.rowids[-1] - self.rowids[0]) + 1
-        if span > _SPARSE * len(self):
-            return None
-        rows = np.full(span, -1, np.int32)
-        rows[self.rowids - self.rowids[0]] = np.arange(len(self), dtype=np.int32)
-        return rows
+    def files_with_chunks(self) -> int:
+        """How many files have a chunk."""
+        return len(distinct(self.file_of))
+
+    @property
+    def dates(self) -> NoteDates:
+        """What notes are aged from by our own rule."""
+        return NoteDates(self.files, _shown, "mtime", self.files.mtimes)
+
+    @property
+    def dates_2026_3(self) -> NoteDates:
+        """By that of OpenClaw 2026.3, which looks for a transcript in the workspace, where none is."""
+        return NoteDates(self.files, _by_2026_3, "evergreen", self.files.mtimes)
+
+    @property
+    def dates_2026_9(self) -> NoteDates:
+        """By that of OpenClaw 2026.9, by which transcripts age too."""
+        return NoteDates(self.files, _by_2026_9, "mtime", self.files.mtimes_ms / 1e3)
+
+    def named(self) -> Iterator[tuple[int, dt.date]]:
+        """Yield the files that carry a day in their name, with it."""
+        for file, path in enumerate(self.files.paths):
+            if day := _shown(path).day:
+                yield file, day
+
+    def vocabulary(self, words: FullText) -> Vocabulary:
+        """Return the words of the index, read when a query first needs them."""
+        if self._vocabulary is None:
+            self._vocabulary = Vocabulary(words.vocabulary())
+        return self._vocabulary
+
+    @classmethod
+    def opened(cls, store: Store, *, once: bool) -> Corpus:
+        """Read it all; for who asks `once`, the vectors only where the store does not find the nearest itself."""
+        return cls.load(store, vectors=not (once and store.finds_nearest()))
 
     @classmethod
     def load(cls, store: Store, *, vectors: bool = True) -> Corpus:

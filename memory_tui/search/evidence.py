@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui.notices import Notice, notice
-from memory_tui.search.answer_level import ByKind
+from memory_tui.search.corpus import DAY_SECONDS, NoteDates
 from memory_tui.search.day_spans import day_at
-from memory_tui.search.formulas import MOST_CANDIDATES, Floats, among_greatest
+from memory_tui.search.formulas import Floats
+from memory_tui.search.level import ByKind
 from memory_tui.search.question_dates import time_in
-from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.trace import Chunks, Elsewhere, NearestBy, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
 
@@ -31,10 +31,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Postings(Struct, frozen=True):
-    """What full-text search returned: corpus `rows` (a row can stand twice) and their `bm25`.
-
-    The MOST_CANDIDATES best come first in their order, the others behind them as they stand in the corpus.
-    """
+    """What full-text search returned, best first: corpus `rows` (a row can stand twice) and their `bm25`."""
 
     rows: Rows
     bm25: Floats
@@ -42,31 +39,13 @@ class Postings(Struct, frozen=True):
     @classmethod
     def of(cls, rows: Rows, bm25: Floats) -> Postings:
         """Put matches that stand as in the corpus into this order; of equal ones the earlier is better."""
-        if len(rows) <= MOST_CANDIDATES:
-            best = np.argsort(bm25, kind="stable")
-        else:
-            among = among_greatest(-bm25, MOST_CANDIDATES)
-            ranks = bm25[among]
-            edge = np.partition(ranks, MOST_CANDIDATES - 1)[MOST_CANDIDATES - 1]
-            better = among[ranks < edge]
-            equal = among[ranks == edge][: MOST_CANDIDATES - len(better)]
-            best = np.concatenate([better[np.argsort(bm25[better], kind="stable")], equal])
-            left = np.ones(len(rows), np.bool_)
-            left[best] = False
-            return cls(np.concatenate([rows[best], rows[left]]), np.concatenate([bm25[best], bm25[left]]))
+        best = np.argsort(bm25, kind="stable")
         return cls(rows[best], bm25[best])
 
     def rank_of(self, row: int) -> tuple[int, float] | None:
-        """The 1-based rank of `row` among all matches, and its bm25; None where it is no match."""
+        """Return the 1-based rank of `row` among all matches, and its bm25; None where it is no match."""
         there = np.flatnonzero(self.rows == row)
-        if not len(there):
-            return None
-        at, own = int(there[0]), float(self.bm25[there[0]])
-        if at < MOST_CANDIDATES:
-            return at + 1, own
-        before = self.bm25[MOST_CANDIDATES:at]
-        better = np.count_nonzero(before <= own) + np.count_nonzero(self.bm25[at + 1 :] < own)
-        return MOST_CANDIDATES + int(better) + 1, own
+        return (int(there[0]) + 1, float(self.bm25[there[0]])) if len(there) else None
 
     def spread(self, chunks: int) -> Floats:
         """bm25 for each of `chunks` rows, NaN for those that did not match."""
@@ -96,6 +75,38 @@ class KeywordSearch(Struct, frozen=True):
 
     plan: QueryPlan
     each: tuple[KeywordSide, ...]
+
+
+class Boost(NamedTuple):
+    """What a chunk gains over its bm25 score: shares of the question's words, words in its path, length."""
+
+    asked: float
+    held: float
+    path: float
+    length: float
+
+
+NO_BOOST = Boost(0.0, 0.0, 0.0, 0.0)
+
+
+class Hit(NamedTuple):
+    """A chunk that words or a path found in OpenClaw 2026.9; `row` is its place in the corpus.
+
+    `score` is the keyword score, `bm25` FTS5's own number (NaN where nothing was matched). `level` is how exactly the
+    question names its path. `body` tells whether its text was found, `term` which search gave the score.
+    """
+
+    row: int
+    place: tuple[str, int, int, str]
+    """Path, first and last line, id."""
+    level: int
+    body: bool
+    score: float
+    text_score: float
+    path_score: float
+    bm25: float
+    gain: Boost
+    term: int
 
 
 class TermSearch(Struct, frozen=True):
@@ -144,24 +155,10 @@ class Lexical(Struct, frozen=True):
         return replace(self, hits=hits, said=said)
 
 
-Basis = Literal["name", "mtime", "evergreen"]
-DAY_SECONDS = 86_400.0
-
-
-class FileDates(Protocol):
-    """What files are aged from."""
-
-    def seconds(self, files: Integers) -> Floats:
-        """Epoch seconds of each of `files`, NaN for evergreen ones."""
-
-    def basis(self, file: int) -> Basis:
-        """What the age of a file is read from."""
-
-
 class Age(Struct, frozen=True):
     """How old notes are at `now` (epoch seconds), `more` days later; a day in a name begins in `zone`, or in UTC."""
 
-    dates: FileDates
+    dates: NoteDates
     now: float
     more: float = 0.0
     zone: dt.tzinfo | None = None

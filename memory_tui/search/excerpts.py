@@ -8,18 +8,99 @@ the budget is spent. Chunks stay as they are; lines that follow each other in a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
 
 import numpy as np
 from msgspec import Struct, field
 
+from memory_tui.core import jsstring, tokens
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.rank import window
 from memory_tui.search.score import kept_stage
 from memory_tui.search.second_stage import CANDIDATES, Window
 from memory_tui.search.trace import BeyondLimit, Candidate, Recalled, Trace
+
+# --- snippets ------------------------------------------------------------------------------------------------------
+
+LENGTH = 700
+"""UTF-16 units of a snippet (OpenClaw)."""
+
+
+class Snippet(Struct, frozen=True):
+    """The text shown, and how many lines of the chunk stand before it."""
+
+    text: str
+    lines_before: int
+
+
+def head(text: str) -> Snippet:
+    """The first 700 UTF-16 units, never half a character (OpenClaw)."""
+    return Snippet(jsstring.utf16_head(text, LENGTH), 0)
+
+
+def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
+    """Where the words of `weights` stand in `text`, as (character, word) in order; words match by stem."""
+    stem_of = {stem: word for word in weights for stem in tokens.word_stems(word)}
+    found: list[tuple[int, str]] = []
+    data = text.encode("utf-8", "replace")
+    byte, char = 0, 0
+    for stem, start, _ in tokens.stems(text):
+        if stem in stem_of:
+            char += len(data[byte:start].decode("utf-8", "replace"))
+            byte = start
+            found.append((char, stem_of[stem]))
+    # unicode61 sees a whole clause of Chinese as one word, so bigrams are looked up as they are.
+    for gram in (word for word in weights if tokens.is_cjk(word)):
+        at = text.find(gram)
+        while at >= 0:
+            found.append((at, gram))
+            at = text.find(gram, at + 1)
+    return sorted(found)
+
+
+_WITHIN_WORD = re.compile(r"[^\W\u2e80-\uffff]{2}")
+"""Two characters of one word, where words end with a space."""
+
+
+def window(text: str, weights: Mapping[str, float]) -> Snippet:
+    """700 UTF-16 units around the words that say most: the window with the greatest sum of distinct word weights."""
+    units = jsstring.utf16_places(text)
+    if units[-1] <= LENGTH:
+        return Snippet(text, 0)
+    found = [(units[at], word) for at, word in matches(text, weights)]
+    if not found:
+        return head(text)
+    best, span = -1.0, (0, 0)
+    held: dict[str, int] = {}
+    value, end = 0.0, 0
+    for i, (start, first) in enumerate(found):
+        # The window moves along the words: each enters it once and leaves it once.
+        while end < len(found) and (end < i or found[end][0] + jsstring.utf16_len(found[end][1]) <= start + LENGTH):
+            word = found[end][1]
+            held[word] = held.get(word, 0) + 1
+            end += 1
+        # A repeated word counts a little, so that of two windows with the same words the denser one wins.
+        value = sum(weights[word] for word in held) + 0.01 * (end - i)
+        if value > best:
+            last = found[end - 1] if end > i else (start, "")
+            best, span = value, (start, last[0] + jsstring.utf16_len(last[1]))
+        if end > i:
+            held[first] -= 1
+            if not held[first]:
+                del held[first]
+    room = LENGTH - (span[1] - span[0])
+    line = text.rfind("\n", 0, bisect_left(units, span[0])) + 1
+    # Begin with the line of the first word when it is near, otherwise where the room allows.
+    middle = max(0, min(span[0] - room // 2, units[-1] - LENGTH))
+    start = line if span[0] - units[line] <= room else bisect_left(units, middle)
+    if start and _WITHIN_WORD.match(text, start - 1):
+        start = next((at + 1 for at in range(start, bisect_left(units, span[0])) if text[at].isspace()), start)
+    return Snippet(jsstring.utf16_head(text[start:], LENGTH), text.count("\n", 0, start))
+
+
+# --- excerpts ------------------------------------------------------------------------------------------------------
 
 LEAST, MOST = 800, 1000
 """Characters of a passage: 200 to 250 tokens of four characters."""

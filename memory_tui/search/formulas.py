@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,26 +21,6 @@ MOST_CANDIDATES = 200
 def candidate_limit(max_results: int, multiplier: int, fewest: int) -> int:
     """Candidates per side: min(200, max(1, results x multiplier)) (OpenClaw manager), but at least `fewest`."""
     return min(MOST_CANDIDATES, max(1, max_results * multiplier, fewest))
-
-
-_EACH, _OF_SAMPLE = 16, 48
-"""One value in 16 is a sample. The 48 greatest of a sample stand, as a rule, for more than MOST_CANDIDATES of all."""
-
-
-def among_greatest(values: npt.NDArray[np.floating[Any]], most: int, margin: float = 0.0) -> npt.NDArray[np.int64]:
-    """Where the greatest of `values` stand, in order: the `most` greatest at least, with all that equal the last
-    of these or are less by up to `margin`, and maybe others. NaN is left out.
-
-    One value of a sample tells most of the others apart, in a tenth of the time that it takes to put all in order.
-    """
-    sample = values[::_EACH]
-    sample = sample[~np.isnan(sample)]
-    if len(sample) > _OF_SAMPLE:
-        edge = np.partition(sample, len(sample) - _OF_SAMPLE)[len(sample) - _OF_SAMPLE]
-        found = np.flatnonzero(values >= edge - margin)
-        if np.count_nonzero(values[found] >= edge) >= most:
-            return found
-    return np.flatnonzero(~np.isnan(values))
 
 
 def normalised_weights(vector: float, text: float) -> tuple[float, float]:

@@ -10,14 +10,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.core import tokens as core_tokens
 from memory_tui.core.errors import ProviderError
-from memory_tui.core.spelling import Correction, Vocabulary, corrections
+from memory_tui.core.spelling import Correction, corrections
 from memory_tui.index.full_text import FullText
 from memory_tui.index.rows import Form, Matches
 from memory_tui.search.corpus import Corpus, Flags, distinct
@@ -39,7 +40,6 @@ class Matcher(Struct, frozen=True):
     """Looks for words in the chunks of `corpus`, or in those of them that `kept` marks.
 
     `full_text` is how FTS5 cuts words, empty without it; then only `by_text` has the text itself looked through.
-    `vocabularies` remembers the words of the index by its generation.
     """
 
     words: FullText
@@ -47,7 +47,6 @@ class Matcher(Struct, frozen=True):
     kept: Flags | None
     full_text: str
     by_text: bool
-    vocabularies: dict[int, Vocabulary] = field(default_factory=dict)
     spells: bool = False
     """Whether words that no chunk holds are corrected."""
     in_parts: bool = False
@@ -158,14 +157,9 @@ class Matcher(Struct, frozen=True):
         if not self.spells or self.full_text != "unicode61":
             return ()
 
-        def vocabulary() -> Vocabulary:
-            found = self.vocabularies.get(self.corpus.generation)
-            if found is None:
-                self.vocabularies.clear()
-                found = self.vocabularies[self.corpus.generation] = Vocabulary(self.words.vocabulary())
-            return found
-
-        return corrections(query, kept, lambda word: count([word])[0], vocabulary, _is_word)
+        return corrections(
+            query, kept, lambda word: count([word])[0], partial(self.corpus.vocabulary, self.words), _is_word
+        )
 
     def _repeated(self, found: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
         """`found` with the rank of each word counted as many times `more` as the question repeats it.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -15,11 +14,13 @@ from msgspec.structs import replace
 from memory_tui.core import jsstring, profiles, tokens
 from memory_tui.core.profiles import OWN, Profile
 from memory_tui.core.settings import Settings
+from memory_tui.core.tokens import as_asked, left_out
 from memory_tui.notices import Notice, notice, other_vectors
-from memory_tui.search import formulas, gate, rules_2026_9
-from memory_tui.search.answer_level import level_of
-from memory_tui.search.evidence import Evidence, KeywordSide, Rows
-from memory_tui.search.formulas import Floats
+from memory_tui.search import formulas, lexical_2026_9
+from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
+from memory_tui.search.excerpts import Snippet, head, window
+from memory_tui.search.formulas import MOST_CANDIDATES, Floats
+from memory_tui.search.level import level_of
 from memory_tui.search.score import (
     SCORED,
     Candidates,
@@ -27,8 +28,10 @@ from memory_tui.search.score import (
     Rules,
     age_of,
     candidates_of,
+    column,
     compares,
     groups,
+    keyword_hits,
     leads,
     mode_of,
     ranges,
@@ -37,11 +40,14 @@ from memory_tui.search.score import (
     side_of,
 )
 from memory_tui.search.trace import (
+    AllBelowGate,
     BelowMinScore,
     BeyondLimit,
+    BlankQuery,
     Candidate,
     ChunkRef,
     DisplacedByMmr,
+    EmptyIndex,
     EmptyReason,
     Factor,
     Funnel,
@@ -50,6 +56,7 @@ from memory_tui.search.trace import (
     MmrPart,
     Mode,
     NothingMatched,
+    NoUsableWord,
     Numbers,
     Provenance,
     Recalled,
@@ -59,81 +66,6 @@ from memory_tui.search.trace import (
 )
 from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
-
-LENGTH = 700
-"""UTF-16 units of a snippet (OpenClaw)."""
-
-
-class Snippet(Struct, frozen=True):
-    """The text shown, and how many lines of the chunk stand before it."""
-
-    text: str
-    lines_before: int
-
-
-def head(text: str) -> Snippet:
-    """The first 700 UTF-16 units, never half a character (OpenClaw)."""
-    return Snippet(jsstring.utf16_head(text, LENGTH), 0)
-
-
-def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
-    """Where the words of `weights` stand in `text`, as (character, word) in order; words match by stem."""
-    stem_of = {stem: word for word in weights for stem in tokens.word_stems(word)}
-    found: list[tuple[int, str]] = []
-    data = text.encode("utf-8", "replace")
-    byte, char = 0, 0
-    for stem, start, _ in tokens.stems(text):
-        if stem in stem_of:
-            char += len(data[byte:start].decode("utf-8", "replace"))
-            byte = start
-            found.append((char, stem_of[stem]))
-    # unicode61 sees a whole clause of Chinese as one word, so bigrams are looked up as they are.
-    for gram in (word for word in weights if tokens.is_cjk(word)):
-        at = text.find(gram)
-        while at >= 0:
-            found.append((at, gram))
-            at = text.find(gram, at + 1)
-    return sorted(found)
-
-
-_WITHIN_WORD = re.compile(r"[^\W\u2e80-\uffff]{2}")
-"""Two characters of one word, where words end with a space."""
-
-
-def window(text: str, weights: Mapping[str, float]) -> Snippet:
-    """700 UTF-16 units around the words that say most: the window with the greatest sum of distinct word weights."""
-    units = jsstring.utf16_places(text)
-    if units[-1] <= LENGTH:
-        return Snippet(text, 0)
-    found = [(units[at], word) for at, word in matches(text, weights)]
-    if not found:
-        return head(text)
-    best, span = -1.0, (0, 0)
-    held: dict[str, int] = {}
-    value, end = 0.0, 0
-    for i, (start, first) in enumerate(found):
-        # The window moves along the words: each enters it once and leaves it once.
-        while end < len(found) and (end < i or found[end][0] + jsstring.utf16_len(found[end][1]) <= start + LENGTH):
-            word = found[end][1]
-            held[word] = held.get(word, 0) + 1
-            end += 1
-        # A repeated word counts a little, so that of two windows with the same words the denser one wins.
-        value = sum(weights[word] for word in held) + 0.01 * (end - i)
-        if value > best:
-            last = found[end - 1] if end > i else (start, "")
-            best, span = value, (start, last[0] + jsstring.utf16_len(last[1]))
-        if end > i:
-            held[first] -= 1
-            if not held[first]:
-                del held[first]
-    room = LENGTH - (span[1] - span[0])
-    line = text.rfind("\n", 0, bisect_left(units, span[0])) + 1
-    # Begin with the line of the first word when it is near, otherwise where the room allows.
-    middle = max(0, min(span[0] - room // 2, units[-1] - LENGTH))
-    start = line if span[0] - units[line] <= room else bisect_left(units, middle)
-    if start and _WITHIN_WORD.match(text, start - 1):
-        start = next((at + 1 for at in range(start, bisect_left(units, span[0])) if text[at].isspace()), start)
-    return Snippet(jsstring.utf16_head(text[start:], LENGTH), text.count("\n", 0, start))
 
 
 def not_copied(evidence: Evidence, mode: Mode, profile: Profile) -> Iterator[Notice]:
@@ -153,7 +85,7 @@ _ASCII_TOKENS = re.compile(r"[a-z0-9_]+")
 def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
     """What MMR compares of a chunk: the ASCII words of its snippet (OpenClaw), or its words and bigrams."""
     if profile.exact_paths:
-        return rules_2026_9.mmr_tokens(head(text).text)
+        return lexical_2026_9.mmr_tokens(head(text).text)
     shown = head(text).text.lower()
     if profile.snippet == "head":
         return frozenset(_ASCII_TOKENS.findall(shown))
@@ -184,7 +116,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     losers = (count + np.argsort(-table["score"][count:], kind="stable")).tolist()
     empty = None
     if not recalled:
-        empty = gate.empty_reason(evidence, side, mode, table["score"], rules.min_score, ranking.fresh())
+        empty = empty_reason(evidence, side, mode, table["score"], rules.min_score, ranking.fresh())
     return Trace(
         query=evidence.query,
         now=evidence.now,
@@ -256,7 +188,7 @@ def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
     if not profile.exact_paths:
         return ()
     found = {*evidence.nearest.tolist(), *(hit.row for hit in evidence.lexical.hits)}
-    never = sorted(found & rules_2026_9.dropped(evidence.lexical.said))
+    never = sorted(found & lexical_2026_9.dropped(evidence.lexical.said))
     return (
         (
             notice(
@@ -339,6 +271,85 @@ def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
     return (notice("uneven_weights", **fields, **counts),)
 
 
+class Gate(Struct, frozen=True):
+    """Which candidates pass under each rule: arrays of (rules, candidates), or of (rules, 1)."""
+
+    passed: Flags
+    floor: Floats
+    relaxed: Flags
+    """Whether the relaxed floor is in force, because no score reaches minScore."""
+    keyword: Flags
+    """Over candidates: those that the relaxed floor lets through; none where it is not in force."""
+    rescued: Flags
+    """Keyword hits that follow those over minScore, although they are below it (OpenClaw 2026.9)."""
+
+
+def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules], mode: Mode) -> Gate:
+    """Apply OpenClaw's selection: scores of at least minScore, else the keyword hits over the relaxed floor."""
+    if rules[0].profile.rescues:
+        return _rescue(scores, table, rules, mode)
+    floor = column([rule.min_score for rule in rules])
+    passed = scores >= floor
+    hybrid = mode == "hybrid"
+    relaxed = column([hybrid and rule.profile.relaxed_floor for rule in rules]) > 0
+    relaxed &= ~passed.any(axis=1, keepdims=True)
+    hits = keyword_hits(table) if relaxed.any() else np.zeros(scores.shape[1], dtype=np.bool_)
+    relaxed &= hits.any()
+    floor = np.where(relaxed, np.minimum(floor, column([rule.text_weight for rule in rules])), floor)
+    return Gate(np.where(relaxed, hits & (scores >= floor), passed), floor, relaxed, hits, np.zeros_like(passed))
+
+
+def _rescue(scores: Floats, table: Table, rules: Sequence[Rules], mode: Mode) -> Gate:
+    """Apply the selection of 2026.9: those over minScore, then keyword hits without a vector score; without any of the
+    former every keyword hit that is not below 0 (sections 7.4 and 7.8 of the profile's specification).
+    """
+    floor = column([rule.min_score for rule in rules])
+    passed = scores >= floor
+    relaxed = np.asarray(~passed.any(axis=1, keepdims=True))
+    hits = keyword_hits(table) if mode != "vectors only" else np.zeros(scores.shape[1], dtype=np.bool_)
+    relaxed &= hits.any()
+    room = np.maximum(MOST_CANDIDATES, column([rule.results for rule in rules]))
+    open_places = np.count_nonzero(passed, axis=1)[:, None] < room
+    rescued = ~passed & hits & (table["vector"] == 0.0) & ~relaxed & open_places & (mode == "hybrid")
+    through = np.where(relaxed, hits & (scores >= 0.0), passed | rescued)
+    return Gate(
+        through, np.where(relaxed, 0.0, floor), relaxed, hits if relaxed.any() else np.zeros_like(hits), rescued
+    )
+
+
+def without_repeats(order: Sequence[int], ranges: Rows, strict: Flags, rescued: Flags) -> Flags:
+    """Return `rescued` without those on the lines of a `strict` hit or of one before it in `order` (section 7.8)."""
+    seen, first = set(ranges[strict].tolist()), np.zeros_like(rescued)
+    for item in order:
+        if rescued[item] and ranges[item] not in seen:
+            seen.add(int(ranges[item]))
+            first[item] = True
+    return first
+
+
+def empty_reason(
+    evidence: Evidence, side: KeywordSide, mode: Mode, scores: Floats, min_score: float, fresh: int
+) -> EmptyReason:
+    """Return why nothing was recalled, given all `scores`; an empty answer must never look like an empty memory.
+
+    `fresh` candidates would reach minScore without age.
+    """
+    if not jsstring.trim(evidence.query):
+        return BlankQuery()
+    if evidence.chunks == 0:
+        pending = sum(item.state == "pending" for item in evidence.unsearchable)
+        unreadable = sum(
+            item.state in ("failed", "changed while read", "missing root") for item in evidence.unsearchable
+        )
+        return EmptyIndex(evidence.files, pending, unreadable)
+    if len(scores):
+        return AllBelowGate(len(scores), float(scores.max()), min_score, fresh)
+    if mode == "nothing":
+        return NoUsableWord(left_out(side.plan.dropped, evidence.query), evidence.pointless)
+    missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.query)
+    return NothingMatched(missing, "AND" if side is evidence.openclaw else "OR", evidence.elsewhere)
+
+
 class Ranking(Struct, frozen=True):
     """One ranking: `table` has the candidates in their final order, those that pass the gate first."""
 
@@ -362,7 +373,7 @@ class Ranking(Struct, frozen=True):
             table[name] = scored[name][0]
         if not rules.decay:
             table["age_days"] = np.nan
-        passing = gate.pass_gate(scored["score"], table, [rules], mode)
+        passing = pass_gate(scored["score"], table, [rules], mode)
         lead = leads(scored["part"], scored["score"], passing.passed)[0]
         table["leads"], table["keyword"], table["twin"] = lead > 0, passing.keyword, -1
         passed, rescued = passing.passed[0], passing.rescued[0]
@@ -373,7 +384,7 @@ class Ranking(Struct, frozen=True):
             order = _varied(evidence, table, ordered, lead, rules)
         if rescued.any():
             strict = passed & ~rescued
-            rescued = gate.without_repeats(order.tolist(), ranges(table), strict, rescued)
+            rescued = without_repeats(order.tolist(), ranges(table), strict, rescued)
             passed = strict | rescued
         order, plain = (np.concatenate([own[~rescued[own]], own[rescued[own]]]) for own in (order, plain))
         table["passed"], table["rescued"] = passed, rescued

@@ -15,13 +15,12 @@ from msgspec.structs import replace
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
 from memory_tui.core.settings import Settings
-from memory_tui.core.spelling import Vocabulary
 from memory_tui.index.rows import Rejected, Withheld
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.chain import ChainMember
-from memory_tui.search import formulas, lexical
+from memory_tui.search import formulas, lexical_2026_9
 from memory_tui.search.corpus import (
     Corpus,
     Flags,
@@ -33,7 +32,6 @@ from memory_tui.search.corpus import (
 from memory_tui.search.day_spans import day_at
 from memory_tui.search.evidence import Age, Evidence, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
-from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.question_dates import Time, time_in
 from memory_tui.search.score import Rules
@@ -51,7 +49,6 @@ class SearchContext(Struct, frozen=True):
 
     store: Store
     corpus: Corpus
-    dates: Dates
     provider: Provider | None
     unsearchable: tuple[Unsearchable, ...] = ()
     notices: tuple[Notice, ...] = ()
@@ -60,8 +57,6 @@ class SearchContext(Struct, frozen=True):
     """Keys of the projects that the agent works on."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Who notes are from by OpenClaw's ledger, by path: a class of it for each that it has."""
-    vocabularies: dict[int, Vocabulary] = field(default_factory=dict)
-    """The words of the index by its generation, where a query needed them."""
     reads_time: bool = True
     """Whether words of a query that name a time are read as one, and not searched."""
     spells: bool = True
@@ -152,7 +147,6 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         kept,
         full_text,
         by_text=vector is None,
-        vocabularies=context.vocabularies,
         spells=context.spells,
         in_parts=context.in_parts,
         any_word=context.any_word,
@@ -174,7 +168,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
-    found, read = lexical.search(context.store, matcher, asked, theirs) if newest else (Lexical.none(), {})
+    found, read = lexical_2026_9.search(context.store, matcher, asked, theirs) if newest else (Lexical.none(), {})
     found = replace(found, active=context.projects, origins=context.origins)
     clock.lap("text")
     sides = (theirs, ours, *(single.each if single else ()))
@@ -184,7 +178,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     found_by: NearestBy = ""
     if vector is not None:
         cosine, found_by = _cosine(context, vector, kept, matched)
-        nearest = _nearest(context, vector, cosine, theirs.postings.rows[: context.most])
+        nearest = _nearest(context, vector, cosine, np.array(matched, dtype=np.int64))
         notices += _zero_vectors(corpus)
     clock.lap("vector")
     language, share = _hardly_known(asked, corpus.identity) if vector is not None or pointless else ("", 1.0)
@@ -196,7 +190,6 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     if len(texts) < len(pool):
         raise context.store.damaged("chunks are missing")
     clock.lap("read")
-    dates = context.dates
     return Evidence(
         query=query,
         now=now,
@@ -205,7 +198,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         model=corpus.identity.model if corpus.identity else "fts-only",
         refs=corpus.refs,
         pool=np.array(pool, dtype=np.int64),
-        files=dates.files,
+        files=corpus.files_with_chunks,
         cosine=cosine,
         embedded=int(np.count_nonzero(corpus.embedded)),
         nearest=nearest,
@@ -216,13 +209,13 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         pointless=pointless,
         full_text=bool(full_text),
         texts=texts,
-        openclaw_age=Age(dates.openclaw, now),
-        recommended_age=Age(dates.shown, now, zone=context.zone),
-        of_named_time=_of_time(dates, time_asked),
+        openclaw_age=Age(corpus.dates_2026_3, now),
+        recommended_age=Age(corpus.dates, now, zone=context.zone),
+        of_named_time=_of_time(corpus, time_asked),
         zone=context.zone,
         lexical=found,
         chunking=chunking,
-        lexical_age=Age(dates.newest, now),
+        lexical_age=Age(corpus.dates_2026_9, now),
         unsearchable=context.unsearchable,
         notices=tuple(notices),
         timings=clock.timings,
@@ -238,11 +231,11 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     )
 
 
-def _of_time(dates: Dates, asked: Time | None) -> frozenset[int]:
+def _of_time(corpus: Corpus, asked: Time | None) -> frozenset[int]:
     """The files whose name carries a day of the time that was asked about."""
     if asked is None:
         return frozenset()
-    return frozenset(file for file, day in dates.days() if asked.holds(day))
+    return frozenset(file for file, day in corpus.named() if asked.holds(day))
 
 
 def _of_source(corpus: Corpus, source: str) -> Flags | None:
@@ -336,11 +329,9 @@ def _best(cosine: Floats, most: int) -> Rows:
     """The rows of the `most` greatest cosines and of those that rounding alone may have put below them, 800 at most;
     greatest first, equal ones in index order.
     """
-    known = formulas.among_greatest(cosine, most, _ROUNDING)
+    known = np.flatnonzero(~np.isnan(cosine))
     if len(known) > most:
-        # They are of single precision, in which to sort them takes half as long.
-        narrow = cosine[known].astype(np.float32)
-        cut = np.partition(narrow, len(known) - most)[len(known) - most]
+        cut = np.partition(cosine[known], len(known) - most)[len(known) - most]
         known = known[cosine[known] >= cut - _ROUNDING]
     return known[np.argsort(-cosine[known], kind="stable")][: 4 * MOST_CANDIDATES].astype(np.int64)
 

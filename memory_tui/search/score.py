@@ -12,12 +12,13 @@ from msgspec import Struct
 from memory_tui.core import profiles
 from memory_tui.core.profiles import Profile
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
-from memory_tui.search import formulas, rules_2026_9, second_stage
+from memory_tui.search import formulas, lexical_2026_9, second_stage
 from memory_tui.search.corpus import distinct
 from memory_tui.search.evidence import (
     Age,
     Evidence,
     Flags,
+    Hit,
     KeywordSearch,
     KeywordSide,
     Lexical,
@@ -25,7 +26,6 @@ from memory_tui.search.evidence import (
     Rows,
 )
 from memory_tui.search.formulas import Floats
-from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Chunks, MeasurePart, Mode, SecondPart, Table
 from memory_tui.workspace.annotations import NOTHING_SAID
@@ -381,14 +381,14 @@ def _unmatched(hit: Hit | None) -> float:
 
 def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode: Mode) -> Rows:
     """`rows` without those that are never recalled, in the order in which equal ones stand."""
-    never = rules_2026_9.dropped(evidence.lexical.said)
+    never = lexical_2026_9.dropped(evidence.lexical.said)
     rows = rows[[row not in never for row in rows.tolist()]] if never else rows
     if mode == "keywords only":
 
         def key(row: int) -> tuple[object, ...]:
             hit = hits[row]
             path, start, _, chunk = hit.place
-            return -hit.text_score, 0.0 if hit.level else -hit.path_score, rules_2026_9.collation(path), start, chunk
+            return -hit.text_score, 0.0 if hit.level else -hit.path_score, lexical_2026_9.collation(path), start, chunk
 
         return np.array(sorted(rows.tolist(), key=key), dtype=np.int64)
     order = evidence.lexical.path_order
@@ -396,7 +396,7 @@ def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode:
         paths = order[evidence.refs.file_of[rows]]
     else:
         # Of chunks that are cut otherwise nobody put the paths in order.
-        paths = rules_2026_9.path_order([evidence.refs[row].path for row in rows.tolist()])
+        paths = lexical_2026_9.path_order([evidence.refs[row].path for row in rows.tolist()])
     by_words = np.array([_unmatched(hits.get(row)) for row in rows.tolist()])
     refs = evidence.refs
     return rows[np.lexsort((refs.last_lines[rows], refs.first_lines[rows], paths, -by_words))]
@@ -406,8 +406,8 @@ def _term(term: str, found: Lexical, rows: Rows) -> Floats:
     """What `term` multiplies each of `rows` by."""
     said = [found.said.get(row, NOTHING_SAID) for row in rows.tolist()]
     if term == "importance":
-        return np.array([rules_2026_9.importance_factor(own.importance) for own in said], dtype=np.float64)
-    return np.array([rules_2026_9.project_factor(own, found.active) for own in said], dtype=np.float64)
+        return np.array([lexical_2026_9.importance_factor(own.importance) for own in said], dtype=np.float64)
+    return np.array([lexical_2026_9.project_factor(own, found.active) for own in said], dtype=np.float64)
 
 
 def column(values: Sequence[float]) -> Floats:

@@ -25,9 +25,9 @@ from msgspec import Struct
 from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers.builtin import DIMS, StaticTable, static_table
-from memory_tui.search.answer_level import AnswerSignals, is_cjk
 from memory_tui.search.corpus import one_blas_thread
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
+from memory_tui.search.level import AnswerSignals, is_cjk
 from memory_tui.search.passages import (
     Ids,
     Joined,

@@ -17,12 +17,14 @@ from memory_tui.core.settings import Settings
 from memory_tui.core.spelling import Correction
 from memory_tui.notices import Notice
 from memory_tui.providers.chain import ServingProvider
-from memory_tui.search.answer_level import AnswerLevel
+from memory_tui.search.level import AnswerLevel
 from memory_tui.workspace.annotations import Annotations
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 NearestBy = Literal["sqlite-vec", "numpy", ""]
 """Who found the nearest vectors; empty where none were compared."""
+Basis = Literal["name", "mtime", "evergreen"]
+"""What a note is aged by."""
 SQLITE_VEC: NearestBy = "sqlite-vec"
 NUMPY: NearestBy = "numpy"
 

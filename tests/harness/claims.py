@@ -39,7 +39,7 @@ from memory_tui.explain.why_not import GATE_SWITCHES, WhyNot
 from memory_tui.notices import Notice
 from memory_tui.plan import Options
 from memory_tui.providers.builtin import static_table
-from memory_tui.search import rules_2026_9, trace
+from memory_tui.search import lexical_2026_9, trace
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank, mmr_tokens, rank
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
@@ -371,7 +371,7 @@ def _outside_meaning(claim: Any, case: Case) -> None:
 
 @checks("unreadable_project")
 def _project(_: Any, case: Case) -> None:
-    assert case.row in rules_2026_9.dropped(case.evidence.lexical.said)
+    assert case.row in lexical_2026_9.dropped(case.evidence.lexical.said)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

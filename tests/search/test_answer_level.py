@@ -20,7 +20,7 @@ from memory_tui.engine.unrelated_memory import UnrelatedRecords
 from memory_tui.explain import noise, trace_json
 from memory_tui.explain.noise import UNRELATED
 from memory_tui.plan import Options
-from memory_tui.search.answer_level import (
+from memory_tui.search.level import (
     USUAL,
     AnswerSignals,
     ByKind,

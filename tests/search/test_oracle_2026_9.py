@@ -29,7 +29,7 @@ from memory_tui.plan import Options, plan
 from memory_tui.providers.builtin import hash_vector
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.rank import head
+from memory_tui.search.excerpts import head
 from memory_tui.search.trace import Candidate, Trace
 from memory_tui.workspace import roots
 from memory_tui.workspace.roots import Roots

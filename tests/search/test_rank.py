@@ -11,7 +11,8 @@ from memory_tui.core.settings import Settings
 from memory_tui.explain import shares, why_not, wording
 from memory_tui.explain.shares import explain
 from memory_tui.notices import short_reason
-from memory_tui.search.rank import rank, window
+from memory_tui.search.excerpts import window
+from memory_tui.search.rank import rank
 from memory_tui.search.trace import (
     AllBelowGate,
     BelowMinScore,

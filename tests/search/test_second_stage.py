@@ -18,8 +18,8 @@ from memory_tui.explain.reranking import Reranking
 from memory_tui.providers.base import Vectors
 from memory_tui.providers.builtin import StaticTable
 from memory_tui.search import corpus, passages, second_stage
-from memory_tui.search.answer_level import AnswerSignals
 from memory_tui.search.evidence import Evidence
+from memory_tui.search.level import AnswerSignals
 from memory_tui.search.rank import rank
 from memory_tui.search.score import CANDIDATE, neighbours
 from memory_tui.search.second_stage import MEASURES, SecondStage

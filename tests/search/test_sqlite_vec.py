@@ -75,7 +75,7 @@ def test_the_answers_are_those_of_numpy(notes: Path, table: bool, once: bool) ->
         by_vec0 = answers(engine)
         assert engine.status().vector.engine.startswith("sqlite-vec v")
         with engine.search.reader() as store, engine.search.state(store) as known:
-            assert known.corpus.dims == 0, "no vector is kept in memory"
+            assert known.dims == 0, "no vector is kept in memory"
         assert [*map(without_times, by_vec0)] == [*map(without_times, by_numpy)]
         assert SQLITE_VEC in {trace.nearest_by for trace in by_vec0}
         assert [*map(without_times, answers(engine, "memory"))] == [*map(without_times, of_one_source)]

@@ -8,8 +8,9 @@ import numpy as np
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import Settings, Value
-from memory_tui.search.evidence import DAY_SECONDS, Age, Basis, Evidence, KeywordSearch, KeywordSide, Postings
-from memory_tui.search.trace import Chunks, QueryPlan
+from memory_tui.search.corpus import DAY_SECONDS
+from memory_tui.search.evidence import Age, Evidence, KeywordSearch, KeywordSide, Postings
+from memory_tui.search.trace import Basis, Chunks, QueryPlan
 
 DAY = 86_400.0
 NOW = 1_795_000_000.0
