@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -17,8 +18,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
-from memory_tui.providers.base import identity_key
-from memory_tui.providers.builtin import TABLE, Builtin, static_table
+from memory_tui.providers.builtin import TABLE, Builtin, Scripted, hash_vector, static_table
 
 BUILTIN = Builtin()
 
@@ -143,11 +143,6 @@ def test_like_meaning_is_nearer_than_unlike() -> None:
     assert cat @ kitten > cat @ money + 0.2
 
 
-def test_lone_surrogates_count_as_replacement_characters() -> None:
-    broken, replaced = BUILTIN.embed(["half \ud83d of a smile", "half \ufffd of a smile"], "document")
-    assert np.array_equal(broken, replaced)
-
-
 @pytest.mark.parametrize(
     "text",
     ["some words " * 900_000, "a" * 10_000_000, "らーめん" * 2_500_000, "\ud800" * 5_000_000],
@@ -156,20 +151,6 @@ def test_lone_surrogates_count_as_replacement_characters() -> None:
 def test_ten_megabytes_are_embedded_whole(text: str) -> None:
     length = np.linalg.norm(BUILTIN.embed([text], "document"))
     assert length == pytest.approx(1 if " " in text else 0, abs=1e-6)
-
-
-def test_identity() -> None:
-    identity = BUILTIN.identity
-    assert (identity.provider, identity.model, identity.dims) == ("builtin", "minilm-trained-256", 256)
-    assert identity.key == identity_key("builtin", "minilm-trained-256")
-    assert BUILTIN.max_input_bytes == 8000
-
-
-def test_a_closed_provider_can_be_used_again() -> None:
-    provider = Builtin()
-    before = provider.embed(["word"], "query")
-    provider.close()
-    assert np.array_equal(provider.embed(["word"], "query"), before)
 
 
 def _without_last_row(path: Path) -> None:
@@ -243,3 +224,34 @@ def test_the_table_ships_with_its_licence_and_stays_small() -> None:
     licence = (TABLE.parent / "LICENSE-APACHE-2.0.txt").read_text(encoding="utf-8")
     assert "Apache License" in licence
     assert "END OF TERMS AND CONDITIONS" in licence
+
+
+# --- the hash provider -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["2026.3.13", "2026.2.26"])
+def test_cosines_of_hashes_are_those_of_the_real_program(version: str, oracle_data) -> None:
+    # Both versions were asked about one workspace with one chunking; a vector of zeros is scored otherwise there.
+    lines = (oracle_data / "2026.3.13" / "default" / "chunks.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    vectors = Scripted().embed([row["text"] for row in rows], "document")
+    chunks = dict(zip((row["id"] for row in rows), vectors, strict=True))
+    compared = 0
+    for line in (oracle_data / version / "default" / "queries.jsonl").read_text(encoding="utf-8").splitlines():
+        asked = json.loads(line)
+        query = Scripted().embed([asked["query"].strip()], "query")[0]
+        for hit in asked["debug"].get("vector", []):
+            if chunks[hit["id"]].any():
+                assert query @ chunks[hit["id"]] == pytest.approx(hit["score"], abs=1e-6), asked["query"]
+                compared += 1
+    assert compared > 500
+
+
+def test_a_word_is_one_axis_and_words_add_up() -> None:
+    one = hash_vector("router")
+    assert (np.count_nonzero(one), abs(one).max()) == (1, 1)
+    assert np.array_equal(hash_vector("Router, router ROUTER!"), one)
+    assert hash_vector("router gateway") @ one == pytest.approx(0.5**0.5)
+    assert np.count_nonzero(hash_vector("会议")) == 2
+    for text in ("", "  \n", "!?", "\u3000\u2003", "\x00"):
+        assert not Scripted().embed([text], "query").any()

@@ -61,22 +61,51 @@ def test_a_model_is_fetched_once_with_progress(shelf: Shelf, tmp_path: Path) -> 
     assert len(shelf.asked) == asked
 
 
-def test_after_a_break_it_goes_on_where_it_stopped(shelf: Shelf, tmp_path: Path) -> None:
-    shelf.break_after = 400_000
-    path = get(URI, shelf, tmp_path)
-    assert path.read_bytes() == MODEL
-    ranges = [
-        headers["Range"]
-        for where, headers in shelf.asked
-        if where.startswith("/files/") and headers.get("Range", "bytes=0-0") != "bytes=0-0"
-    ]
-    assert len(ranges) == 1
-    assert 0 < int(ranges[0].removeprefix("bytes=").rstrip("-")) <= 400_000
-
-
-def test_a_server_without_ranges_is_asked_for_all_of_it(shelf: Shelf, tmp_path: Path) -> None:
-    shelf.break_after, shelf.ranges = 400_000, False
+@pytest.mark.parametrize("ranges", [True, False])
+def test_after_a_break_it_goes_on_where_it_stopped(shelf: Shelf, tmp_path: Path, ranges: bool) -> None:
+    shelf.break_after, shelf.ranges = 400_000, ranges
     assert get(URI, shelf, tmp_path).read_bytes() == MODEL
+    parts = [headers.get("Range", "") for path, headers in shelf.asked if path.startswith("/files/")]
+    rest = [part for part in parts if part not in ("", "bytes=0-0")]
+    assert len(rest) == ranges
+    assert all(0 < int(part.removeprefix("bytes=").rstrip("-")) <= 400_000 for part in rest)
+
+
+@pytest.mark.parametrize(
+    ("content", "checksum", "text"),
+    [
+        (MODEL, "0" * 64, URI),
+        (b"<html>Sign in</html>", None, URI),
+        (MODEL, None, "{url}/files/tiny.gguf#sha256=" + "0" * 64),
+    ],
+)
+def test_a_file_with_another_checksum_or_format_is_not_kept(
+    shelf: Shelf, tmp_path: Path, content: bytes, checksum: str | None, text: str
+) -> None:
+    shelf.files["tiny.gguf"], shelf.checksum = content, checksum
+    with pytest.raises(ProviderFailure, match="its size, checksum or format") as caught:
+        get(text.replace("{url}", shelf.url), shelf, tmp_path)
+    assert (caught.value.state, os.listdir(tmp_path)) == (Cause.MALFORMED, [])
+    shelf.files["tiny.gguf"] = MODEL
+    path = get(f"{shelf.url}/files/tiny.gguf#sha256={hashlib.sha256(MODEL).hexdigest()}", shelf, tmp_path)
+    assert path.read_bytes() == MODEL
+
+
+def test_what_is_not_there_who_does_not_answer_and_what_cannot_be_written_is_named(
+    shelf: Shelf, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with refusing() as url:
+        cases = (
+            ("hf:some/repo/absent.gguf", shelf, tmp_path, Cause.NO_FILE, "answered 404"),
+            (URI, Shelf(url=url), tmp_path, Cause.NETWORK, "could not be fetched"),
+            (URI, shelf, tmp_path / "file" / "models", Cause.NO_FILE, "cannot be kept in"),
+        )
+        for text, server, folder, state, words in cases:
+            with pytest.raises(ProviderFailure, match=words) as caught:
+                get(text, server, folder)
+            assert caught.value.state is state
+    assert cache_folder(ProviderSettings()).parts[-2:] == ("memory-tui", "models")
 
 
 def test_the_next_fetch_continues_the_part_of_the_last_one(shelf: Shelf, tmp_path: Path) -> None:
@@ -107,21 +136,6 @@ def test_the_next_fetch_continues_the_part_of_the_last_one(shelf: Shelf, tmp_pat
     assert get(URI, shelf, tmp_path).read_bytes() == MODEL
     assert shelf.asked[-1][1]["Range"] == f"bytes={have}-"
     assert os.listdir(tmp_path) == [NAME]
-
-
-def test_a_file_with_another_checksum_is_not_kept(shelf: Shelf, tmp_path: Path) -> None:
-    shelf.checksum = "0" * 64
-    with pytest.raises(ProviderFailure, match="checksum") as caught:
-        get(URI, shelf, tmp_path)
-    assert caught.value.state is Cause.MALFORMED
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_file_in_another_format_is_not_kept(shelf: Shelf, tmp_path: Path) -> None:
-    shelf.files["tiny.gguf"] = b"<html>Sign in</html>"
-    with pytest.raises(ProviderFailure, match="format"):
-        get(URI, shelf, tmp_path)
-    assert os.listdir(tmp_path) == []
 
 
 def test_of_a_file_without_end_no_more_is_taken_than_was_announced(shelf: Shelf, tmp_path: Path) -> None:
@@ -162,14 +176,6 @@ def test_a_file_that_is_not_what_was_told_is_fetched_again(shelf: Shelf, tmp_pat
     assert (len(shelf.asked) > asked) == (told == "nothing"), "what is as it was told is not fetched again"
 
 
-def test_a_url_with_a_checksum(shelf: Shelf, tmp_path: Path) -> None:
-    url = f"{shelf.url}/files/tiny.gguf"
-    path = get(f"{url}#sha256={hashlib.sha256(MODEL).hexdigest()}", shelf, tmp_path)
-    assert path.read_bytes() == MODEL
-    with pytest.raises(ProviderFailure, match="checksum"):
-        get(f"{url}?other#sha256={'0' * 64}", shelf, tmp_path)
-
-
 def test_the_token_goes_to_the_first_host_only(shelf: Shelf, tmp_path: Path) -> None:
     with serving(Shelf({"tiny.gguf": MODEL}), FileHandler) as other:
         shelf.leads_to = f"{other.url}/files"
@@ -205,23 +211,3 @@ def test_names_stay_inside_the_folder() -> None:
     assert "/" not in source_of("https://h/%2e%2e/..").name
     assert source_of("https://h/a.gguf").name != source_of("https://g/a.gguf").name
     assert source_of("hf:u/r/sub/x.gguf#branch").url == "https://huggingface.co/u/r/resolve/branch/sub/x.gguf"
-
-
-def test_what_is_not_there_and_who_does_not_answer(shelf: Shelf, tmp_path: Path) -> None:
-    with pytest.raises(ProviderFailure) as caught:
-        get("hf:some/repo/absent.gguf", shelf, tmp_path)
-    assert caught.value.state is Cause.NO_FILE
-    with refusing() as url, pytest.raises(ProviderFailure) as caught:
-        get(URI, Shelf(url=url), tmp_path)
-    assert caught.value.state is Cause.NETWORK
-
-
-def test_a_folder_that_cannot_be_written_is_named(shelf: Shelf, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    with pytest.raises(ProviderFailure, match="cannot be kept in") as caught:
-        get(URI, shelf, tmp_path / "file" / "models")
-    assert "modelCacheDir" in caught.value.next_step
-
-
-def test_models_are_kept_in_the_users_cache_by_default() -> None:
-    assert cache_folder(ProviderSettings()).parts[-2:] == ("memory-tui", "models")

@@ -30,7 +30,7 @@ from memory_tui.providers.failures import ProviderFailure
 from memory_tui.providers.options import RequestLimits
 from memory_tui.search.trace import Trace
 from tests.providers.test_download import MODEL, URI, get
-from tests.support.embed import Time, provider_for
+from tests.support.embed import Time
 from tests.support.local_model import STAND_IN
 from tests.support.provider_server import FileHandler, Handler, Play, Shelf, refusing, serving, status, well
 from tests.support.waiting import LONG
@@ -224,64 +224,25 @@ class Tunnelling(BaseHTTPRequestHandler):
         pass
 
 
-def test_an_encrypted_request_goes_through_a_proxy_to_whom_the_environment_trusts(
-    encrypted: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(Tunnel(int(encrypted.url.rpartition(":")[2])), Tunnelling) as tunnel:
-        monkeypatch.setenv("HTTPS_PROXY", tunnel.url.replace("//", "//me:p%40ss@"))
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
-        provider = provider_for(Play(url="https://embed.example/v1"))
-        for _ in range(2):
-            assert provider.embed(["question"], "query").any()
-        provider.close()
-    login = base64.b64encode(b"me:p@ss").decode()
-    assert tunnel.asked == [("embed.example:443", f"Basic {login}")], "the connection was kept"
-    assert all("Proxy-Authorization" not in asked.headers for asked in encrypted.asked)
-
-
-def test_a_model_that_was_asked_for_with_encryption_is_not_fetched_without(
+def test_encryption_goes_through_a_proxy_to_whom_the_environment_trusts_and_is_not_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with contextlib.ExitStack() as stack:
         plain = stack.enter_context(serving(Shelf({"tiny.gguf": MODEL}), FileHandler))
-        leading = Shelf({"tiny.gguf": MODEL}, leads_to=f"{plain.url}/files")
-        hub = stack.enter_context(encrypting(tmp_path, leading, FileHandler))
+        hub = Shelf({"tiny.gguf": MODEL})
+        stack.enter_context(encrypting(tmp_path, hub, FileHandler))
         tunnel = stack.enter_context(serving(Tunnel(int(hub.url.rpartition(":")[2])), Tunnelling))
-        monkeypatch.setenv("HTTPS_PROXY", tunnel.url)
+        monkeypatch.setenv("HTTPS_PROXY", tunnel.url.replace("//", "//me:p%40ss@"))
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
-        with pytest.raises(ProviderFailure):
-            get(URI, hub, tmp_path / "models", HF_ENDPOINT="https://embed.example")
-    assert (bool(leading.asked), plain.asked, list((tmp_path / "models").glob("*.gguf"))) == (True, [], [])
-
-
-@pytest.mark.parametrize(
-    ("variables", "used"),
-    [
-        ({"ALL_PROXY": "PROXY"}, True),
-        ({"HTTP_PROXY": "PROXY", "ALL_PROXY": "http://127.0.0.1:1"}, True),
-        ({"HTTP_PROXY": "PROXY", "NO_PROXY": "other.invalid, ed.invalid"}, True),
-        ({"HTTP_PROXY": "PROXY", "NO_PROXY": "other.invalid,invalid"}, False),
-        ({"HTTP_PROXY": "PROXY", "NO_PROXY": "embed.invalid"}, False),
-        ({"HTTP_PROXY": "PROXY", "NO_PROXY": "other.invalid, *"}, False),
-        ({"HTTPS_PROXY": "PROXY"}, False),
-    ],
-)
-def test_which_proxy_is_used(variables: dict[str, str], used: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nowhere(*args: object, **more: object) -> object:
-        raise OSError("no such host")
-
-    with serving(Play()) as proxy:
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value.replace("PROXY", proxy.url.removeprefix("http://")))
-        provider = provider_for(Play(url="http://embed.invalid/v1"), batches=replace(RequestLimits(), attempts=1))
-        if used:
-            assert provider.embed(["question"], "query").any()
-        else:
-            monkeypatch.setattr(socket, "getaddrinfo", nowhere)
-            with pytest.raises(ProviderFailure, match="no such host"):
-                provider.embed(["question"], "query")
-        provider.close()
-    assert len(proxy.asked) == used
+        folder = tmp_path / "models"
+        assert get(URI, hub, folder, HF_ENDPOINT="https://embed.example").read_bytes() == MODEL
+        login = base64.b64encode(b"me:p@ss").decode()
+        assert set(tunnel.asked) == {("embed.example:443", f"Basic {login}")}
+        assert all("Proxy-Authorization" not in headers for _, headers in hub.asked)
+        hub.leads_to = f"{plain.url}/files"
+        with pytest.raises(ProviderFailure, match="without encryption"):
+            get(URI, hub, tmp_path / "others", HF_ENDPOINT="https://embed.example")
+    assert (plain.asked, list((tmp_path / "others").glob("*.gguf"))) == ([], [])
 
 
 def test_a_certificate_that_nobody_trusts_gets_no_note(encrypted: Play, notes: Path, tmp_path: Path) -> None:
