@@ -124,7 +124,6 @@ class BatchOptions(Struct, frozen=True):
     poll_seconds: float = 2.0
     timeout_seconds: float = 3600.0
     least: int = 256
-    attempts: int = 3
 
 
 class DownloadProgress(Struct, frozen=True):
