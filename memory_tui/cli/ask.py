@@ -1,4 +1,4 @@
-"""Commands that ask: search, get, index, status."""
+"""Commands that ask: search, get."""
 
 from __future__ import annotations
 
@@ -11,89 +11,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from memory_tui.cli import provider
 from memory_tui.cli.context import opened, planned
-from memory_tui.cli.output import dumps, print_json, print_lines, say, show, tell, waiting
-from memory_tui.core.cancel import Stopped
+from memory_tui.cli.output import dumps, print_json, print_lines, say, show, tell
 from memory_tui.core.errors import MemoryTuiError, QueryError, SettingError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import absent_words, trace_json
-from memory_tui.index.sync import SyncReport
 from memory_tui.plan import Plan
-from memory_tui.render import hit_text, qmd_text, status_text, why_text
+from memory_tui.render import hit_text, qmd_text, why_text
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.trace import Trace
 from memory_tui.workspace import notes, roots
 from memory_tui.workspace.notes import NoteLines
-
-# --- index and status ----------------------------------------------------------------------------------------------
-
-
-def index(args: argparse.Namespace) -> int:
-    """Bring the index up to date, or show what that would send."""
-    with opened(args) as engine:
-        engine.plan.require_enabled()
-        if args.dry_run:
-            return provider.dry_run(engine, as_json=args.json)
-        if args.approve_extension:
-            library, named_by = engine.index.opener.approve_extension("index --approve-extension")
-            say(
-                f"{library} is run as sqlite-vec, which {named_by} names: approved. "
-                "To withdraw: memory-tui provider --revoke sqlite-vec."
-            )
-        approved = provider.approve_for_index(engine, args)
-        if approved is not None and not args.json:
-            does = engine.providers.may_get(approved.provider, approved.host)
-            print_lines([f"Approved: {does} To withdraw: memory-tui provider --revoke."])
-        outcome = _synced(engine, accepts=args.accept_shrink, force=args.force)
-        data = {**trace_json.plain(outcome), "fallback": engine.providers.who().instead}
-        show(args, data, [_done(engine, outcome)])
-        if not args.json:
-            for path, reason in outcome.failed:
-                sys.stderr.write(f"  {one_line(path)}: {one_line(reason)}\n")
-            for remark in engine.notices():
-                tell(remark)
-            for text in dict.fromkeys(filter(None, (outcome.error, outcome.postponed, outcome.unshared))):
-                say(text)
-        return 1 if outcome.error or outcome.failed else 0
-
-
-def _synced(engine: Engine, *, accepts: bool = False, force: bool = False) -> SyncReport:
-    """Bring the index up to date; whoever stops it is told what becomes of the work."""
-    try:
-        with waiting("Indexing"):
-            if not accepts:
-                return engine.index.sync(force=force, reason="cli")
-            outcome = engine.index.sync(reason="accept", accept_shrink=True)
-            return engine.index.sync(force=True, reason="cli") if force else outcome
-    except Stopped as stopped:
-        stopped.more = "What is indexed so far stays; memory-tui index goes on from there."
-        raise
-
-
-def _done(engine: Engine, outcome: SyncReport) -> str:
-    """Return what an index run did, as a sentence."""
-    done = [f"{plural(outcome.indexed, 'file')} indexed"]
-    done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
-    done.append(f"{plural(outcome.embedded, 'text')} embedded")
-    if outcome.shared and engine.plan.sibling is not None:
-        done.append(f"{plural(outcome.shared, 'vector')} reused from {engine.plan.sibling.name}")
-    return f"{', '.join(done)} in {outcome.seconds:.1f} s."
-
-
-def status(args: argparse.Namespace) -> int:
-    """Tell what is indexed, by what, and what is missing."""
-    with opened(args) as engine:
-        outcome = _synced(engine) if args.sync else None
-        now = engine.status(deep=args.sync or args.deep)
-        show(args, lambda: trace_json.plain(now), status_text.lines(now))
-        if outcome and outcome.error:
-            say(outcome.error)
-    return 1 if outcome and (outcome.error or outcome.failed) else 0
-
 
 # --- search --------------------------------------------------------------------------------------------------------
 

@@ -149,8 +149,8 @@ GROUPS: dict[str, dict[str, Command]] = {
         ),
     },
     "Index": {
-        "index": Command("ask:index", "bring the index up to date"),
-        "status": Command("ask:status", "what is indexed, by what, and what is missing"),
+        "index": Command("index:index", "bring the index up to date"),
+        "status": Command("index:status", "what is indexed, by what, and what is missing"),
     },
     "Agents": {
         "connect": Command("connect:connect", "make openclaw, claude-code or codex use this memory, and prove it"),

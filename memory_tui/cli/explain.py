@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, assert_never
 
 from memory_tui.cli.context import moment, opened
 from memory_tui.cli.output import print_json, print_lines, show, waiting
 from memory_tui.core.errors import IndexUnavailable, QueryError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.engine import past_questions
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import trace_json, why_not
+from memory_tui.engine.past_questions import PastQuestions, Unreached
+from memory_tui.explain import trace_json, why_not, wording
 from memory_tui.explain.rephrase import remedies
+from memory_tui.explain.why_never import (
+    Asker,
+    NeverClaim,
+    NoOneChange,
+    OneChange,
+    Reached,
+    StoppedTimes,
+    UnreachedLines,
+    WhyNever,
+)
 from memory_tui.index.store import Store
 from memory_tui.openclaw import compare
-from memory_tui.render import past_text, why_text
+from memory_tui.render import why_text
 from memory_tui.workspace.roots import NoteMissing
 
 
@@ -86,8 +99,8 @@ def _never(args: argparse.Namespace) -> int:
                 lines = past_questions.unreached(engine, questions)
             return show(
                 args,
-                lambda: past_text.unreached_data(lines),
-                [past_text.reach(lines), *map(past_text.lines_place, lines.lines)],
+                lambda: {**trace_json.plain(lines), "sentence": reach(lines)},
+                [reach(lines), *map(lines_place, lines.lines)],
             )
         with engine.search.reader() as store:
             place = why_not.named(engine.plan.roots, store, args.never)
@@ -95,8 +108,8 @@ def _never(args: argparse.Namespace) -> int:
             never = past_questions.never_of(engine, questions, *place, tell)
     return show(
         args,
-        lambda: {**past_text.never_data(never), "leftOut": questions.left_out},
-        [*past_text.never(never), *past_text.left_out(questions)],
+        lambda: {**never_data(never), "leftOut": questions.left_out},
+        [*never_lines(never), *left_out(questions)],
     )
 
 
@@ -107,3 +120,79 @@ def _file(args: argparse.Namespace) -> int:
     state = "part of the memory" if verdict.included else f"left out ({verdict.rule})"
     lines = [f"{one_line(verdict.path)}: {state}. {one_line(verdict.detail)}", *filter(None, [verdict.index])]
     return show(args, lambda: trace_json.plain(verdict), lines, 2 if verdict.rule == "missing" else 0)
+
+
+# --- past questions in words ---------------------------------------------------------------------------------------
+
+_QUOTED = 3
+"""Questions that are quoted; the others are counted."""
+_BY: dict[Asker, str] = {"saved": "saved", "logged": "asked by agents", "own words": "made of its own words"}
+
+
+def claim(value: NeverClaim) -> str:
+    """Return what is said of a line over many questions, as a sentence."""
+    match value:
+        case Reached():
+            return f"{plural(value.asked, 'question')} {_BY[value.asker]}: {value.recalled:,} recalled it."
+        case StoppedTimes():
+            quoted = ", ".join(f'"{text}"' for text in value.questions[:_QUOTED])
+            more = len(value.questions) - _QUOTED
+            return (
+                f"{plural(len(value.questions), 'question')} stopped by {value.gate.removeprefix('excluded: ')}: "
+                f"{quoted}{f' and {more} more' if more > 0 else ''}."
+            )
+        case OneChange():
+            return (
+                f"With {wording.turn(value.key, value.value)} it would be recalled for {len(value.questions):,} of "
+                f"{plural(value.lost, 'question')} without it; {plural(value.moved, 'other hit')} would come or go."
+            )
+        case NoOneChange():
+            return f"No single setting recalls it for any of {plural(value.lost, 'question')} without it."
+        case _ as never:
+            assert_never(never)
+
+
+def never_lines(report: WhyNever) -> Iterator[str]:
+    """Everything that is said of one line."""
+    yield report.path if report.line is None else f"{report.path}:{report.line}"
+    yield from map(claim, report.claims)
+
+
+def never_data(report: WhyNever) -> dict[str, Any]:
+    """The same as JSON-ready data: the claims, and the verdict of each question."""
+    return {
+        "path": report.path,
+        "line": report.line,
+        "claims": [{**trace_json.tagged(each), "sentence": claim(each)} for each in report.claims],
+        "questions": [
+            {**trace_json.plain(question), "verdict": trace_json.verdict(answer.fate)}
+            for question, answer in report.answers
+        ],
+    }
+
+
+def left_out(questions: PastQuestions) -> Iterator[str]:
+    """How many questions were not asked again, and why; nothing where all were."""
+    if questions.left_out:
+        count = plural(questions.left_out, "question")
+        yield f"{count} not asked again: too old, or the log masks a secret or cut them."
+
+
+def reach(report: Unreached) -> str:
+    """Over what the lines were looked for, as a sentence."""
+    if not report.questions and not report.reads:
+        return (
+            f"No question was logged in the last {plural(report.days, 'day')}, "
+            "so nothing tells which lines agents got. "
+            "memory-tui mcp --log-recalls writes down what they ask."
+        )
+    count = sum(each.last - each.first + 1 for each in report.lines)
+    return (
+        f"{plural(count, 'indexed line')} that nothing delivered in the last {plural(report.days, 'day')} "
+        f"({plural(report.questions, 'question')}, {plural(report.reads, 'read')} of notes)."
+    )
+
+
+def lines_place(report: UnreachedLines) -> str:
+    """Where the lines stand."""
+    return f"{report.path}:{report.first}" + (f"-{report.last}" if report.last > report.first else "")

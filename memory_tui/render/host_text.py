@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from memory_tui.core.formatting import plural
@@ -13,7 +14,6 @@ from memory_tui.openclaw.host_index import HostProblem
 from memory_tui.openclaw.trigger_recall import Triggered
 from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import ConfigSummary
-from memory_tui.render.status_text import trust_summary
 
 _ERAS: Mapping[str, str] = {
     "own file": "a file of its own, as OpenClaw had it before 2026.7",
@@ -129,3 +129,14 @@ def trust_lines(value: TrustReport) -> Iterator[str]:
     yield from value.remarks
     for file in value.files:
         yield f"  {file.path}: {file.words}"
+
+
+def trust_summary(value: TrustReport) -> str:
+    """How many notes OpenClaw trusts, in one sentence."""
+    if value.problem:
+        return f"{value.problem} {value.next_step}"
+    counts = Counter(file.state for file in value.files)
+    words = {"edited": "agent, edited since", "unrecorded": "not recorded yet", "ignored": "a link"}
+    counted = ", ".join(f"{count:,} {words.get(state, state)}" for state, count in counts.most_common())
+    ledger = "edits made here update the ledger" if value.approved else "the ledger is only read"
+    return f"{counted or 'no note is covered'}; {ledger}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_tui.cli import explain
 from memory_tui.engine import past_questions
 from memory_tui.engine.past_questions import PastQuestions
 from memory_tui.explain.why_never import (
@@ -15,7 +16,6 @@ from memory_tui.explain.why_never import (
 )
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
-from memory_tui.render import past_text
 from memory_tui.search.rank import rank
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Notebook, Query
@@ -88,7 +88,7 @@ def test_what_is_said_of_a_line_over_many_questions_is_true(world: World, path: 
     assert report.untrue == []
     assert {"Reached", "StoppedTimes"} <= set(report.counts)
     assert sum(one.asked for one in case.told.reached) == len(case.told.answers)
-    said = list(past_text.never(case.told))
+    said = list(explain.never_lines(case.told))
     assert len(said) == 1 + len(case.told.claims)
     assert all(sentence.endswith(".") for sentence in said[1:])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
@@ -10,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_tui.cli.index import status_lines
 from memory_tui.engine.engine import Engine
+from memory_tui.explain import trace_json
 from memory_tui.index import batch_jobs, embedding
 from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.store import Store
@@ -204,9 +205,7 @@ def engine(tmp_path, monkeypatch):
         yield opened
 
 
-def test_the_status_says_how_many_have_no_vector_and_why(engine, capsys):
-    from memory_tui.render import status_text
-
+def test_the_status_says_how_many_have_no_vector_and_why(engine):
     engine.index.sync()
     count = len(engine.calls)
     for _ in range(3):
@@ -216,12 +215,10 @@ def test_the_status_says_how_many_have_no_vector_and_why(engine, capsys):
         [notice] = [notice for notice in status.notices if notice.code == "refused"]
         assert notice.message.startswith("1 chunk has no vector, because the provider refused the text")
     assert len(engine.calls) == count
-    status_text.status(status, as_json=False)
-    told = capsys.readouterr().out
-    assert "no vector: memory/a.md:1-1  refused by the provider: too " in told
-    assert "\x1b" not in told
-    status_text.status(status, as_json=True)
-    assert json.loads(capsys.readouterr().out)["refused"][0]["path"] == "memory/a.md"
+    lines = "\n".join(status_lines(status))
+    assert "no vector: memory/a.md:1-1  refused by the provider: too " in lines
+    assert "\x1b" not in lines
+    assert trace_json.plain(status)["refused"][0]["path"] == "memory/a.md"
     assert "refused by the provider" in engine.notes.why_file("memory/a.md").index
     assert engine.search.search("garden").recalled[0].chunk.path == "memory/a.md", "words find it"
 

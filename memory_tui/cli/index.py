@@ -1,14 +1,88 @@
-"""The status as lines of text. It covers workspace, index, provider and freshness."""
+"""Commands about the index: bring it up to date, and tell what it holds."""
 
 from __future__ import annotations
 
-from collections import Counter
+import argparse
+import sys
 from collections.abc import Iterator
 
+from memory_tui.cli import provider
+from memory_tui.cli.context import opened
+from memory_tui.cli.output import print_lines, say, show, tell, waiting
+from memory_tui.core.cancel import Stopped
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
+from memory_tui.engine.engine import Engine
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
-from memory_tui.openclaw.trust import TrustReport
+from memory_tui.explain import trace_json
+from memory_tui.index.sync import SyncReport
+from memory_tui.render import host_text
+
+
+def index(args: argparse.Namespace) -> int:
+    """Bring the index up to date, or show what that would send."""
+    with opened(args) as engine:
+        engine.plan.require_enabled()
+        if args.dry_run:
+            return provider.dry_run(engine, as_json=args.json)
+        if args.approve_extension:
+            library, named_by = engine.index.opener.approve_extension("index --approve-extension")
+            say(
+                f"{library} is run as sqlite-vec, which {named_by} names: approved. "
+                "To withdraw: memory-tui provider --revoke sqlite-vec."
+            )
+        approved = provider.approve_for_index(engine, args)
+        if approved is not None and not args.json:
+            does = engine.providers.may_get(approved.provider, approved.host)
+            print_lines([f"Approved: {does} To withdraw: memory-tui provider --revoke."])
+        outcome = _synced(engine, accepts=args.accept_shrink, force=args.force)
+        data = {**trace_json.plain(outcome), "fallback": engine.providers.who().instead}
+        show(args, data, [_done(engine, outcome)])
+        if not args.json:
+            for path, reason in outcome.failed:
+                sys.stderr.write(f"  {one_line(path)}: {one_line(reason)}\n")
+            for remark in engine.notices():
+                tell(remark)
+            for text in dict.fromkeys(filter(None, (outcome.error, outcome.postponed, outcome.unshared))):
+                say(text)
+        return 1 if outcome.error or outcome.failed else 0
+
+
+def _synced(engine: Engine, *, accepts: bool = False, force: bool = False) -> SyncReport:
+    """Bring the index up to date; whoever stops it is told what becomes of the work."""
+    try:
+        with waiting("Indexing"):
+            if not accepts:
+                return engine.index.sync(force=force, reason="cli")
+            outcome = engine.index.sync(reason="accept", accept_shrink=True)
+            return engine.index.sync(force=True, reason="cli") if force else outcome
+    except Stopped as stopped:
+        stopped.more = "What is indexed so far stays; memory-tui index goes on from there."
+        raise
+
+
+def _done(engine: Engine, outcome: SyncReport) -> str:
+    """Return what an index run did, as a sentence."""
+    done = [f"{plural(outcome.indexed, 'file')} indexed"]
+    done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
+    done.append(f"{plural(outcome.embedded, 'text')} embedded")
+    if outcome.shared and engine.plan.sibling is not None:
+        done.append(f"{plural(outcome.shared, 'vector')} reused from {engine.plan.sibling.name}")
+    return f"{', '.join(done)} in {outcome.seconds:.1f} s."
+
+
+def status(args: argparse.Namespace) -> int:
+    """Tell what is indexed, by what, and what is missing."""
+    with opened(args) as engine:
+        outcome = _synced(engine) if args.sync else None
+        now = engine.status(deep=args.sync or args.deep)
+        show(args, lambda: trace_json.plain(now), status_lines(now))
+        if outcome and outcome.error:
+            say(outcome.error)
+    return 1 if outcome and (outcome.error or outcome.failed) else 0
+
+
+# --- the status in words -------------------------------------------------------------------------------------------
 
 
 def _made_by(value: Status) -> str:
@@ -27,7 +101,7 @@ def _vectors(value: Status) -> str:
     return _part(value.vector, value.vector.load_error)
 
 
-def lines(value: Status) -> Iterator[str]:
+def status_lines(value: Status) -> Iterator[str]:
     """Yield the state, a label and its words a line, then every note that is not indexed as it is."""
     fresh = value.freshness
     rows = [
@@ -51,7 +125,7 @@ def lines(value: Status) -> Iterator[str]:
         ("Levels", value.levels.sentence),
         ("Configuration", value.config_path or "none"),
         ("Kept by", _keeper(value)),
-        *([("Trust", trust_summary(value.trust))] if value.trust and value.trust.ledger else []),
+        *([("Trust", host_text.trust_summary(value.trust))] if value.trust and value.trust.ledger else []),
     ]
     for label, words in rows:
         yield f"{label + ':':<16}{one_line(str(words))}"
@@ -83,17 +157,6 @@ def lines(value: Status) -> Iterator[str]:
         )
     for notice in value.notices:
         yield f"Notice: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip()
-
-
-def trust_summary(value: TrustReport) -> str:
-    """How many notes OpenClaw trusts, in one sentence."""
-    if value.problem:
-        return f"{value.problem} {value.next_step}"
-    counts = Counter(file.state for file in value.files)
-    words = {"edited": "agent, edited since", "unrecorded": "not recorded yet", "ignored": "a link"}
-    counted = ", ".join(f"{count:,} {words.get(state, state)}" for state, count in counts.most_common())
-    ledger = "edits made here update the ledger" if value.approved else "the ledger is only read"
-    return f"{counted or 'no note is covered'}; {ledger}"
 
 
 def _freshness(value: Status) -> str:
