@@ -327,9 +327,10 @@ class EntryTable:
         pairs = zip(entries_of(rows), rows["_distance"].to_pylist(), strict=True)
         return [(entry, float(distance)) for entry, distance in pairs if distance is not None]
 
-    def versions(self) -> set[int]:
-        """Return the versions that the table still has."""
-        return {int(item["version"]) for item in self._use("Reading", lambda table: table.list_versions())}
+    def versions(self) -> dict[int, float]:
+        """Return the versions that the table still has, with the time of each (epoch seconds)."""
+        versions = self._use("Reading", lambda table: table.list_versions())
+        return {int(item["version"]): item["timestamp"].timestamp() for item in versions}
 
     # --- changing ---
 

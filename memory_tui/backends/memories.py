@@ -45,7 +45,7 @@ from memory_tui.plan import NAMED, Choices
 from memory_tui.providers import registry
 from memory_tui.providers.chain import NONE, Chain
 from memory_tui.providers.options import ProviderSettings, Secret, takes_secrets
-from memory_tui.state_db import ScopedRecords, Table
+from memory_tui.state_db import Table
 
 if TYPE_CHECKING:
     from memory_tui.providers.base import Provider, Vectors
@@ -65,6 +65,7 @@ WRITES = "ltm"
 PROBED, ALIKE = 20, 0.99
 """So many entries of a table of unknown origin are embedded again; from this mean cosine on the model is the same."""
 _MORE, _EVERY, _MOST_QUERY, _LOCK_SECONDS, _PAUSE_SECONDS = 20, 1_000_000, 50_000, 60.0, 0.005
+_SAME_SECONDS = 120.0
 _CHANGES = Table("ltm_changes", most=1000)
 
 
@@ -315,7 +316,7 @@ class Forgotten(Struct, frozen=True):
 class Undone(Struct, frozen=True):
     """What an undo took back: a `store` or a `forget` of entries."""
 
-    kind: Literal["store", "forget"]
+    kind: str
     entries: tuple[MemoryEntry, ...]
 
 
@@ -432,7 +433,7 @@ class Memories:
             version = table.insert(entry, vector)
             if not version:
                 return StoredEntry("duplicate", entries_of(table.rows([key]))[0])
-            self._changes.put(str(version), "store")
+            self._note(version, "store")
             table.compact()
             return StoredEntry("created", entry)
 
@@ -444,7 +445,7 @@ class Memories:
                 raise EntryRefused(
                     f"There is no entry {one_line(min(missing), 60)}.", "memory-tui ltm list shows the ids."
                 )
-            self._changes.put(str(table.delete(ids)), "forget")
+            self._note(table.delete(ids), "forget")
             return Forgotten(entries)
 
     def forget_by_query(self, query: str, least: float = FORGET_MIN) -> Forgotten:
@@ -456,21 +457,26 @@ class Memories:
     def undo(self) -> Undone:
         """Take back the last change of ours that is not undone. Raises EntryRefused."""
         with self._changing() as table:
-            changes, versions = self._changes.read(), table.versions()
-            number = max((int(item) for item in changes if {int(item), int(item) - 1} <= versions), default=0)
-            if not number:
+            changes, versions = _CHANGES.of(self.location.key), table.versions()
+            kinds_at = {
+                int(number): change["kind"]
+                for number, change in changes.read().items()
+                # A table that was made anew counts its versions again.
+                if int(number) - 1 in versions and abs(versions.get(int(number), 0) - change["at"]) < _SAME_SECONDS
+            }
+            if not kinds_at:
                 raise EntryRefused("There is nothing to undo.", "Older versions of the table are kept for seven days.")
+            number = max(kinds_at)
             before, after = (frozenset(table.entries(version)) for version in (number - 1, number))
             ids = [item.id for item in before ^ after]
             if not ids or _bits(table.rows(ids)) != _bits(table.rows(ids, number)):
                 raise EntryRefused("The last change was changed again since, so it stays.", "memory-tui ltm list")
-            stored = changes[str(number)] == "store"
-            if stored:
+            if kinds_at[number] == "store":
                 table.delete(ids)
             else:
                 table.put_back(table.rows(ids, number - 1))
-            self._changes.remove(str(number))
-            return Undone("store" if stored else "forget", tuple(before ^ after))
+            changes.remove(str(number))
+            return Undone(kinds_at[number], tuple(before ^ after))
 
     # --- how a change is made ---
 
@@ -511,10 +517,8 @@ class Memories:
         with lock:
             yield
 
-    @property
-    def _changes(self) -> ScopedRecords:
-        """Return our changes that are not undone, by the version that each made."""
-        return _CHANGES.of(self.location.key)
+    def _note(self, version: int, kind: str) -> None:
+        _CHANGES.of(self.location.key).put(str(version), {"kind": kind, "at": time.time()})
 
 
 def _why_not(miss: EntryHit, rank: int, limit: int, least: float, category: str) -> str:

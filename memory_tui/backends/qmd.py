@@ -390,15 +390,11 @@ class QmdClient:
             raise QmdFailure("index", state.coverage.sentence(), UPDATE)
         hits = bounded(every, limit, options.whole("limits.maxSnippetChars"), options.whole("limits.maxInjectedChars"))
         behind, left = len(state.coverage.behind), len(every) - len(hits)
-        remarks = []
-        if left:
-            remarks.append(QmdRemark("left-out", f"{plural(left, 'hit')} left out by the bounds."))
-        if "--no-rerank" in ran:
-            sentence = "vsearch ran as query 'vec: …' --no-rerank, because QMD's generation model is not on disk."
-            remarks.append(QmdRemark("typed", sentence))
-        if behind:
-            sentence = f"{plural(behind, 'file')} changed since QMD's last update: memory-tui qmd update."
-            remarks.append(QmdRemark("behind", sentence))
+        typed = "vsearch ran as query 'vec: …' --no-rerank, because QMD's generation model is not on disk."
+        changed = f"{plural(behind, 'file')} changed since QMD's last update: memory-tui qmd update."
+        remarks = [QmdRemark("left-out", f"{plural(left, 'hit')} left out by the bounds.")] if left else []
+        remarks += [QmdRemark("typed", typed)] if "--no-rerank" in ran else []
+        remarks += [QmdRemark("behind", changed)] if behind else []
         return QmdAnswer(
             query,
             mode,

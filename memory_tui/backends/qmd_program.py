@@ -209,8 +209,6 @@ def run(
 def _start(
     words: Sequence[str], out: Any, err: Any, environment: Mapping[str, str], folder: Path  # noqa: ANN401 - files
 ) -> subprocess.Popen[bytes]:  # fmt: skip
-    if not _running:
-        atexit.register(_end_all)
     try:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, cwd=folder, start_new_session=True
@@ -235,6 +233,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
         process.wait(_GOODBYE)
 
 
+@atexit.register
 def _end_all() -> None:
     for process in tuple(_running):
         _end_group(process)

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from memory_tui import durable, locks
 from memory_tui.backends import qmd_index, qmd_program
 from memory_tui.backends.qmd import QmdClient
@@ -26,14 +24,8 @@ _BUSY = ("database is locked", "sqlite_busy", "timed out")
 _TITLE = "# Session "
 
 
-class UpkeepReport(Struct, frozen=True):
-    """What a run of upkeep did; `changes` are sentences about collections."""
-
-    action: str
-    seconds: float
-    documents: int
-    vectors: int
-    changes: tuple[str, ...] = ()
+Report = dict[str, Any]
+"""What a run of upkeep did: action, seconds, documents, vectors; changes are sentences about collections."""
 
 
 def state(client: QmdClient) -> dict[str, Any]:
@@ -50,12 +42,12 @@ def due(client: QmdClient, *, soon: bool) -> bool:
     return bool(now >= record["again"] and now - record["updated"] >= pause)
 
 
-def update(client: QmdClient, stop: Stop, *, boot: bool = False) -> UpkeepReport:
+def update(client: QmdClient, stop: Stop, *, boot: bool = False) -> Report:
     """Mend the collections and read the files anew. Raises QmdFailure, Cancelled."""
     return _alone(client, "update", stop, lambda words: _update(client, words, stop, boot))
 
 
-def embed(client: QmdClient, stop: Stop, *, force: bool = True) -> UpkeepReport | None:
+def embed(client: QmdClient, stop: Stop, *, force: bool = True) -> Report | None:
     """Embed texts that have no vector; None where it is not time, without `force`. Raises QmdFailure, Cancelled."""
     interval = client.options.interval("update.embedInterval", 3600.0)
     if not force and time.time() - state(client)["embedded"] < interval:
@@ -69,7 +61,7 @@ def embed(client: QmdClient, stop: Stop, *, force: bool = True) -> UpkeepReport 
     return _alone(client, "embed", stop, work)
 
 
-def _alone(client: QmdClient, action: str, stop: Stop, work: Callable[[tuple[str, ...]], list[str]]) -> UpkeepReport:
+def _alone(client: QmdClient, action: str, stop: Stop, work: Callable[[tuple[str, ...]], list[str]]) -> Report:
     words = client.startable(stop)
     client.place.make()
     began, record = time.time(), state(client)
@@ -87,7 +79,8 @@ def _alone(client: QmdClient, action: str, stop: Stop, work: Callable[[tuple[str
     except IndexUnavailable as error:
         raise QmdFailure("index", "Another memory-tui is bringing QMD up to date.", "Wait for it.") from error
     index = qmd_index.read(client.place.index)
-    return UpkeepReport(action, time.time() - began, index.documents, index.vectors, tuple(changes))
+    counts = {"documents": index.documents, "vectors": index.vectors, "changes": changes}
+    return {"action": action, "seconds": time.time() - began, **counts}
 
 
 def _update(client: QmdClient, words: tuple[str, ...], stop: Stop, boot: bool) -> list[str]:

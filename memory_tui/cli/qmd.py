@@ -47,12 +47,12 @@ def _embed(engine: Engine) -> Answer:
     return _done(engine, qmd_upkeep.embed(engine.backend.client, Stop()))
 
 
-def _done(engine: Engine, report: qmd_upkeep.UpkeepReport | None) -> Answer:
-    assert report is not None
+def _done(engine: Engine, report: qmd_upkeep.Report | None) -> Answer:
+    report = report or {}
     engine.backend.recovered()
-    counts = f"{plural(report.documents, 'document')}, {plural(report.vectors, 'vector')}"
-    sentence = f"QMD {report.action}: {counts}, {report.seconds:.1f} s."
-    return {**to_builtins(report), "sentence": sentence}, [*report.changes, sentence], 0
+    counts = f"{plural(report['documents'], 'document')}, {plural(report['vectors'], 'vector')}"
+    sentence = f"QMD {report['action']}: {counts}, {report['seconds']:.1f} s."
+    return {**report, "sentence": sentence}, [*report["changes"], sentence], 0
 
 
 def _reset(engine: Engine) -> Answer:

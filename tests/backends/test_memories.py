@@ -165,6 +165,18 @@ def test_each_change_is_undone_to_the_bit_by_the_versions_of_the_table(opened: O
     assert len(texts(memories)) == 5
 
 
+def test_a_table_that_was_made_anew_has_no_change_of_ours(
+    opened: Opened, copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memories = opened(copied)
+    memories.approve("test")
+    with monkeypatch.context() as patch:
+        patch.setattr(rules.time, "time", lambda: 1.7e9)
+        memories.store("The printer is upstairs")
+    with pytest.raises(EntryRefused, match="nothing to undo"):
+        memories.undo()
+
+
 def test_forgetting_by_a_query_needs_one_clear_hit(opened: Opened) -> None:
     memories = opened()
     for text in ("I prefer tabs", "The router is in the cellar", "The cellar is damp"):

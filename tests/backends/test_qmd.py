@@ -301,7 +301,7 @@ def test_upkeep_mends_collections_waits_after_failures_and_runs_once_at_a_time(r
     with ready.engine() as engine:
         client = engine.backend.client
         report = qmd_upkeep.update(client, Stop())
-        assert {"collection memory-dir-main removed", "collection old-thing removed"} <= set(report.changes)
+        assert {"collection memory-dir-main removed", "collection old-thing removed"} <= set(report["changes"])
         ready.stub.behave(update={"error": "Error: boom", "status": 1})
         pauses = []
         for _ in range(8):

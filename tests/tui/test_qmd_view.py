@@ -74,21 +74,6 @@ def test_a_failure_is_on_the_first_line_and_the_palette_chooses_the_index(bench:
     drive(app, steps)
 
 
-def test_what_was_asked_is_asked_again_when_qmd_is_well(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_tui.engine.backend._FIRST_PAUSE", 0.2)
-    bench.stub.behave(search={"error": "Error: boom", "status": 1})
-    app = app_of(bench.options(**{"sync.watch": False}))
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await ask(pilot, "Router VLAN")
-        await until(lambda: truth(app).startswith("NOT QMD"))
-        assert "1 QMD" not in text_of(app)
-        bench.stub.behave()
-        await until(lambda: "1 QMD MEMORY.md:4-4" in text_of(app))
-
-    drive(app, steps)
-
-
 def test_a_program_that_a_file_names_is_shown_before_it_is_run(bench: Bench, tmp_path: Path) -> None:
     config = tmp_path / "openclaw.json"
     config.write_text(json.dumps({"memory": {"qmd": {"command": str(bench.stub.program)}}}))
