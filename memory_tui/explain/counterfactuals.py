@@ -170,8 +170,8 @@ def _with_weights_that_count(settings: Settings) -> Settings:
     vector, text = (float(settings.values[key].value) for key in (WEIGHT, TEXT))
     if abs(vector + text - 1.0) < 1e-6:
         return settings
-    counts = round(normalised_weights(vector, text)[0], 6)
-    return settings.update(turned(BY_KEY[WEIGHT], counts), settings.values[WEIGHT].origin)
+    counts = dict(zip((WEIGHT, TEXT), normalised_weights(vector, text), strict=True))
+    return settings.update(counts, settings.values[WEIGHT].origin)
 
 
 def _ranges_of(knob: Knob, evidence: Evidence, settings: Settings) -> list[SearchedRange]:

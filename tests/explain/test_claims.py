@@ -10,16 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from memory_tui import demo
 from memory_tui.core import profiles
 from memory_tui.explain import trace_json
-from memory_tui.explain.counterfactuals import flips
 from memory_tui.notices import Notice, notice
 from memory_tui.search import trace
 from memory_tui.search.rank import rank
-from memory_tui.tune.judgments import Label, Query
 from tests.harness import inbox_checks, recall_checks
 from tests.harness.claims import Case, Report, World, adversarial, check_claim, open_world, run, run_files
 
@@ -70,25 +67,11 @@ def test_nothing_untrue_is_said_of_odd_notes(small: Callable[[str, str], World],
     world = small(profile, provider)
     world.questions = world.questions[::3]
     report = Report()
-    run(world, report, lines=1, with_flips=0)
+    run(world, report, lines=1)
     run_files(world, report)
     assert report.untrue == []
     assert sum(report.counts.values()) > 60
     assert len(report.counts) >= 6
-
-
-def test_nothing_untrue_is_said_of_what_would_change_a_verdict(small: Callable[[str, str], World]) -> None:
-    world = small("openclaw-2026.3", "builtin")
-    world.questions = ["router omada giraffe"]
-    world.saved = (
-        Query("router omada", (Label("MEMORY.md", 1),)),
-        Query("anna router", (Label("memory/same-0.md", 3),)),
-    )
-    report = Report()
-    run(world, report, lines=1, with_flips=1)
-    assert report.untrue == []
-    assert report.counts["NotAlone"] + report.counts["Change"] > 10
-    assert report.counts["SavedEffect"] > 10
 
 
 def test_an_untrue_claim_is_caught(small: Callable[[str, str], World]) -> None:
@@ -99,8 +82,7 @@ def test_an_untrue_claim_is_caught(small: Callable[[str, str], World]) -> None:
     ranked = rank(evidence, settings)
     lost = ranked.lost[0]
     row = next(row for row in range(evidence.chunks) if evidence.refs[row].rowid == lost.chunk.rowid)
-    case = Case(world, evidence, settings, ranked, row, flip_settings=world.engine.plan.with_profile)
-    flip = flips(evidence, settings, row, world.engine.plan.with_profile).found[0]
+    case = Case(world, evidence, settings, ranked, row)
     fields = {"words": ("router",), "absent": ("router",), "nowhere": ("router",), "join": "AND", "hidden": ()}
     false: list[object] = [
         trace.Recalled(1),
@@ -115,10 +97,6 @@ def test_an_untrue_claim_is_caught(small: Callable[[str, str], World]) -> None:
         trace.BlankQuery(),
         trace.AllBelowGate(1, 0.1, 0.2, 0),
         Notice("not_matched", fields),
-        replace(flip, place=(flip.place or 0) + 1),
-        replace(flip, comes_in=(lost.chunk,)),
-        notice("no_pair", points=(("query.maxResults", 50), ("query.minScore", 0.0))),
-        notice("no_rephrasing", words=("giraffe",), shorter=""),
     ]
     report = Report()
     case.path = "MEMORY.md"
@@ -168,7 +146,7 @@ def test_nothing_untrue_is_said_at_all(
     report = Report()
     try:
         # A seed of its own, so that the combinations look at different lines.
-        run(world, report, lines=20, with_flips=1, every=2, seed=zlib.crc32(f"{name} {profile} {provider}".encode()))
+        run(world, report, lines=20, seed=zlib.crc32(f"{name} {profile} {provider}".encode()))
         if name == "adversarial":
             run_files(world, report)
     finally:

@@ -71,6 +71,14 @@ def check(found: Evidence, settings: Settings, row: int, answer: Flips) -> None:
         assert all(change.settings.values[key].value == value for key, value in change.changes.items())
         for turn in change.turns:
             check_turn(found, row, change, turn.key)
+    for alone in answer.not_alone:
+        changes = {"profile": alone.value} if alone.key == "profile" else turned(BY_KEY[alone.key], alone.value)
+        after = rank(found, with_profile(str(alone.value)) if alone.key == "profile" else settings.update(changes, "t"))
+        own_loss = next((c for c in after.lost if c.chunk == own), None)
+        assert own not in {c.chunk for c in after.recalled}
+        assert (own_loss is None) == (alone.score is None)
+        assert own_loss is None or abs(own_loss.score - (alone.score or 0.0)) < 1e-6
+        assert alone.place is None or getattr(own_loss and own_loss.verdict, "place", None) == alone.place > alone.limit
     order = [(one.turns[0].key in WHOLE, one.harm, one.presses) for one in answer.found]
     assert order == sorted(order), "the least harm comes first, another way of ranking last"
 

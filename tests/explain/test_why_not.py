@@ -7,7 +7,6 @@ import json
 import os
 import random
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,6 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import demo
-from memory_tui.core import tokens as core_tokens
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json, why_not, wording
@@ -123,61 +121,6 @@ def variants(engine: Engine) -> list[Settings]:
         theirs.update({"query.hybrid.enabled": False}, "test"),
         ours.update({"query.hybrid.mmr.enabled": True, "query.minScore": 0.3}, "test"),
     ]
-
-
-def test_the_verdict_on_every_chunk_is_what_really_happened(asked: Asked) -> None:
-    kinds: Counter[str] = Counter()
-    for query in asked.questions:
-        evidence = asked.engine.search.gather(query)
-        for settings in variants(asked.engine):
-            inquest = Inquest(evidence, settings)
-            truth = {c.chunk.rowid: c.verdict for c in (*inquest.trace.recalled, *inquest.trace.lost)}
-            recalled = {c.chunk.rowid for c in inquest.trace.recalled}
-            for row in range(evidence.chunks):
-                rowid = evidence.refs[row].rowid
-                fate = inquest.fate(row, asked.texts[rowid])
-                kinds[kind_of(fate)] += 1
-                assert isinstance(fate, Recalled) == (rowid in recalled)
-                if rowid in truth:
-                    assert fate == truth[rowid]
-                else:
-                    check_outsider(evidence, settings, row, fate, asked.texts[rowid])
-    print(dict(kinds))
-    assert kinds["recalled"]
-    assert sum(kinds.values()) - kinds["recalled"] > kinds["recalled"]
-
-
-def check_outsider(evidence: Evidence, settings: Settings, row: int, fate: Fate, text: str) -> None:
-    """What is said of a chunk that was not proposed, against the raw findings."""
-    text_gate = fate
-    if kind_of(fate) == "outside_vector_pool":
-        assert evidence.cosine is not None
-        assert fate.fields["cosine"] == evidence.cosine[row] <= fate.fields["edge"] + 1e-6
-        every = evidence.cosine
-        nearer = int(np.count_nonzero(every > every[row] + 1e-5))
-        as_near = int(np.count_nonzero(every >= every[row] - 1e-5))
-        assert nearer < fate.fields["rank"] <= as_near
-        assert fate.fields["pool"] < fate.fields["rank"] <= fate.fields["of"]
-        text_gate = fate.fields["text"]
-    elif kind_of(fate) == "no_vector":
-        unknown = settings.word("profile") == "recommended" and not evidence.known
-        assert unknown or evidence.cosine is None or np.isnan(evidence.cosine[row])
-        text_gate = fate.fields["text"]
-    side = why_not.side_of(evidence, settings)
-    if kind_of(text_gate) == "words_off":
-        assert not settings.on("query.hybrid.enabled")
-    elif kind_of(text_gate) == "outside_text_pool":
-        assert text_gate.fields["rank"] > text_gate.fields["pool"]
-    else:
-        assert kind_of(text_gate) in ("not_matched", "no_word")
-        assert row not in side.postings.rows
-        if kind_of(text_gate) == "not_matched":
-            assert set(text_gate.fields["nowhere"]) <= set(text_gate.fields["absent"]) <= set(text_gate.fields["words"])
-            assert text_gate.fields["absent"], (side.plan.fts_query, text)
-            tokens = set(core_tokens.tokens(text, stemmed=side is evidence.recommended))
-            for word in text_gate.fields["absent"]:
-                own = core_tokens.tokens(word, stemmed=side is evidence.recommended)
-                assert len(own) != 1 or core_tokens.is_cjk(word) or own[0] not in tokens
 
 
 def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(asked: Asked) -> None:

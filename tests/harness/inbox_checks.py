@@ -317,7 +317,6 @@ def made(place: Path) -> Iterator[tuple[InboxClaim, InboxCase]]:
             inputs = replace(
                 inputs,
                 trust={"memory/one.md": "agent, edited since"},
-                promoted={"k1": "score 0.9, 3 recalls by 2 queries"} if profile == "recommended" else {},
                 unlisted={"memory/fact.md": "- [Fact](memory/fact.md) — a fact"},
             )
             yield from _examined(folder, inputs, curator.journal)
