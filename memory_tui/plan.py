@@ -28,7 +28,7 @@ from memory_tui.providers import registry
 from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits, Secret, Shared
 from memory_tui.workspace import media
 from memory_tui.workspace.annotations import active_project
-from memory_tui.workspace.roots import Roots
+from memory_tui.workspace.roots import Roots, check_folder
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals
@@ -96,8 +96,8 @@ class ConfigSummary(Struct, frozen=True):
     """What OpenClaw 2026.9's doctor would change in the file; memory-tui never does."""
 
 
-class Choices(Struct, frozen=True):
-    """What is decided before the workspace has to exist: whose notes, which settings hold and why, which provider."""
+class Plan(Struct, frozen=True):
+    """Everything decided: whose notes and where, which settings hold and why, which provider."""
 
     asked: Options
     config: Config
@@ -112,6 +112,37 @@ class Choices(Struct, frozen=True):
     index: Path
     backend_values: Mapping[str, object]
     """Documented values of memory.backend and memory.qmd that were asked for now, by key."""
+    roots: Roots
+    """Where notes are read; whether anything is there is asked by `plan`."""
+
+    @property
+    def read_only(self) -> bool:
+        """Whether no note may be changed."""
+        return self.asked.read_only
+
+    @property
+    def now(self) -> float | None:
+        """The time that ages are counted from, in epoch seconds; None for that of the clock."""
+        return self.asked.now
+
+    @property
+    def once(self) -> bool:
+        """Whether one question will be asked and no more, so that little should be read for it."""
+        return self.asked.once
+
+    def clock(self) -> float:
+        """The time that ages are counted from, in epoch seconds."""
+        return time.time() if self.now is None else self.now
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether the profile is of a release that keeps a ledger of who notes are from."""
+        return profiles.get(self.settings.word("profile")).exact_paths
+
+    @property
+    def projects(self) -> frozenset[str]:
+        """Keys of the projects that the agent works on, which OpenClaw from 2026.9 on ranks by."""
+        return frozenset(active_project(key) for key in self.asked.projects)
 
     @property
     def backend(self) -> str:
@@ -185,7 +216,7 @@ class Choices(Struct, frozen=True):
         return database if self.config.kind == "openclaw" and (newest or database.is_file()) else own
 
     def summary(self) -> ConfigSummary:
-        """Every documented value, and what the choices came to."""
+        """Every documented value, and what was decided."""
         return ConfigSummary(
             path=str(self.config.path or ""),
             kind=self.config.kind,
@@ -203,31 +234,8 @@ class Choices(Struct, frozen=True):
         )
 
 
-class Plan(Choices, frozen=True):
-    """Everything decided: the choices, and the roots of a workspace that is there."""
-
-    roots: Roots
-    read_only: bool
-    now: float | None
-    once: bool
-
-    def clock(self) -> float:
-        """The time that ages are counted from, in epoch seconds."""
-        return time.time() if self.now is None else self.now
-
-    @property
-    def has_ledger(self) -> bool:
-        """Whether the profile is of a release that keeps a ledger of who notes are from."""
-        return profiles.get(self.settings.word("profile")).exact_paths
-
-    @property
-    def projects(self) -> frozenset[str]:
-        """Keys of the projects that the agent works on, which OpenClaw from 2026.9 on ranks by."""
-        return frozenset(active_project(key) for key in self.asked.projects)
-
-
-def choose(options: Options) -> Choices:
-    """Decide everything but whether the workspace is there. Raises ConfigError or SettingError."""
+def choose(options: Options) -> Plan:
+    """Decide everything; nothing need be where the workspace should be. Raises ConfigError or SettingError."""
     given = Path(options.workspace).expanduser() if options.workspace else None if options.agent else _here()
     config = configuration.load(
         options.config, None if options.config and not options.workspace else given, options.agent
@@ -256,25 +264,22 @@ def choose(options: Options) -> Choices:
         provider = provider if provider in registry.NAMES else "none"
     workspace = given or config.agent.workspace
     settings = _compose(_profile_asked(chosen, config), config, own, chosen)
-    return Choices(
+    provider = DEFAULT_PROVIDER if automatic else provider
+    chunking = profiles.get(settings.word("profile")).chunking
+    return Plan(
         asked=options,
         config=config,
         workspace=workspace,
         own=own,
         chosen=chosen,
         settings=settings,
-        provider=DEFAULT_PROVIDER if automatic else provider,
+        provider=provider,
         provider_origin=origin,
         index=_home(options.index)
         if options.index
-        else _index_path(
-            workspace,
-            config.agent,
-            DEFAULT_PROVIDER if automatic else provider,
-            options.extra,
-            profiles.get(settings.word("profile")).chunking,
-        ),
+        else _index_path(workspace, config.agent, provider, options.extra, chunking),
         backend_values=backend_values,
+        roots=_roots(options, config, workspace, provider, settings),
     )
 
 
@@ -306,38 +311,24 @@ def _knob(name: str) -> Knob:
 
 
 def plan(options: Options) -> Plan:
-    """Decide everything. Raises WorkspaceError, ConfigError or SettingError."""
-    choices = choose(options)
-    if not options.workspace and choices.workspace == choices.agent.workspace and not choices.workspace.is_dir():
+    """Decide everything for a workspace that is there. Raises WorkspaceError, ConfigError or SettingError."""
+    chosen = choose(options)
+    if not options.workspace and chosen.workspace == chosen.agent.workspace and not chosen.workspace.is_dir():
         raise WorkspaceError(
-            f"The workspace of agent {choices.agent.id} is not there: {choices.workspace}."
+            f"The workspace of agent {chosen.agent.id} is not there: {chosen.workspace}."
             if options.agent
             else "There is no workspace here: neither MEMORY.md nor memory/ in this folder, "
-            f"and no {choices.workspace}.",
+            f"and no {chosen.workspace}.",
             "Name one (memory-tui PATH), or look at a sample first: memory-tui demo.",
         )
-    return Plan(
-        asked=options,
-        config=choices.config,
-        workspace=choices.workspace,
-        own=choices.own,
-        chosen=choices.chosen,
-        settings=choices.settings,
-        provider=choices.provider,
-        provider_origin=choices.provider_origin,
-        index=choices.index,
-        backend_values=choices.backend_values,
-        roots=_roots(choices),
-        read_only=options.read_only,
-        now=options.now,
-        once=options.once,
-    )
+    check_folder(str(chosen.roots.workspace))
+    return chosen
 
 
 def renewed(plan: Plan) -> Plan:
     """`plan` with the configuration as it is on disk now; the settings in force stay. Raises ConfigError."""
-    choices = choose(plan.asked)
-    return replace(plan, config=choices.config, own=choices.own)
+    now = choose(plan.asked)
+    return replace(plan, config=now.config, own=now.own)
 
 
 def of_agent(options: Options, agent: str) -> Options:
@@ -345,23 +336,21 @@ def of_agent(options: Options, agent: str) -> Options:
     return replace(options, agent=agent, workspace=None, index=None)
 
 
-def _roots(choices: Choices) -> Roots:
+def _roots(options: Options, config: Config, workspace: Path, provider: str, settings: Settings) -> Roots:
     """The notes, and the agent's transcripts where the configuration asks for them twice, as documented."""
-    config = choices.config
-    asked = config.value("sources")
-    sources = [str(name) for name in asked] if isinstance(asked, tuple) else []
+    named = config.value("sources")
+    sources = [str(name) for name in named] if isinstance(named, tuple) else []
     if config.value("experimental.sessionMemory") is not True:
         sources = [name for name in sources if name != "sessions"]
-    copied = "sessions" in sources and places.agent_database(choices.agent.id).is_file()
-    folder = (places.session_copies if copied else places.session_folder)(choices.agent.id)
+    copied = "sessions" in sources and places.agent_database(config.agent.id).is_file()
     return Roots.open(
-        choices.workspace,
-        (*config.extra_paths, *choices.asked.extra),
+        workspace,
+        (*config.extra_paths, *options.extra),
         sources=sources or ["memory"],
-        sessions=folder,
-        archives=choices.settings.on("sessions.archives"),
-        chunking=profiles.get(choices.settings.word("profile")).chunking,
-        media=None if media.hindrance(config, choices.provider) else media.asked(config),
+        sessions=(places.session_copies if copied else places.session_folder)(config.agent.id),
+        archives=settings.on("sessions.archives"),
+        chunking=profiles.get(settings.word("profile")).chunking,
+        media=None if media.hindrance(config, provider) else media.asked(config),
     )
 
 
@@ -432,33 +421,34 @@ _SUFFIX = {"2026.9": "-2026.9"}
 NAMED = "--provider"
 
 
-def settings(choices: Choices, approvals: Approvals) -> ProviderSettings:
+def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
     """The settings of the providers to make: as the configuration has them where it speaks of the same provider."""
-    config = choices.config
-
-    def may_send(provider: str, host: str) -> bool:
-        return approvals.find(provider, host) is not None
-
-    if config.provider not in ("", "auto", choices.provider):
-        return ProviderSettings(
-            requested=choices.provider,
-            env=_lookup(config),
-            may_send=may_send,
-            index_command=choices.index_command,
-            batches=_batches(choices),
-            threads=choices.settings.whole("local.threads"),
-            shared=_shared(config),
-        )
+    config, seconds = plan.config, plan.config.value("sync.embeddingBatchTimeoutSeconds")
+    own = ProviderSettings(
+        requested=plan.provider,
+        env=lambda name: (value := config.environment.lookup(name)) and value[0],
+        may_send=lambda provider, host: approvals.find(provider, host) is not None,
+        index_command=plan.index_command,
+        batches=RequestLimits(
+            concurrency=plan.settings.whole("remote.concurrency"),
+            batch_seconds=float(seconds) if isinstance(seconds, int) else None,
+            probe="query" if plan.once or plan.asked.answers else "document",
+        ),
+        threads=plan.settings.whole("local.threads"),
+        shared=_shared(config),
+    )
+    if config.provider not in ("", "auto", plan.provider):
+        return own
     dims = config.value("outputDimensionality")
     fallback = str(config.value("fallback") or "")
     folder = config.value("local.modelCacheDir")
-    return ProviderSettings(
-        requested=choices.provider,
+    return replace(
+        own,
         model=config.model,
         fallback=fallback if fallback in registry.NAMES else "",
         base_url=str(config.value("remote.baseUrl") or ""),
         api_keys=_keys(config),
-        headers={name: found.value for name, found in config.headers() if found.exists},
+        headers={name: header.value for name, header in config.headers() if header.exists},
         output_dimensionality=dims if isinstance(dims, int) else None,
         input_type=str(config.value("inputType") or ""),
         query_input_type=str(config.value("queryInputType") or ""),
@@ -466,21 +456,6 @@ def settings(choices: Choices, approvals: Approvals) -> ProviderSettings:
         jobs=_jobs(config),
         model_path=str(config.value("local.modelPath") or ""),
         model_cache=Path(folder).expanduser() if isinstance(folder, str) and folder else None,
-        env=_lookup(config),
-        may_send=may_send,
-        index_command=choices.index_command,
-        batches=_batches(choices),
-        threads=choices.settings.whole("local.threads"),
-        shared=_shared(config),
-    )
-
-
-def _batches(choices: Choices) -> RequestLimits:
-    seconds = choices.config.value("sync.embeddingBatchTimeoutSeconds")
-    return RequestLimits(
-        concurrency=choices.settings.whole("remote.concurrency"),
-        batch_seconds=float(seconds) if isinstance(seconds, int) else None,
-        probe="query" if choices.asked.once or choices.asked.answers else "document",
     )
 
 
@@ -520,11 +495,3 @@ def _shared(config: Config) -> Callable[[str], Shared]:
         )
 
     return shared
-
-
-def _lookup(config: Config) -> Callable[[str], str | None]:
-    def value_of(name: str) -> str | None:
-        found = config.environment.lookup(name)
-        return found[0] if found else None
-
-    return value_of

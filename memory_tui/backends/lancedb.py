@@ -28,7 +28,7 @@ from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import MemoryTuiError, SettingError
 from memory_tui.core.formatting import install_extra
 from memory_tui.core.sanitize import one_line
-from memory_tui.plan import Choices
+from memory_tui.plan import Plan
 from memory_tui.providers.options import Redactor
 
 T = TypeVar("T")
@@ -141,7 +141,7 @@ class TableLocation(Discreet, frozen=True):
         return hashlib.sha256(os.fsencode(f"{name}\0{TABLE}")).hexdigest()[:16]
 
     @classmethod
-    def of(cls, choices: Choices) -> TableLocation:
+    def of(cls, choices: Plan) -> TableLocation:
         """Return the place that `--memories` names, else the configured one, else OpenClaw's. Raises SettingError."""
         config = choices.config
         secrets = config.headers(f"{CONFIG}storageOptions")

@@ -41,7 +41,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.core.secret_finder import kinds
 from memory_tui.locks import WriterLock
-from memory_tui.plan import NAMED, Choices
+from memory_tui.plan import NAMED, Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import NONE, Chain
 from memory_tui.providers.options import ProviderSettings, Secret, takes_secrets
@@ -167,7 +167,7 @@ class OtherVectors(MemoryTuiError):
 class VectorSpace:
     """Embeds texts for one table by the model that made its vectors, or not at all. Safe for any thread."""
 
-    def __init__(self, choices: Choices, approvals: Approvals, location: TableLocation, shared: Chain | None) -> None:
+    def __init__(self, choices: Plan, approvals: Approvals, location: TableLocation, shared: Chain | None) -> None:
         self._choices, self._location, self._shared = choices, location, shared
         self._settings = plans.settings(choices, approvals)
         self._chain: Chain | None = None
@@ -325,7 +325,7 @@ class Memories:
     MemoriesUnavailable; those that embed raise ProviderError and OtherVectors, those that write EntryRefused.
     """
 
-    def __init__(self, choices: Choices, approvals: Approvals, shared: Chain | None = None) -> None:
+    def __init__(self, choices: Plan, approvals: Approvals, shared: Chain | None = None) -> None:
         self.location = TableLocation.of(choices)
         self.space = VectorSpace(choices, approvals, self.location, shared)
         self.chosen = choices.recalls_entries

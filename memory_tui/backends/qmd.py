@@ -27,7 +27,7 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import PathRefused, QueryError, Unreadable
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.plan import Choices
+from memory_tui.plan import Plan
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.scan import Found
@@ -55,7 +55,7 @@ class QmdOptions(Struct, frozen=True):
     values: Mapping[str, Any]
 
     @classmethod
-    def of(cls, choices: Choices) -> QmdOptions:
+    def of(cls, choices: Plan) -> QmdOptions:
         """Return the options of what was chosen."""
         values = {path.removeprefix(QMD): choices.backend_value(path) for path in BY_PATH if path.startswith(QMD)}
         named = choices.config.entries.get(f"{QMD}command")
@@ -300,7 +300,7 @@ class Ready(Struct, frozen=True):
 class QmdClient:
     """QMD of one plan. Every method may be called from any thread."""
 
-    def __init__(self, choices: Choices, approvals: Approvals) -> None:
+    def __init__(self, choices: Plan, approvals: Approvals) -> None:
         self.options = QmdOptions.of(choices)
         beside = choices.index.absolute()
         beside_index = beside.with_name(f"{beside.name}.qmd") if choices.asked.index else beside.parent / "qmd"

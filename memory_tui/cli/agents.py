@@ -29,7 +29,7 @@ from memory_tui.notes.curator import Curator
 from memory_tui.openclaw import prompt as prompts
 from memory_tui.openclaw import session_note
 from memory_tui.openclaw.prompt import OpeningNote
-from memory_tui.plan import Choices
+from memory_tui.plan import Plan
 from memory_tui.recalls import recall_log, recalled_lines, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry
 from memory_tui.recalls.rerun import Rerun
@@ -38,7 +38,7 @@ from memory_tui.search.evidence import Evidence
 from memory_tui.workspace.roots import named_lines
 
 
-def user_time(choices: Choices, args: argparse.Namespace) -> dt.datetime:
+def user_time(choices: Plan, args: argparse.Namespace) -> dt.datetime:
     """Return the time, in the time zone of the user."""
     at, zone = moment(args), choices.config.time_zone
     now = dt.datetime.now(zone) if at is None else dt.datetime.fromtimestamp(at, dt.UTC)

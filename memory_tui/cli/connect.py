@@ -14,11 +14,11 @@ from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.core import profiles
 from memory_tui.core.errors import ConfigError, MemoryTuiError, SettingError
 from memory_tui.core.formatting import plural
-from memory_tui.engine import connected_agents
 from memory_tui.hosts import claude_code, connection, openclaw, proof, wiring
 from memory_tui.hosts.connection import HostConnection, PlannedFile
 from memory_tui.hosts.proof import NoAnswer, Proof
 from memory_tui.hosts.wiring import HOSTS, LOG, Host, Scope, ServerStart, Wiring
+from memory_tui.recalls import connected_agents
 from memory_tui.recalls.recall_log import RecallEntry
 from memory_tui.recalls.recalled_lines import moment
 

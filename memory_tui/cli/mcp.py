@@ -16,7 +16,7 @@ from memory_tui.core.errors import MemoryTuiError, SettingError
 from memory_tui.hosts import connection
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.mcp.server import serve
-from memory_tui.plan import Choices
+from memory_tui.plan import Plan
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -63,7 +63,7 @@ def _engine(args: argparse.Namespace) -> Engine:
     return Engine.open(options(args))
 
 
-def _choices(args: argparse.Namespace) -> Choices | None:
+def _choices(args: argparse.Namespace) -> Plan | None:
     """Return what is decided before the memory is opened; None where it is wrong, which the first question tells."""
     try:
         return plan.choose(options(args))

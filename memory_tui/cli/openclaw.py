@@ -21,7 +21,7 @@ from memory_tui.notes.curator import Curator
 from memory_tui.openclaw import compare, sessions
 from memory_tui.openclaw import flush as flushes
 from memory_tui.openclaw.trust import Trust
-from memory_tui.plan import Choices
+from memory_tui.plan import Plan
 from memory_tui.render import host_text
 from memory_tui.workspace.roots import scan
 
@@ -86,7 +86,7 @@ def flush(args: argparse.Namespace) -> int:
     )
 
 
-def _every(choices: Choices, args: argparse.Namespace) -> int:
+def _every(choices: Plan, args: argparse.Namespace) -> int:
     """Tell how near every session of the agent is to its flush."""
     near = sessions.near(choices.config)
     data = [

@@ -23,7 +23,7 @@ from memory_tui.engine.costs import Forecast
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import Providers
 from memory_tui.explain import trace_json
-from memory_tui.plan import Choices
+from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, MemberState, ServingProvider
 from memory_tui.providers.options import Secret
@@ -95,7 +95,7 @@ def _answers(args: argparse.Namespace) -> _Answers:
     return _Answers(kind, address, variable, answer("model", "Model", row.model))
 
 
-def _keys_of(choices: Choices, answers: _Answers, row: ProviderRow) -> dict[str, str]:
+def _keys_of(choices: Plan, answers: _Answers, row: ProviderRow) -> dict[str, str]:
     """The keys to write: what is not as usual, and whatever the file says otherwise."""
     config = choices.config
     values = (("model", answers.model, row.model), ("remote.baseUrl", answers.address, row.base_url))
@@ -105,7 +105,7 @@ def _keys_of(choices: Choices, answers: _Answers, row: ProviderRow) -> dict[str,
     return {"provider": answers.kind, **keys}
 
 
-def _require_no_foreign_key(choices: Choices, answers: _Answers, row: ProviderRow) -> None:
+def _require_no_foreign_key(choices: Plan, answers: _Answers, row: ProviderRow) -> None:
     """Raises ConfigError where the new provider would get a key or headers that the file has for another address."""
     config = choices.config
     same = config.provider == answers.kind and (config.value("remote.baseUrl") or row.base_url) == answers.address
@@ -118,7 +118,7 @@ def _require_no_foreign_key(choices: Choices, answers: _Answers, row: ProviderRo
         )
 
 
-def _trial(choices: Choices, answers: _Answers, keys: Mapping[str, str]) -> dict[str, Any]:
+def _trial(choices: Plan, answers: _Answers, keys: Mapping[str, str]) -> dict[str, Any]:
     """What came back for one sentence of memory-tui's own. Raises ProviderError, SettingError."""
     usual = plan.settings(choices, Approvals(choices.workspace))
     written = "remote.apiKey" in keys

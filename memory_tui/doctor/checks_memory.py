@@ -14,7 +14,6 @@ from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.doctor.check import Check, CheckOutcome, failed, ok, skipped, warning
-from memory_tui.engine import index_check
 from memory_tui.search.formulas import candidate_limit
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ _AGAIN = "Repair what the provider reports, then run memory-tui provider --test.
 
 
 def _whole(engine: Engine) -> CheckOutcome:
-    problems = index_check.problems(engine.search)
+    problems = engine.search.problems()
     if problems:
         return failed("; ".join(problems[:3]), "Delete it and run memory-tui index: it is made anew from the notes.")
     return ok(f"{engine.plan.index.name} was read from end to end.")
@@ -89,7 +88,7 @@ def _identity(engine: Engine) -> CheckOutcome:
 
 
 def _remeasured(engine: Engine) -> CheckOutcome:
-    found = index_check.remeasured(engine.search, engine.providers.chain)
+    found = engine.search.remeasured()
     if found is None:
         return skipped("There is no vector to compare with.")
     path, cosine = found
@@ -102,7 +101,7 @@ def _remeasured(engine: Engine) -> CheckOutcome:
 
 
 def _finds_itself(engine: Engine) -> CheckOutcome:
-    sample = index_check.sample(engine.search)
+    sample = engine.search.sample()
     if sample is None:
         return skipped("There is no chunk to look for.")
     ref, text = sample

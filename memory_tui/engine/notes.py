@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from memory_tui.openclaw.trust import FileTrust, TrustReport
 
 
+_FEWEST_RECALLS, _FEWEST_SECONDS = 20, 14 * 86_400.0
+"""Fewer logged recalls, or over less time, do not tell which notes nobody needs."""
+
+
 class Notes:
     """The notes of `plan`, which is the engine's as it is now; `notice` gets what a person should know."""
 
@@ -143,11 +147,19 @@ class Notes:
 
         `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
         """
-        from memory_tui.engine import inbox_inputs
+        from memory_tui.inbox import inputs
         from memory_tui.inbox.checks import examine
 
         now = self.plan.clock()
-        chunks = inbox_inputs.chunks_of(self._search)
-        inputs = inbox_inputs.view(self.plan, now, chunks, self.trust(), self.curator)
-        suggestions = examine(inputs, progress, stopped)
+        view = inputs.view(self.plan, now, self._search.chunks(), self.trust(), self.curator, self.recalled_paths())
+        suggestions = examine(view, progress, stopped)
         return suggestions if every else self.decisions.open(suggestions, now)
+
+    def recalled_paths(self) -> frozenset[str] | None:
+        """The paths that logged recalls and reads delivered; None where too few were logged to tell."""
+        from memory_tui.recalls import recall_log
+
+        entries = recall_log.read(recall_log.recall_log_path(self.plan.roots.workspace)).entries
+        if len(entries) < _FEWEST_RECALLS or entries[-1].at - entries[0].at < _FEWEST_SECONDS:
+            return None
+        return frozenset(path for entry in entries for path in entry.delivered)

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+from msgspec import to_builtins
 from msgspec.structs import replace
 
+from memory_tui import state_db
+from memory_tui.core import profiles
 from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError
+from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError, StateUnavailable
 from memory_tui.engine.providers import embeds_here, provider_notice, who_answers, withheld_query
+from memory_tui.index import disk_usage, integrity
+from memory_tui.index.rows import TableSize
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
+from memory_tui.search.corpus import Corpus, vectors_of
+from memory_tui.search.formulas import cosine
+from memory_tui.search.level import USUAL, WEIGHTS, ByKind, Kind, UnrelatedEvidence
 from memory_tui.search.trace import ChunkRef, Trace
-from memory_tui.workspace.roots import shown
+from memory_tui.workspace.roots import MEMORY, shown
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.engine.index import Index
-    from memory_tui.engine.unrelated_memory import UnrelatedRecords
     from memory_tui.explain.absent_words import UnindexedTexts
     from memory_tui.explain.why_not import WhyNot
+    from memory_tui.inbox.checks import Chunks
     from memory_tui.plan import Plan
     from memory_tui.providers.base import Identity
     from memory_tui.providers.chain import Chain, ServingProvider
@@ -72,7 +83,6 @@ class Search:
     @cached_property
     def unrelated(self) -> UnrelatedRecords:
         """What unrelated queries reach in this workspace, for the levels of answers."""
-        from memory_tui.engine.unrelated_memory import UnrelatedRecords
 
         # Nothing is written for a sample: its folder is new each time, and nobody would read the record.
         writes = not (self._plan.read_only or self._plan.asked.sample)
@@ -349,3 +359,155 @@ class Search:
         from memory_tui.search.corpus import Corpus
 
         return Corpus.opened(store, once=self._plan.once)
+
+    # --- looking into the index ------------------------------------------------------------------------------------
+
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
+        return self.on_snapshot(lambda store: tuple(integrity.problems(store)))
+
+    def tables(self) -> tuple[TableSize, ...]:
+        """Rows and bytes of each kind of table; reads the whole index file, so it can take a second."""
+        return self.on_snapshot(disk_usage.tables)
+
+    def sample(self) -> tuple[ChunkRef, str] | None:
+        """A chunk from the middle of the index with its text; None when there is none. Raises IndexUnavailable."""
+        with self.reader() as store, self.state(store) as state:
+            return _sample(store, state)
+
+    def remeasured(self) -> tuple[str, float] | None:
+        """The path of that chunk, and how like its stored vector it is when it is embedded anew, as a cosine.
+
+        None without vectors. Raises IndexUnavailable, ProviderError.
+        """
+        with self.reader() as store, self.state(store) as state:
+            corpus = state
+            sample = _sample(store, corpus)
+            provider = self._chain.of_space(corpus.identity) if corpus.identity is not None else None
+            if sample is None or provider is None or corpus.identity != provider.identity:
+                return None
+            stored = vectors_of(store, corpus, corpus.rows_of([sample[0].rowid]))
+        if not stored.any():
+            # It may have been withheld, so it must not be sent now.
+            return None
+        return sample[0].path, float(cosine(stored, provider.embed([sample[1]], "document")[0])[0])
+
+    def chunks(self) -> Chunks | None:
+        """The chunks of notes with their vectors, to be compared with each other; None while there are none."""
+        # A search needs none of the checks.
+        from memory_tui.inbox.checks import Chunks
+
+        with self.index.reader() as store:
+            if store is None:
+                return None
+            with self.state(store) as state:
+                corpus = state
+                if corpus.identity is None:
+                    return None
+                notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == MEMORY]
+                vectors = vectors_of(store, corpus, np.array(notes, np.int64))
+        places = [(corpus.path(row), int(corpus.start_lines[row]), int(corpus.end_lines[row])) for row in notes]
+
+        def texts(rows: Sequence[int]) -> list[str]:
+            rowids = [int(corpus.rowids[notes[row]]) for row in rows]
+            with self.reader() as store, store.snapshot():
+                by_row = store.texts(rowids) if store.uuid() == corpus.uuid else {}
+            return [by_row.get(rowid, "") for rowid in rowids]
+
+        return Chunks(places, texts, corpus.file_of[notes], vectors)
+
+
+def _sample(store: Store, corpus: Corpus) -> tuple[ChunkRef, str] | None:
+    """A chunk from the middle of `corpus` with its text; None when there is none."""
+    if not len(corpus):
+        return None
+    row = len(corpus) // 2
+    rowid = int(corpus.rowids[row])
+    ref = ChunkRef(
+        rowid,
+        corpus.chunk_id(row),
+        corpus.path(row),
+        corpus.files.sources[corpus.file_of[row]],
+        int(corpus.start_lines[row]),
+        int(corpus.end_lines[row]),
+    )
+    return ref, store.texts([rowid])[rowid]
+
+
+_UNRELATED = state_db.Table("unrelated_evidence")
+_GROWN = 1.5
+"""By how much the chunks grow or shrink before it is measured again; less hardly moves it."""
+
+
+class UnrelatedRecords:
+    """What unrelated questions reach in one workspace, for the levels of answers; for any number of threads.
+
+    It is kept in the state database for each kind of evidence, with the index, the generation and the number of
+    chunks that it was measured at. It serves until the index is made anew or measured again.
+    """
+
+    def __init__(self, workspace: Path, *, writes: bool = True, path: Path | None = None) -> None:
+        self._path = path or state_db.default_path()
+        self._records = _UNRELATED.of(os.path.realpath(workspace), path=self._path)
+        self._writes = writes
+        self._read: tuple[int, Mapping[str, Any]] = (-1, {})
+        self._here: dict[tuple[str, Kind], UnrelatedEvidence] = {}
+
+    def of(self, uuid: str) -> ByKind:
+        """What was measured in the index `uuid`."""
+        kinds: tuple[Kind, ...] = tuple(USUAL)
+        kept = self._kept()
+        found = {kind: self._here.get((uuid, kind)) or _measured(kept, kind, uuid) for kind in kinds}
+        return {kind: one for kind, one in found.items() if one is not None}
+
+    def is_due(self, uuid: str, chunks: int, settings: Settings) -> bool:
+        """Whether an index of so many `chunks` should be measured: it never was, or its size is another by half.
+
+        Never under a profile that tells no levels.
+        """
+        if not profiles.get(settings.word("profile")).second_stage:
+            return False
+        measured = [one.chunks for one in self.of(uuid).values()]
+        return chunks > 0 and not any(chunks <= _GROWN * then and then <= _GROWN * chunks for then in measured)
+
+    def _kept(self) -> Mapping[str, Any]:
+        """The records of this workspace by kind; none where they cannot be read."""
+        try:
+            changed = self._path.stat().st_mtime_ns
+            if self._read[0] != changed:
+                self._read = changed, self._records.read()
+        except (OSError, StateUnavailable):
+            return {}
+        return self._read[1]
+
+    def measure(self, ask: Callable[[str], Evidence], settings: Settings) -> None:
+        """Ask the unrelated questions, and keep what they reach. Raises what `ask` raises."""
+        from memory_tui.explain.noise import ask_unrelated
+
+        self.keep(tuple(ask_unrelated(ask)), settings)
+
+    def keep(self, asked: Sequence[Evidence], settings: Settings) -> None:
+        """Keep what the unrelated questions `asked` reach; nothing where no second stage looked into chunks."""
+        from memory_tui.explain.noise import unrelated_evidence
+
+        for kind, found in unrelated_evidence(asked, settings).items():
+            uuid = asked[0].uuid
+            self._here[uuid, kind] = found
+            if self._writes:
+                # Without it, other processes go by the usual values, which each level says.
+                with suppress(StateUnavailable):
+                    self._records.put(kind, {**to_builtins(found), "kind": kind, "uuid": uuid, "weights": WEIGHTS})
+
+
+def _measured(kept: Mapping[str, Any], kind: Kind, uuid: str) -> UnrelatedEvidence | None:
+    """What the records `kept` say of a kind of evidence in the index `uuid`; None where they do not."""
+    found = kept.get(kind)
+    # Sums of other weights, or of another kind of evidence, say nothing of these.
+    expected = {"kind": kind, "uuid": uuid, "weights": list(WEIGHTS)}
+    if not isinstance(found, dict) or not expected.items() <= found.items():
+        return None
+    try:
+        mean, *counts = (found[name] for name in ("mean", "questions", "generation", "chunks"))
+        return UnrelatedEvidence(float(mean), *map(int, counts))
+    except (KeyError, TypeError, ValueError):
+        return None

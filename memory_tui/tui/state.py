@@ -20,10 +20,10 @@ from memory_tui.workspace.notes import note_date
 from memory_tui.workspace.roots import RootState, lost, root_of
 
 if TYPE_CHECKING:
-    from memory_tui.engine.connected_agents import AgentRanking
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileRow, Status
     from memory_tui.index.note_state import FileState
+    from memory_tui.recalls.connected_agents import AgentRanking
 
 
 KEPT = 2000
@@ -234,7 +234,7 @@ def _unread(row: FileRow, root: RootState | None) -> FileRow:
 
 def gather(engine: Engine) -> Facts:
     """The facts as they are now; looks at the disk, so for worker threads only. Raises MemoryTuiError."""
-    from memory_tui.engine import connected_agents
+    from memory_tui.recalls import connected_agents
 
     status = engine.status()
     return Facts(

@@ -124,10 +124,8 @@ class Roots(Struct, frozen=True):
 
         An extra path with a pattern is an ExtraPath. `sessions` is the absolute folder of transcripts; it counts where
         `sources` names it, and with nothing left notes do. `chunking` is the release by whose rules notes are read.
-        Raises WorkspaceError when the workspace is not a folder that can be listed.
         """
         base = os.path.abspath(os.path.expanduser(os.fspath(workspace)))
-        _check_folder(base)
         extra = entries(base, extra_paths)
         folder = os.path.abspath(os.path.expanduser(os.fspath(sessions))) if os.fspath(sessions) else ""
         named = tuple(name for name in (MEMORY, transcripts.SOURCE) if name in set(sources))
@@ -174,7 +172,7 @@ def scan(roots: Roots, settled: Settled | None = None) -> Scan:
     workspace whose notes were deleted.
     """
     base = str(roots.workspace)
-    _check_folder(base)
+    check_folder(base)
     walk = Walk(base, settled, never=roots.never)
     if MEMORY in roots.sources:
         for name in roots.root_notes:
@@ -326,7 +324,7 @@ def _cause(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _check_folder(base: str) -> None:
+def check_folder(base: str) -> None:
     try:
         with os.scandir(base):
             return

@@ -300,7 +300,7 @@ def _debounce(house: House, options: Options) -> object:
             seen.append(debounce)
             super().__init__(roots, debounce, *more)
 
-    house.monkeypatch.setattr(watch, "Watcher", Watching)
+    house.monkeypatch.setattr("memory_tui.engine.index.Watcher", Watching)
     with Engine.open(options) as engine:
         engine.index.watcher.switch(True)
     return seen
@@ -321,11 +321,11 @@ def _after_a_talk(house: House, options: Options) -> object:
         return engine.search.chunks_of("sessions/s.jsonl")[-1].end_line
 
 
-def _chosen(see: Callable[[plan.Choices], object]) -> Callable[[House, Options], object]:
+def _chosen(see: Callable[[plan.Plan], object]) -> Callable[[House, Options], object]:
     return lambda house, options: see(plan.choose(options))
 
 
-def _entries(choices: plan.Choices) -> object:
+def _entries(choices: plan.Plan) -> object:
     rules = ("autoRecall", "autoCapture", "captureMaxChars", "recallMaxChars", "customTriggers")
     memories = Memories(choices, Approvals(choices.workspace))
     return memories.location, memories.chosen, [memories.rule(name) for name in rules]

@@ -16,8 +16,8 @@ from memory_tui.cli import main
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.doctor import checks_backends, checks_machine, runner
 from memory_tui.doctor.check import Check, CheckOutcome
-from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
+from memory_tui.engine.search import Search
 from memory_tui.plan import Options
 from tests.support import hosts
 from tests.support.waiting import LONG
@@ -328,7 +328,7 @@ def test_an_index_that_is_damaged_is_said_to_be(
 ) -> None:
     engine = open_engine()
     assert found(engine, "index-whole").state == "ok"
-    monkeypatch.setattr(index_check, "problems", lambda _: ("row 7 missing from index chunks_by_hash",))
+    monkeypatch.setattr(Search, "problems", lambda _: ("row 7 missing from index chunks_by_hash",))
     finding = found(engine, "index-whole")
     assert finding.state == "failed"
     assert "row 7" in finding.evidence

@@ -15,10 +15,9 @@ import pytest
 
 from memory_tui.core import events
 from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, MemoryTuiError, PathRefused
+from memory_tui.core.errors import Cancelled, PathRefused
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.search.trace import EmptyIndex
 from tests.support.waiting import LONG
 
 PATIENCE = LONG
@@ -74,11 +73,6 @@ def recalled(engine: Engine, query: str) -> list[str]:
     return [hit.chunk.path for hit in engine.search.search(query).recalled]
 
 
-def test_an_answer_before_the_first_index_is_refused_with_a_reason(engine: Engine) -> None:
-    with pytest.raises(MemoryTuiError, match="Nothing is indexed yet"):
-        engine.search.search("router")
-
-
 def test_what_is_synced_is_found_and_a_second_sync_does_nothing(engine: Engine) -> None:
     first = engine.index.sync()
     assert (first.indexed, first.embedded) == (2, 2)
@@ -131,15 +125,6 @@ def test_a_search_tells_what_it_could_not_know(engine: Engine, workspace: Path) 
     states = {item.path: (item.state, item.detail) for item in trace.unsearchable}
     assert states["memory/2026-11-18.md"] == ("pending", "changed")
     assert states["memory/photo.png"][0] == "excluded"
-
-
-def test_an_empty_workspace_answers_with_its_own_reason(tmp_path: Path) -> None:
-    (tmp_path / "bare").mkdir()
-    with Engine.open(Options(workspace=str(tmp_path / "bare"), index=str(tmp_path / "i"), provider="scripted")) as bare:
-        bare.index.sync()
-        trace = bare.search.search("router")
-    assert trace.recalled == ()
-    assert isinstance(trace.empty, EmptyIndex)
 
 
 def test_a_folder_that_cannot_be_read_is_named(engine: Engine, workspace: Path) -> None:
@@ -274,15 +259,6 @@ def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(
         assert report.found == 1502
         assert report.indexed < 1502, "what was indexed before is not indexed again"
         assert again.status().freshness.fresh == 1502
-
-
-def test_a_closed_engine_takes_no_work(engine: Engine) -> None:
-    engine.index.sync()
-    engine.close()
-    with pytest.raises(Cancelled):
-        engine.index.sync()
-    with pytest.raises(Cancelled):
-        engine.search.gather("router")
 
 
 def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software() -> None:

@@ -8,9 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
@@ -18,16 +16,12 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.core import events
-from memory_tui.core.errors import IndexBusy, IndexUnavailable, ProviderError
-from memory_tui.engine import index_check
+from memory_tui.core.errors import IndexUnavailable, ProviderError
 from memory_tui.engine.engine import Engine
 from memory_tui.index import integrity
 from memory_tui.index.index_file import rebuild_of
-from memory_tui.index.store import Store
 from memory_tui.locks import Leadership
 from memory_tui.plan import Options
-from memory_tui.search.trace import Trace
-from memory_tui.workspace.scan import Scan
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
 
@@ -98,22 +92,6 @@ def test_a_status_before_there_is_an_index_makes_none(engine: Engine, options: O
     assert not Path(options.index or "").exists()
 
 
-def test_looking_around_never_waits_for_the_writer(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = Gate(engine, monkeypatch)
-    status = engine.status()
-    assert status.freshness.fresh == 0
-    assert status.writer is not None
-    assert status.writer.ours
-    assert len(engine.notes.files()) == 12
-    assert engine.notes.why_file("memory/1.md").included
-    assert index_check.tables(engine.search)[0].rows == 0
-    gate.open.set()
-    assert engine.index.writer.wait_idle(LONG)
-    status = engine.status()
-    assert status.freshness.fresh == 12
-    assert status.writer is None
-
-
 def test_freshness_knows_how_the_index_was_made(engine: Engine, options: Options) -> None:
     engine.index.sync()
     engine.close()
@@ -139,27 +117,6 @@ def test_indexing_is_paused_and_goes_on(engine: Engine, heard: Heard, monkeypatc
     heard.wait_for(lambda e: isinstance(e, events.IndexingPaused) and not e.on)
     assert engine.index.writer.wait_idle(LONG)
     assert engine.status().freshness.fresh == 12
-
-
-def test_progress_has_a_rate_and_ends(engine: Engine, heard: Heard) -> None:
-    engine.index.sync()
-    told = [event for event in heard.events if isinstance(event, events.SyncProgress)]
-    assert told[-1].done == told[-1].total == 12
-    assert told[-1].rate > 0
-    assert told[-1].seconds_left == 0
-    assert told[-1].chunks == engine.status().chunks
-    assert engine.index.progress is None
-    assert engine.index.last_sync is not None
-    assert engine.index.last_sync.indexed == 12
-
-
-def test_tables_account_for_the_whole_file(engine: Engine) -> None:
-    engine.index.sync()
-    sizes = {table.name: table for table in index_check.tables(engine.search)}
-    assert (sizes["files"].rows, sizes["chunks"].rows) == (12, engine.status().chunks)
-    assert sizes["full text"].bytes > 0
-    engine.close()
-    assert sum(size.bytes for size in sizes.values()) == Path(engine.plan.index).stat().st_size
 
 
 def test_what_a_rebuild_sends_costs_is_foretold(
@@ -199,12 +156,6 @@ def test_a_shrink_is_shown_and_accepted(engine: Engine, workspace: Path) -> None
     assert any(notice.code == "shrink" for notice in status.notices)
     assert engine.index.sync(reason="accept", accept_shrink=True).removed == 8
     assert engine.status().freshness.shrink is None
-
-
-def test_the_index_is_whole(engine: Engine) -> None:
-    assert index_check.problems(engine.search) == ()
-    engine.index.sync()
-    assert index_check.problems(engine.search) == ()
 
 
 KEEP = """
@@ -262,83 +213,6 @@ def test_a_second_app_reads_and_takes_over_when_the_first_ends(
 def test_a_command_beside_an_open_app_writes_all_the_same(engine: Engine, keeper: subprocess.Popen[str]) -> None:
     assert engine.index.sync(force=True).rebuilt
     assert engine.status().freshness.fresh == 12
-
-
-@pytest.mark.parametrize("begins", ["search", "sync"])
-def test_who_comes_while_disk_and_index_are_compared_takes_what_that_finds(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, begins: str
-) -> None:
-    from memory_tui.engine import index as index_module
-
-    engine.index.sync()
-    check = engine.index
-    monkeypatch.setattr(index_module, "_YOUNG_SECONDS", LONG)
-    monkeypatch.setattr(check, "_compared_at", -2 * LONG)
-    inside, both, compared, compare, lock = threading.Event(), threading.Event(), [], check.freshness, check._comparing
-
-    class Counted:
-        """The lock, which tells that the second one waits."""
-
-        def __enter__(self) -> None:
-            if inside.is_set():
-                both.set()
-            lock.acquire()
-
-        def __exit__(self, *_: object) -> None:
-            lock.release()
-
-    def slow(store: Store, seen: Scan | None = None) -> object:
-        compared.append(store)
-        inside.set()
-        assert both.wait(LONG)
-        return compare(store, seen)
-
-    monkeypatch.setattr(check, "freshness", slow)
-    monkeypatch.setattr(check, "_comparing", Counted())
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(engine.index.sync) if begins == "sync" else pool.submit(engine.search.search, "gardens")
-        assert inside.wait(LONG)
-        second = pool.submit(engine.search.search, "gardens")
-        first.result(LONG)
-        assert second.result(LONG).unsearchable == ()
-    assert len(compared) == 1
-
-
-@pytest.mark.parametrize("opens", [True, False])
-def test_who_comes_before_the_first_sync_compares_takes_what_that_finds(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, opens: bool
-) -> None:
-    from memory_tui.engine import index as index_module
-
-    engine.index.sync()
-    check = engine.index
-    monkeypatch.setattr(index_module, "_YOUNG_SECONDS", LONG)
-    monkeypatch.setattr(index_module, "_FIRST_SECONDS", LONG)
-    monkeypatch.setattr(check, "_compared_at", -2 * LONG)
-    waits, compared, compare = threading.Event(), [], check.freshness
-
-    class Awaited(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            waits.set()
-            return super().wait(timeout)
-
-    def counted(store: Store, seen: Scan | None = None) -> object:
-        compared.append(threading.current_thread().name)
-        return compare(store, seen)
-
-    def first() -> None:
-        assert waits.wait(LONG)
-        if not opens:
-            raise IndexBusy("Another process writes.", "")
-
-    monkeypatch.setattr(check, "freshness", counted)
-    monkeypatch.setattr(check, "_first", Awaited())
-    engine.index.start(first)
-    if not opens:
-        monkeypatch.setattr(engine.index.writer, "_open_store", lambda _: first())
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(engine.search.search, "gardens").result(LONG).unsearchable == ()
-    assert compared == ["engine-writer"] if opens else compared[0] != "engine-writer"
 
 
 def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(
@@ -490,32 +364,6 @@ def test_an_answer_is_known_to_be_old_although_the_status_was_read_since(
             # Whoever reads the status knows of the change; whoever asked before does not.
             assert engine.status().chunks == 13 + number
             heard.wait_for(lambda _: sum(isinstance(e, events.IndexChanged) for e in heard.events) > count)  # noqa: B023
-
-
-def asked_until(engine: Engine, fact: Callable[[Trace], bool]) -> None:
-    """Ask until `fact` is so of the answer; in less than the time after which everything is compared anyway."""
-    end = time.monotonic() + LONG / 2
-    while not fact(found := engine.search.search("gardens")):
-        assert time.monotonic() < end, found.unsearchable
-        time.sleep(0.05)
-
-
-def test_a_reader_whose_comparisons_are_dear_does_not_call_notes_waiting_that_another_process_has_indexed(
-    engine: Engine, options: Options, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
-) -> None:
-    engine.start()
-    heard.wait_for(named(keeper.pid))
-    check = engine.index
-    assert engine.search.search("gardens").unsearchable == ()
-    os.kill(keeper.pid, signal.SIGSTOP)
-    (workspace / "memory" / "new.md").write_text("a zebra")
-    asked_until(engine, lambda found: [item.path for item in found.unsearchable] == ["memory/new.md"])
-    # As on a busy machine or with many notes: no comparison before a search any more.
-    check._compare_cost = 1.0
-    os.kill(keeper.pid, signal.SIGCONT)
-    heard.wait_for(lambda event: isinstance(event, events.IndexChanged))
-    asked_until(engine, lambda found: not found.unsearchable)
-    assert engine.search.search("zebra").recalled[0].chunk.path == "memory/new.md"
 
 
 def test_a_sync_that_finds_everything_done_tells_who_did_it(

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from memory_tui.core.errors import PathRefused
 from memory_tui.core.events import Event, FileIndexed
@@ -213,11 +212,6 @@ def test_the_type_is_told_by_the_content(tmp_path: Path, name: str, head: bytes,
     else:
         with pytest.raises(media.Unreadable, match="its content is another"):
             media.read(found[0])
-
-
-def test_who_embeds_nothing_reads_no_picture(place: Path, play: Play) -> None:
-    with Engine.open(replace(options(place, play), provider="none")) as engine:
-        assert engine.plan.roots.media is None
 
 
 def test_nothing_is_sent_of_a_file_that_changed_after_it_was_indexed(place: Path, play: Play) -> None:

@@ -417,7 +417,7 @@ def test_a_search_waits_for_its_question_alone_and_asks_no_test_text(
 ) -> None:
     usual, limits = plan.settings, RequestLimits(query_seconds=0.3, batch_seconds=LONG)
 
-    def quick(choices: plan.Choices, approvals: Approvals) -> ProviderSettings:
+    def quick(choices: plan.Plan, approvals: Approvals) -> ProviderSettings:
         found = usual(choices, approvals)
         return replace(found, batches=replace(limits, probe=found.batches.probe))
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from memory_tui.core import secret_finder
-from memory_tui.engine import inbox_inputs
 from memory_tui.engine.engine import Engine
-from memory_tui.inbox import findings
+from memory_tui.inbox import findings, inputs
 from memory_tui.inbox.checks import InboxInputs, examine
 from memory_tui.inbox.entries import Suggestion, plain
 from memory_tui.inbox.findings import InboxClaim
@@ -313,17 +312,16 @@ def made(place: Path) -> Iterator[tuple[InboxClaim, InboxCase]]:
                 (folder / "memory/2026-01-07.md").write_text(text)
                 engine.index.sync()
             curator = engine.notes.curator
-            inputs = inbox_inputs.view(engine.plan, NOW, inbox_inputs.chunks_of(engine.search), None, curator)
-            inputs = replace(
-                inputs,
+            view = replace(
+                inputs.view(engine.plan, NOW, engine.search.chunks(), None, curator, engine.notes.recalled_paths()),
                 trust={"memory/one.md": "agent, edited since"},
                 unlisted={"memory/fact.md": "- [Fact](memory/fact.md) — a fact"},
             )
-            yield from _examined(folder, inputs, curator.journal)
+            yield from _examined(folder, view, curator.journal)
     long = "# Home\n\n" + "".join(f"- fact {number} {'word ' * 198}\n" for number in range(25))
     (folder / "MEMORY.md").write_text(long)
     with Engine.open(options) as engine:
-        yield from _examined(folder, inbox_inputs.view(engine.plan, NOW, None, None), engine.notes.curator.journal)
+        yield from _examined(folder, inputs.view(engine.plan, NOW, None, None), engine.notes.curator.journal)
 
 
 def _examined(folder: Path, inputs: InboxInputs, journal: Journal) -> Iterator[tuple[InboxClaim, InboxCase]]:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.engine import inbox_inputs
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.why_not import locate
 from memory_tui.index.store import Store
@@ -104,7 +103,7 @@ def test_the_chunks_that_the_inbox_compares_are_of_one_state(notes: Path) -> Non
     with engine(notes, 60) as first:
         first.index.sync()
     with engine(notes, 60) as reader:
-        chunks = inbox_inputs.chunks_of(reader.search)
+        chunks = reader.search.chunks()
         assert chunks is not None
         path, start, end = chunks.places[3]
         [text] = chunks.texts([3])

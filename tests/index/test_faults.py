@@ -18,7 +18,6 @@ import pytest
 from memory_tui import durable
 from memory_tui.core import events
 from memory_tui.core.errors import IndexRefused, IndexUnavailable
-from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.index import integrity
 from memory_tui.index.store import Store
@@ -86,7 +85,7 @@ def whole(engine: Engine) -> None:
     status = engine.status()
     assert (status.freshness.fresh, status.freshness.pending) == (NOTES, ())
     assert engine.search.search("number7").recalled[0].chunk.path == "memory/7.md"
-    assert index_check.problems(engine.search) == ()
+    assert engine.search.problems() == ()
 
 
 def flip(path: Path, seed: int, count: int = 400) -> None:
@@ -142,11 +141,11 @@ def test_bits_that_flipped_inside_sound_pages_are_found(
 ) -> None:
     with opened() as engine:
         engine.index.sync()
-        assert index_check.problems(engine.search) == ()
+        assert engine.search.problems() == ()
         connection = apsw.Connection(str(index))
         connection.execute(statement)
         connection.close()
-        assert index_check.problems(engine.search) == (told,)
+        assert engine.search.problems() == (told,)
 
 
 @pytest.mark.parametrize("how", BROKEN)
@@ -528,7 +527,7 @@ def one_byte_at(opened: Callable[..., Engine], index: Path, heard: Heard, copies
             else:
                 engine.index.catch_up()
             assert answers(engine) == expected, at
-            assert index_check.problems(engine.search) == (), at
+            assert engine.search.problems() == (), at
         kept = [path for path in index.parent.glob("*.damaged-*") if not path.name.endswith(("-wal", "-shm"))]
         assert all(str(path) in said(heard) for path in kept), at
         assert bool(kept) == ("It is kept as" in said(heard)), at

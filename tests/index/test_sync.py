@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from memory_tui.core import events
-from memory_tui.index import index_write
 from memory_tui.index.abilities import UNUSED, Vec0Use
 from memory_tui.index.note_rows import Headings
 from memory_tui.index.store import Store
@@ -79,16 +78,6 @@ def test_the_order_of_news(memory):
     assert [event.path for event in memory.told(events.FileRemoved)] == ["memory/a.md"]
 
 
-def test_progress_is_told_about_ten_times_a_second(memory):
-    for number in range(300):
-        memory.write(f"memory/{number}.md", f"note {number}")
-    start = time.monotonic()
-    memory.sync()
-    told = memory.told(events.SyncProgress)
-    assert 1 <= len(told) <= 2 + 10 * (time.monotonic() - start)
-    assert told[-1].done == told[-1].total == 300
-
-
 def test_a_second_sync_writes_nothing_and_embeds_nothing(memory):
     for number in range(20):
         memory.write(f"memory/{number}.md", text_of(50, f"n{number}"))
@@ -108,61 +97,6 @@ def test_a_second_sync_writes_nothing_and_embeds_nothing(memory):
     assert (memory.store.connection.total_changes(), log.stat().st_size) == (total, size)
     assert len(memory.provider.calls) == calls
     watcher.close()
-
-
-def test_an_unchanged_note_is_not_opened_again(memory, monkeypatch):
-    note = memory.write("MEMORY.md", "one")
-    old = time.time() - 100
-    os.utime(note, (old, old))
-    memory.sync()
-
-    def opened(found):
-        raise AssertionError(f"{found.path} was opened")
-
-    monkeypatch.setattr("memory_tui.workspace.roots.read", opened)
-    assert memory.sync().unchanged == 1
-
-
-def test_two_saves_within_one_tick_of_the_clock_are_both_seen(memory):
-    note = memory.write("MEMORY.md", "one")
-    status = note.stat()
-    memory.sync()
-    note.write_text("two")
-    os.utime(note, ns=(status.st_atime_ns, status.st_mtime_ns))
-    # As if the first sync had read the note in the tick in which it was saved.
-    row = memory.store.file("MEMORY.md")
-    index_write.touch_files(memory.store, [row._replace(indexed_at=row.mtime_ns / 1e9 + 0.001)])
-    assert memory.sync().indexed == 1
-    assert row.mtime_ns == memory.store.file("MEMORY.md").mtime_ns
-    assert stored_texts(memory) == ["two"]
-
-
-def test_what_a_store_knows_of_files_follows_every_kind_of_change(memory):
-    reader = Store.open(memory.store.path, read_only=True)
-    followed = {id(reader.known())}
-
-    def agree():
-        followed.add(id(reader.known()))
-        fresh = Store.open(memory.store.path, read_only=True)
-        assert reader.known() == memory.store.known() == fresh.known()
-        fresh.close()
-
-    for number in range(5):
-        memory.write(f"memory/{number}.md", "one")
-    memory.sync()
-    agree()
-    memory.write("memory/0.md", "changed")
-    (memory.folder / "memory/1.md").unlink()
-    os.utime(memory.folder / "memory/2.md", (1, 1))
-    index_write.fail_file(memory.store, "memory/3.md", "memory", "why")
-    memory.sync()
-    agree()
-    index_write.fail_file(memory.store, "memory/never.md", "memory", "why")
-    agree()
-    assert len(followed) <= 2, "followed by the change log, not read again"
-    memory.sync(force=True)
-    agree()
-    reader.close()
 
 
 def test_a_touched_note_is_read_but_not_cut_again(memory):
@@ -376,16 +310,6 @@ def test_a_note_that_cannot_be_read_is_named_and_the_others_go_on(memory, monkey
     assert memory.told(events.FileFailed) == [failure]
 
 
-def test_a_note_that_can_be_read_again_is_well(memory):
-    memory.write("memory/a.md", "one")
-    memory.sync()
-    index_write.fail_file(memory.store, "memory/a.md", "memory", "the disk hiccuped")
-    assert memory.store.file("memory/a.md").state == "failed"
-    assert memory.sync().touched == 1
-    assert memory.store.file("memory/a.md").state == "ok"
-    assert memory.store.file("memory/a.md").detail == ""
-
-
 def test_odd_text_is_indexed_with_a_remark(memory):
     memory.write("memory/a.md", b"caf\xe9 \x00 and more")
     memory.write("memory/b.md", "")
@@ -452,18 +376,6 @@ def test_a_wrong_answer_of_the_provider_is_never_stored(memory, answer):
     assert "scripted answered" in report.error
     assert memory.store.counts().cached == 0
     assert memory.store.counts().chunks == 1
-
-
-def test_an_index_without_provider(memory):
-    memory.provider = None
-    memory.write("MEMORY.md", "one")
-    report = memory.sync()
-    assert (report.indexed, report.embedded, report.error) == (1, 0, "")
-    assert memory.store.identity() is None
-    assert memory.store.vec0_dims() == 0
-    corpus = Corpus.load(memory.store)
-    assert cosines(corpus, np.ones(256, np.float32)).tolist() == [0.0]
-    assert not memory.sync().changed
 
 
 def test_zero_vectors_score_zero_and_are_not_in_vec0(memory):

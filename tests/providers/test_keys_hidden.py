@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from memory_tui import plan
 from memory_tui.cli import main
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.providers.base import Identity
@@ -146,7 +145,7 @@ def test_no_traceback_or_event_holds_a_key(play: Play, options: Options, reply: 
             engine.providers.forecast,
             engine.providers.members,
             engine.providers.chain.try_out,
-            lambda: index_check.remeasured(engine.search, engine.providers.chain),
+            engine.search.remeasured,
             lambda: engine.status(deep=True),
             engine.notices,
         ]

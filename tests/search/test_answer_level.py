@@ -15,8 +15,7 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.events import Event, LevelsMeasured
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.search import Search
-from memory_tui.engine.unrelated_memory import UnrelatedRecords
+from memory_tui.engine.search import Search, UnrelatedRecords
 from memory_tui.explain import noise, trace_json
 from memory_tui.explain.noise import UNRELATED
 from memory_tui.plan import Options

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from memory_tui.cli.main import main
-from memory_tui.engine import inbox_inputs
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import abilities
@@ -88,7 +87,7 @@ def test_why_not_and_inbox_are_the_same(notes: Path) -> None:
             engine.index.catch_up()
             evidence = engine.search.gather("router vlan")
             far = trace_json.why(engine.search.why(evidence, "memory/007.md", 1))
-            chunks = inbox_inputs.chunks_of(engine.search)
+            chunks = engine.search.chunks()
             assert chunks is not None
             seen.append((far, chunks.vectors.tobytes()))
     assert seen[0] == seen[1]

@@ -74,15 +74,6 @@ def test_replaced_counts_what_the_decoder_replaces(tmp_path_factory, data):
     assert document.replaced == len(_replaced)
 
 
-def test_reading_leaves_the_file_alone(tmp_path):
-    (tmp_path / "MEMORY.md").write_bytes(b"\xff\r\n")
-    before = (tmp_path / "MEMORY.md").stat()
-    read(only_note(tmp_path))
-    after = (tmp_path / "MEMORY.md").stat()
-    assert (tmp_path / "MEMORY.md").read_bytes() == b"\xff\r\n"
-    assert (before.st_mtime_ns, before.st_ctime_ns) == (after.st_mtime_ns, after.st_ctime_ns)
-
-
 def test_a_note_saved_again_since_the_scan_is_read_as_it_is_now(tmp_path):
     put(tmp_path, "memory/a.md", text="old")
     note = only_note(tmp_path)
@@ -119,16 +110,6 @@ def test_what_took_the_place_of_a_note_is_not_read(tmp_path, become):
         read(note)
     assert "memory/sub/a.md" in caught.value.message
     assert caught.value.next_step
-
-
-@needs_inodes
-def test_the_memory_folder_swapped_for_a_link_is_not_followed(tmp_path):
-    put(tmp_path, "ws/memory/a.md", "out/a.md", text="secret")
-    note = only_note(tmp_path / "ws")
-    (tmp_path / "ws/memory").rename(tmp_path / "ws/away")
-    (tmp_path / "ws/memory").symlink_to(tmp_path / "out")
-    with pytest.raises(Unreadable, match="link"):
-        read(note)
 
 
 @needs_inodes
@@ -252,9 +233,3 @@ def test_the_date_that_ages_a_note(path, expected):
 )
 def test_the_day_shown_for_a_note(path, day):
     assert shown_day(path) == day
-
-
-@given(st.text())
-def test_any_name_has_a_date_or_none(path):
-    assert (note_date(path).day is not None) == (note_date(path).basis == "name")
-    assert shown_day(path) is None or path.endswith(".md")

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
 from memory_tui.cli import main
 from memory_tui.core import events
 from memory_tui.core.errors import WorkspaceError
 from memory_tui.engine.engine import Engine
-from memory_tui.index import freshness, watch
+from memory_tui.index import watch
 from memory_tui.mcp.tools import AnswerRules, memory_search
 from memory_tui.plan import Options
-from memory_tui.tui.app import MemoryApp
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import Probe, Roots, RootState, lost, probe, root_of
 from tests.engine.test_engine import Heard
-from tests.support.tui import as_the_app_runs, make_app, settled, text_of, until
 from tests.support.waiting import LONG
 
 ROOT = os.geteuid() == 0
@@ -139,15 +135,6 @@ def test_a_deleted_workspace_is_told_kept_and_comes_back(workspace: Path, tmp_pa
         shutil.copytree(copy, workspace)
         life.comes_back(".", ALL)
         assert "roots" not in memory_search(life.engine, {"query": "printer"}, AnswerRules()).answer
-
-
-def test_a_workspace_renamed_and_back_is_indexed_again(workspace: Path) -> None:
-    with Life(workspace) as life:
-        workspace.rename(hidden(workspace))
-        life.becomes(".", "gone")
-        (hidden(workspace) / "memory" / "new.md").write_text("written while it was away\n")
-        hidden(workspace).rename(workspace)
-        life.comes_back(".", ALL | {"memory/new.md"})
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -406,97 +393,6 @@ def test_a_file_system_that_hangs_is_unreadable_and_nobody_waits_for_it(
         life.becomes(".", "there")
 
 
-# --- the screen ------------------------------------------------------------------------------------------------------
-
-
-def watched(app: MemoryApp, steps: Callable[[Pilot[int]], Awaitable[None]]) -> None:
-    async def run() -> None:
-        as_the_app_runs()
-        async with app.run_test(size=(260, 40)) as pilot:
-            await settled(pilot)
-            await steps(pilot)
-
-    asyncio.run(run())
-
-
-def first_line(app: MemoryApp) -> str:
-    return text_of(app).split("\n")[0]
-
-
-def test_nothing_on_the_screen_is_green_when_the_workspace_is_gone(workspace: Path) -> None:
-    app = make_app(workspace, watch=True, query="gardens")
-
-    async def steps(_pilot: Pilot[int]) -> None:
-        app.switch_mode("browse")
-        await until(lambda: " HYBRID " in first_line(app) and "fresh" in text_of(app))
-        assert "missing root" not in text_of(app)
-        workspace.rename(hidden(workspace))
-        await until(lambda: "NOTES GONE" in first_line(app))
-        await until(lambda: "missing root" in text_of(app))
-        assert "fresh" not in text_of(app)
-        assert "is not there" in first_line(app)
-        app.switch_mode("index")
-        await until(lambda: "Not indexed as on disk" in text_of(app))
-        await until(lambda: "it was deleted, renamed" in text_of(app))
-        assert "Every note is indexed" not in text_of(app)
-        app.switch_mode("search")
-        await until(lambda: "Recalled 4 of 4, from the index alone: notes gone" in text_of(app))
-        hidden(workspace).rename(workspace)
-        await until(lambda: " HYBRID " in first_line(app))
-        await until(lambda: "from the index alone" not in text_of(app))
-        app.switch_mode("index")
-        await until(lambda: "Every note is indexed as it is on disk." in text_of(app))
-        app.switch_mode("browse")
-        await until(lambda: "fresh" in text_of(app) and "missing root" not in text_of(app))
-
-    watched(app, steps)
-
-
-def test_the_first_line_names_the_extra_path_and_the_watcher(
-    workspace: Path, extra: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(roots: Roots) -> watch._View:
-        raise ValueError("a fault of ours")
-
-    real = watch._View.of
-    options = Options(
-        workspace=str(workspace),
-        index=str(workspace.parent / "index.sqlite"),
-        provider="scripted",
-        extra=(str(extra),),
-    )
-    app = MemoryApp(lambda listener: Engine.open(options, listener), name="notes")
-
-    async def steps(_pilot: Pilot[int]) -> None:
-        extra.rename(hidden(extra))
-        await until(lambda: "../vault gone" in first_line(app))
-        assert app.facts is not None
-        assert {row.path: row.state for row in app.facts.rows}["MEMORY.md"] == "fresh"
-        await until(lambda: {r.path: r.state for r in app.facts.rows}["../vault/tea.md"] == "missing root")
-        hidden(extra).rename(extra)
-        await until(lambda: "vault" not in first_line(app))
-        monkeypatch.setattr(watch._View, "of", fails)
-        await until(lambda: "watcher stalled" in first_line(app))
-        monkeypatch.setattr(watch._View, "of", real)
-        await until(lambda: "  watching" in first_line(app))
-
-    watched(app, steps)
-
-
-def test_an_app_on_an_empty_workspace_that_goes_says_so(tmp_path: Path) -> None:
-    workspace = tmp_path / "notes"
-    workspace.mkdir()
-    app = make_app(workspace, watch=True)
-
-    async def steps(_pilot: Pilot[int]) -> None:
-        assert "There are no notes in notes/ yet." in text_of(app)
-        workspace.rmdir()
-        await until(lambda: "NOTES GONE" in first_line(app))
-        await until(lambda: "There are no notes" not in text_of(app))
-
-    watched(app, steps)
-
-
 # --- the parts -------------------------------------------------------------------------------------------------------
 
 
@@ -509,8 +405,3 @@ def test_the_workspace_stands_for_the_notes_within(workspace: Path, extra: Path)
     assert root_of("memory/a.md", states) == states[0]
     assert root_of("../vault/tea.md", states) == states[1]
     assert lost(states) == (states[0],)
-
-
-def test_the_index_remembers_the_device_of_the_workspace(workspace: Path) -> None:
-    roots = Roots.open(workspace)
-    assert freshness.devices_of(roots)["."] == workspace.stat().st_dev

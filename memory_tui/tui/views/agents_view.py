@@ -21,11 +21,11 @@ from memory_tui.tui.widgets.rowlist import Line, RowList, text
 from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
-    from memory_tui.engine.connected_agents import AgentProgram, AgentRanking
     from memory_tui.engine.engine import Engine
     from memory_tui.hosts.connection import HostConnection
     from memory_tui.hosts.proof import Proof
     from memory_tui.hosts.wiring import Host, Scope
+    from memory_tui.recalls.connected_agents import AgentProgram, AgentRanking
     from memory_tui.recalls.recall_log import RecallEntry
 
 
@@ -47,8 +47,8 @@ def connecting(host: Host, scope: Scope, project: Path, log: bool) -> Planning:
     """Connect an agent program to this memory."""
 
     def plan(engine: Engine) -> ConnectionPlan:
-        from memory_tui.engine import connected_agents
         from memory_tui.hosts import connection
+        from memory_tui.recalls import connected_agents
 
         wiring = connected_agents.wiring_of(engine.plan, host, scope, project, log=log)
         files = connection.planned(host, wiring)
@@ -325,7 +325,7 @@ _UNLOGGED = "nothing is written down. Press enter to connect it with a log of it
 
 def _rows(engine: Engine) -> tuple[AgentProgram, ...]:
     """Every agent program."""
-    from memory_tui.engine import connected_agents
+    from memory_tui.recalls import connected_agents
 
     return connected_agents.rows(engine.plan)
 

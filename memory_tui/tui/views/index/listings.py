@@ -261,9 +261,8 @@ class Storage(Struct, frozen=True):
 
 
 def _measured(engine: Engine) -> Storage:
-    from memory_tui.engine import index_check
 
-    return Storage(engine.status(), index_check.tables(engine.search))
+    return Storage(engine.status(), engine.search.tables())
 
 
 class StorageView(View):

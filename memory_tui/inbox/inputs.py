@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from memory_tui.core import profiles
 from memory_tui.core.errors import Unreadable
@@ -15,26 +13,24 @@ from memory_tui.hosts import claude_code, claude_memory
 from memory_tui.inbox.checks import Chunks, InboxInputs
 from memory_tui.inbox.entries import DatedNote
 from memory_tui.notes import budget
-from memory_tui.recalls import recall_log
-from memory_tui.search.corpus import vectors_of
 from memory_tui.workspace import chunking_2026_9, notes
 from memory_tui.workspace.notes import shown_day
-from memory_tui.workspace.roots import MEMORY, ROOT_NOTES, Roots, scan
+from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
 
 if TYPE_CHECKING:
-    from memory_tui.engine.search import Search
     from memory_tui.notes.curator import Curator
     from memory_tui.notes.restore import LostNote
     from memory_tui.openclaw.trust import TrustReport
     from memory_tui.plan import Plan
 
-_FEWEST_RECALLS = 20
-_FEWEST_DAYS = 14.0
-_DAY_SECONDS = 86_400.0
-
 
 def view(
-    plan: Plan, now: float, chunks: Chunks | None, trust: TrustReport | None, curator: Curator | None = None
+    plan: Plan,
+    now: float,
+    chunks: Chunks | None,
+    trust: TrustReport | None,
+    curator: Curator | None = None,
+    recalled: frozenset[str] | None = None,
 ) -> InboxInputs:
     """Everything that suggestions are made of, at `now` (epoch seconds); reads every note."""
     files = trust.files if trust is not None else ()
@@ -52,35 +48,13 @@ def view(
         exists,
         chunks,
         _over(plan, notes),
-        _recalled(plan),
+        recalled,
         {file.path: file.words for file in files if file.state in ("untrusted", "edited")},
         frozenset(note.path for note in notes if claude_memory.in_folders(note.path, claude)),
         claude_memory.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
         trust is not None or profiles.get(plan.settings.word("profile")).chunking == chunking_2026_9.VERSION,
         _lost(curator, notes),
     )
-
-
-def chunks_of(search: Search) -> Chunks | None:
-    """The chunks with their vectors, to be compared with each other; None while there are none."""
-    with search.index.reader() as store:
-        if store is None:
-            return None
-        with search.state(store) as known:
-            corpus = known
-            if corpus.identity is None:
-                return None
-            notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == MEMORY]
-            vectors = vectors_of(store, corpus, np.array(notes, np.int64))
-    places = [(corpus.path(row), int(corpus.start_lines[row]), int(corpus.end_lines[row])) for row in notes]
-
-    def texts(rows: Sequence[int]) -> list[str]:
-        rowids = [int(corpus.rowids[notes[row]]) for row in rows]
-        with search.reader() as store, store.snapshot():
-            found = store.texts(rowids) if store.uuid() == corpus.uuid else {}
-        return [found.get(rowid, "") for rowid in rowids]
-
-    return Chunks(places, texts, corpus.file_of[notes], vectors)
 
 
 def host_of(plan: Plan, path: str) -> budget.HostLimit:
@@ -123,11 +97,3 @@ def _notes(roots: Roots) -> Iterator[DatedNote]:
             continue
         read = notes.of_bytes(found.path, data, changed)
         yield DatedNote(read.path, read.text, shown_day(read.path), read.replaced, bool(notes.utf16_of(data)))
-
-
-def _recalled(plan: Plan) -> frozenset[str] | None:
-    """The paths that logged recalls and reads delivered; None where too few were logged to tell."""
-    entries = recall_log.read(recall_log.recall_log_path(plan.roots.workspace)).entries
-    if len(entries) < _FEWEST_RECALLS or entries[-1].at - entries[0].at < _FEWEST_DAYS * _DAY_SECONDS:
-        return None
-    return frozenset(path for entry in entries for path in entry.delivered)
