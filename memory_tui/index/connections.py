@@ -39,7 +39,7 @@ class Readers:
     @contextmanager
     def borrow(self, path: Path) -> Iterator[Store | None]:
         """A connection of one's own; None while there is no index. Raises Cancelled after `close`."""
-        store = self._kept(path) or self._opened(path)
+        store = self._idle_to(path) or self._opened(path)
         if store is None:
             yield None
             return
@@ -70,7 +70,7 @@ class Readers:
         except IndexEmpty:
             return None
 
-    def _kept(self, path: Path) -> Store | None:
+    def _idle_to(self, path: Path) -> Store | None:
         """A connection that nobody uses, to the file that is at `path` now."""
         with self._lock:
             self._closed.check()

@@ -97,18 +97,18 @@ class Database:
         gets one for each. What is not ours stays where it is: by its header, or where that is gone unless an
         index of ours is `expected` there. Raises IndexUnavailable, IndexRefused.
         """
-        heard: list[Notice] = [] if notices is None else notices
+        reports: list[Notice] = [] if notices is None else notices
         where = resolved(path)
         check(where)
-        found = kind(where, _header)
-        if found in ("zeros", "other") and not expected():
+        content = kind(where, _header)
+        if content in ("zeros", "other") and not expected():
             raise refused(where, "is not an index of memory-tui")
-        if found == "database":
+        if content == "database":
             raise _stranger(where)
         if not read_only:
-            asked, where = where, choose_path(path, heard)
-            if where != asked and found == "ours" and not where.stat().st_size:
-                _seed(asked, where, heard)
+            requested, where = where, choose_path(path, reports)
+            if where != requested and content == "ours" and not where.stat().st_size:
+                _seed(requested, where, reports)
         seen = _frozen(where)
         try:
             connection = _connect_read_only(where) if read_only else _connect(where)
@@ -117,7 +117,7 @@ class Database:
                 raise failure from None
             if read_only:
                 raise damaged(where, _why(error)) from None
-            heard.append(quarantine(where, f"The index {where} {_why(error)}."))
+            reports.append(quarantine(where, f"The index {where} {_why(error)}."))
             with _explaining(where):
                 connection = _connect(create(where))
         opened = cls(connection, where, read_only, abilities.vec0(vec0, connection))
@@ -326,14 +326,14 @@ def _is_frozen(connection: apsw.Connection) -> bool:
 
 def _frozen(path: Path) -> Frozen:
     """Size and time of the index and of its log."""
-    found: list[int] = []
+    numbers: list[int] = []
     for side in ("", "-wal"):
         try:
             status = path.with_name(path.name + side).stat()
         except FileNotFoundError:
             continue
-        found += [status.st_size, status.st_mtime_ns]
-    return tuple(found)
+        numbers += [status.st_size, status.st_mtime_ns]
+    return tuple(numbers)
 
 
 def _tune(connection: apsw.Connection) -> None:

@@ -48,19 +48,19 @@ def tables(store: Store) -> tuple[TableSize, ...]:
     tied: dict[str, str] = dict(
         store.query("SELECT name, tbl_name FROM sqlite_schema WHERE type IN ('table', 'index')")
     )
-    found, told = [], 0
+    sizes, counted = [], 0
     for name, places, count, about in _KINDS:
         size = sum(
             size for page, size in pages.items() if any(_belongs(tied.get(page, page), place) for place in places)
         )
-        told += size
+        counted += size
         exists = name != "vec0" or store.vec0_dims() > 0
-        found.append(TableSize(name, int(store.value(count)) if exists else 0, size, about))
+        sizes.append(TableSize(name, int(store.value(count)) if exists else 0, size, about))
     whole = int(store.value("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"))
     free = int(store.value("SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size"))
-    found.append(TableSize("unused", 0, free, "pages for what comes next"))
-    found.append(TableSize("other", 0, max(0, whole - told - free), "the schema"))
-    return tuple(found)
+    sizes.append(TableSize("unused", 0, free, "pages for what comes next"))
+    sizes.append(TableSize("other", 0, max(0, whole - counted - free), "the schema"))
+    return tuple(sizes)
 
 
 def files(index: Path, sibling: Path | None = None) -> tuple[FileSize, ...]:
@@ -70,15 +70,15 @@ def files(index: Path, sibling: Path | None = None) -> tuple[FileSize, ...]:
     """
     others = files(sibling) if sibling is not None else ()
     kinds = {index.name: "index", rebuild_of(index).name: "beside"}
-    found = []
+    sizes = []
     for path in (*index.parent.glob(f"{index.name}*"), *index.parent.glob(f".{index.name}.*.part")):
         try:
             size = path.stat().st_size
         except OSError:
             continue
-        found.append(FileSize(str(path), kinds.get(path.name) or _kind(path.name), size))
-    own = sorted(found, key=lambda file: -file.bytes)
-    return (*own, *(replace(file, what="other release's") for file in others if file not in own))
+        sizes.append(FileSize(str(path), kinds.get(path.name) or _kind(path.name), size))
+    ordered = sorted(sizes, key=lambda file: -file.bytes)
+    return (*ordered, *(replace(file, what="other release's") for file in others if file not in ordered))
 
 
 def on_disk(index: Path) -> int:

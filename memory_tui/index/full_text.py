@@ -93,8 +93,8 @@ class FullText:
         try:
             return self._index.connection.execute(sql, (expression, *more)).fetchall()
         except apsw.SQLError as error:
-            if isinstance(found := explained(error, self._index.path), IndexDamaged):
-                raise found from None
+            if isinstance(failure := explained(error, self._index.path), IndexDamaged):
+                raise failure from None
             raise QueryError(f"Full-text search cannot read the query: {error}.", "Ask in fewer words.") from None
         except apsw.Error as error:
             raise explained(error, self._index.path) from None
@@ -104,8 +104,8 @@ class FullText:
         generation = self._generation()
         if self._frequencies[0] != generation:
             self._frequencies = generation, {}
-        known, table = self._frequencies[1], _TABLES[form]
-        fresh = [word for word in words if (form, word) not in known]
+        counts, table = self._frequencies[1], _TABLES[form]
+        fresh = [word for word in words if (form, word) not in counts]
         into_words = bool(fresh) and self._is_cut_into_words(form)
         if fresh:
             self._look_at_tokens(table)
@@ -113,13 +113,14 @@ class FullText:
             token = _token(word, form) if into_words else None
             if token is not None:
                 # Half the time of counting matches.
-                known[form, word] = self._index.value(f"SELECT doc FROM temp.{table}_row WHERE term = ?", (token,)) or 0
+                sql = f"SELECT doc FROM temp.{table}_row WHERE term = ?"
+                counts[form, word] = self._index.value(sql, (token,)) or 0
             else:
                 sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"
-                known[form, word] = self._index.value(
+                counts[form, word] = self._index.value(
                     sql, (or_query(self._cut_short([word.replace("\0", " ")], form)),)
                 )
-        return [known[form, word] for word in words]
+        return [counts[form, word] for word in words]
 
     def vocabulary(self) -> dict[str, int]:
         """Read every token of the form `plain`, and how many chunks hold it; nothing where those are no words."""
@@ -151,5 +152,5 @@ def _token(word: str, form: Form) -> str | None:
     """The one token that `word` is matched by; None where it is several, none, or the beginning of one."""
     if or_query([word]).endswith("*"):
         return None
-    found = tokens(word, stemmed=form == "stemmed")
-    return found[0] if len(found) == 1 and "\0" not in word else None
+    pieces = tokens(word, stemmed=form == "stemmed")
+    return pieces[0] if len(pieces) == 1 and "\0" not in word else None

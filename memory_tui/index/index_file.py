@@ -66,15 +66,15 @@ def kind(path: Path, header: Callable[[Path], bytes] | None = None) -> Kind:
     if not status.st_size:
         return "empty"
     try:
-        found = (header or (lambda file: read_beside(file, _HEADER, whole=False)))(path)
+        start = (header or (lambda file: read_beside(file, _HEADER, whole=False)))(path)
     except OSError:
         return "other"
-    pairs = zip(_MAGIC + _MARK, found[:16] + found[68:72], strict=False)
-    if len(found) >= 72 and sum(one != other for one, other in pairs) <= _SPOILED:
+    pairs = zip(_MAGIC + _MARK, start[:16] + start[68:72], strict=False)
+    if len(start) >= 72 and sum(left != other for left, other in pairs) <= _SPOILED:
         return "ours"
-    if found.startswith(_MAGIC):
+    if start.startswith(_MAGIC):
         return "database"
-    return "zeros" if not any(found) else "other"
+    return "zeros" if not any(start) else "other"
 
 
 def is_private(path: Path) -> bool:
@@ -149,8 +149,8 @@ def find(path: str | os.PathLike[str]) -> Path:
     where = resolved(path)
     if (where.exists() and os.access(where, os.W_OK)) or not hasattr(os, "geteuid"):
         return where
-    found = (folder / _temporary_name(where) for folder in temporary_folders())
-    return next((other for other in found if other.exists()), where)
+    places = (folder / _temporary_name(where) for folder in temporary_folders())
+    return next((other for other in places if other.exists()), where)
 
 
 def temporary_folders() -> list[Path]:

@@ -42,35 +42,35 @@ _UNIT = 0.01
 def problems(store: Store) -> list[str]:
     """What is wrong with an index, in words; empty when it is whole. Costs a pass over the file."""
     try:
-        found = [str(row[0]) for row in store.query("PRAGMA integrity_check(5)") if row[0] != "ok"]
-        return found or _counts(store) or _contents(store) or _table(store)
+        lines = [str(row[0]) for row in store.query("PRAGMA integrity_check(5)") if row[0] != "ok"]
+        return lines or _counts(store) or _contents(store) or _table(store)
     except IndexUnavailable as error:
         return [error.message]
 
 
 def _counts(store: Store) -> list[str]:
     """Rows that do not fit each other."""
-    found = []
-    chunks, said = (
+    lines = []
+    chunks, counted = (
         store.value("SELECT count(*) FROM chunks WHERE occurrence = 0"),
         store.value("SELECT coalesce(sum(chunks), 0) FROM files"),
     )
-    if chunks != said:
-        found.append(f"{chunks} chunks, and files say {said}")
+    if chunks != counted:
+        lines.append(f"{chunks} chunks, and files say {counted}")
     orphans = store.value("SELECT count(*) FROM chunks WHERE file_id NOT IN (SELECT id FROM files)")
     if orphans:
-        found.append(f"{orphans} chunks of no file")
+        lines.append(f"{orphans} chunks of no file")
     lost = store.value(
         "SELECT count(*) FROM chunks WHERE embedding_id IS NOT NULL "
         "AND embedding_id NOT IN (SELECT id FROM embedding_cache)"
     )
     if lost:
-        found.append(f"{lost} chunks whose vector is lost")
+        lines.append(f"{lost} chunks whose vector is lost")
     if store.words.cut():
         words = store.value("SELECT count(*) FROM chunks_words_docsize")
         if words != chunks:
-            found.append(f"{chunks} chunks, and words of {words}")
-    return found
+            lines.append(f"{chunks} chunks, and words of {words}")
+    return lines
 
 
 def _contents(store: Store) -> list[str]:
@@ -83,8 +83,8 @@ def _contents(store: Store) -> list[str]:
     vectors = sum(
         map(_spoiled, _pages(store, "SELECT id, embedding, dims FROM embedding_cache WHERE id > ? ORDER BY id LIMIT ?"))
     )
-    found = [f"{texts} chunks whose text is not what was indexed"] if texts else []
-    return [*found, f"{vectors} vectors that are none"] if vectors else found
+    lines = [f"{texts} chunks whose text is not what was indexed"] if texts else []
+    return [*lines, f"{vectors} vectors that are none"] if vectors else lines
 
 
 def _table(store: Store) -> list[str]:
@@ -283,7 +283,7 @@ def sweep(index: Path, now: float) -> list[str]:
 
     Returns a sentence for each file, removed or not; mostly nothing is to be done.
     """
-    told = []
+    lines = []
     for path, at in _moved_aside(index)[NEWEST:]:
         if now - at < DAYS * 86_400:
             continue
@@ -291,12 +291,12 @@ def sweep(index: Path, now: float) -> list[str]:
             for side in reversed(SIDES):
                 durable.remove_file(path.with_name(path.name + side))
         except OSError as error:
-            told.append(f"{path}, a damaged index that was moved aside, cannot be removed: {error.strerror}.")
+            lines.append(f"{path}, a damaged index that was moved aside, cannot be removed: {error.strerror}.")
         else:
-            told.append(
+            lines.append(
                 f"{path} was removed: a damaged index, moved aside more than {DAYS} days ago; the newest {NEWEST} stay."
             )
-    return told
+    return lines
 
 
 def _moved_aside(index: Path) -> list[tuple[Path, float]]:

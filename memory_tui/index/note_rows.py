@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from typing import TYPE_CHECKING
 
 from memory_tui.core.tokens import indexed_form, words_of
 from memory_tui.index.index_write import NewChunk, NewFile
+from memory_tui.index.schema import Recipe
+from memory_tui.index.store import Store
 from memory_tui.workspace import chunking_2026_9, transcripts
 from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import AnnotatedChunk, chunk_note
 from memory_tui.workspace.media import MediaDocument
-from memory_tui.workspace.notes import utf16_of
+from memory_tui.workspace.notes import Document, utf16_of
 from memory_tui.workspace.transcripts import Transcript
-
-if TYPE_CHECKING:
-    from memory_tui.index.schema import Recipe
-    from memory_tui.index.store import Store
-    from memory_tui.workspace.notes import Document
 
 LONGEST = 200
 """Characters of a heading that count; a whole file in one `#` line would otherwise be repeated in every chunk."""
@@ -84,18 +80,18 @@ def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
     """
     noted = _cut(read, source, recipe)
     headings = Headings("" if isinstance(read, Transcript) else read.text)
-    pieces = on_lines_of_file(read, [one.chunk for one in noted])
+    pieces = on_lines_of_file(read, [each.chunk for each in noted])
     seen: dict[str, int] = {}
     chunks = []
     counted = recipe.chunking == chunking_2026_9.VERSION
-    for piece, (_, said) in zip(pieces, noted, strict=True):
+    for piece, (_, notes_of) in zip(pieces, noted, strict=True):
         identifier = chunk_id(source, read.path, piece, recipe.identity.model)
         occurrence = seen[identifier] = seen.get(identifier, -1) + 1
         body = "" if occurrence else indexed_form(read.path, headings.above(piece.start_line), piece.text)
         words = len(words_of(piece.text)) if counted else 0
         chunks.append(
             NewChunk(
-                identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body, said, words
+                identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body, notes_of, words
             )
         )
     return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, chunks)

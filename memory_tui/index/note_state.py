@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 from msgspec import Struct
 
@@ -20,13 +20,11 @@ from memory_tui.core.errors import Unreadable
 from memory_tui.core.settings import Settings
 from memory_tui.durable import unmoved
 from memory_tui.index.rows import CHANGED, IndexedNote
+from memory_tui.index.store import Store
 from memory_tui.workspace import roots, transcripts
 from memory_tui.workspace.annotations import without_markers
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.scan import Found
-
-if TYPE_CHECKING:
-    from memory_tui.index.store import Store
 
 
 class Thresholds(Struct, frozen=True):
@@ -53,26 +51,26 @@ def due(growth: Growth, thresholds: Thresholds) -> bool:
     return growth.bytes >= max(1, thresholds.bytes) or growth.messages >= max(1, thresholds.messages)
 
 
-def growth(found: Found, row: IndexedNote | None, thresholds: Thresholds) -> Growth:
+def growth(file: Found, row: IndexedNote | None, thresholds: Thresholds) -> Growth:
     """What came to `found` since `row`; a file that shrank, or was never indexed, counts whole."""
     indexed = row.size if row else 0
-    start = indexed if found.size >= indexed else 0
-    size = found.size - start
+    start = indexed if file.size >= indexed else 0
+    size = file.size - start
     if thresholds.messages <= 0 or 0 < thresholds.bytes <= size:
         return Growth(size, 0)
     try:
-        return Growth(size, transcripts.newlines(found, start))
+        return Growth(size, transcripts.newlines(file, start))
     except OSError:
         # The sync that reads it tells why it cannot be read.
         return Growth(size, 0)
 
 
-def waits(found: Found, row: IndexedNote | None, thresholds: Thresholds) -> str:
+def waits(file: Found, row: IndexedNote | None, thresholds: Thresholds) -> str:
     """What a changed transcript waits for, in words; empty when it is due, or is not a transcript."""
-    changed = row is None or (row.state == "ok" and row.hash and row.size != found.size)
-    if found.source != transcripts.SOURCE or not changed:
+    changed = row is None or (row.state == "ok" and row.hash and row.size != file.size)
+    if file.source != transcripts.SOURCE or not changed:
         return ""
-    grown = growth(found, row, thresholds)
+    grown = growth(file, row, thresholds)
     if due(grown, thresholds):
         return ""
     lines = f"{grown.messages:,} line{'' if grown.messages == 1 else 's'}"
@@ -102,7 +100,7 @@ class FileState(Struct, frozen=True):
     patient: bool = False
 
 
-def difference(found: Found, row: IndexedNote | None) -> Difference:
+def difference(file: Found, row: IndexedNote | None) -> Difference:
     """How a note on disk differs from its row by size and time; unsure when only its text can tell."""
     if row is None:
         return "new"
@@ -110,16 +108,16 @@ def difference(found: Found, row: IndexedNote | None) -> Difference:
         return "failed"
     if not row.hash:
         return "rebuild"
-    if found.mtime_ns != row.mtime_ns or found.size != row.size:
+    if file.mtime_ns != row.mtime_ns or file.size != row.size:
         return "changed"
-    if not unmoved(found.mtime_ns, round(row.indexed_at * 1e9)) or touched(found, row):
+    if not unmoved(file.mtime_ns, round(row.indexed_at * 1e9)) or touched(file, row):
         return "unsure"
     return ""
 
 
-def touched(found: Found, row: IndexedNote) -> bool:
+def touched(file: Found, row: IndexedNote) -> bool:
     """Whether anything about the file changed after it was read, its times set back perhaps."""
-    return found.ctime_ns > round(row.indexed_at * 1e9)
+    return file.ctime_ns > round(row.indexed_at * 1e9)
 
 
 def state_of(
@@ -177,9 +175,9 @@ def last_text(source: Store, path: str) -> LastText | None:
             # A line that is longer than a chunk: its pieces stand in one line, or are chunks of their own.
             parts = ["".join(parts)]
         for number, part in enumerate(parts, chunk.start_line):
-            known = lines.get(number, "")
+            line = lines.get(number, "")
             # What overlaps is the end of a line that stands whole in the chunk before.
-            lines[number] = known if known.endswith(part) else part if part.endswith(known) else known + part
+            lines[number] = line if line.endswith(part) else part if part.endswith(line) else line + part
     text = "\n".join(lines.get(number, "") for number in range(1, max(lines) + 1))
     for tried in (text, f"{text}\n"):
         if hashlib.sha256(tried.encode("utf-8", "surrogateescape")).hexdigest() == row.hash:
@@ -190,19 +188,19 @@ def last_text(source: Store, path: str) -> LastText | None:
 def lost_lines(before: str, after: str) -> list[str]:
     """List the lines of `before` that `after` lacks; blanks at their ends, blank lines and annotations do not count."""
     left = Counter(_lines(after))
-    gone = []
+    lost = []
     for line in _lines(before):
         if left[line]:
             left[line] -= 1
         else:
-            gone.append(line)
-    return gone
+            lost.append(line)
+    return lost
 
 
 def shrank(before: str, after: str) -> bool:
     """Whether a note lost lines: it has fewer than before, or more than half of them are other ones."""
-    gone, old = len(lost_lines(before, after)), len(_lines(before))
-    return gone > 0 and (len(_lines(after)) < old or 2 * gone > old)
+    lost, old = len(lost_lines(before, after)), len(_lines(before))
+    return lost > 0 and (len(_lines(after)) < old or 2 * lost > old)
 
 
 def _lines(text: str) -> list[str]:

@@ -103,14 +103,14 @@ class ChunkPage(Struct, frozen=True):
         if not rows:
             return cls.empty(dims)
         rowids, notes, first, last, chunk_ids, embedded, blobs = zip(*rows, strict=True)
-        if not all(1 <= one <= other for one, other in zip(first, last, strict=True)):
+        if not all(1 <= start <= other for start, other in zip(first, last, strict=True)):
             raise ValueError("lines that cannot be")
         marks = np.array(embedded, np.bool_)
         if dims:
             vectors, pointing = unit_rows(blobs, dims)
         else:
             vectors = np.empty((len(rows), 0), np.float32)
-            pointing = np.array([told is None or bool(told) for told in blobs], np.bool_)
+            pointing = np.array([blob is None or bool(blob) for blob in blobs], np.bool_)
         return cls(
             np.array(rowids, np.int64),
             np.array(notes, np.int64),
@@ -123,7 +123,7 @@ class ChunkPage(Struct, frozen=True):
 
     def of_those(self, which: Flags) -> ChunkPage:
         """Keep the chunks that `which` marks."""
-        chunk_ids = [chunk_id for chunk_id, wanted in zip(self.chunk_ids, which.tolist(), strict=True) if wanted]
+        chunk_ids = [chunk_id for chunk_id, keep in zip(self.chunk_ids, which.tolist(), strict=True) if keep]
         return ChunkPage(
             self.rowids[which],
             self.notes[which],

@@ -141,29 +141,29 @@ class Recipe(Struct, frozen=True, kw_only=True, rename="camel"):
         return Identity(self.provider, self.model, self.provider_key, self.vector_dims)
 
 
-def differences(has: Recipe, wanted: Recipe) -> tuple[str, ...]:
+def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
     """What an index made after `has` lacks to be one made after `wanted`, in words; empty when nothing."""
-    old, new = has.identity, wanted.identity
+    old, new = has.identity, wish.identity
     pairs = (
         ("provider", old.provider, new.provider),
         ("model", old.model, new.model),
         ("endpoint", old.key[:8], new.key[:8]),
         ("dimensions", old.dims, new.dims),
-        ("chunks cut as by OpenClaw", has.chunking, wanted.chunking),
-        ("chunk tokens", has.chunk_tokens, wanted.chunk_tokens),
-        ("overlap", has.chunk_overlap, wanted.chunk_overlap),
-        ("chunk bytes", has.chunk_bytes, wanted.chunk_bytes),
-        ("sources", " and ".join(has.sources), " and ".join(wanted.sources)),
-        ("extra paths", has.scope_hash[:8], wanted.scope_hash[:8]),
-        ("tokenizer", has.fts_tokenizer or "none", wanted.fts_tokenizer or "none"),
-        ("form of words", has.words_version, wanted.words_version),
+        ("chunks cut as by OpenClaw", has.chunking, wish.chunking),
+        ("chunk tokens", has.chunk_tokens, wish.chunk_tokens),
+        ("overlap", has.chunk_overlap, wish.chunk_overlap),
+        ("chunk bytes", has.chunk_bytes, wish.chunk_bytes),
+        ("sources", " and ".join(has.sources), " and ".join(wish.sources)),
+        ("extra paths", has.scope_hash[:8], wish.scope_hash[:8]),
+        ("tokenizer", has.fts_tokenizer or "none", wish.fts_tokenizer or "none"),
+        ("form of words", has.words_version, wish.words_version),
     )
-    found = [(name, was, now) for name, was, now in pairs if was != now]
-    names = {name for name, _, _ in found}
+    changed = [(name, was, now) for name, was, now in pairs if was != now]
+    names = {name for name, _, _ in changed}
     # A fingerprint says nothing to a person where a name has changed as well.
     return tuple(
         f"{name}: {was} is now {now}"
-        for name, was, now in found
+        for name, was, now in changed
         if name != "endpoint" or not names & {"provider", "model"}
     )
 

@@ -48,7 +48,7 @@ _FEW = 64
 """So many rows are read one by one; who asks for more gets all of them read at once."""
 
 
-class Known(Mapping[str, IndexedNote]):
+class Notes(Mapping[str, IndexedNote]):
     """Every file row by path. How many there are and what is `settled` is always there, the rest is read when asked."""
 
     def __init__(self, database: Database) -> None:
@@ -62,24 +62,24 @@ class Known(Mapping[str, IndexedNote]):
         self._notes: dict[str, dict[str, tuple[int, int, int]]] = {}
         self._paths: dict[int, str] = {}
         self._rows: dict[str, IndexedNote] | None = None
-        self._asked = 0
+        self._lookups = 0
 
     def load(self, generation: int) -> None:
         """Learn everything anew."""
-        self.generation, self._asked, self._rows = generation, 0, None
+        self.generation, self._lookups, self._rows = generation, 0, None
         self._paths, self._notes = {}, {}
         self.settled, self.unsettled = self._notes, set()
         self._learn(self._database.query(_BRIEF))
 
     def follow(self, generation: int, ids: Sequence[int]) -> None:
         """Learn what became of the rows with these `ids`, which are all that changed."""
-        self.generation, self._asked = generation, 0
+        self.generation, self._lookups = generation, 0
         for number in ids:
             self._forget(self._paths.pop(number, ""))
-        which, wanted = "WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)
-        self._learn(self._database.query(f"{_BRIEF} {which}", wanted))
+        which, values = "WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)
+        self._learn(self._database.query(f"{_BRIEF} {which}", values))
         if self._rows is not None:
-            self._rows |= {row[1]: IndexedNote._make(row) for row in self._database.query(f"{FILE} {which}", wanted)}
+            self._rows |= {row[1]: IndexedNote._make(row) for row in self._database.query(f"{FILE} {which}", values)}
 
     def _learn(self, rows: Rows) -> None:
         paths, notes = self._paths, self._notes
@@ -106,12 +106,12 @@ class Known(Mapping[str, IndexedNote]):
         if self._rows is not None:
             self._rows.pop(path, None)
 
-    def holding(self, found: Mapping[str, Found]) -> frozenset[str]:
+    def holding(self, notes: Mapping[str, Found]) -> frozenset[str]:
         """Which of the notes `found`, by path, are settled here as they are there."""
         return frozenset(
             path
-            for path, note in found.items()
-            if (known := self._note(path)) is not None and known[:2] == (note.size, note.mtime_ns)
+            for path, note in notes.items()
+            if (row := self._note(path)) is not None and row[:2] == (note.size, note.mtime_ns)
         )
 
     def _note(self, path: str) -> tuple[int, int, int] | None:
@@ -124,8 +124,8 @@ class Known(Mapping[str, IndexedNote]):
         return self._rows
 
     def __getitem__(self, path: str) -> IndexedNote:
-        if self._rows is None and self._paths and self._asked < _FEW:
-            self._asked += 1
+        if self._rows is None and self._paths and self._lookups < _FEW:
+            self._lookups += 1
             rows = self._database.query(f"{FILE} WHERE path = ?", (path,))
             if not rows:
                 raise KeyError(path)
@@ -187,26 +187,26 @@ class Store(Database):
 
     def __init__(self, connection: apsw.Connection, path: Path, read_only: bool, vec0_state: Vec0) -> None:
         super().__init__(connection, path, read_only, vec0_state)
-        self._known = Known(self)
+        self._notes_by_path = Notes(self)
         self.words = FullText(self, self.generation)
 
     # --- the whole -------------------------------------------------------------------------------------------------
 
     def uuid(self) -> str:
         """The name of the index: another one is another index, whatever its path."""
-        found = self.meta("uuid")
-        if not isinstance(found, str) or not found:
+        name = self.meta("uuid")
+        if not isinstance(name, str) or not name:
             raise self.damaged("it has no uuid")
-        return found
+        return name
 
     def _number(self, key: str, without: int | None = None) -> int:
         """The number that stands under `key` in `meta`; `without` one where there is none. Raises IndexDamaged."""
-        found = self.meta(key)
-        if found is None and without is not None:
+        number = self.meta(key)
+        if number is None and without is not None:
             return without
-        if not isinstance(found, int) or found < 0:
+        if not isinstance(number, int) or number < 0:
             raise self.damaged(f"{key} is no number")
-        return found
+        return number
 
     def generation(self) -> int:
         """The number of write transactions so far; grows whenever anything changes."""
@@ -251,18 +251,18 @@ class Store(Database):
 
     # --- files and chunks ------------------------------------------------------------------------------------------
 
-    def known(self) -> Known:
+    def known(self) -> Notes:
         """Every file row by path, kept and brought up to date; the next call changes what this one returned."""
         with self.snapshot():
             generation = self.generation()
-            at = self._known.generation
+            at = self._notes_by_path.generation
             changes = self.changes_since(at) if 0 <= at < generation else None
             with self.making_sense():
                 if changes is not None:
-                    self._known.follow(generation, [number for op, number in changes if op == "file"])
+                    self._notes_by_path.follow(generation, [number for op, number in changes if op == "file"])
                 elif generation != at:
-                    self._known.load(generation)
-            return self._known
+                    self._notes_by_path.load(generation)
+            return self._notes_by_path
 
     def remarked(self) -> list[tuple[str, str]]:
         """The notes that were indexed although something in them cannot be, and what."""
@@ -291,11 +291,11 @@ class Store(Database):
         if self.words.cut() != "unicode61" or not all(tokens(phrase, stemmed=False) for phrase in phrases):
             return None
         with self.snapshot():
-            found = [self.words.match([phrase], "plain", "all").rowids.tolist() for phrase in phrases]
+            matches = [self.words.match([phrase], "plain", "all").rowids.tolist() for phrase in phrases]
             rows = self.query(
                 "SELECT path FROM files WHERE id IN "
                 "(SELECT file_id FROM chunks WHERE id IN (SELECT value FROM json_each(?)))",
-                (json.dumps(sorted({rowid for rowids in found for rowid in rowids})),),
+                (json.dumps(sorted({rowid for rowids in matches for rowid in rowids})),),
             )
         return frozenset(path for (path,) in rows)
 
@@ -311,8 +311,8 @@ class Store(Database):
 
     def texts(self, rowids: Sequence[int] | RowIds) -> dict[int, str]:
         """The texts of chunks by rowid; those that are gone are missing. Raises IndexDamaged for one that changed."""
-        wanted = _json(rowids)
-        rows = self.query("SELECT id, text, hash FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
+        sql = "SELECT id, text, hash FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
+        rows = self.query(sql, (_json(rowids),))
         if not all(isinstance(text, str) and _holds(text, digest) for _, text, digest in rows):
             raise self.damaged("a text is not what was indexed")
         return {rowid: text for rowid, text, _ in rows}
@@ -340,17 +340,17 @@ class Store(Database):
 
     def vectors(self, rowids: Sequence[int] | RowIds) -> Vectors:
         """Read the vectors of chunks as float32 (len(rowids), dims), zeros without a vector."""
-        wanted = [int(rowid) for rowid in rowids]
+        numbers = [int(rowid) for rowid in rowids]
         identity = self.identity()
-        found: dict[int, bytes] = dict(
+        blobs: dict[int, bytes] = dict(
             self.query(
                 "SELECT c.id, e.embedding FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id "
                 "WHERE c.occurrence = 0 AND c.id IN (SELECT value FROM json_each(?))",
-                (json.dumps(wanted),),
+                (json.dumps(numbers),),
             )
         )
         with self.making_sense():
-            return unit_rows([found.get(rowid) for rowid in wanted], identity.dims if identity else 0)[0]
+            return unit_rows([blobs.get(rowid) for rowid in numbers], identity.dims if identity else 0)[0]
 
     def finds_nearest(self) -> bool:
         """Whether vec0 holds the vectors."""
@@ -372,19 +372,19 @@ class Store(Database):
     def standings(self, query: Vectors, rowids: Sequence[int] | RowIds) -> dict[int, CosineRank]:
         """Compute the exact place of chunks by their cosine, from every vector."""
         with self.snapshot():
-            wanted = self._page("c.id IN (SELECT value FROM json_each(?))", (_json(rowids),), vectors=True)
-            wanted = wanted.of_those(wanted.embedded)
-            own = wanted.vectors.astype(np.float64) @ query
-            before, of, after = np.zeros(len(wanted), np.int64), 0, 0
-            while len(wanted) and len(page := self.page(after, _PAGE)):
+            targets = self._page("c.id IN (SELECT value FROM json_each(?))", (_json(rowids),), vectors=True)
+            targets = targets.of_those(targets.embedded)
+            cosines = targets.vectors.astype(np.float64) @ query
+            before, of, after = np.zeros(len(targets), np.int64), 0, 0
+            while len(targets) and len(page := self.page(after, _PAGE)):
                 after = int(page.rowids[-1])
                 others = (page.vectors.astype(np.float64) @ query)[page.embedded]
                 numbers = page.rowids[page.embedded]
                 of += len(others)
-                for at, cosine in enumerate(own.tolist()):
-                    first = (others > cosine + _TIE) | ((numbers < wanted.rowids[at]) & (others >= cosine - _TIE))
+                for at, cosine in enumerate(cosines.tolist()):
+                    first = (others > cosine + _TIE) | ((numbers < targets.rowids[at]) & (others >= cosine - _TIE))
                     before[at] += np.count_nonzero(first)
-        places = zip(wanted.rowids.tolist(), own.tolist(), before.tolist(), strict=True)
+        places = zip(targets.rowids.tolist(), cosines.tolist(), before.tolist(), strict=True)
         return {rowid: CosineRank(cosine, ahead + 1, of) for rowid, cosine, ahead in places}
 
     def rejected(self) -> list[Rejected]:
@@ -428,13 +428,13 @@ class Store(Database):
             if changes is None or len(changes) > most:
                 return None
             rowids = sorted({number for op, number in changes if op != "file"})
-            wanted = "c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id"
-            chunks = self._page(wanted, (json.dumps(rowids),), vectors=vectors)
+            which = "c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id"
+            chunks = self._page(which, (json.dumps(rowids),), vectors=vectors)
             there, touched = set(chunks.rowids.tolist()), {number for op, number in changes if op == "file"}
             ids = json.dumps(sorted(touched.union(chunks.notes.tolist())))
             notes = self.query(f"{FILE} WHERE id IN (SELECT value FROM json_each(?))", (ids,))
-            gone = [rowid for rowid in rowids if rowid not in there]
-            return Delta(now, [IndexedNote._make(row) for row in notes], chunks, gone)
+            dropped = [rowid for rowid in rowids if rowid not in there]
+            return Delta(now, [IndexedNote._make(row) for row in notes], chunks, dropped)
 
     def changes_since(self, generation: int) -> Rows | None:
         """(op, id) of everything after `generation`, oldest first; None when that is no longer known."""
