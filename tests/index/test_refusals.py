@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memory_tui.cli.index import status_lines
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import batch_jobs, embedding
 from memory_tui.index.batch_jobs import BatchTerms
-from memory_tui.index.store import Store
 from memory_tui.plan import Options
 from memory_tui.providers.failures import Cause, ProviderFailure
 from tests.support.index import Counting, Memory
@@ -97,60 +93,47 @@ def test_a_call_that_was_refused_in_part_tells_which_text_is_to_blame(memory):
     assert len(provider.texts_refused) == refused
 
 
-def test_it_is_asked_for_again_when_the_text_is_another(memory):
+def another_text(memory, monkeypatch):
+    memory.write("memory/poison.md", "more poison")
+
+
+def another_provider(memory, monkeypatch):
+    memory.provider = Picky("another")
+
+
+def another_size_of_chunks(memory, monkeypatch):
+    memory.settings = memory.settings.set("chunking.tokens", 300, "test")
+
+
+@pytest.mark.parametrize(
+    ("change", "force", "times"),
+    [
+        (another_text, False, 1),
+        (another_provider, False, 2),
+        (another_size_of_chunks, False, 0),
+        (lambda memory, monkeypatch: None, True, 1),
+        (lambda memory, monkeypatch: later(monkeypatch, embedding.SECONDS - 60), False, 0),
+        (lambda memory, monkeypatch: later(monkeypatch, embedding.SECONDS + 60), False, 1),
+    ],
+    ids=["text", "provider", "chunks", "force", "23 h", "a day"],
+)
+def test_it_is_asked_for_again_when_there_is_hope(memory, monkeypatch, change, force, times):
     memory.sync()
     asked(memory)
-    memory.write("memory/poison.md", "more poison")
+    first = memory.provider
+    change(memory, monkeypatch)
+    memory.sync(force=force)
+    assert asked(memory) == times
     memory.sync()
-    assert asked(memory) == 1
+    assert asked(memory) == 0
     assert len(memory.store.rejected()) == 1
+    memory.provider = first
+    memory.sync()
+    assert asked(memory) == 0, "the first refused it already"
     memory.write("memory/poison.md", "none any more")
     memory.sync()
-    assert (memory.store.rejected(), embedding.rejected_rows(memory.store)) == ([], [])
+    assert memory.store.rejected() == []
     assert memory.store.counts().embedded == memory.store.counts().chunks
-
-
-def test_it_is_asked_for_again_by_another_provider_and_not_by_the_first_when_that_is_back(memory):
-    memory.sync()
-    first, memory.provider = memory.provider, Picky("another")
-    memory.sync()
-    assert asked(memory) >= 1
-    memory.provider = first
-    asked(memory)
-    memory.sync()
-    assert asked(memory) == 0
-    assert len(memory.store.rejected()) == 1
-
-
-def test_it_is_asked_for_again_by_force_once(memory):
-    memory.sync()
-    asked(memory)
-    assert memory.sync(force=True).rebuilt
-    assert asked(memory) == 1
-    memory.sync()
-    assert asked(memory) == 0
-
-
-def test_a_rebuild_for_another_reason_remembers(memory):
-    memory.sync()
-    asked(memory)
-    memory.settings = memory.settings.set("chunking.tokens", 300, "test")
-    assert memory.sync().rebuilt
-    assert asked(memory) == 0
-    assert len(memory.store.rejected()) == 1
-
-
-def test_it_is_asked_for_again_after_a_day(memory, monkeypatch):
-    memory.sync()
-    asked(memory)
-    later(monkeypatch, embedding.SECONDS - 60)
-    memory.sync()
-    assert asked(memory) == 0
-    later(monkeypatch, 120)
-    memory.sync()
-    assert asked(memory) == 1
-    memory.sync()
-    assert asked(memory) == 0
 
 
 def test_a_provider_that_is_down_refuses_nothing(memory):
@@ -166,17 +149,6 @@ def test_no_batch_job_is_made_of_what_was_refused(memory):
     assert batch_jobs.claim(memory.store, identity, BatchTerms(1)) == 0
     embedding.clear_rejected(memory.store)
     assert batch_jobs.claim(memory.store, identity, BatchTerms(1)) == 1
-
-
-@given(st.lists(st.sampled_from("abcdef"), max_size=8), st.sets(st.sampled_from("abcdef")))
-def test_only_what_was_noted_is_known(noted, wanted):
-    store = Store.nothing(Path("none"))
-    identity, other = Counting().identity, Counting("another").identity
-    for digest in noted:
-        embedding.remember_rejected(store, identity, digest, "no")
-    assert embedding.known_rejected(store, identity, sorted(wanted)) == wanted & set(noted)
-    assert embedding.known_rejected(store, other, sorted(wanted)) == set()
-    store.close()
 
 
 # --- in the engine -------------------------------------------------------------------------------------------------
