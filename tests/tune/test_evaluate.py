@@ -150,9 +150,8 @@ def test_bad_weights_fail_against_a_baseline_and_name_what_broke(
 
 def test_floors_and_ceilings(run: Run, usual: dict[str, Any], place: Path) -> None:
     found = usual["metrics"]
-    held = (f"recall={found['recall']}", f"noise={found['noise']}")
-    assert measured(run, place, *(word for item in held for word in ("--fail-under", item)))["code"] == 0
-    missed = measured(run, place, "--fail-under", "recall=0.999", "--fail-under", "noise=0.1")
+    limits = ("recall=0.999", "noise=0.1", f"wrong={found['wrong']}", f"mrr@10={found['mrr@10']}")
+    missed = measured(run, place, *(word for limit in limits for word in ("--fail-under", limit)))
     assert missed["code"] == 3
     assert [item["metric"] for item in missed["failed"]] == ["recall", "noise"]
     assert run("eval", "--labels", str(place / "labels.jsonl"), "--fail-under", "beauty=1")[0] == 2
@@ -205,10 +204,6 @@ def test_tune_says_what_it_found_and_on_which_half(run: Run, usual: dict[str, An
     assert found["questions"] == usual["questions"]
     assert found["evidence"] == (found["heldOut"] is not None and found["heldOut"]["low"] > 0)
     assert found["front"]
-    text = run("eval", "--tune", "--labels", str(place / "labels.jsonl"), "--profile", "openclaw-2026.3")[1]
-    assert text.startswith(found["sentence"])
-    for key in found["changes"]:
-        assert f"--set {key}=" in text
 
 
 def test_tune_with_few_labels_claims_nothing(run: Run, place: Path, tmp_path: Path) -> None:
