@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
 import shutil
 import signal
@@ -99,8 +98,8 @@ CHANGES: dict[str, tuple[Step | None, Step]] = {
     "undo": (_edited, lambda one: one.undo()),
     "redo": (_taken_back, lambda one: one.redo()),
 }
-EVERY = 5
-"""Of the calls of a change so many are passed over in a usual run; `pytest -m soak` takes each."""
+STEPS = [pytest.param(5, id="some"), pytest.param(1, id="each", marks=pytest.mark.soak)]
+"""In a usual run every fifth call of a change fails; `pytest -m soak` takes each."""
 
 
 class Stage:
@@ -190,21 +189,13 @@ def under(stage: Stage, fault: str, at: int) -> None:
     stage.done(notes)
 
 
+@pytest.mark.parametrize("every", STEPS)
 @pytest.mark.parametrize("fault", ERRORS)
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_change_of_notes_under_a_fault(tmp_path: Path, name: str, fault: str) -> None:
+def test_a_change_of_notes_under_a_fault(tmp_path: Path, name: str, fault: str, every: int) -> None:
     stage = Stage(tmp_path, name)
-    first = (list(CHANGES).index(name) + ERRORS.index(fault)) % EVERY
-    for at in range(first, len(stage.calls), EVERY):
-        under(stage, fault, at)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("fault", ERRORS)
-@pytest.mark.parametrize("name", CHANGES)
-def test_a_change_of_notes_under_a_fault_of_each_call(tmp_path: Path, name: str, fault: str) -> None:
-    stage = Stage(tmp_path, name)
-    for at in range(len(stage.calls)):
+    first = (list(CHANGES).index(name) + ERRORS.index(fault)) % every
+    for at in range(first, len(stage.calls), every):
         under(stage, fault, at)
 
 
@@ -440,22 +431,13 @@ def cut_at(stage: Stage, at: int | None, *, names: bool) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="what was not flushed is found through /proc")
+@pytest.mark.parametrize("every", STEPS)
 @pytest.mark.parametrize("names", [False, True], ids=["contents lost", "names lost too"])
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_change_outlives_the_power(tmp_path: Path, name: str, names: bool) -> None:
+def test_a_change_outlives_the_power(tmp_path: Path, name: str, names: bool, every: int) -> None:
     stage = Stage(tmp_path, name)
     cut_at(stage, None, names=names)
-    for at in range(int(names), len(stage.calls), EVERY):
-        cut_at(stage, at, names=names)
-
-
-@pytest.mark.soak
-@pytest.mark.skipif(sys.platform != "linux", reason="what was not flushed is found through /proc")
-@pytest.mark.parametrize("names", [False, True], ids=["contents lost", "names lost too"])
-@pytest.mark.parametrize("name", CHANGES)
-def test_a_change_outlives_the_power_at_each_call(tmp_path: Path, name: str, names: bool) -> None:
-    stage = Stage(tmp_path, name)
-    for at in range(len(stage.calls)):
+    for at in range(int(names) % every, len(stage.calls), every):
         cut_at(stage, at, names=names)
 
 
@@ -504,17 +486,6 @@ def test_a_folder_or_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Pat
     assert (tmp_path / "secret").read_bytes() == b"secret"
     assert (tmp_path / "link").read_bytes() == b"new"
     assert not (tmp_path / "link").is_symlink()
-
-
-@pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
-def test_a_lock_is_a_regular_file_or_none(tmp_path: Path, kind: str) -> None:
-    lock, other = tmp_path / "index.lock", tmp_path / "other"
-    other.write_bytes(b"theirs")
-    {"fifo": lambda: os.mkfifo(lock), "link": lambda: lock.symlink_to(other), "folder": lock.mkdir}[kind]()
-    with pytest.raises(IndexUnavailable, match="lock file"):
-        WriterLock.acquire(tmp_path / "index")
-    assert holder(tmp_path / "index") is None
-    assert other.read_bytes() == b"theirs"
 
 
 def test_a_lock_whose_holder_cannot_be_written_is_let_go(tmp_path: Path) -> None:

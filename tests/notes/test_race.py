@@ -48,18 +48,17 @@ def race(folder: Path, act: str, way: str, pause: float, times: int) -> None:
     assert desk.curator.drafts() == ()
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("act", ACTS)
-def test_every_change_beside_a_writer(folder: Path, act: str, way: str) -> None:
-    race(folder, act, way, 0.005, 8)
+PACES = [
+    pytest.param(0.005, 8, id="usual"),
+    *(pytest.param(1 / rate, 12, marks=pytest.mark.soak, id=f"{rate} a second") for rate in (5, 20)),
+]
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("rate", [5, 20])
+@pytest.mark.parametrize(("pause", "times"), PACES)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("act", ACTS)
-def test_500_changes_beside_a_writer(folder: Path, act: str, way: str, rate: int) -> None:
-    race(folder, act, way, 1 / rate, 12)
+def test_every_change_beside_a_writer(folder: Path, act: str, way: str, pause: float, times: int) -> None:
+    race(folder, act, way, pause, times)
 
 
 @pytest.mark.parametrize("agents", ["- agent\n", ""])
@@ -129,13 +128,10 @@ def save_on_screen(tmp_path: Path, way: str, pause: float, times: int) -> None:
     assert hidden(folder) == []
 
 
+@pytest.mark.parametrize(
+    ("pause", "times"),
+    [pytest.param(0.02, 3), *(pytest.param(pause, 10, marks=pytest.mark.soak) for pause in (0.2, 0.05))],
+)
 @pytest.mark.parametrize("way", WAYS)
-def test_one_key_press_saves_beside_a_writer(tmp_path: Path, way: str) -> None:
-    save_on_screen(tmp_path, way, 0.02, 3)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("rate", [5, 20])
-@pytest.mark.parametrize("way", WAYS)
-def test_one_key_press_saves_beside_a_writer_60_times(tmp_path: Path, way: str, rate: int) -> None:
-    save_on_screen(tmp_path, way, 1 / rate, 10)
+def test_one_key_press_saves_beside_a_writer(tmp_path: Path, way: str, pause: float, times: int) -> None:
+    save_on_screen(tmp_path, way, pause, times)
