@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memory_tui.core import keywords, profiles, tokens
+from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural
 from memory_tui.core.settings import BY_KEY, Scalar, show
 from memory_tui.explain.counterfactuals import WEIGHT, Change, NotAlone, SavedEffect
@@ -21,6 +21,7 @@ from memory_tui.notices import (
     ordinal,
     quoted,
 )
+from memory_tui.search import keywords
 from memory_tui.search.trace import EmptyReason, Mode, NothingMatched, QueryPlan, Recalled
 
 

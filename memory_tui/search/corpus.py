@@ -21,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
-from memory_tui.core.spelling import Vocabulary
 from memory_tui.index.full_text import FullText
 from memory_tui.index.rows import ChunkPage, Delta, IndexedNote, NoteColumns, RowIds
 from memory_tui.index.store import Store
 from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
+from memory_tui.search.spelling import Vocabulary
 from memory_tui.search.trace import Basis, Chunks
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.notes import NoteDate, note_date, note_date_2026_9, shown_day
@@ -267,11 +267,11 @@ class Corpus:
 
     def rows_of(self, rowids: RowIds | Sequence[int]) -> Indices:
         """The row of each rowid, -1 for a rowid that is not here (gone, later, or a repeat)."""
-        wanted = np.asarray(rowids, np.int64)
+        needed = np.asarray(rowids, np.int64)
         if not len(self):
-            return np.full(len(wanted), -1, np.int64)
-        at = np.minimum(np.searchsorted(self.rowids, wanted), len(self) - 1)
-        return np.where(self.rowids[at] == wanted, at, -1)
+            return np.full(len(needed), -1, np.int64)
+        at = np.minimum(np.searchsorted(self.rowids, needed), len(self) - 1)
+        return np.where(self.rowids[at] == needed, at, -1)
 
     @cached_property
     def files_with_chunks(self) -> int:
@@ -358,9 +358,9 @@ class Corpus:
     def _patched(self, delta: Delta) -> Corpus:
         """This corpus with what changed."""
         files, page = self.files.patched(delta.notes), delta.chunks
-        gone = self.rows_of(delta.gone)
+        removed = self.rows_of(delta.gone)
         stay = np.ones(len(self), np.bool_)
-        stay[gone[gone >= 0]] = False
+        stay[removed[removed >= 0]] = False
         rows = self.rows_of(page.rowids)
         known = rows >= 0
         changed, new = page.of_those(known), page.of_those(~known)
@@ -398,8 +398,8 @@ _one_at_a_time = threading.Lock()
 @cache
 def _openblas() -> ctypes.CDLL | None:
     """The OpenBLAS that numpy brings; None where it multiplies by another library."""
-    found = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
-    return found if hasattr(found, "scipy_openblas_set_num_threads64_") else None
+    result = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
+    return result if hasattr(result, "scipy_openblas_set_num_threads64_") else None
 
 
 @contextmanager
@@ -428,15 +428,15 @@ def products(rows: Vectors, vector: Vectors) -> Vectors:
     BLAS takes rows by fours, and sums those that are left over in another order: they get empty rows beside them. So
     two processes agree, although one of them read the rows anew and the other added them one by one.
     """
-    found = np.empty(len(rows), np.float32)
+    result = np.empty(len(rows), np.float32)
     whole = len(rows) // _AT_ONCE * _AT_ONCE
     with one_blas_thread():
-        np.matmul(rows[:whole], vector, out=found[:whole])
+        np.matmul(rows[:whole], vector, out=result[:whole])
         if rest := len(rows) - whole:
             few = np.zeros((_AT_ONCE, rows.shape[1]), np.float32)
             few[:rest] = rows[whole:]
-            found[whole:] = (few @ vector)[:rest]
-    return found
+            result[whole:] = (few @ vector)[:rest]
+    return result
 
 
 def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Indices:
@@ -451,8 +451,8 @@ def cosines(corpus: Corpus, query: Vectors) -> Vectors:
     """Float32 array (chunks,): the cosine of each row with the unit vector `query`, 0 for a row without a vector."""
     if not corpus.dims:
         return np.zeros(len(corpus), np.float32)
-    found = corpus._pick(products(corpus._block.matrix[: corpus._used], query))
-    return np.where(corpus.has_vector, found, np.float32(0))
+    result = corpus._pick(products(corpus._block.matrix[: corpus._used], query))
+    return np.where(corpus.has_vector, result, np.float32(0))
 
 
 def cosines_of_nearest(
@@ -468,14 +468,14 @@ def cosines_of_nearest(
     where it could not, every row is compared.
     """
     scores = np.full(len(corpus), -np.inf, np.float32)
-    found = store.nearest(query, count) if store.finds_nearest() else None
-    if found is None:
+    result = store.nearest(query, count) if store.finds_nearest() else None
+    if result is None:
         rows = np.arange(len(corpus))
     else:
-        near = corpus.rows_of(found)
+        near = corpus.rows_of(result)
         rows = distinct(np.concatenate([near[near >= 0], np.asarray(also, np.int64)]))
     scores[rows] = vectors_of(store, corpus, rows) @ query
-    return scores, found is not None
+    return scores, result is not None
 
 
 def vectors_of(store: Store, corpus: Corpus, rows: Indices) -> Vectors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -165,17 +165,12 @@ class Age(Struct, frozen=True):
 
     def days(self, files: Integers) -> Floats:
         """The age of each of `files` in days, NaN for evergreen ones."""
-        found: Floats = (self.now - self.dates.seconds(files)) / DAY_SECONDS + self.more
+        result: Floats = (self.now - self.dates.seconds(files)) / DAY_SECONDS + self.more
         offset = dt.datetime.fromtimestamp(self.now, self.zone).utcoffset() if self.zone is not None else None
         if offset:
             named = [self.dates.basis(file) == "name" for file in files.tolist()]
-            found += offset.total_seconds() / DAY_SECONDS * np.array(named)
-        return found
-
-
-def texts_of(texts: Mapping[int, str], refs: Chunks, rows: Sequence[int]) -> list[str]:
-    """The texts of the chunks at `rows` of `refs`."""
-    return [texts[rowid] for rowid in refs.rowids[list(rows)].tolist()]
+            result += offset.total_seconds() / DAY_SECONDS * np.array(named)
+        return result
 
 
 class Evidence(Struct, frozen=True, dict=True):
@@ -297,5 +292,5 @@ def later(evidence: Evidence, days: float) -> Evidence:
 
 
 def _days_named(query: str, today: dt.date) -> tuple[dt.date, dt.date] | None:
-    found = time_in(query, today)
-    return None if found is None or found.any_year else (found.first, found.last)
+    result = time_in(query, today)
+    return None if result is None or result.any_year else (result.first, result.last)

@@ -43,21 +43,21 @@ def head(text: str) -> Snippet:
 def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
     """Where the words of `weights` stand in `text`, as (character, word) in order; words match by stem."""
     stem_of = {stem: word for word in weights for stem in tokens.word_stems(word)}
-    found: list[tuple[int, str]] = []
+    result: list[tuple[int, str]] = []
     data = text.encode("utf-8", "replace")
     byte, char = 0, 0
     for stem, start, _ in tokens.stems(text):
         if stem in stem_of:
             char += len(data[byte:start].decode("utf-8", "replace"))
             byte = start
-            found.append((char, stem_of[stem]))
+            result.append((char, stem_of[stem]))
     # unicode61 sees a whole clause of Chinese as one word, so bigrams are looked up as they are.
     for gram in (word for word in weights if tokens.is_cjk(word)):
         at = text.find(gram)
         while at >= 0:
-            found.append((at, gram))
+            result.append((at, gram))
             at = text.find(gram, at + 1)
-    return sorted(found)
+    return sorted(result)
 
 
 _WITHIN_WORD = re.compile(r"[^\W\u2e80-\uffff]{2}")
@@ -69,22 +69,22 @@ def window(text: str, weights: Mapping[str, float]) -> Snippet:
     units = jsstring.utf16_places(text)
     if units[-1] <= LENGTH:
         return Snippet(text, 0)
-    found = [(units[at], word) for at, word in matches(text, weights)]
-    if not found:
+    result = [(units[at], word) for at, word in matches(text, weights)]
+    if not result:
         return head(text)
     best, span = -1.0, (0, 0)
     held: dict[str, int] = {}
     value, end = 0.0, 0
-    for i, (start, first) in enumerate(found):
+    for i, (start, first) in enumerate(result):
         # The window moves along the words: each enters it once and leaves it once.
-        while end < len(found) and (end < i or found[end][0] + jsstring.utf16_len(found[end][1]) <= start + LENGTH):
-            word = found[end][1]
+        while end < len(result) and (end < i or result[end][0] + jsstring.utf16_len(result[end][1]) <= start + LENGTH):
+            word = result[end][1]
             held[word] = held.get(word, 0) + 1
             end += 1
         # A repeated word counts a little, so that of two windows with the same words the denser one wins.
         value = sum(weights[word] for word in held) + 0.01 * (end - i)
         if value > best:
-            last = found[end - 1] if end > i else (start, "")
+            last = result[end - 1] if end > i else (start, "")
             best, span = value, (start, last[0] + jsstring.utf16_len(last[1]))
         if end > i:
             held[first] -= 1
@@ -189,13 +189,13 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
         if isinstance(hit.verdict, Recalled | BeyondLimit) and hit.second is not None and hit.second.measures
     ][:CANDIDATES]
     windows = stage.windows([evidence.texts[hit.chunk.rowid] for hit in hits])
-    ordered = [(hit, one) for hit, own in zip(hits, windows, strict=True) for one in own]
+    ordered = [(hit, item) for hit, own in zip(hits, windows, strict=True) for item in own]
     ordered.sort(key=lambda pair: _OF_CHUNK * pair[0].score + (1 - _OF_CHUNK) * pair[1].share, reverse=True)
     given, weights = _Given(characters), dict.fromkeys(trace.plan.words, 1.0)
     lines_of = cache(partial(_lines, evidence, weights))
-    for hit, one in ordered:
+    for hit, item in ordered:
         lines = lines_of(hit.row)
-        chosen = _passage(lines, one, given)
+        chosen = _passage(lines, item, given)
         if chosen:
             given.add(chosen, hit)
         if given.room <= 0:
@@ -219,12 +219,12 @@ def _lines(evidence: Evidence, weights: dict[str, float], row: int) -> list[_Lin
     return lines[: _led_to(lines, own) + 1]
 
 
-def _passage(lines: Sequence[_Line], one: Window, given: _Given) -> Sequence[_Line]:
+def _passage(lines: Sequence[_Line], item: Window, given: _Given) -> Sequence[_Line]:
     """The lines around the best line of a window, first its own, as far as LEAST, MOST and the budget allow.
 
     A line that leads to another comes with that one, unless the note ends there; none is blank at either end.
     """
-    first, last = one.line, _led_to(lines, one.line)
+    first, last = item.line, _led_to(lines, item.line)
     if last == len(lines):
         last = first
 

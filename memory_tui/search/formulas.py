@@ -126,8 +126,8 @@ def mmr(
 
 def fts5_idf(holding: int, chunks: int) -> float:
     """ln((N - n + 0.5) / (n + 0.5)), and 0.000001 for a word of half the chunks or more (bm25 of SQLite's FTS5)."""
-    found = math.log((max(0, chunks - holding) + 0.5) / (holding + 0.5))
-    return found if found > 0 else 1e-6
+    result = math.log((max(0, chunks - holding) + 0.5) / (holding + 0.5))
+    return result if result > 0 else 1e-6
 
 
 def lucene_idf(holding: int, chunks: int) -> float:
@@ -151,8 +151,3 @@ def okapi_bm25(counts: Floats, idf: Floats, lengths: Floats, mean_length: float)
     """
     norm = length_damping(lengths, mean_length)
     return np.asarray((idf[:, None] * counts * (K1 + 1) / (counts + norm)).sum(axis=0), dtype=np.float64)
-
-
-def or_none(value: float) -> float | None:
-    """`value`, or None where it is no number."""
-    return None if math.isnan(value) else float(value)

@@ -18,13 +18,14 @@ from msgspec.structs import replace
 
 from memory_tui.core import tokens as core_tokens
 from memory_tui.core.errors import ProviderError
-from memory_tui.core.spelling import Correction, corrections
 from memory_tui.index.full_text import FullText
 from memory_tui.index.rows import Form, Matches
+from memory_tui.search import keywords
 from memory_tui.search.corpus import Corpus, Flags, distinct
 from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats, fts5_idf, lucene_idf
 from memory_tui.search.question_dates import Time, without
+from memory_tui.search.spelling import Correction, corrections
 from memory_tui.search.trace import QueryPlan, QuestionPart
 
 _MOST_REPEATED = 32
@@ -63,14 +64,14 @@ class Matcher(Struct, frozen=True):
         needed = every if as_written else [word for word in unique if word not in inside]
         if not unique or not (self.full_text or self.by_text):
             return KeywordSide(QueryPlan(unique, (), ""), Postings.none(), {})
-        found: tuple[Rows, Floats] | None = self._match(needed) if needed else None
-        if found is not None and not as_written:
-            found = self._repeated(found, {word: n - 1 for word, n in Counter(every).items() if word not in inside})
+        result: tuple[Rows, Floats] | None = self._match(needed) if needed else None
+        if result is not None and not as_written:
+            result = self._repeated(result, {word: n - 1 for word, n in Counter(every).items() if word not in inside})
         for word in inside:
-            found = _both(found, self.words.containing(word))
-            if not len(found[0]):
+            result = _both(result, self.words.containing(word))
+            if not len(result[0]):
                 break
-        postings = self._postings(found or _NOTHING)
+        postings = self._postings(result or _NOTHING)
         # Only an answer without a match has to tell which word killed it.
         asked = () if len(postings.rows) else unique[:_MOST_COUNTED]
         frequency = dict(zip(asked, self._frequency(asked, "plain"), strict=True))
@@ -94,9 +95,9 @@ class Matcher(Struct, frozen=True):
         frequency: dict[str, int] = {}
 
         def count(asked: Sequence[str]) -> Sequence[int]:
-            found = self._frequency(asked, "stemmed")
-            frequency.update(zip(asked, found, strict=True))
-            return found
+            result = self._frequency(asked, "stemmed")
+            frequency.update(zip(asked, result, strict=True))
+            return result
 
         if not (self.full_text or self.by_text):
             return KeywordSide(QueryPlan((), (), "", *named), Postings.none(), {})
@@ -115,8 +116,8 @@ class Matcher(Struct, frozen=True):
             plan = QueryPlan(
                 terms.kept, dropped, expression, *named, inside=True, common=common, counted=terms.common, parts=parts
             )
-            found = self._weighed(terms.kept) if self.any_word else _NOTHING
-            return KeywordSide(replace(plan, time_alone=alone), self._postings(found), frequency)
+            result = self._weighed(terms.kept) if self.any_word else _NOTHING
+            return KeywordSide(replace(plan, time_alone=alone), self._postings(result), frequency)
         expression = core_tokens.or_query(terms.kept)
         matched = self._by_any(terms.kept, terms.common) if terms.kept and self.any_word else _NOTHING
         postings = self._postings(matched)
@@ -142,12 +143,12 @@ class Matcher(Struct, frozen=True):
         holding = self.words.frequency(every, form)
         factors = [lucene_idf(count, chunks) / fts5_idf(count, chunks) for count in holding]
         each = [self.words.match([word], form, "any") for word in every]
-        rowids = distinct(np.concatenate([one.rowids for one in each[: len(words)]]))
+        rowids = distinct(np.concatenate([item.rowids for item in each[: len(words)]]))
         bm25 = np.zeros(len(rowids))
-        for one, factor in zip(each, factors, strict=True):
-            at = np.searchsorted(rowids, one.rowids)
-            there = np.append(rowids, -1)[at] == one.rowids
-            bm25[at[there]] += one.bm25[there] * factor
+        for item, factor in zip(each, factors, strict=True):
+            at = np.searchsorted(rowids, item.rowids)
+            there = np.append(rowids, -1)[at] == item.rowids
+            bm25[at[there]] += item.bm25[there] * factor
         return rowids, bm25
 
     def _corrected(
@@ -161,13 +162,13 @@ class Matcher(Struct, frozen=True):
             query, kept, lambda word: count([word])[0], partial(self.corpus.vocabulary, self.words), _is_word
         )
 
-    def _repeated(self, found: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
+    def _repeated(self, result: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
         """`found` with the rank of each word counted as many times `more` as the question repeats it.
 
         The rank of an expression is the sum of the ranks of its words; FTS5, given a word a thousand times, compares
         each of its places with all the others.
         """
-        rowids, bm25 = found[0], found[1].copy()
+        rowids, bm25 = result[0], result[1].copy()
         for word, times in more.items():
             if times and len(rowids):
                 alone, rank = self._match([word])
@@ -182,8 +183,6 @@ class Matcher(Struct, frozen=True):
 
     def keywords(self, query: str) -> KeywordSearch:
         """The keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
-        from memory_tui.core import keywords
-
         trigram = self.full_text == "trigram"
         chosen = keywords.keywords(query, trigram=trigram)[: core_tokens.MOST_WORDS]
         tokens = keywords.tokens(query, trigram=trigram) if chosen else []
@@ -220,9 +219,9 @@ class Matcher(Struct, frozen=True):
         order = sorted(weights)
         return np.array(order, dtype=np.int64), np.array([weights[rowid] for rowid in order], dtype=np.float64)
 
-    def _postings(self, found: tuple[Rows, Floats]) -> Postings:
+    def _postings(self, result: tuple[Rows, Floats]) -> Postings:
         """Matches as corpus rows, a repeat standing for the chunk that it repeats."""
-        rowids, bm25 = found
+        rowids, bm25 = result
         if not len(rowids):
             return Postings.none()
         rows = self.corpus.rows_of(rowids)
@@ -238,22 +237,22 @@ class Matcher(Struct, frozen=True):
 _NOTHING: tuple[Rows, Floats] = (np.empty(0, dtype=np.int64), np.empty(0))
 
 
-def _both(found: tuple[Rows, Floats] | None, rowids: Rows) -> tuple[Rows, Floats]:
+def _both(result: tuple[Rows, Floats] | None, rowids: Rows) -> tuple[Rows, Floats]:
     """What was found and is among `rowids`; a match by its letters alone has rank 0, and so the text score 1."""
-    if found is None:
+    if result is None:
         return rowids, np.zeros(len(rowids))
-    stay = np.isin(found[0], rowids)
-    return found[0][stay], found[1][stay]
+    stay = np.isin(result[0], rowids)
+    return result[0][stay], result[1][stay]
 
 
 def _searched(kept: Sequence[str], corrected: Sequence[Correction]) -> tuple[str, ...]:
     """The words `kept`, those that were corrected in their places."""
     instead: dict[str, Sequence[str]] = {}
-    for one in corrected:
-        if not one.also:
-            first, *rest = core_tokens.WORD.findall(one.asked)
-            instead |= {first: one.searched, **dict.fromkeys(rest, ())}
-    more = [word for one in corrected for word in one.searched]
+    for item in corrected:
+        if not item.also:
+            first, *rest = core_tokens.WORD.findall(item.asked)
+            instead |= {first: item.searched, **dict.fromkeys(rest, ())}
+    more = [word for item in corrected for word in item.searched]
     return tuple(dict.fromkeys([*(new for word in kept for new in instead.get(word, (word,))), *more]))
 
 
@@ -325,11 +324,11 @@ def _is_one(question: str) -> bool:
 
 def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) -> tuple[QuestionPart, ...]:
     """The parts of `query` with their `words`; none where fewer than two parts have any."""
-    found = []
+    result = []
     asked = parts_of(query)
     for part in asked if len(asked) > 1 else ():
         stems = {stem for stem, _, _ in core_tokens.stems(part)}
-        meant = {word for one in corrected if one.asked.lower() in part.lower() for word in one.searched}
+        meant = {word for item in corrected if item.asked.lower() in part.lower() for word in item.searched}
         own = tuple(
             word
             for word in words
@@ -337,8 +336,8 @@ def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) ->
             or (word in part if core_tokens.is_cjk(word) else any(s in stems for s, _, _ in core_tokens.stems(word)))
         )
         if own:
-            found.append(QuestionPart(part, own))
-    return tuple(found) if len(found) > 1 else ()
+            result.append(QuestionPart(part, own))
+    return tuple(result) if len(result) > 1 else ()
 
 
 def _is_word(word: str) -> bool:

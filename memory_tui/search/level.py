@@ -20,7 +20,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memory_tui.core import profiles
+from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural, signed
 from memory_tui.core.settings import Settings
 
@@ -145,11 +145,11 @@ class LevelBasis(Struct, frozen=True):
                 f"usual values: unrelated questions reach {USUAL['words'].mean:.2f} points by words and meaning; "
                 "memory-tui eval measures yours"
             )
-        one = next(iter(self.measured.values()))
-        reached = ", ".join(f"{found.mean:.2f} points {_BY[kind]}" for kind, found in self.measured.items())
+        item = next(iter(self.measured.values()))
+        reached = ", ".join(f"{result.mean:.2f} points {_BY[kind]}" for kind, result in self.measured.items())
         return (
-            f"{plural(one.questions, 'unrelated question')}, asked over {plural(one.chunks, 'chunk')}, "
-            f"{'reaches' if one.questions == 1 else 'reach'} {reached}"
+            f"{plural(item.questions, 'unrelated question')}, asked over {plural(item.chunks, 'chunk')}, "
+            f"{'reaches' if item.questions == 1 else 'reach'} {reached}"
         )
 
     def as_dict(self) -> dict[str, object]:
@@ -159,9 +159,6 @@ class LevelBasis(Struct, frozen=True):
 
 def is_cjk(query: str) -> bool:
     """Whether a query is mostly of Chinese, Japanese or Korean characters."""
-    # Answers are named where no word is cut: SQLite stays out of their imports.
-    from memory_tui.core import tokens
-
     return 2 * sum(map(len, tokens.cjk_runs(query))) > sum(map(str.isalnum, query))
 
 
@@ -200,9 +197,9 @@ class AnswerLevel(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """The level in words, with the numbers that made it."""
-        found = self.signals
-        held = f"the best window holds {found.closeness:.0%} of what was asked, in these words or in like ones"
-        near = "" if found.cosine is None else f", and the nearest has cosine {found.cosine:.2f}"
+        result = self.signals
+        held = f"the best window holds {result.closeness:.0%} of what was asked, in these words or in like ones"
+        near = "" if result.cosine is None else f", and the nearest has cosine {result.cosine:.2f}"
         if self.level == "found":
             return f"Found: {held}{near}."
         if self.level == "nearby only":
@@ -212,24 +209,24 @@ class AnswerLevel(Struct, frozen=True):
     @property
     def explanation(self) -> str:
         """The sum behind the likelihood, as figures that add up."""
-        found, than = self.signals, self.unrelated
-        if found.kind == "words alone":
-            held = f"{_HELD:g} x words {found.closeness:.3f}"
+        result, than = self.signals, self.unrelated
+        if result.kind == "words alone":
+            held = f"{_HELD:g} x words {result.closeness:.3f}"
         else:
-            cosine = _USUAL_COSINE if found.cosine is None else found.cosine
+            cosine = _USUAL_COSINE if result.cosine is None else result.cosine
             held = (
-                f"{_CLOSENESS:g} x words or like ones {found.closeness:.3f} + "
-                f"{_MEANING:g} x {found.closeness:.3f} x cosine {cosine:.3f}"
+                f"{_CLOSENESS:g} x words or like ones {result.closeness:.3f} + "
+                f"{_MEANING:g} x {result.closeness:.3f} x cosine {cosine:.3f}"
             )
         asked = f"{than.questions} asked here, over {plural(than.chunks, 'chunk')}"
         measured = asked if than.questions else "usual; memory-tui eval measures yours"
-        usual, rest = USUAL[found.kind].mean, round(1 - _FOLLOWED, 2)
+        usual, rest = USUAL[result.kind].mean, round(1 - _FOLLOWED, 2)
         because = (
-            f" = {_APART[found.kind]:g} - {rest:g} x ({than.mean:.2f} - {usual:g} as usual)" if than.questions else ""
+            f" = {_APART[result.kind]:g} - {rest:g} x ({than.mean:.2f} - {usual:g} as usual)" if than.questions else ""
         )
         return (
-            f"evidence {found.evidence:.2f} = {_WINDOW:g} x window words {found.window:.3f} + {held} + "
-            f"{_RAREST:g} x rarest word held {found.rarest:.3f}; unrelated questions reach {than.mean:.2f} "
+            f"evidence {result.evidence:.2f} = {_WINDOW:g} x window words {result.window:.3f} + {held} + "
+            f"{_RAREST:g} x rarest word held {result.rarest:.3f}; unrelated questions reach {than.mean:.2f} "
             f"({measured}): {signed(self.above, 2)} points, as likely as not at {signed(self.apart, 2)}{because}; "
             f"likelihood {self.likelihood:.2f}, found from {self.doubt_below:g}"
         )

@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memory_tui.core import jsstring, keywords
+from memory_tui.core import jsstring
 from memory_tui.core import tokens as core_tokens
 from memory_tui.core.tokens import lowered, words_of
 from memory_tui.index.store import Store
-from memory_tui.search import formulas
+from memory_tui.search import formulas, keywords
 from memory_tui.search.corpus import Corpus, Files, distinct
 from memory_tui.search.evidence import NO_BOOST, Boost, Hit, KeywordSide, Lexical, Rows, TermSearch
 from memory_tui.search.formulas import K1, Floats, fts5_idf, length_damping, saturated
@@ -48,21 +48,21 @@ _WORD_SHARE, _TEXT_SHARE, _PATH_WORD, _LENGTH_UNITS, _MOST_LENGTH = 0.45, 0.2, 0
 def fallback_terms(query: str, *, trigram: bool) -> tuple[str, ...]:
     """The keywords that are looked for one by one where the whole question finds too little (6.7, 6.8)."""
     whole = jsstring.trim(query).lower()
-    found = (word for word in keywords.tokens(query, trigram=trigram) if keywords.is_keyword(word))
-    return tuple(word for word in dict.fromkeys(found) if word != whole)[:MOST_TERMS]
+    result = (word for word in keywords.tokens(query, trigram=trigram) if keywords.is_keyword(word))
+    return tuple(word for word in dict.fromkeys(result) if word != whole)[:MOST_TERMS]
 
 
 def path_words(text: str) -> list[str]:
     """The tokens of `text` that a path is looked through for: words with their combining marks (6.1)."""
-    found: list[str] = []
+    result: list[str] = []
     inside = False
     for character in text:
         if character == "_" or unicodedata.category(character)[0] in "LNM":
-            found[-1:] = [found[-1] + character] if inside else [*found[-1:], character]
+            result[-1:] = [result[-1] + character] if inside else [*result[-1:], character]
             inside = True
         else:
             inside = False
-    return found
+    return result
 
 
 # --- the score of words (6.2) --------------------------------------------------------------------------------------
@@ -200,24 +200,24 @@ def merged(lists: Iterable[Sequence[Hit]]) -> list[Hit]:
 
 
 def _united(lists: Iterable[Sequence[Hit]]) -> dict[int, Hit]:
-    found: dict[int, Hit] = {}
+    result: dict[int, Hit] = {}
     for hits in lists:
         for hit in hits:
-            found[hit.row] = _both(found[hit.row], hit) if hit.row in found else hit
-    return found
+            result[hit.row] = _both(result[hit.row], hit) if hit.row in result else hit
+    return result
 
 
-def _both(one: Hit, other: Hit) -> Hit:
+def _both(item: Hit, other: Hit) -> Hit:
     """Two findings of one chunk as one; of two in its text the better speaks."""
-    best = max((hit for hit in (one, other) if hit.body), key=lambda hit: hit.score, default=one)
+    best = max((hit for hit in (item, other) if hit.body), key=lambda hit: hit.score, default=item)
     return Hit(
-        row=one.row,
-        place=one.place,
-        level=one.level,
-        body=one.body or other.body,
+        row=item.row,
+        place=item.place,
+        level=item.level,
+        body=item.body or other.body,
         score=best.score,
-        text_score=max(one.text_score, other.text_score),
-        path_score=max(one.path_score, other.path_score),
+        text_score=max(item.text_score, other.text_score),
+        path_score=max(item.path_score, other.path_score),
         bm25=best.bm25,
         gain=best.gain,
         term=best.term,
@@ -279,15 +279,15 @@ _IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\
 def mmr_tokens(snippet: str) -> frozenset[str]:
     """What MMR compares: Latin words, Chinese, Japanese and Korean characters and their pairs; else the text itself."""
     if snippet.isascii():
-        found = set(snippet.encode("ascii").translate(_LATIN_OF_ASCII).decode("ascii").split())
+        result = set(snippet.encode("ascii").translate(_LATIN_OF_ASCII).decode("ascii").split())
     else:
         text = snippet.lower()
-        found = set(_LATIN.findall(text))
+        result = set(_LATIN.findall(text))
         for run in _IDEOGRAPHS.findall(text):
-            found.update(run)
-            found.update(run[at : at + 2] for at in range(len(run) - 1))
+            result.update(run)
+            result.update(run[at : at + 2] for at in range(len(run) - 1))
     # Two snippets without any token are alike where they are equal: the whole text is a token of its own.
-    return frozenset(found or (f"\0{jsstring.trim(snippet.lower())}",))
+    return frozenset(result or (f"\0{jsstring.trim(snippet.lower())}",))
 
 
 # --- path search (6.4) ---------------------------------------------------------------------------------------------
@@ -310,16 +310,16 @@ class PathHit(Struct, frozen=True):
 def plans(query: str, *, trigram: bool) -> list[Plan]:
     """How the paths are looked through for `query`: by its words, and by what full-text search cannot find (6.4)."""
     forms = (unicodedata.normalize("NFC", query), unicodedata.normalize("NFD", query))
-    found: list[Plan] = []
+    result: list[Plan] = []
     if trigram:
-        found = [_split(path_words(form), lambda word: len(word) >= TRIGRAM) for form in forms]
+        result = [_split(path_words(form), lambda word: len(word) >= TRIGRAM) for form in forms]
     else:
-        found.append((tuple(core_tokens.WORD.findall(query)), ()))
+        result.append((tuple(core_tokens.WORD.findall(query)), ()))
         for form in forms:
             plan = _split(path_words(form), str.isascii)
             if plan[1]:
-                found.append(plan)
-    return [plan for plan in dict.fromkeys(found) if plan[0] or plan[1]]
+                result.append(plan)
+    return [plan for plan in dict.fromkeys(result) if plan[0] or plan[1]]
 
 
 def _split(words: Iterable[str], matches: Callable[[str], bool]) -> Plan:
@@ -334,11 +334,11 @@ def _folded(text: str) -> str:
 class PathIndex:
     """The paths of `files`, but for those that are `gone`, by their places."""
 
-    def __init__(self, files: Files, gone: frozenset[int], *, trigram: bool) -> None:
+    def __init__(self, files: Files, removed: frozenset[int], *, trigram: bool) -> None:
         self.paths = files.paths
         self.trigram = trigram
-        self._gone = gone
-        self._live = [file for file in range(len(files.paths)) if file not in gone]
+        self._gone = removed
+        self._live = [file for file in range(len(files.paths)) if file not in removed]
         self._sources = files.sources
 
     def is_of(self, files: Files, gone: frozenset[int]) -> bool:
@@ -354,11 +354,11 @@ class PathIndex:
 
     @cached_property
     def _files_with(self) -> Mapping[str, tuple[int, ...]]:
-        found: defaultdict[str, list[int]] = defaultdict(list)
+        result: defaultdict[str, list[int]] = defaultdict(list)
         for file, own in self._tokens.items():
             for token in dict.fromkeys(own):
-                found[token].append(file)
-        return {token: tuple(files) for token, files in found.items()}
+                result[token].append(file)
+        return {token: tuple(files) for token, files in result.items()}
 
     @cached_property
     def _mean(self) -> float:
@@ -376,28 +376,28 @@ class PathIndex:
     @cached_property
     def _names(self) -> Mapping[str, tuple[int, ...]]:
         """The files by everything that names them."""
-        found: defaultdict[str, list[int]] = defaultdict(list)
+        result: defaultdict[str, list[int]] = defaultdict(list)
         for file in self._live:
             for name in dict.fromkeys(exact_names(self.paths[file])):
-                found[name].append(file)
-        return {name: tuple(files) for name, files in found.items()}
+                result[name].append(file)
+        return {name: tuple(files) for name, files in result.items()}
 
     def exact(self, query: str) -> dict[int, int]:
         """How exactly `query` names each file that it names (6.3)."""
         plain = plain_path(query)
-        found = {file: exact_level(plain, exact_names(self.paths[file])) for file in self._names.get(plain, ())}
-        return {file: level for file, level in found.items() if level}
+        result = {file: exact_level(plain, exact_names(self.paths[file])) for file in self._names.get(plain, ())}
+        return {file: level for file, level in result.items() if level}
 
     def search(self, query: str, exact_query: str, has_chunk: Callable[[int], bool]) -> list[PathHit]:
         """The files whose path holds `query`, or that `exact_query` names; only those that `has_chunk` (6.4)."""
         levels = self.exact(exact_query)
-        found = [(plan, self._fulfilling(plan)) for plan in plans(query, trigram=self.trigram)]
+        result = [(plan, self._fulfilling(plan)) for plan in plans(query, trigram=self.trigram)]
         named = {file: level for file, level in levels.items() if has_chunk(file)}
-        if exact_query.isascii() and found:
-            named = {file: level for file, level in named.items() if file in found[0][1]}
+        if exact_query.isascii() and result:
+            named = {file: level for file, level in named.items() if file in result[0][1]}
         order = sorted(named, key=lambda file: (-named[file], self._key(file)))[:LIMIT]
         scores: dict[int, float] = dict.fromkeys(order, 0.0)
-        for (matched, _), ranks in found:
+        for (matched, _), ranks in result:
             order = sorted(filter(has_chunk, ranks), key=lambda file: (ranks[file], self._key(file)))
             best = [file for file in order if file in levels][:LIMIT]
             best += [file for file in order if file not in levels][:LIMIT]
@@ -426,13 +426,13 @@ class PathIndex:
         files = set(every[0]).intersection(*every[1:])
         count = len(self._live)
         weights = [fts5_idf(len(own), count) for own in every]
-        found = {}
+        result = {}
         for file in files:
             length = length_damping(len(self._tokens[file]), self._mean)
-            found[file] = -sum(
+            result[file] = -sum(
                 idf * (own[file] * (K1 + 1) / (own[file] + length)) for idf, own in zip(weights, every, strict=True)
             )
-        return found
+        return result
 
     def _frequencies(self, word: str) -> dict[int, int]:
         """How often `word` stands in each path that holds it; one of several tokens as a phrase."""
@@ -442,13 +442,13 @@ class PathIndex:
         if len(phrase) == 1:
             return {file: self._tokens[file].count(phrase[0]) for file in self._files_with.get(phrase[0], ())}
         rarest = min((self._files_with.get(token, ()) for token in phrase), key=len)
-        found = {}
+        result = {}
         for file in rarest:
             own, size = self._tokens[file], len(phrase)
             count = sum(list(own[at : at + size]) == phrase for at in range(len(own) - size + 1))
             if count:
-                found[file] = count
-        return found
+                result[file] = count
+        return result
 
 
 # --- one question --------------------------------------------------------------------------------------------------
@@ -471,10 +471,12 @@ def known_of(store: Store, corpus: Corpus, *, trigram: bool) -> LexicalCache:
         rowids = store.annotations()
         rows = corpus.rows_of(list(rowids)).tolist()
         said = {row: Annotations(*values) for row, values in zip(rows, rowids.values(), strict=True) if row >= 0}
-        gone = _gone(store, corpus)
+        removed = _gone(store, corpus)
         others = (other.paths for other in list(_known.values()))
-        same = next((paths for paths in others if paths.is_of(corpus.files, gone) and paths.trigram == trigram), None)
-        cache = _known[corpus] = LexicalCache(same or PathIndex(corpus.files, gone, trigram=trigram), said)
+        same = next(
+            (paths for paths in others if paths.is_of(corpus.files, removed) and paths.trigram == trigram), None
+        )
+        cache = _known[corpus] = LexicalCache(same or PathIndex(corpus.files, removed, trigram=trigram), said)
     return cache
 
 
@@ -518,14 +520,14 @@ class _Search:
     def all(self, whole: KeywordSide) -> tuple[Lexical, dict[int, str]]:
         first = self.one(self.query, whole)
         each = [first, *(self.one(term, self.matcher.openclaw(term)) for term in self.terms(first))]
-        rows = distinct(np.concatenate([one.rows for one in each])).tolist()
+        rows = distinct(np.concatenate([item.rows for item in each])).tolist()
         rowids = self.corpus.rowids[rows].tolist()
         texts, words = self.store.texts(rowids), core_tokens.words_of(self.query)
         gains = {
             row: boost(words, texts.get(rowid, ""), self.corpus.path(row))
             for row, rowid in zip(rows, rowids, strict=True)
         }
-        hits = limited(merged([self.hits(one, term, gains) for term, one in enumerate(each)]))
+        hits = limited(merged([self.hits(item, term, gains) for term, item in enumerate(each)]))
         lexical = Lexical(
             self.searches[0].plan,
             tuple(self.searches),

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_tui.core import tokens
-from memory_tui.core.spelling import ENGLISH, GERMAN
 from memory_tui.providers.builtin import StaticTable
 from memory_tui.search.formulas import Floats
+from memory_tui.search.spelling import ENGLISH, GERMAN
 
 WINDOW = 100
 """Words of a window, which holds whole lines; a longer line is a window of its own."""
@@ -64,12 +64,12 @@ class Joined(NamedTuple):
 
 def joined(texts: Sequence[Passages]) -> Joined:
     """Put the passages of some texts one behind the other, to be measured at once."""
-    lines_from = np.cumsum([0, *(len(one.lines) for one in texts)])
-    windows_from = np.cumsum([0, *(len(one.window_norm) for one in texts)])
+    lines_from = np.cumsum([0, *(len(item.lines) for item in texts)])
+    windows_from = np.cumsum([0, *(len(item.window_norm) for item in texts)])
     columns = [np.concatenate(column) for column in zip(*texts, strict=True)]
     whole = Passages(*columns)
     whole = whole._replace(window_from=whole.window_from + np.repeat(lines_from[:-1], np.diff(windows_from)))
-    return Joined(whole, lines_from, windows_from, np.cumsum([len(one.letters) for one in texts]))
+    return Joined(whole, lines_from, windows_from, np.cumsum([len(item.letters) for item in texts]))
 
 
 # --- words ---------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def grams_of(words: Sequence[str]) -> Ids:
     for word in words:
         spelled = word.lower() if tokens.is_cjk(word) else letters_of(word)
         grams |= {spelled[at : at + 3] for at in range(len(spelled) - 2)} or {spelled}
-    keys = (sum(ord(one) << _SHIFT * (len(gram) - 1 - at) for at, one in enumerate(gram)) for gram in grams)
+    keys = (sum(ord(item) << _SHIFT * (len(gram) - 1 - at) for at, item in enumerate(gram)) for gram in grams)
     return np.array(sorted(keys), dtype=np.int64)
 
 
@@ -163,8 +163,8 @@ def gram_counts(keys: Ids, texts: Joined) -> Floats:
         used[part[part < len(used)]] = True
     there = used[codes]
     places = np.flatnonzero(there[:-2] & there[1:-1] & there[2:])
-    made = codes[places] << 2 * _SHIFT | codes[places + 1] << _SHIFT | codes[places + 2]
-    at, hit = _places_in(keys, made)
+    built = codes[places] << 2 * _SHIFT | codes[places + 1] << _SHIFT | codes[places + 2]
+    at, hit = _places_in(keys, built)
     text = np.searchsorted(ends, places[hit], side="right")
     counts += np.bincount(at * len(ends) + text, minlength=counts.size).reshape(counts.shape)
     short = [(row, key) for row, key in enumerate(keys.tolist()) if key < 1 << 2 * _SHIFT]
@@ -173,8 +173,8 @@ def gram_counts(keys: Ids, texts: Joined) -> Floats:
         both = wide[:-1] & wide[1:]
         pairs = codes[:-1] << _SHIFT | codes[1:]
         for row, key in short:
-            found = both & (pairs == key) if key >= 1 << _SHIFT else wide & (codes == key)
-            counts[row] = np.bincount(np.searchsorted(ends, np.flatnonzero(found), side="right"), minlength=len(ends))
+            result = both & (pairs == key) if key >= 1 << _SHIFT else wide & (codes == key)
+            counts[row] = np.bincount(np.searchsorted(ends, np.flatnonzero(result), side="right"), minlength=len(ends))
     return counts
 
 

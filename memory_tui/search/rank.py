@@ -166,14 +166,14 @@ def can_rank(evidence: Evidence, name: str) -> bool:
 
 def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:
     """Those of `notices` that are true under `rules`, as they are true of the release."""
-    for one in notices:
-        elsewhere = one.kind == "setting_ignored" and one.fields["profile"] != rules.profile.name
-        if one.kind == "zero_vectors" and rules.profile.exact_paths:
-            yield notice("zero_vectors", count=one.fields["count"], profile=rules.profile.name)
-        elif elsewhere or (one.kind == "trust_unread" and not rules.profile.exact_paths):
+    for each_item in notices:
+        elsewhere = each_item.kind == "setting_ignored" and each_item.fields["profile"] != rules.profile.name
+        if each_item.kind == "zero_vectors" and rules.profile.exact_paths:
+            yield notice("zero_vectors", count=each_item.fields["count"], profile=rules.profile.name)
+        elif elsewhere or (each_item.kind == "trust_unread" and not rules.profile.exact_paths):
             continue
-        elif rules.corrects or one.kind not in ("read_as_time", "searched_otherwise", "asked_in_parts"):
-            yield one
+        elif rules.corrects or each_item.kind not in ("read_as_time", "searched_otherwise", "asked_in_parts"):
+            yield each_item
 
 
 def _other_chunks(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
@@ -187,8 +187,8 @@ def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
     """Chunks that were found and are never recalled, because their project marker cannot be read."""
     if not profile.exact_paths:
         return ()
-    found = {*evidence.nearest.tolist(), *(hit.row for hit in evidence.lexical.hits)}
-    never = sorted(found & lexical_2026_9.dropped(evidence.lexical.said))
+    result = {*evidence.nearest.tolist(), *(hit.row for hit in evidence.lexical.hits)}
+    never = sorted(result & lexical_2026_9.dropped(evidence.lexical.said))
     return (
         (
             notice(
@@ -240,7 +240,7 @@ def _words_alone(evidence: Evidence, rules: Rules, recalled: tuple[Candidate, ..
 
 def _not_translated(evidence: Evidence, rules: Rules) -> tuple[Notice, ...]:
     """That words in another script than the Latin one are in no note, and have no meaning in another language here."""
-    spelled = {one.asked for one in evidence.recommended.plan.corrections} if rules.corrects else ()
+    spelled = {each_item.asked for each_item in evidence.recommended.plan.corrections} if rules.corrects else ()
     words = (word for word in tokens.WORD.findall(evidence.query) if word not in spelled)
     asked = dict.fromkeys(word for word in words if _LETTERS.search(word))
     if evidence.provider != "builtin" or not asked:

@@ -158,21 +158,23 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
             notice("long_question", different=different, rarest=tokens.MOST_ALTERNATIVES, first=tokens.MOST_WORDS)
         )
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
-    notices += [notice("searched_otherwise", correction=one) for one in ours.plan.corrections]
+    notices += [notice("searched_otherwise", correction=item) for item in ours.plan.corrections]
     notices += (
         [notice("read_as_time", words=ours.plan.time_words, days=str(ours.plan.time), alone=ours.plan.time_alone)]
         if ours.plan.time
         else []
     )
-    notices += [notice("asked_in_parts", parts=tuple(one.asked for one in ours.plan.parts))] if ours.plan.parts else []
+    notices += (
+        [notice("asked_in_parts", parts=tuple(item.asked for item in ours.plan.parts))] if ours.plan.parts else []
+    )
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
-    found, read = lexical_2026_9.search(context.store, matcher, asked, theirs) if newest else (Lexical.none(), {})
-    found = replace(found, active=context.projects, origins=context.origins)
+    result, read = lexical_2026_9.search(context.store, matcher, asked, theirs) if newest else (Lexical.none(), {})
+    result = replace(result, active=context.projects, origins=context.origins)
     clock.lap("text")
     sides = (theirs, ours, *(single.each if single else ()))
-    matched = [*candidates(*sides, most=context.most), *(hit.row for hit in found.hits)]
+    matched = [*candidates(*sides, most=context.most), *(hit.row for hit in result.hits)]
     cosine: Floats | None = None
     nearest = np.empty(0, dtype=np.int64)
     found_by: NearestBy = ""
@@ -213,7 +215,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         recommended_age=Age(corpus.dates, now, zone=context.zone),
         of_named_time=_of_time(corpus, time_asked),
         zone=context.zone,
-        lexical=found,
+        lexical=result,
         chunking=chunking,
         lexical_age=Age(corpus.dates_2026_9, now),
         unsearchable=context.unsearchable,
@@ -242,24 +244,24 @@ def _of_source(corpus: Corpus, source: str) -> Flags | None:
     """Which rows are of `source`; None for all."""
     if not source:
         return None
-    wanted = np.array([name == source for name in corpus.files.sources], dtype=np.bool_)
-    return wanted[corpus.file_of] if len(wanted) else np.zeros(len(corpus), dtype=np.bool_)
+    needed = np.array([name == source for name in corpus.files.sources], dtype=np.bool_)
+    return needed[corpus.file_of] if len(needed) else np.zeros(len(corpus), dtype=np.bool_)
 
 
 # --- meaning -------------------------------------------------------------------------------------------------------
 
 
-def _embedded(asked: Asked, wanted: Identity, provider: Provider) -> Asked:
+def _embedded(asked: Asked, needed: Identity, provider: Provider) -> Asked:
     """Return the query with its vector in the space of the index, or with a notice of why there is no vector side."""
     try:
         # What only an answer tells, its own answer tells: nobody is asked twice for one question.
-        identity = provider.expected(wanted) if isinstance(provider, ChainMember) else provider.identity
-        if identity == wanted:
+        identity = provider.expected(needed) if isinstance(provider, ChainMember) else provider.identity
+        if identity == needed:
             vector = provider.embed([asked.query], "query")[0]
             identity = provider.identity
-        if identity != wanted:
-            made, own = (f"{one.provider} {one.model}" for one in (wanted, identity))
-            return replace(asked, notices=(notice("other_model", made_with=made, asked_with=own),))
+        if identity != needed:
+            built, own = (f"{item.provider} {item.model}" for item in (needed, identity))
+            return replace(asked, notices=(notice("other_model", made_with=built, asked_with=own),))
     except ProviderError as error:
         return replace(asked, notices=(notice("meaning_off", cause=error.message, remedy=error.next_step),))
     # A query without any known token points nowhere; the original skips its vector side as well.
@@ -285,7 +287,7 @@ def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
     known = static_table().known(query)
     if known >= _KNOWN_LANGUAGE:
         return "", 1.0
-    scripts = Counter(unicodedata.name(one, "unknown").split()[0] for one in query if one.isalpha())
+    scripts = Counter(unicodedata.name(item, "unknown").split()[0] for item in query if item.isalpha())
     first = next((own for own in _SPOKEN if own in scripts), max(scripts, key=scripts.__getitem__))
     return _SPOKEN.get(first, first.title()), known if known >= _LEAST_KNOWN else 0.0
 
@@ -312,17 +314,17 @@ def _cosine(
     # A vector of zeros has no direction: it counts 0, although the original gives it 1.
     shown = corpus.embedded if kept is None else corpus.embedded & kept
     if corpus.dims:
-        found = cosines(corpus, vector).astype(np.float64)
+        result = cosines(corpus, vector).astype(np.float64)
     elif kept is not None:
-        rows, found = np.flatnonzero(kept), np.full(len(corpus), np.nan)
-        found[rows] = vectors_of(context.store, corpus, rows) @ vector
+        rows, result = np.flatnonzero(kept), np.full(len(corpus), np.nan)
+        result[rows] = vectors_of(context.store, corpus, rows) @ vector
     else:
         pointless = np.flatnonzero(corpus.embedded & ~corpus.has_vector)
         scores, told = cosines_of_nearest(context.store, corpus, vector, MOST_CANDIDATES, [*matched, *pointless])
-        found, found_by = scores.astype(np.float64), SQLITE_VEC if told else NUMPY
-        found[np.isneginf(found)] = np.nan
-    found[~shown] = np.nan
-    return found, found_by
+        result, found_by = scores.astype(np.float64), SQLITE_VEC if told else NUMPY
+        result[np.isneginf(result)] = np.nan
+    result[~shown] = np.nan
+    return result, found_by
 
 
 def _best(cosine: Floats, most: int) -> Rows:

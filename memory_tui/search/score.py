@@ -200,8 +200,8 @@ def mode_by(evidence: Evidence, name: str, *, hybrid: bool) -> Mode:
     if compares(evidence, profile) or (evidence.pointless and profile.missing_side == "zero"):
         return "hybrid" if hybrid else "vectors only"
     side = evidence.recommended if profile.join == "OR" else evidence.openclaw
-    found = profile.exact_paths and evidence.lexical.hits
-    return "keywords only" if side.plan.fts_query or found else "nothing"
+    result = profile.exact_paths and evidence.lexical.hits
+    return "keywords only" if side.plan.fts_query or result else "nothing"
 
 
 def side_of(evidence: Evidence, mode: Mode, rules: Rules) -> KeywordSide:
@@ -230,13 +230,13 @@ def _merged(search: KeywordSearch, rules: Rules) -> KeywordSide:
     return KeywordSide(search.plan, postings, frequency, whole=True)
 
 
-def _listed(found: Lexical) -> KeywordSide:
+def _listed(result: Lexical) -> KeywordSide:
     """The lexical side as a word side: all its hits, with the bm25 of those whose words were matched."""
     postings = Postings(
-        np.array([hit.row for hit in found.hits], dtype=np.int64), np.array([hit.bm25 for hit in found.hits])
+        np.array([hit.row for hit in result.hits], dtype=np.int64), np.array([hit.bm25 for hit in result.hits])
     )
-    frequency = {word: count for search in found.searches[:1] for word, count in search.frequency.items()}
-    return KeywordSide(found.plan, postings, frequency, whole=True)
+    frequency = {word: count for search in result.searches[:1] for word, count in search.frequency.items()}
+    return KeywordSide(result.plan, postings, frequency, whole=True)
 
 
 _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
@@ -358,9 +358,9 @@ def _stages(
 def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
     """The second stage that looked for the whole question of `evidence` in `mode`; None where none ran."""
     stages = (
-        one
-        for key, one in tuple(evidence.reusable.items())
-        if isinstance(one, SecondStage) and isinstance(key, tuple) and key[1] == mode and key[-1] == evidence.query
+        item
+        for key, item in tuple(evidence.reusable.items())
+        if isinstance(item, SecondStage) and isinstance(key, tuple) and key[1] == mode and key[-1] == evidence.query
     )
     return next(stages, None)
 
@@ -402,12 +402,12 @@ def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode:
     return rows[np.lexsort((refs.last_lines[rows], refs.first_lines[rows], paths, -by_words))]
 
 
-def _term(term: str, found: Lexical, rows: Rows) -> Floats:
+def _term(term: str, result: Lexical, rows: Rows) -> Floats:
     """What `term` multiplies each of `rows` by."""
-    said = [found.said.get(row, NOTHING_SAID) for row in rows.tolist()]
+    said = [result.said.get(row, NOTHING_SAID) for row in rows.tolist()]
     if term == "importance":
         return np.array([lexical_2026_9.importance_factor(own.importance) for own in said], dtype=np.float64)
-    return np.array([lexical_2026_9.project_factor(own, found.active) for own in said], dtype=np.float64)
+    return np.array([lexical_2026_9.project_factor(own, result.active) for own in said], dtype=np.float64)
 
 
 def column(values: Sequence[float]) -> Floats:

@@ -166,7 +166,7 @@ class SecondStage:
         self._letters_length = len(first.passages.letters) / max(1, len(reference)) or 1.0
         self._directions = self._directions_of(self._words)
         by = {"words": float(bool(words)), "meaning": meaning if self._vector is not None else 0.0}
-        raw = np.array([one.weight * by[one.by] for one in MEASURES])
+        raw = np.array([item.weight * by[item.by] for item in MEASURES])
         raw[_LETTERS] *= COMPOUNDS if is_german(first.passages) else 1.0
         self.weights: Floats = np.asarray(raw / raw.sum() if raw.any() else raw, dtype=np.float64)
         self._known: dict[int, tuple[Measured, int]] = {}
@@ -198,13 +198,13 @@ class SecondStage:
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=np.float32)
 
-    def _signals(self, found: Measured) -> AnswerSignals:
+    def _signals(self, result: Measured) -> AnswerSignals:
         """Return the best that any text of the reference has by each signal of an answer."""
         mass = float(self._idf.sum()) or 1.0
-        best = [float(column.max(initial=0.0)) for column in (found.coverage, found.line_words, found.window_words)]
-        cosine, closeness = (float(found.values[:, at].max(initial=0.0)) for at in (1, 3))
+        best = [float(column.max(initial=0.0)) for column in (result.coverage, result.line_words, result.window_words)]
+        cosine, closeness = (float(result.values[:, at].max(initial=0.0)) for at in (1, 3))
         meaning = None if self._vector is None else cosine
-        rarest = float(found.rarest.max(initial=0.0))
+        rarest = float(result.rarest.max(initial=0.0))
         return AnswerSignals(best[0], best[1] / mass, best[2] / mass, closeness, meaning, rarest, is_cjk(self.query))
 
     def measure(self, rows: Sequence[int], texts: Sequence[str]) -> Floats:
@@ -236,8 +236,8 @@ class SecondStage:
         bounds = np.append(starts, len(numbers))
         line = best_of_each(inside.lines, inside.line_cosine, bounds, top)
         columns = (numbers[starts], numbers[bounds[1:] - 1], numbers[line], share)
-        found = list(map(Window, *(column.tolist() for column in columns)))
-        return [found[a:b] for a, b in pairwise(every.windows_from.tolist())]
+        result = list(map(Window, *(column.tolist() for column in columns)))
+        return [result[a:b] for a, b in pairwise(every.windows_from.tolist())]
 
     def _inside(self, texts: Joined) -> _Inside:
         passages, starts = texts.passages, texts.passages.window_from

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memory_tui.core.settings import Settings
-from memory_tui.core.spelling import Correction
 from memory_tui.notices import Notice
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.level import AnswerLevel
+from memory_tui.search.spelling import Correction
 from memory_tui.workspace.annotations import Annotations
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
@@ -360,8 +360,8 @@ class QueryPlan(Struct, frozen=True):
     def readings(self) -> tuple[str, ...]:
         """What was searched otherwise than it was written, each as a clause."""
         words = (
-            f'"{one.asked}" searched {"also " if one.also else ""}as "{" ".join(one.searched)}"'
-            for one in self.corrections
+            f'"{item.asked}" searched {"also " if item.also else ""}as "{" ".join(item.searched)}"'
+            for item in self.corrections
         )
         time = [f'"{self.time_words}" read as {self.time}'] if self.time else []
         parts = [f"asked in {len(self.parts)} parts"] if self.parts else []

@@ -13,10 +13,10 @@ from typing import Any
 
 import memory_tui
 from memory_tui import notices
-from memory_tui.core.spelling import Correction
 from memory_tui.explain.counterfactuals import SearchedRange
 from memory_tui.notices import TABLE, Notice
 from memory_tui.providers.chain import ServingProvider
+from memory_tui.search.spelling import Correction
 from memory_tui.search.trace import BelowMinScore, BeyondLimit, ChunkRef, Elsewhere, QueryPlan
 
 FILE = Path(__file__).parent / "data" / "sentences.txt"

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from memory_tui.core import keywords, profiles, tokens
+from memory_tui.core import profiles, tokens
 from memory_tui.core.settings import Scalar, Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import why_not, wording
@@ -28,7 +28,7 @@ from memory_tui.explain.why_not import GATE_SWITCHES, WhyNot
 from memory_tui.notices import Notice
 from memory_tui.plan import Options
 from memory_tui.providers.builtin import static_table
-from memory_tui.search import lexical_2026_9, trace
+from memory_tui.search import keywords, lexical_2026_9, trace
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import mmr_tokens, rank
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace

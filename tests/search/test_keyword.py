@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from memory_tui.core.keywords import keywords
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.explain.shares import explain
 from memory_tui.plan import Options
+from memory_tui.search.keywords import keywords
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import AllBelowGate, Elsewhere, NothingMatched, NoUsableWord, Trace
 

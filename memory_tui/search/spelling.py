@@ -114,8 +114,8 @@ def corrections(
 
     `vocabulary` is only read where a word is not held; `is_word` tells words that are no error.
     """
-    found = list(_joined(query, frozenset(kept), frequency))
-    if found and vocabulary().is_german:
+    result = list(_joined(query, frozenset(kept), frequency))
+    if result and vocabulary().is_german:
         return ()
     for word in kept:
         if len(word) > MOST_LETTERS or not _WORD.fullmatch(word):
@@ -124,29 +124,29 @@ def corrections(
             continue
         words = vocabulary()
         if same := words.in_another_script(word):
-            found.append(Correction(word, (same,)))
+            result.append(Correction(word, (same,)))
             continue
         if len(word) < FEWEST_LETTERS or tokens.is_cjk(word) or words.is_german or is_word(word):
             continue
         if parts := _parts(word, words, frequency):
-            found.append(Correction(word, parts))
+            result.append(Correction(word, parts))
         elif meant := words.nearest(word):
-            found.append(Correction(word, (meant,)))
-    return tuple(found)
+            result.append(Correction(word, (meant,)))
+    return tuple(result)
 
 
 def _joined(query: str, kept: frozenset[str], frequency: Callable[[str], int]) -> Sequence[Correction]:
     """Two words of the question that notes write as one."""
-    found = []
+    result = []
     for match in _LINKED.finditer(query.lower()):
-        one, other = match[1], match[3]
+        item, other = match[1], match[3]
         # Between spaces both must be words that count: "in to" is no "into".
-        if match[2] == " " and not {one, other} <= kept:
+        if match[2] == " " and not {item, other} <= kept:
             continue
-        if frequency(one + other):
-            is_apart = bool(frequency(f"{one} {other}"))
-            found.append(Correction(f"{one}{match[2]}{other}", (one + other,), also=is_apart))
-    return found
+        if frequency(item + other):
+            is_apart = bool(frequency(f"{item} {other}"))
+            result.append(Correction(f"{item}{match[2]}{other}", (item + other,), also=is_apart))
+    return result
 
 
 def _parts(word: str, words: Vocabulary, frequency: Callable[[str], int]) -> tuple[str, ...]:

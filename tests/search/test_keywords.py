@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stop_words import AVAILABLE_LANGUAGES, get_stop_words
 
 from memory_tui import demo
-from memory_tui.core.keywords import STOP_LANGUAGES, keywords, stop_words, tokens
+from memory_tui.search.keywords import STOP_LANGUAGES, keywords, stop_words, tokens
 from tests.support.npm import CACHE
 from tests.support.waiting import LONG
 
