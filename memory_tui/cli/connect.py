@@ -128,7 +128,7 @@ def _proof(start: ServerStart, args: argparse.Namespace, title: str) -> Proof:
 
 
 def _record(answer: Proof) -> dict[str, object]:
-    """A proof as JSON-ready fields."""
+    """Return a proof as JSON-ready fields."""
     fields = {**to_builtins(answer), "toolsMs": round(answer.tools_ms, 1), "answerMs": round(answer.answer_ms, 1)}
     return {name: value for name, value in fields.items() if not name.endswith("_ms")}
 
@@ -172,7 +172,7 @@ def _row(title: str, link: HostConnection, args: argparse.Namespace) -> dict[str
 
 
 def _logged(entry: RecallEntry | None) -> dict[str, object] | None:
-    """A recall of the log as JSON-ready fields; None for none."""
+    """Return a recall of the log as JSON-ready fields; None for none."""
     if entry is None:
         return None
     return {

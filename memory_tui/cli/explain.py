@@ -159,7 +159,7 @@ def never_lines(report: WhyNever) -> Iterator[str]:
 
 
 def never_data(report: WhyNever) -> dict[str, Any]:
-    """The same as JSON-ready data: the claims, and the verdict of each question."""
+    """Return the same as data: the claims, and the verdict of each question."""
     return {
         "path": report.path,
         "line": report.line,
@@ -172,14 +172,14 @@ def never_data(report: WhyNever) -> dict[str, Any]:
 
 
 def left_out(questions: PastQuestions) -> Iterator[str]:
-    """How many questions were not asked again, and why; nothing where all were."""
+    """Yield how many questions were not asked again; nothing where all were."""
     if questions.left_out:
         count = plural(questions.left_out, "question")
         yield f"{count} not asked again: too old, or the log masks a secret or cut them."
 
 
 def reach(report: Unreached) -> str:
-    """Over what the lines were looked for, as a sentence."""
+    """Return over what the lines were looked for, as a sentence."""
     if not report.questions and not report.reads:
         return (
             f"No question was logged in the last {plural(report.days, 'day')}, "
@@ -194,5 +194,5 @@ def reach(report: Unreached) -> str:
 
 
 def lines_place(report: UnreachedLines) -> str:
-    """Where the lines stand."""
+    """Return where the lines stand."""
     return f"{report.path}:{report.first}" + (f"-{report.last}" if report.last > report.first else "")

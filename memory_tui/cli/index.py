@@ -86,7 +86,7 @@ def status(args: argparse.Namespace) -> int:
 
 
 def _made_by(value: Status) -> str:
-    """Whose vectors the index holds."""
+    """Return whose vectors the index holds."""
     if value.provider not in ("", "none"):
         return f"{value.provider} {value.model}".rstrip()
     if value.files or value.requested_provider == "none":
@@ -95,7 +95,7 @@ def _made_by(value: Status) -> str:
 
 
 def _vectors(value: Status) -> str:
-    """Who compares vectors; of those that no question is compared with, that they wait."""
+    """Return who compares vectors, or that no question is compared with them now."""
     if value.embedded and not value.who.answers:
         return f"not compared now, {value.vector.engine}"
     return _part(value.vector, value.vector.load_error)

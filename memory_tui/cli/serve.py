@@ -42,7 +42,7 @@ def _may_write(args: argparse.Namespace) -> bool:
 
 
 def _listening(port: int) -> socket.socket:
-    """A socket at `port` of this machine alone, 0 for a free one. Raises SettingError."""
+    """Return a socket at `port` of this machine alone, 0 for a free one. Raises SettingError."""
     try:
         return socket.create_server(("127.0.0.1", port))
     except OSError as error:

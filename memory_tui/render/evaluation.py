@@ -30,7 +30,7 @@ _NAMED = 3
 
 
 def scorecard_lines(value: Scorecard) -> Iterator[str]:
-    """Each query's metrics, and the means."""
+    """Yield each query's metrics, and the means."""
     yield f"{plural(len(value.rows), 'query')} with labels" + (
         f", {plural(value.unjudged, 'query')} without" if value.unjudged else ""
     )
@@ -45,7 +45,7 @@ def scorecard_lines(value: Scorecard) -> Iterator[str]:
 
 
 def comparison_lines(value: ScoreComparison) -> Iterator[str]:
-    """The means before and after, how sure the difference is, and the queries that changed."""
+    """Yield the means before and after, how sure the difference is, and the queries that changed."""
     if not value.changes:
         yield "Nothing to compare: the two files share no query."
         return
@@ -64,7 +64,7 @@ def comparison_lines(value: ScoreComparison) -> Iterator[str]:
 
 
 def rival_lines(value: Sequence[Rival]) -> Iterator[str]:
-    """A table of ways of ranking: means with 95 % intervals, and what the one in force gains over each."""
+    """Yield a table of ways of ranking, with 95 % intervals, and what the one in force gains over each."""
     yield "The same queries under other rules (95 % intervals; gain of the rules in force, query by query)"
     for each in value:
         cells = []
@@ -76,7 +76,7 @@ def rival_lines(value: Sequence[Rival]) -> Iterator[str]:
 
 
 def rival_data(value: Sequence[Rival]) -> list[dict[str, Any]]:
-    """The same table as data."""
+    """Return the same table as data."""
     return [
         {
             "name": each.name,
@@ -88,14 +88,14 @@ def rival_data(value: Sequence[Rival]) -> list[dict[str, Any]]:
 
 
 def shortfall(missed: Shortfall) -> str:
-    """A metric that misses what was asked of it."""
+    """Return a metric that misses what was asked of it, as a sentence."""
     ways = (f"{missed.value:.{digits}f}" for digits in range(3, 18))
     text = next((way for way in ways if float(way) != missed.bound), repr(missed.value))
     return f"{missed.metric} is {text}, {'above' if missed.metric in COSTS else 'below'} {missed.bound:g}."
 
 
 def shortfall_data(missed: Sequence[Shortfall]) -> list[dict[str, Any]]:
-    """The metrics that miss what was asked of them."""
+    """Return the metrics that miss what was asked of them."""
     return [
         {"metric": each.metric, "value": each.value, "wanted": each.bound, "sentence": shortfall(each)}
         for each in missed
@@ -125,7 +125,7 @@ def verdict(value: Outcome) -> str:
 
 
 def outcome_lines(value: Outcome) -> Iterator[str]:
-    """The verdict, the knobs to turn, before and after, and what minScore and results trade."""
+    """Yield the verdict, the knobs to turn, before and after, and what minScore and results trade."""
     yield verdict(value)
     for key, setting in value.changes.items():
         yield f"{'    ' if isinstance(value, Better) else '    not: '}--set {key}={json.dumps(setting)}"
@@ -190,7 +190,7 @@ def _change(value: QueryChange) -> dict[str, Any]:
 
 
 def outcome_data(value: Outcome) -> dict[str, Any]:
-    """What a search of the knobs found; `evidence` tells whether anything is recommended."""
+    """Return what a search of the knobs found; `evidence` tells whether anything is recommended."""
     missed = {
         "evidence": isinstance(value, Better),
         "reason": "",

@@ -23,7 +23,7 @@ VECTOR, TEXT, ADDED, FADED = "█", "▒", "+", "·"
 
 
 def bar(parts: Sequence[tuple[str, float]], scale: float, width: int) -> str:
-    """A bar of `width` cells in which each (glyph, amount) has its share of `scale`; ends are rounded, not lengths."""
+    """Return a bar of `width` cells in which each (glyph, amount) has its share of `scale`."""
     drawn, total = "", 0.0
     for glyph, amount in parts:
         total += max(0.0, amount) if math.isfinite(amount) else 0.0
@@ -33,13 +33,13 @@ def bar(parts: Sequence[tuple[str, float]], scale: float, width: int) -> str:
 
 
 def perfect(trace: Trace) -> float:
-    """The score of a perfect hit, which fills a bar: 1, or both weights where a release lets them add up to more."""
+    """Return the score that fills a bar: 1, or both weights where a release lets them add up to more."""
     sides = trace.recalled[0].vector_weight + trace.recalled[0].text_weight if trace.recalled else 1.0
     return max(1.0, sides)
 
 
 def score_bar(candidate: Candidate, scale: float, width: int) -> list[tuple[str, str]]:
-    """What the score is made of: vector, text and added points, and as dots what age took away.
+    """Return what the score is made of: vector, text and added points, and as dots what age took away.
 
     Of the second stage, what words and letters give is text, and what meaning gives is vector.
     """
@@ -86,7 +86,7 @@ class HitText(Struct, frozen=True):
 
 
 def hit_text(candidate: Candidate, text: str, words: MatchedWords, now: float) -> HitText:
-    """What a list says of `candidate`, whose chunk holds `text`, at `now` (epoch seconds)."""
+    """Return what a list says of `candidate`, whose chunk holds `text`, at `now` (epoch seconds)."""
     lines = text[:LOOKED_AT].split("\n")
     line = candidate.second.line - candidate.chunk.start_line if candidate.second is not None else -1
     at = _first_line(lines, words, line)
@@ -97,14 +97,14 @@ def hit_text(candidate: Candidate, text: str, words: MatchedWords, now: float) -
 
 
 def _first_line(lines: Sequence[str], words: MatchedWords, best: int) -> int:
-    """The 0-based line to begin with: the `best` one, else the first that holds a matched word, else the first."""
+    """Return the 0-based line to begin with: the `best`, else the first with a matched word, else the first."""
     if 0 <= best < len(lines) and lines[best].strip():
         return best
     return next((at for at, line in enumerate(lines) if words.spans(line)), 0)
 
 
 def note_name(chunk: ChunkRef, now: float) -> str:
-    """A short name of the note: the day of a daily log, else its file; with the line where the chunk begins."""
+    """Return a short name of the note: the day of a log, else its file; with the line where the chunk begins."""
     day = shown_day(chunk.path)
     if day is None:
         return f"{safe(chunk.path.removeprefix('memory/'))}:{chunk.start_line}"
@@ -118,7 +118,7 @@ def day_name(day: dt.date, now: float) -> str:
 
 
 def body_of(lines: Sequence[str], words: MatchedWords, at: int, title: str = "") -> str:
-    """The text from 0-based line `at` on without list signs and headings, beginning near a matched word."""
+    """Return the text from 0-based line `at` on, without list signs and headings, from near a matched word."""
     body = _joined(lines[at:], title) or _joined(lines, title)
     first = next(iter(words.spans(body)), (0, 0))[0]
     if first > 2 * LEAD:
@@ -128,7 +128,7 @@ def body_of(lines: Sequence[str], words: MatchedWords, at: int, title: str = "")
 
 
 def _joined(lines: Sequence[str], title: str) -> str:
-    """The lines as one; what begins anew, as an item of a list does, stands apart from what does not end."""
+    """Join the lines; what begins anew, as an item of a list, stands apart from what does not end."""
     parts: list[str] = []
     for line in lines:
         if plain := _plain(line, title):
@@ -138,7 +138,7 @@ def _joined(lines: Sequence[str], title: str) -> str:
 
 
 def _plain(line: str, title: str) -> str:
-    """A line as a sentence, without list sign and frame of a table; nothing of a heading that is the title or a day."""
+    """Return a line as a sentence; nothing of a heading that is the title or a day."""
     if is_heading(line):
         words = one_line(heading_of(line))
         return f"{words}:" if words and words != title else ""
@@ -148,7 +148,7 @@ def _plain(line: str, title: str) -> str:
 
 
 def age_of(candidate: Candidate, now: float) -> float | None:
-    """The age as the score counts it; while it does not count, the age of the day in the note's name."""
+    """Return the age as the score counts it; while it does not count, that of the day in the note's name."""
     if candidate.age_basis == "off" and (day := shown_day(candidate.chunk.path)) is not None:
         return float((dt.datetime.fromtimestamp(now).date() - day).days)
     return candidate.age_days
@@ -164,7 +164,7 @@ NARROWEST, WIDEST = 40, 120
 
 
 def hits(trace: Trace, evidence: Evidence, columns: int, *, colour: bool, full: bool) -> Iterator[str]:
-    """What is recalled, two lines a hit, or with `full` its whole snippet; then the first of what is not."""
+    """Yield what is recalled, two lines a hit, or with `full` its whole snippet; then the first misses."""
     page = _Page(
         trace, evidence, max(NARROWEST, min(WIDEST, columns)), {**COLOURS, "match": MATCH} if colour else PLAIN
     )

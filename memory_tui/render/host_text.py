@@ -22,7 +22,7 @@ _ERAS: Mapping[str, str] = {
 
 
 def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
-    """Label and words of everything that is known of the whole index."""
+    """Yield label and words of everything that is known of the whole index."""
 
     identity, counts = value.identity, value.counts
     yield "Their index", value.path
@@ -44,7 +44,7 @@ def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
 
 
 def objections(value: IndexComparison) -> Iterator[tuple[str, str]]:
-    """Label and words of what is not as the configuration asks, and of what a person has to know besides."""
+    """Yield label and words of what is not as configured, and of what a person has to know besides."""
     for mismatch in value.mismatches:
         yield "Not as configured", f"{mismatch.code} is {mismatch.theirs}, wanted: {mismatch.wanted}"
     for sentence in (*([value.consequence] if value.consequence else []), *value.remarks):
@@ -52,7 +52,7 @@ def objections(value: IndexComparison) -> Iterator[tuple[str, str]]:
 
 
 def refusal(value: HostProblem) -> Iterator[tuple[str, str]]:
-    """Label and words of why there is nothing to compare."""
+    """Yield label and words of why there is nothing to compare."""
     yield "Their index", value.path
     yield "State", f"{value.state}: {value.detail} {value.next_step}".rstrip()
     if value.tables:
@@ -107,7 +107,7 @@ def config(value: ConfigSummary) -> Iterator[str]:
 
 
 def injected(value: Sequence[Triggered]) -> Iterator[str]:
-    """What is injected for a message, and why the other entries are not."""
+    """Yield what is injected for a message, and why the other entries are not."""
     for each in value:
         entry = each.entry
         if not each.phrase_score:
@@ -123,7 +123,7 @@ def injected(value: Sequence[Triggered]) -> Iterator[str]:
 
 
 def trust_lines(value: TrustReport) -> Iterator[str]:
-    """The trust of every note, and what can be done."""
+    """Yield the trust of every note, and what can be done."""
     yield f"Ledger: {value.ledger}"
     yield f"Trust: {trust_summary(value)}."
     yield from value.remarks
@@ -132,7 +132,7 @@ def trust_lines(value: TrustReport) -> Iterator[str]:
 
 
 def trust_summary(value: TrustReport) -> str:
-    """How many notes OpenClaw trusts, in one sentence."""
+    """Return how many notes OpenClaw trusts, in one sentence."""
     if value.problem:
         return f"{value.problem} {value.next_step}"
     counts = Counter(file.state for file in value.files)
