@@ -308,8 +308,7 @@ def status(
     roots: tuple[RootState, ...] = (),
 ) -> Status:
     """The whole state; `probe` is the outcome of a deep check, `unrelated` what unrelated questions reach."""
-    counts, identity, settings, refused = store.counts(), store.identity(), plan.settings, tuple(store.rejected())
-    vec0 = abilities.vec0(vec0_use)
+    counts, identity, vec0 = store.counts(), store.identity(), abilities.vec0(vec0_use)
     return Status(
         backend="builtin",
         agent_id=plan.agent.id,
@@ -326,8 +325,8 @@ def status(
         provider_origin=plan.provider_origin,
         provider_state=supplied.who.sentence,
         model=identity.model if identity else "",
-        profile=settings.word("profile"),
-        profile_origin=settings.values["profile"].origin,
+        profile=plan.settings.word("profile"),
+        profile_origin=plan.settings.values["profile"].origin,
         config_path=str(plan.config.path or ""),
         sources=plan.roots.sources,
         extra_paths=plan.roots.extra,
@@ -344,15 +343,15 @@ def status(
         in_part=tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale),
         embedding_probe=probe,
         paused=paused,
-        notices=(*notices, *_lost(plan, vec0), *_refused(refused)),
+        notices=(*notices, *_lost(plan, vec0), *_refused(tuple(store.rejected()))),
         keeper=writer_process(store.path, "keeper"),
         writer=writer_process(store.path, "lock"),
         storage=disk_usage.files(store.path, plan.sibling),
         withheld=tuple(store.withheld()),
-        refused=refused,
+        refused=tuple(store.rejected()),
         links=supplied.links,
         roots=roots,
-        levels=LevelBasis(settings.word("profile"), unrelated),
+        levels=LevelBasis(plan.settings.word("profile"), unrelated),
     )
 
 

@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from memory_tui import plan
+from memory_tui.notes.curator import curator
+from memory_tui.notes.journal import left
+from memory_tui.plan import Options
 from tests.support.terminal import Terminal, in_front
 from tests.support.tui import sample
 from tests.support.waiting import LONG
@@ -52,7 +56,7 @@ def test_a_signal_ends_the_app_and_restores_the_terminal(tmp_path: Path, number:
         assert "Traceback" not in terminal.text()
 
 
-def test_what_was_typed_is_kept(tmp_path: Path) -> None:
+def test_what_was_typed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with app(tmp_path) as terminal:
         at = terminal.until(READY)
         terminal.type("i")
@@ -63,8 +67,10 @@ def test_what_was_typed_is_kept(tmp_path: Path) -> None:
         assert terminal.ended() == 128 + signal.SIGTERM
         terminal.restored()
         assert "Your unsaved text of MEMORY.md is kept" in terminal.text()
-    kept = [json.loads(path.read_bytes())["text"] for path in tmp_path.rglob("unsaved/*.json")]
-    assert [text[0] for text in kept] == ["k"]
+    for name, folder in homes(tmp_path).items():
+        monkeypatch.setenv(name, folder)
+    notes = curator(plan.plan(Options(workspace=str(tmp_path / "notes"))))
+    assert [unsaved.text[0] for unsaved in left(notes.journal)] == ["k"]
 
 
 def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
