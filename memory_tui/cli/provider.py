@@ -96,7 +96,7 @@ def _answers(args: argparse.Namespace) -> _Answers:
 
 
 def _keys_of(choices: Plan, answers: _Answers, row: ProviderRow) -> dict[str, str]:
-    """The keys to write: what is not as usual, and whatever the file says otherwise."""
+    """Return the keys to write: what is not as usual, and whatever the file says otherwise."""
     config = choices.config
     values = (("model", answers.model, row.model), ("remote.baseUrl", answers.address, row.base_url))
     keys = {key: value for key, value, usual in values if value and (value != usual or config.value(key))}
@@ -106,7 +106,7 @@ def _keys_of(choices: Plan, answers: _Answers, row: ProviderRow) -> dict[str, st
 
 
 def _require_no_foreign_key(choices: Plan, answers: _Answers, row: ProviderRow) -> None:
-    """Raises ConfigError where the new provider would get a key or headers that the file has for another address."""
+    """Raise ConfigError where the new provider would get a key or headers that the file has for another address."""
     config = choices.config
     same = config.provider == answers.kind and (config.value("remote.baseUrl") or row.base_url) == answers.address
     left = {"remote.headers", *(() if answers.variable else ("remote.apiKey",))} & set(config.entries)
@@ -119,7 +119,7 @@ def _require_no_foreign_key(choices: Plan, answers: _Answers, row: ProviderRow) 
 
 
 def _trial(choices: Plan, answers: _Answers, keys: Mapping[str, str]) -> dict[str, Any]:
-    """What came back for one sentence of memory-tui's own. Raises ProviderError, SettingError."""
+    """Return what came back for one sentence of memory-tui's own. Raises ProviderError, SettingError."""
     usual = plan.settings(choices, Approvals(choices.workspace))
     written = "remote.apiKey" in keys
     key = usual.env(answers.variable) if written else ""
@@ -195,7 +195,7 @@ def provider(args: argparse.Namespace) -> int:
 
 
 def _approved(providers: Providers, args: argparse.Namespace) -> Approval | None:
-    """What a person agreed to; None where nothing was asked for, or nobody waits. Raises ApprovalMissing."""
+    """Return what a person agreed to; None where nothing was asked for, or nobody waits. Raises ApprovalMissing."""
     if args.stays_here is not None:
         member, how = providers.here(args.stays_here), "provider --stays-here"
         does = f"{member.name} at {member.host} gets text that looks like a secret: nothing leaves this machine there."

@@ -81,7 +81,7 @@ class SyncProvider:
         return report
 
     def provider(self, store: Store) -> Provider | None:
-        """Who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
+        """Return who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
 
         if not self._resumed:
             self._resumed = True
@@ -96,7 +96,7 @@ class SyncProvider:
         return self._chain.proven(store.identity())
 
     def has_nothing_to_do(self, store: Store) -> bool:
-        """Whether a sync of `store` would ask nobody for vectors and write nothing down about who makes them."""
+        """Tell whether a sync of `store` would ask nobody for vectors and write nothing down about who makes them."""
         identity = store.identity()
         prunes = not self._plan.settings.on("cache.enabled")
         if prunes or recorded(store) is not None or recorded_failure(store) is not None:
@@ -104,11 +104,11 @@ class SyncProvider:
         return identity is None or not identity.dims or not store.lacking()
 
     def outage(self, provider: Provider | None) -> str:
-        """Why there is no `provider` although one was chosen; empty while there is one."""
+        """Return why there is no `provider` although one was chosen; empty while there is one."""
         return "" if provider else str(self._chain.error or "")
 
     def manner(self, provider: Provider | None) -> EmbeddingMode:
-        """How texts get to `provider`."""
+        """Return how texts get to `provider`."""
 
         sibling = self._plan.sibling
         if not isinstance(provider, ChainMember) or not provider.host:
@@ -118,7 +118,7 @@ class SyncProvider:
         return replace(SERVER, withheld=withheld, sibling=sibling)
 
     def moved_from(self, provider: Provider | None) -> bool:
-        """Whether another one has taken the place of `provider` meanwhile."""
+        """Tell whether another one has taken the place of `provider` meanwhile."""
         return provider is not None and self._chain.provider() not in (provider, None)
 
     def settle(self, store: Store, report: SyncReport) -> None:
@@ -171,12 +171,12 @@ class SyncProvider:
 
 
 def recorded(store: Store) -> Fallback | None:
-    """The fallback that made the vectors in `store`; None when the first choice did."""
+    """Return the fallback that made the vectors in `store`; None when the first choice did."""
     return _record(store.meta(_FALLBACK), Fallback)
 
 
 def recorded_failure(store: Store) -> LastFailure | None:
-    """Why the last index run got no vectors; None when it did."""
+    """Return why the last index run got no vectors; None when it did."""
     return _record(store.meta(_FAILURE), LastFailure)
 
 
@@ -189,7 +189,7 @@ def _record(text: str | None, kind: type[Record]) -> Record | None:
 
 
 def fallback_in(store: Store, chain: Chain) -> Fallback | None:
-    """What took the place of the first choice: in this process, else when the index was last made."""
+    """Return what took the place of the first choice: in this process, else when the index was last made."""
     if chain.fallback is not None:
         return chain.fallback
     last, identity = recorded(store), store.identity()
@@ -198,7 +198,7 @@ def fallback_in(store: Store, chain: Chain) -> Fallback | None:
 
 
 def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvider:
-    """Who answers questions to `store` now, and why it is not who was asked for; asks nobody."""
+    """Return who answers questions to `store` now, and why it is not who was asked for; asks nobody."""
     return who(
         chain,
         store.identity(),
@@ -209,23 +209,23 @@ def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvid
 
 
 def provider_notice(serving: ServingProvider) -> Notice | None:
-    """What a person should know of who answers before trusting an answer; None where nothing is lost."""
+    """Return what a person should know of who answers before trusting an answer; None where nothing is lost."""
     return None if serving.fine else notice("answered_otherwise", who=serving)
 
 
 def cache_hits(store: Store) -> int:
-    """How many chunks of `store` found their vector in its cache so far, instead of asking the provider."""
+    """Return how many chunks of `store` found their vector in its cache so far, instead of asking the provider."""
     return int(store.meta(_HITS) or 0)
 
 
 def embeds_here(space: Identity) -> bool:
-    """Whether the provider of that space embeds here, so that no text leaves the machine."""
+    """Tell whether the provider of that space embeds here, so that no text leaves the machine."""
 
     return not registry.sends(space.provider)
 
 
 def withheld_query(provider: Provider, query: str, settings: Settings) -> Notice | None:
-    """Why `query` is not sent to `provider`: it looks like it holds a secret; None when it may be sent."""
+    """Return why `query` is not sent to `provider`: it looks like it holds a secret; None when it may be sent."""
     if not isinstance(provider, ChainMember) or provider.takes_secrets or not settings.on("remote.withholdSecrets"):
         return None
     # Every pattern wants a digit, or quotes after a label; testing for those spares most queries the scanner.
@@ -259,22 +259,22 @@ class Providers:
         self._changed = changed
 
     def members(self) -> tuple[MemberState, ...]:
-        """Every provider that was looked at, in order, with its state; asks nobody."""
+        """Return every provider that was looked at, in order, with its state; asks nobody."""
         with self._reader() as store:
             return self.supplied(store).links
 
     def probe(self) -> dict[str, Any]:
-        """One real call, in the documented form: `ok`, and the `error` when it failed."""
+        """Return one real call, in the documented form: `ok`, and the `error` when it failed."""
         return {key: value for key, value in self.chain.try_out().items() if key in ("ok", "error")}
 
     def supplied(self, store: Store) -> EmbeddingState:
-        """Who makes the vectors, for `status`."""
+        """Return who makes the vectors, for `status`."""
         who = who_answers(store, self.chain, self._plan.settings)
         links = tuple(as_recorded(member, who) for member in self.chain.members())
         return EmbeddingState(links, who, cache_hits(store))
 
     def who(self) -> ServingProvider:
-        """Who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
+        """Return who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
         with self._reader() as store:
             return who_answers(store, self.chain, self._plan.settings)
 
@@ -284,7 +284,7 @@ class Providers:
         self._changed()
 
     def forecast(self) -> Forecast | None:
-        """What the next index run would send where, and at what price; None when there is no provider for it.
+        """Return what the next index run would send where, and at what price; None when there is no provider for it.
 
         Reads every note, asks nobody and sends nothing. Raises ProviderError for what the provider lacks.
         """
@@ -297,7 +297,7 @@ class Providers:
             return forecast(self._plan, store, scan(self._plan.roots), preview, self.chain.settings.jobs)
 
     def waiting(self, name: str = "") -> MemberState | None:
-        """Who may not get the notes before a person approves it: `name`, by default whoever would be used then.
+        """Return who may not get the notes before a person approves it: `name`, by default whoever would be used then.
 
         Raises SettingError for a name that waits for nothing.
         """
@@ -321,7 +321,7 @@ class Providers:
         return None if chosen is None else self._approved(chosen.name, chosen.host, how, sync=sync)
 
     def may_get(self, name: str, host: str) -> str:
-        """What an approval of the provider `name` at `host` lets it get, as a sentence."""
+        """Return what an approval of the provider `name` at `host` lets it get, as a sentence."""
         secrets = "is withheld" if self._plan.settings.on("remote.withholdSecrets") else "is sent too"
         notes = f"the texts of the notes of {os.path.realpath(self._plan.workspace)}"
         return f"{name} at {host} gets {notes}. Text that looks like a secret {secrets}."
@@ -332,7 +332,7 @@ class Providers:
         return self._approved(SECRETS, member.host, how, sync=False)
 
     def here(self, name: str) -> MemberState:
-        """The provider called `name`, whose server has an address of this machine. Raises SettingError."""
+        """Return the provider called `name`, whose server has an address of this machine. Raises SettingError."""
         member = next((member for member in self.members() if member.name == name), None)
         if member is None or not member.host or not on_this_machine(member.host):
             at = f"asked at {member.host}" if member and member.host else "asked at no address"
@@ -350,7 +350,7 @@ class Providers:
         return approval
 
     def why_approved(self, member: MemberState) -> str:
-        """Why nothing has to be approved for `member`, as a sentence."""
+        """Return why nothing has to be approved for `member`, as a sentence."""
         if not member.host and registry.sends(member.name):
             return f"{member.name} cannot be approved before it is complete: {member.error or member.detail}"
         if not member.host:

@@ -74,11 +74,11 @@ class _Words:
         return tokenizer
 
     def ids(self, text: str) -> list[int]:
-        """Token ids of `text`, without special tokens, not cut."""
+        """Return the token ids of `text`, without special tokens, not cut."""
         return self.line_ids(text.replace("\n", " "))
 
     def known(self, text: str) -> float:
-        """How much of `text` is known: the share of its letters that stand in tokens; 1 where it has no letters.
+        """Return how much of `text` is known: the share of its letters that stand in tokens; 1 where it has no letters.
 
         A letter alone means nothing, unless it is an ideograph: of a script that its teacher hardly saw the table has
         single letters and no words. Latin letters count in any case.
@@ -134,7 +134,7 @@ class _Words:
 
 
 def _means(piece: str) -> bool:
-    """Whether a token says something: a word, a part of one, an ideograph or a Latin letter."""
+    """Tell whether a token says something: a word, a part of one, an ideograph or a Latin letter."""
     if not piece.isalpha():
         return False
     return len(piece) > 1 or unicodedata.name(piece, "").startswith(("LATIN", "CJK"))
@@ -199,7 +199,7 @@ class StaticTable:
             self._checked.add(name)
 
     def rows(self, ids: npt.NDArray[np.int64]) -> Vectors:
-        """Float32 array (len(ids), DIMS): the vectors of tokens."""
+        """Return float32 array (len(ids), DIMS): the vectors of tokens."""
         return self.q[ids] * self.scale[ids][:, None]
 
     def sums(self, ids: npt.NDArray[np.int64], bounds: npt.NDArray[np.int64]) -> Vectors:
@@ -220,7 +220,7 @@ class StaticTable:
         return out
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
-        """Float32 array (len(texts), DIMS) of unit vectors, or zeros for a text without any known token."""
+        """Return float32 array (len(texts), DIMS) of unit vectors, or zeros for a text without any known token."""
         import numpy as np
 
         out = np.zeros((len(texts), DIMS), np.float32)

@@ -89,12 +89,12 @@ class ProviderFailure(ProviderError):
         self.done: dict[int, Vectors] = {}
 
     def as_dict(self) -> dict[str, str]:
-        """The error as JSON-ready fields: code, message, nextStep, state."""
+        """Return the error as JSON-ready fields: code, message, nextStep, state."""
         return {**super().as_dict(), "state": self.state.value}
 
 
 def state_of(error: ProviderError) -> Cause:
-    """The state that `error` tells, BROKEN for one that tells none."""
+    """Return the state that `error` tells, BROKEN for one that tells none."""
     return error.state if isinstance(error, ProviderFailure) else Cause.BROKEN
 
 
@@ -148,7 +148,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(status: int, headers: Mapping[str, str], body: str) -> Diagnosis:
-    """What an answer with that `status` means. `headers` are looked up in lower case."""
+    """Return what an answer with that `status` means. `headers` are looked up in lower case."""
     fields = _error_fields(body)
     words = _one_line(fields.get("message", "") or _MARKUP.sub(" ", body))
     wait = _retry_after(headers, body)

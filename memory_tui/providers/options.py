@@ -45,7 +45,7 @@ class Secret:
         return bool(self._value)
 
     def reveal(self) -> str:
-        """The string itself."""
+        """Return the string itself."""
         return self._value
 
 
@@ -59,7 +59,7 @@ class Redactor:
 
     @classmethod
     def of_headers(cls, *headers: Mapping[str, str]) -> Redactor:
-        """One that hides the value of every header that is not known to be public."""
+        """Return one that hides the value of every header that is not known to be public."""
         return cls(value for each in headers for name, value in each.items() if name.lower() not in _PUBLIC_HEADERS)
 
     def __call__(self, text: str) -> str:
@@ -85,7 +85,7 @@ class RetryClock(Struct, frozen=True):
     sleep: Callable[[Stop, float], object] = Stop.wait
 
     def pause(self, stop: Stop) -> Callable[[float], None]:
-        """What lets some seconds pass, and raises Cancelled once `stop` is set."""
+        """Return what lets some seconds pass, and raises Cancelled once `stop` is set."""
 
         def pause(seconds: float) -> None:
             self.sleep(stop, seconds)
@@ -134,17 +134,6 @@ class DownloadProgress(Struct, frozen=True):
     total: int
 
 
-def nobody(provider: str, host: str) -> bool:
-    """Who may get notes without an approval: no provider at any host."""
-    del provider, host
-    return False
-
-
-def no_progress(progress: DownloadProgress) -> None:
-    """The listener of those who do not listen."""
-    del progress
-
-
 class Shared(Discreet, frozen=True):
     """Settings of one provider for all who use it: `logins` come before its variable, `spare_keys` after it."""
 
@@ -154,12 +143,6 @@ class Shared(Discreet, frozen=True):
     logins: tuple[Secret, ...] = ()
     spare_keys: tuple[Secret, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
-
-
-def nothing_shared(provider: str) -> Shared:
-    """Settings of providers where the configuration has none."""
-    del provider
-    return Shared()
 
 
 class ProviderSettings(Discreet, frozen=True):
@@ -181,7 +164,7 @@ class ProviderSettings(Discreet, frozen=True):
     api_keys: tuple[Secret, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     spare_keys: tuple[Secret, ...] = ()
-    shared: Callable[[str], Shared] = nothing_shared
+    shared: Callable[[str], Shared] = lambda _: Shared()
     output_dimensionality: int | None = None
     input_type: str = ""
     query_input_type: str = ""
@@ -193,10 +176,10 @@ class ProviderSettings(Discreet, frozen=True):
     batches: RequestLimits = RequestLimits()
     jobs: BatchOptions = BatchOptions()
     env: Callable[[str], str | None] = os.environ.get
-    may_send: Callable[[str, str], bool] = nobody
+    may_send: Callable[[str, str], bool] = lambda *_: False
     index_command: str = "memory-tui index"
     """What a person runs to see and to approve what would be sent."""
-    on_progress: Callable[[DownloadProgress], None] = no_progress
+    on_progress: Callable[[DownloadProgress], None] = lambda _: None
     clock: RetryClock = RetryClock()
 
     @property
@@ -205,7 +188,7 @@ class ProviderSettings(Discreet, frozen=True):
         return self.requested in ("", "auto")
 
     def with_shared(self, name: str) -> ProviderSettings:
-        """These settings, completed by those that the provider `name` has for everything."""
+        """Return these settings, completed by those that the provider `name` has for everything."""
         shared, base = self.shared(name), self.base_url.strip()
         if base and shared.base_url and host_of(base) != host_of(shared.base_url):
             # Its keys and headers are those of another host.
@@ -281,7 +264,7 @@ def listed(headers: Headers) -> list[list[str]]:
 
 
 def variant(settings: ProviderSettings) -> dict[str, object]:
-    """What changes the vectors of notes beside the model."""
+    """Return what changes the vectors of notes beside the model."""
     kind = settings.document_input_type or settings.input_type
     return {
         **({"outputDimensionality": settings.output_dimensionality} if settings.output_dimensionality else {}),
@@ -290,7 +273,7 @@ def variant(settings: ProviderSettings) -> dict[str, object]:
 
 
 def host_of(url: str) -> str:
-    """The host and port in `url`, without user and password; empty when there is none."""
+    """Return the host and port in `url`, without user and password; empty when there is none."""
     try:
         parts = urlsplit(url)
         name = parts.hostname or ""
@@ -315,7 +298,7 @@ def may_send(name: str, host: str, settings: ProviderSettings) -> bool:
 
 
 def require_approval(name: str, host: str, settings: ProviderSettings) -> None:
-    """Raises ProviderFailure unless notes may be sent to the provider `name` at `host`."""
+    """Raise ProviderFailure unless notes may be sent to the provider `name` at `host`."""
     if not may_send(name, host, settings):
         raise ProviderFailure(
             Cause.NEEDS_APPROVAL,

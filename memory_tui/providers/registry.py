@@ -51,7 +51,7 @@ class ProviderRow(Struct, frozen=True):
     slow: bool = False
 
     def keys(self, settings: ProviderSettings) -> tuple[str, ...]:
-        """The configured keys, else the one in the environment, else the spare ones.
+        """Return the configured keys, else the one in the environment, else the spare ones.
 
         Raises ProviderFailure for what cannot be a key.
         """
@@ -72,7 +72,7 @@ class ProviderRow(Struct, frozen=True):
         return keys
 
     def missing_key(self) -> ProviderFailure:
-        """The error of a provider that has no key."""
+        """Return the error of a provider that has no key."""
         return ProviderFailure(
             Cause.NO_KEY,
             f'No API key found for provider "{self.account}".',
@@ -164,7 +164,7 @@ BATCHING = tuple(name for name, line in TABLE.items() if line.batches)
 
 @cache
 def row(name: str) -> ProviderRow:
-    """Every fact of the provider `name`. Raises ProviderError for a name that is not in NAMES."""
+    """Return every fact of the provider `name`. Raises ProviderError for a name that is not in NAMES."""
     if name not in TABLE:
         raise _unknown(name)
     module, _, attribute = TABLE[name].source.partition(":")
@@ -174,17 +174,17 @@ def row(name: str) -> ProviderRow:
 
 
 def rows() -> tuple[ProviderRow, ...]:
-    """The rows of all providers, in the order of NAMES."""
+    """Return the rows of all providers, in the order of NAMES."""
     return tuple(row(name) for name in NAMES)
 
 
 def automatic() -> tuple[str, ...]:
-    """What `auto` chooses from: the first that has what it needs."""
+    """Return what `auto` chooses from: the first that has what it needs."""
     return tuple(one.name for one in sorted(rows(), key=lambda one: one.auto) if one.auto)
 
 
 def sends(name: str) -> bool:
-    """Whether `name` is a provider that the text of notes is sent to over HTTP."""
+    """Tell whether `name` is a provider that the text of notes is sent to over HTTP."""
     return name in TABLE and row(name).wire is not None
 
 
@@ -194,13 +194,13 @@ def _wire(name: str, settings: ProviderSettings) -> Wire | None:
 
 
 def check(name: str, settings: ProviderSettings) -> None:
-    """Raises ProviderError when `auto` cannot choose `name` as `settings` are; loads no client and asks nobody."""
+    """Raise ProviderError when `auto` cannot choose `name` as `settings` are; loads no client and asks nobody."""
     if _wire(name, settings) is None:
         row(name).check(settings)
 
 
 def host(name: str, settings: ProviderSettings) -> str:
-    """Where `name` sends text, with the port where one is named; empty when it sends none. Asks nobody.
+    """Return where `name` sends text, with the port where one is named; empty when it sends none. Asks nobody.
 
     Raises ProviderError for what `settings` lack.
     """
@@ -209,7 +209,7 @@ def host(name: str, settings: ProviderSettings) -> str:
 
 
 def model(name: str, settings: ProviderSettings) -> str:
-    """The model that `name` will ask for, as far as is known before it is made; asks nobody."""
+    """Return the model that `name` will ask for, as far as is known before it is made; asks nobody."""
     if name not in TABLE:
         return ""
     try:
@@ -235,7 +235,7 @@ def preview(name: str, settings: ProviderSettings) -> tuple[str, str, int, int]:
 
 
 def create(name: str, settings: ProviderSettings | None = None) -> Provider:
-    """The provider called `name`, made as `settings` say; asks nothing of anybody yet.
+    """Return the provider called `name`, made as `settings` say; asks nothing of anybody yet.
 
     Raises ProviderError for a name that is not in NAMES, and for what `settings` lack, a key for instance.
     """
@@ -250,7 +250,7 @@ def create(name: str, settings: ProviderSettings | None = None) -> Provider:
 
 
 def model_files(name: str, settings: ProviderSettings) -> tuple[ModelSource, ...]:
-    """What can be fetched for the provider `name`; asks nobody. Raises ProviderError where there is nothing."""
+    """Return what can be fetched for the provider `name`; asks nobody. Raises ProviderError where there is nothing."""
     files = row(name).files if name in TABLE else None
     if files is None:
         having = " or ".join(one.name for one in rows() if one.files)
@@ -290,7 +290,7 @@ def about_tokens(text: str) -> int:
 
 
 def price_per_million(provider: str, model: str, host: str = "") -> float | None:
-    """US dollars for a million tokens, without free quotas and discounts; None where that is not known.
+    """Return US dollars for a million tokens, without free quotas and discounts; None where that is not known.
 
     Without a `host` the provider's own is meant.
     """
