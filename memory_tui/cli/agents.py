@@ -257,11 +257,11 @@ def _entry(log: Log, name: str) -> RecallEntry:
 
 def _recall(args: argparse.Namespace, entry: RecallEntry) -> int:
     """Tell of one recall what it got, what it would get now, and why a note is, or is not, in it."""
-    if entry.asked == "memories":
+    if entry.subject == "memories":
         raise QueryError(
             f"{entry.id} asked the long-term memories, not the notes.", "memory-tui ltm search asks again."
         )
-    if not entry.asked:
+    if not entry.subject:
         raise QueryError(f"{entry.id} read {entry.query}; it asked nothing.", "Name a recall that is a search.")
     with Engine.open(options(args)) as engine:
         engine.plan.require_enabled()

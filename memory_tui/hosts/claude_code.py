@@ -114,16 +114,16 @@ def _repository(folder: Path) -> Path:
     root = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
     try:
         word, _, named = _text_of(root / ".git").partition(" ")
-        own = root / named
+        git_dir = root / named
         if word != "gitdir:" or not named:
             return root
-        common = Path(os.path.realpath(own / _text_of(own / "commondir")))
-        back = Path(os.path.realpath(own / _text_of(own / "gitdir")))
+        common = Path(os.path.realpath(git_dir / _text_of(git_dir / "commondir")))
+        back = Path(os.path.realpath(git_dir / _text_of(git_dir / "gitdir")))
     except (OSError, ValueError):
         # A folder .git, or that of a submodule, which is a repository of its own.
         return root
     # The repository has to know the worktree: else any folder could name another project's memory as its own.
-    if Path(os.path.realpath(own)).parent != common / "worktrees" or back != root / ".git":
+    if Path(os.path.realpath(git_dir)).parent != common / "worktrees" or back != root / ".git":
         return root
     return common.parent if common.name == ".git" else common
 
@@ -157,8 +157,8 @@ def _managed() -> list[Path]:
 
 def _of_project(folder: Path, root: Path) -> list[Path]:
     """A person's own settings of a repository, then of the folder; then those that the folder shares."""
-    own = [place / ".claude" / "settings.local.json" for place in dict.fromkeys((root, folder))]
-    return [*own, folder / ".claude" / "settings.json"]
+    local = [place / ".claude" / "settings.local.json" for place in dict.fromkeys((root, folder))]
+    return [*local, folder / ".claude" / "settings.json"]
 
 
 def _named(settings: Path) -> str | None:
@@ -203,8 +203,8 @@ def is_auto_memory(path: Path) -> bool:
 
 def workspace(project: Path) -> Path:
     """The notes of a project: its own where it has any, else those that Claude Code keeps."""
-    own = any((project / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory"))
-    return project if own else auto_memory(project)
+    has_notes = any((project / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory"))
+    return project if has_notes else auto_memory(project)
 
 
 # --- its row -------------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def fact_of(text: str) -> ClaudeFact | None:
     lines = text[:MOST_HEAD].removeprefix("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != "---" or "---" not in (line.rstrip() for line in lines[1:]):
         return None
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     above = ""
     for line in lines[1:]:
         if line.rstrip() == "---":
@@ -49,13 +49,13 @@ def fact_of(text: str) -> ClaudeFact | None:
         key, value = member["key"], member["value"].strip("\"'")
         if not member["indent"]:
             above = key
-            found.setdefault(key, value)
+            fields.setdefault(key, value)
         elif above == "metadata":
-            found.setdefault(key, value)
-    if not found.get("name"):
+            fields.setdefault(key, value)
+    if not fields.get("name"):
         return None
-    kind = found.get("type", "")
-    return ClaudeFact(found["name"], found.get("description", ""), kind if kind in TYPES else "")
+    kind = fields.get("type", "")
+    return ClaudeFact(fields["name"], fields.get("description", ""), kind if kind in TYPES else "")
 
 
 def written(fact: ClaudeFact, body: str) -> str:
@@ -90,18 +90,18 @@ def file_of(fact: ClaudeFact) -> str:
 
 def folders(roots: Roots) -> dict[str, str]:
     """The folders of `roots` that hold such a memory, by the beginning of their stored paths."""
-    own = os.path.realpath(claude_code.auto_memory(roots.workspace))
-    found = {}
+    project_memory = os.path.realpath(claude_code.auto_memory(roots.workspace))
+    folders = {}
     for folder in dict.fromkeys((str(roots.workspace), *roots.extra)):
-        if os.path.realpath(folder) == own or claude_code.is_auto_memory(Path(folder) / INDEX):
+        if os.path.realpath(folder) == project_memory or claude_code.is_auto_memory(Path(folder) / INDEX):
             stored = roots.stored(folder)
-            found["" if stored == "." else f"{stored}/"] = folder
-    return found
+            folders["" if stored == "." else f"{stored}/"] = folder
+    return folders
 
 
 def facts(roots: Roots, absolute: Mapping[str, str]) -> dict[str, ClaudeFact]:
     """The facts among the notes of such folders, by stored path; `absolute` says where each note is."""
-    found = {}
+    facts = {}
     prefixes = folders(roots)
     for path, place in absolute.items() if prefixes else ():
         if not in_folders(path, prefixes):
@@ -113,8 +113,8 @@ def facts(roots: Roots, absolute: Mapping[str, str]) -> dict[str, ClaudeFact]:
             # The list of files says that it cannot be read.
             continue
         if (fact := fact_of(head.decode("utf-8", "replace"))) is not None:
-            found[path] = fact
-    return found
+            facts[path] = fact
+    return facts
 
 
 def in_folders(path: str, prefixes: Iterable[str]) -> bool:
@@ -125,7 +125,7 @@ def in_folders(path: str, prefixes: Iterable[str]) -> bool:
 
 def unlisted(notes: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
     """The facts that no line of their index points to, with the line that would; `notes` are texts by stored path."""
-    found = {}
+    pointers = {}
     for prefix in prefixes:
         named = {os.path.normpath(file) for file in _POINTER.findall(notes.get(f"{prefix}{INDEX}", ""))}
         for path, text in notes.items():
@@ -134,5 +134,5 @@ def unlisted(notes: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str
                 continue
             fact = fact_of(text)
             if fact is not None:
-                found[path] = pointer(fact, name)
-    return found
+                pointers[path] = pointer(fact, name)
+    return pointers

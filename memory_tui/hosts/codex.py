@@ -23,7 +23,7 @@ from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring, hook_entr
 EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
 """Events of Codex, which are called and described as those of Claude Code."""
 FORWARDED = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
-_GIVEN = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+_PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """Variables that Codex gives every server."""
 
 
@@ -61,7 +61,7 @@ def _words(wiring: Wiring) -> tuple[str, ...]:
 
 
 def _start(wiring: Wiring) -> ServerStart:
-    return ServerStart(_words(wiring), (*_GIVEN, *FORWARDED))
+    return ServerStart(_words(wiring), (*_PASSED_ON, *FORWARDED))
 
 
 HOST = Host(

@@ -93,8 +93,8 @@ def recorded(host: str, scope: Scope, project: Path) -> HostConnection | None:
 
 def every() -> tuple[HostConnection, ...]:
     """All connections that are recorded, by host. Raises ConfigError."""
-    found = (_read(path) for path in sorted(folder().glob("*.json")))
-    return tuple(connection for connection in found if connection is not None)
+    connections = (_read(path) for path in sorted(folder().glob("*.json")))
+    return tuple(connection for connection in connections if connection is not None)
 
 
 def _read(path: Path) -> HostConnection | None:
@@ -122,16 +122,16 @@ def planned(host: Host, wiring: Wiring) -> tuple[PlannedFile, ...]:
     """Every file that connecting writes, an earlier connection's left out. Raises ConfigError."""
     earlier = recorded(host.name, wiring.scope, wiring.project)
     undone = {restored.path: restored.then for restored in restorations(earlier)} if earlier else {}
-    found = []
+    planned = []
     for edit in host.edits(wiring):
         path = Path(os.path.realpath(edit.path))
         now = read(path)
         base = undone.pop(path, now)
         after, changes = applied(FileEdit(path, edit.changes), base)
-        found.append(PlannedFile(path, now, base, after if changes else base, changes))
+        planned.append(PlannedFile(path, now, base, after if changes else base, changes))
     # What an earlier connection wrote, and this one does not.
-    found += [PlannedFile(path, read(path), then, then) for path, then in undone.items()]
-    return tuple(found)
+    planned += [PlannedFile(path, read(path), then, then) for path, then in undone.items()]
+    return tuple(planned)
 
 
 def difference(files: Sequence[PlannedFile | RestoredFile]) -> Iterator[str]:
@@ -164,7 +164,7 @@ _TRIES = 3
 
 def connect(host: Host, wiring: Wiring, files: Sequence[PlannedFile], tries: int = _TRIES) -> HostConnection:
     """Write `files` as planned. Raises ConfigError; then every file is as it was."""
-    wanted = [file for file in files if file.changes]
+    changed = [file for file in files if file.changes]
     record = _record_path(host.name, wiring.scope, wiring.project)
     earlier = _read(record)
     folders = {folder for file in earlier.files for folder in file.folders} if earlier else set()
@@ -175,7 +175,7 @@ def connect(host: Host, wiring: Wiring, files: Sequence[PlannedFile], tries: int
         host.start(wiring),
         wiring.profile,
         time.time(),
-        tuple(_kept(file, folders) for file in wanted),
+        tuple(_backed_up(file, folders) for file in changed),
     )
     entry = json.dumps(to_builtins(connection, enc_hook=str), indent=1).encode()
     try:
@@ -189,7 +189,7 @@ def connect(host: Host, wiring: Wiring, files: Sequence[PlannedFile], tries: int
     return connection
 
 
-def _kept(file: PlannedFile, earlier: Collection[str]) -> ConnectedFile:
+def _backed_up(file: PlannedFile, earlier: Collection[str]) -> ConnectedFile:
     """The way back for a file, its backup written; folders that an `earlier` connection made go as well.
 
     Raises ConfigError.
@@ -244,12 +244,12 @@ def _take_back(done: Sequence[_Step], folders: Sequence[Path]) -> None:
 
 
 def _remove_empty(folders: Iterable[Path]) -> None:
-    for made in folders:
+    for path in folders:
         try:
-            durable.remove_empty_folder(made)
+            durable.remove_empty_folder(path)
         except OSError as error:
             raise ConfigUnsaved(
-                f"{made} cannot be removed: {error.strerror or error}.", "Delete it by hand."
+                f"{path} cannot be removed: {error.strerror or error}.", "Delete it by hand."
             ) from error
 
 
@@ -301,7 +301,7 @@ def disconnect(connection: HostConnection, files: Sequence[RestoredFile], tries:
             raise
         disconnect(connection, restorations(connection), tries - 1)
         return
-    _remove_empty(Path(made) for file in connection.files for made in file.folders)
+    _remove_empty(Path(path) for file in connection.files for path in file.folders)
 
 
 def wired(connection: HostConnection) -> list[str]:
@@ -316,8 +316,8 @@ def wired(connection: HostConnection) -> list[str]:
                 lost.append(f"{file.path} was edited after memory-tui wrote it.")
                 continue
             try:
-                wanted = tuple(HostChange(change.kind, change.keys, change.value) for change in file.changes)
-                _, missing = applied(FileEdit(file.path, wanted), now)
+                changes = tuple(HostChange(change.kind, change.keys, change.value) for change in file.changes)
+                _, missing = applied(FileEdit(file.path, changes), now)
             except ConfigError as error:
                 lost.append(error.message)
                 continue

@@ -55,8 +55,8 @@ def applied(edit: FileEdit, before: bytes | None) -> tuple[bytes, tuple[HostChan
     text = _text(edit.path, before)
     done: list[HostChange] = []
     for change in edit.changes:
-        text, made = _APPLY[change.kind](edit.path, text, change)
-        done += [made] if made is not None else []
+        text, applied_change = _APPLY[change.kind](edit.path, text, change)
+        done += [applied_change] if applied_change is not None else []
     return _encoded(text, before), tuple(done)
 
 
@@ -103,10 +103,10 @@ def _nearest(path: Path, root: Node, keys: Sequence[str]) -> tuple[Node, int]:
         if not isinstance(node.value, dict):
             named = ".".join(keys[:there])
             raise ConfigError(f"{named} is no object (line {node.line} of {path}).", "Mend it; nothing was changed.")
-        found = node.value.get(key)
-        if found is None:
+        child = node.value.get(key)
+        if child is None:
             break
-        node, there = found, there + 1
+        node, there = child, there + 1
     return node, there
 
 
@@ -133,15 +133,15 @@ def _set_member(path: Path, text: str, change: HostChange) -> tuple[str, HostCha
 def _add_item(path: Path, text: str, change: HostChange) -> tuple[str, HostChange | None]:
     text = text if text.strip() else "{\n}\n"
     node, there = _nearest(path, _tree(path, text), change.keys)
-    made = replace(change, there=there)
+    applied_change = replace(change, there=there)
     if there < len(change.keys):
-        return json5_edit.spliced(text, _inserted(node, change.keys[there:], [change.value])), made
+        return json5_edit.spliced(text, _inserted(node, change.keys[there:], [change.value])), applied_change
     if not isinstance(node.value, list):
         named = ".".join(change.keys)
         raise ConfigError(f"{named} is no list (line {node.line} of {path}).", "Mend it; nothing was changed.")
     if any(item.plain() == change.value for item in node.value):
         return text, None
-    return json5_edit.spliced(text, json5_edit.append(node, change.value)), made
+    return json5_edit.spliced(text, json5_edit.append(node, change.value)), applied_change
 
 
 def _unset_member(path: Path, text: str, change: HostChange) -> str:
@@ -161,10 +161,10 @@ def _unset_member(path: Path, text: str, change: HostChange) -> str:
 def _take_item(path: Path, text: str, change: HostChange) -> str:
     node = _tree(path, text).get(*change.keys)
     items = node.value if node is not None and isinstance(node.value, list) else []
-    found = next((item for item in items if item.plain() == change.value), None)
-    if node is None or found is None:
+    item_node = next((item for item in items if item.plain() == change.value), None)
+    if node is None or item_node is None:
         return text
-    text = json5_edit.spliced(text, json5_edit.remove(node, found))
+    text = json5_edit.spliced(text, json5_edit.remove(node, item_node))
     return text if len(items) > 1 else _without(path, text, change.keys, change.there)
 
 
@@ -202,18 +202,18 @@ def _parsed_toml(path: Path, text: str) -> dict[str, Any]:
 
 
 def _at(data: Mapping[str, Any], keys: Sequence[str]) -> Any:  # noqa: ANN401
-    found: Any = data
+    value: Any = data
     for key in keys:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def _set_table(path: Path, text: str, change: HostChange) -> tuple[str, HostChange | None]:
     before = _parsed_toml(path, text)
-    found = _at(before, change.keys)
-    if found == change.value:
+    value = _at(before, change.keys)
+    if value == change.value:
         return text, None
-    begin, end = (len(text), len(text)) if found is None else _table_span(text, change.keys)
+    begin, end = (len(text), len(text)) if value is None else _table_span(text, change.keys)
     newline = "\r\n" if "\r\n" in text else "\n"
     gap = "" if begin < end or not text.strip() else newline if text.endswith("\n") else newline * 2
     table = toml_table(change.keys, change.value).replace("\n", newline)
@@ -224,10 +224,10 @@ def _set_table(path: Path, text: str, change: HostChange) -> tuple[str, HostChan
 
 def _unset_table(path: Path, text: str, change: HostChange) -> str:
     before = _parsed_toml(path, text)
-    found = _at(before, change.keys)
-    if found is None:
+    value = _at(before, change.keys)
+    if value is None:
         return text
-    if found != change.value:
+    if value != change.value:
         raise ConfigError(
             f"[{'.'.join(change.keys)}] of {path} was edited after memory-tui wrote it.",
             "Take it out by hand, or bring back what was written.",
@@ -243,10 +243,10 @@ def _unset_table(path: Path, text: str, change: HostChange) -> str:
     return after
 
 
-def _check_toml(path: Path, after: str, wanted: object, keys: Sequence[str]) -> None:
+def _check_toml(path: Path, after: str, expected: object, keys: Sequence[str]) -> None:
     """Raise ConfigError unless `after` says what is wanted: the table may be written in a form that is not cut."""
     try:
-        right = _filled(tomllib.loads(after)) == _filled(wanted)
+        right = _filled(tomllib.loads(after)) == _filled(expected)
     except tomllib.TOMLDecodeError:
         right = False
     if not right:
@@ -300,11 +300,11 @@ def _is_toml(text: str) -> bool:
 
 def _header(line: str) -> list[str]:
     """The keys of a table's header, nothing for any other line."""
-    found = _HEADER.match(line)
-    if found is None:
+    match = _HEADER.match(line)
+    if match is None:
         return []
     try:
-        data: Any = tomllib.loads(found["keys"])
+        data: Any = tomllib.loads(match["keys"])
     except tomllib.TOMLDecodeError:
         return []
     keys = []

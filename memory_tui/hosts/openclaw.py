@@ -90,9 +90,9 @@ def outdated(folder: Path) -> list[str]:
     return [str(file.relative_to(packaged)) for file in shipped if not _same(file, folder / file.relative_to(packaged))]
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(left: Path, right: Path) -> bool:
     try:
-        return one.read_bytes() == other.read_bytes()
+        return left.read_bytes() == right.read_bytes()
     except OSError:
         return False
 

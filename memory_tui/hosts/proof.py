@@ -67,10 +67,10 @@ def question_of(start: ServerStart) -> str:
     except OSError:
         # A memory without that note, or one that the server itself looks for, is asked something else.
         lines = []
-    found = (
+    sentences = (
         " ".join(_WORD.findall(line)[:_WORDS]) for line in lines if not line.lstrip().startswith(("#", "<", "---"))
     )
-    return one_line(next((text for text in found if text.count(" ") >= 2), _QUESTION), 80)
+    return one_line(next((text for text in sentences if text.count(" ") >= 2), _QUESTION), 80)
 
 
 def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
@@ -88,7 +88,7 @@ def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
                 f"{start.words[0]} cannot be started: {error.strerror or error}.", "Run memory-tui connect again."
             ) from error
         try:
-            return _asked(_Talk(process, log, time.monotonic() + seconds), question)
+            return _conversation(_Talk(process, log, time.monotonic() + seconds), question)
         finally:
             process.kill()
             process.wait()
@@ -99,9 +99,9 @@ def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
                         pipe.close()
 
 
-def _asked(talk: _Talk, question: str) -> Proof:
+def _conversation(talk: _Talk, question: str) -> Proof:
     began = time.perf_counter()
-    told = talk.ask(
+    greeting = talk.ask(
         "initialize",
         {
             "protocolVersion": _REVISION,
@@ -120,21 +120,21 @@ def _asked(talk: _Talk, question: str) -> Proof:
         {"name": "memory_search", "arguments": {"query": question}, "_meta": {PROFILE: True}},
     )
     answered = time.perf_counter()
-    found: Mapping[str, Any] = result.get("structuredContent") or {}
-    if result.get("isError") or found.get("disabled"):
+    answer: Mapping[str, Any] = result.get("structuredContent") or {}
+    if result.get("isError") or answer.get("disabled"):
         raise NoAnswer(
-            one_line(str(found.get("error") or "The memory cannot be searched."), 300),
-            one_line(str(found.get("action") or "Run memory-tui doctor."), 300),
+            one_line(str(answer.get("error") or "The memory cannot be searched."), 300),
+            one_line(str(answer.get("action") or "Run memory-tui doctor."), 300),
         )
-    hits = found.get("results") or []
-    info = told.get("serverInfo") or {}
+    hits = answer.get("results") or []
+    info = greeting.get("serverInfo") or {}
     return Proof(
         str(info.get("name", "")),
         str(info.get("version", "")),
         (listed - began) * 1000,
         (answered - listed) * 1000,
         str((result.get("_meta") or {}).get(PROFILE, "")),
-        str(found.get("provider", "")),
+        str(answer.get("provider", "")),
         question,
         len(hits),
         f"{hits[0]['path']}:{hits[0]['startLine']}" if hits else "",
@@ -163,7 +163,7 @@ class _Talk:
                 self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
                 self._process.stdin.flush()
         except OSError as error:
-            raise self._gone() from error
+            raise self._no_answer() from error
 
     def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
         """The result of a request. Raises NoAnswer."""
@@ -175,7 +175,7 @@ class _Talk:
             except queue.Empty:
                 raise NoAnswer(f"The server did not answer {method} in time.", "Run memory-tui doctor.") from None
             if not line:
-                raise self._gone()
+                raise self._no_answer()
             try:
                 message = json.loads(line)
             except ValueError:
@@ -184,12 +184,12 @@ class _Talk:
                 continue
             if "error" in message:
                 raise NoAnswer(one_line(str(message["error"].get("message")), 300), "Run memory-tui doctor.")
-            found: Mapping[str, Any] = message["result"]
-            return found
+            result: Mapping[str, Any] = message["result"]
+            return result
 
-    def _gone(self) -> NoAnswer:
+    def _no_answer(self) -> NoAnswer:
         self._process.wait(5)
         self._log.seek(0)
         lines = self._log.read()[-4000:].decode("utf-8", "replace").split("\n")
-        said = next((one_line(line, 300).rstrip(".") for line in reversed(lines) if line.strip()), "it said nothing")
-        return NoAnswer(f"The server ended: {said}.", "Mend what it says, then connect again.")
+        reason = next((one_line(line, 300).rstrip(".") for line in reversed(lines) if line.strip()), "it said nothing")
+        return NoAnswer(f"The server ended: {reason}.", "Mend what it says, then connect again.")

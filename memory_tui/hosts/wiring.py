@@ -113,8 +113,8 @@ def command() -> tuple[str, ...]:
     here = Path(sys.argv[0])
     if here.name == "memory-tui" and here.is_file():
         return (str(here.absolute()),)
-    found = shutil.which("memory-tui", path=str(Path(sys.executable).parent)) or shutil.which("memory-tui")
-    return (found,) if found else (sys.executable, "-m", "memory_tui")
+    program = shutil.which("memory-tui", path=str(Path(sys.executable).parent)) or shutil.which("memory-tui")
+    return (program,) if program else (sys.executable, "-m", "memory_tui")
 
 
 _PATHS = ("workspace", "config", "index", "qmd-home")
@@ -146,19 +146,19 @@ def options_of(words: Sequence[str]) -> Options:
     """The options that a server with the command line `words` takes; words that choose no memory are passed over."""
     from memory_tui.plan import Options
 
-    given: dict[str, list[str]] = {name: [] for name in _NAMES}
+    named: dict[str, list[str]] = {name: [] for name in _NAMES}
     changes: list[tuple[str, str]] = []
     rest = list(words)
     while rest:
         name, joined, value = rest.pop(0).removeprefix("--").partition("=")
-        if name not in given or not (joined or rest):
+        if name not in named or not (joined or rest):
             continue
         value = value if joined else rest.pop(0)
-        given[name].append(value)
+        named[name].append(value)
         if name in ("profile", "set"):
             key, _, text = value.partition("=")
             changes.append(("profile", value) if name == "profile" else (key, text))
-    last = {name: values[-1] for name, values in given.items() if values}
+    last = {name: values[-1] for name, values in named.items() if values}
     return Options(
         workspace=last.get("workspace"),
         config=last.get("config"),
@@ -169,8 +169,8 @@ def options_of(words: Sequence[str]) -> Options:
         qmd_home=last.get("qmd-home"),
         memories=last.get("memories", ""),
         changes=tuple(changes),
-        projects=tuple(given["active-project"]),
-        extra=tuple(given["extra"]),
+        projects=tuple(named["active-project"]),
+        extra=tuple(named["extra"]),
     )
 
 

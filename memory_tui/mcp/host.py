@@ -75,7 +75,7 @@ class ServedMemory:
                 raise Cancelled
             if self._memory is None:
                 memory = self._open_memory()
-                memory.listen(self._heard)
+                memory.listen(self._follow)
                 memory.start()
                 self._memory = memory
             return self._memory
@@ -120,7 +120,7 @@ class ServedMemory:
             finally:
                 self._lock.release()
 
-    def _heard(self, event: Event) -> None:
+    def _follow(self, event: Event) -> None:
         from memory_tui.core.events import ModelFetching, SyncFinished, SyncProgress, VectorsMade
 
         match event:
@@ -151,12 +151,12 @@ class ServedMemory:
         return self.memory().plan
 
     def search(
-        self, given: Mapping[str, Any], session_key: str, client: str, cancel: Stop, late: bool = False
+        self, args: Mapping[str, Any], session_key: str, client: str, cancel: Stop, late: bool = False
     ) -> dict[str, Any]:
         """memory_search, written down where that is wanted. Raises QueryError, Cancelled."""
-        question = self._question(SEARCH, given, client, session_key or self.wishes.session_key, late)
+        question = self._question(SEARCH, args, client, session_key or self.wishes.session_key, late)
         try:
-            return self._asked(question, cancel)
+            return self._answer(question, cancel)
         except (QueryError, Cancelled):
             raise
         except MemoryTuiError as error:
@@ -164,32 +164,32 @@ class ServedMemory:
 
             return unavailable(error)
 
-    def get(self, given: Mapping[str, Any], client: str, cancel: Stop | None = None) -> dict[str, Any]:
+    def get(self, args: Mapping[str, Any], client: str, cancel: Stop | None = None) -> dict[str, Any]:
         """memory_get, written down where that is wanted. Raises QueryError, Cancelled."""
         try:
-            return self._asked(self._question(GET, given, client), cancel or Stop())
+            return self._answer(self._question(GET, args, client), cancel or Stop())
         except (QueryError, Cancelled):
             raise
         except MemoryTuiError as error:
             from memory_tui.mcp.tools import refused
 
-            return refused(str(given.get("path", "")), error)
+            return refused(str(args.get("path", "")), error)
 
-    def private(self, method: str, given: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
+    def private(self, method: str, args: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
         """What the plugin in OpenClaw's memory slot asked. Raises MemoryTuiError, Cancelled."""
-        return self._asked(self._question(method, given), cancel)
+        return self._answer(self._question(method, args), cancel)
 
     def _question(
-        self, tool: str, given: Mapping[str, Any], client: str = "", session_key: str = "", late: bool = False
+        self, tool: str, args: Mapping[str, Any], client: str = "", session_key: str = "", late: bool = False
     ) -> AgentQuestion:
         from memory_tui.mcp.questions import AgentQuestion
 
         wishes = self.wishes
         return AgentQuestion(
-            tool, given, client, session_key, late, wishes.citations, wishes.max_injected_chars, wishes.log
+            tool, args, client, session_key, late, wishes.citations, wishes.max_injected_chars, wishes.log
         )
 
-    def _asked(self, question: AgentQuestion, cancel: Stop) -> dict[str, Any]:
+    def _answer(self, question: AgentQuestion, cancel: Stop) -> dict[str, Any]:
         """Return the answer, written down where that is wanted. Raises MemoryTuiError, Cancelled."""
         from memory_tui.mcp.questions import answered
 
@@ -200,26 +200,26 @@ class ServedMemory:
             note_down(memory.plan, entry)
         return answer
 
-    def entries(self, tool: str, given: Mapping[str, Any], client: str) -> ToolAnswer:
+    def entries(self, tool: str, args: Mapping[str, Any], client: str) -> ToolAnswer:
         """memory_recall, written down where that is wanted; memory_store, memory_forget. Raises MemoryTuiError."""
         from memory_tui.backends import agent_memories
         from memory_tui.mcp import arguments
 
-        asked, at, began = arguments.read(tool, given), time.time(), time.perf_counter()
+        request, at, began = arguments.read(tool, args), time.time(), time.perf_counter()
         memory = self.memory()
         try:
-            found = agent_memories.answer(memory.memories, tool, asked)
+            answer = agent_memories.answer(memory.memories, tool, request)
         except MemoryTuiError as error:
             if tool == RECALL and self._logs(memory):
-                note_down(memory.plan, _recall_of_memories(memory, asked, client, (at, began), (), error.message))
+                note_down(memory.plan, _recall_of_memories(memory, request, client, (at, began), (), error.message))
             raise
         if tool == RECALL and self._logs(memory):
             from memory_tui.recalls.recall_log import NONE_NEAR
 
-            hits = found.details.get("memories", ())
+            hits = answer.details.get("memories", ())
             outcome = "" if hits else NONE_NEAR
-            note_down(memory.plan, _recall_of_memories(memory, asked, client, (at, began), hits, outcome))
-        return found
+            note_down(memory.plan, _recall_of_memories(memory, request, client, (at, began), hits, outcome))
+        return answer
 
     def _logs(self, memory: Engine) -> bool:
         return memory.plan.settings.on("recall.log") if self.wishes.log is None else self.wishes.log
@@ -227,7 +227,7 @@ class ServedMemory:
 
 def _recall_of_memories(
     memory: Engine,
-    asked: Mapping[str, Any],
+    request: Mapping[str, Any],
     client: str,
     began: tuple[float, float],
     hits: Sequence[Mapping[str, Any]],
@@ -238,14 +238,14 @@ def _recall_of_memories(
 
     return RecallEntry(
         RECALL,
-        asked["query"],
+        request["query"],
         began[0],
         client,
         memory.plan.agent.id,
         outcome=outcome,
         ms=(time.perf_counter() - began[1]) * 1000,
-        requested={"limit": asked["limit"]} if "limit" in asked else {},
-        hits=tuple(LoggedHit(one["id"], 0, 0, one["score"], one["score"], 0.0) for one in hits),
+        requested={"limit": request["limit"]} if "limit" in request else {},
+        hits=tuple(LoggedHit(hit["id"], 0, 0, hit["score"], hit["score"], 0.0) for hit in hits),
     )
 
 

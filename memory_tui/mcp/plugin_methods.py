@@ -34,48 +34,48 @@ class Entry(NamedTuple):
     first: int
     last: int
     text: str
-    said: Annotations
+    notes: Annotations
 
 
-def answer(method: str, memory: Engine, given: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
+def answer(method: str, memory: Engine, args: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
     """Answer one of the private methods. Raises QueryError for wrong parameters, Cancelled."""
     match method.rpartition("/")[2]:
         case "search":
-            return search(memory, given, cancel)
+            return search(memory, args, cancel)
         case "entries":
-            return entries(memory, given)
+            return entries(memory, args)
         case _:
             return status(memory)
 
 
-def search(memory: Engine, given: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
+def search(memory: Engine, args: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
     """Answer {query, maxResults?, minScore?, sources?, lexicalOnly?, sessionKey?}; `lexicalOnly` waits for no provider.
 
     Raises QueryError and Cancelled; a memory that cannot be asked is an answer with `disabled`.
     """
-    sources = given.get("sources")
-    asked = {name: given.get(name) for name in ("query", "maxResults", "minScore")}
+    sources = args.get("sources")
+    query = {name: args.get(name) for name in ("query", "maxResults", "minScore")}
     if isinstance(sources, list) and len(sources) == 1:
-        asked["corpus"] = sources[0]
-    key = given.get("sessionKey")
+        query["corpus"] = sources[0]
+    key = args.get("sessionKey")
     manner = tools.AnswerRules(session_key=key if isinstance(key, str) else "")
-    found: dict[str, Any]
-    if given.get("lexicalOnly") is True:
-        found = {**_by_words(memory, asked, manner, cancel)}
+    answer: dict[str, Any]
+    if args.get("lexicalOnly") is True:
+        answer = {**_by_words(memory, query, manner, cancel)}
     else:
-        found = {**tools.memory_search(memory, asked, manner, cancel).answer}
+        answer = {**tools.memory_search(memory, query, manner, cancel).answer}
     entries = tuple(_entries(memory))
-    found["results"] = [_annotated(hit, entries, memory) for hit in found["results"]]
-    return found
+    answer["results"] = [_annotated(hit, entries, memory) for hit in answer["results"]]
+    return answer
 
 
-def _by_words(memory: Engine, asked: Mapping[str, Any], manner: tools.AnswerRules, cancel: Stop) -> dict[str, Any]:
-    request = arguments.read(SEARCH, asked)
+def _by_words(memory: Engine, args: Mapping[str, Any], manner: tools.AnswerRules, cancel: Stop) -> dict[str, Any]:
+    request = arguments.read(SEARCH, args)
     if not jsstring.trim(request["query"]):
         raise QueryError("query required", "Say what to look for.")
     try:
         memory.plan.require_enabled()
-        settings = tools.asked(memory.plan.settings, request.get("maxResults"), request.get("minScore"))
+        settings = tools.requested(memory.plan.settings, request.get("maxResults"), request.get("minScore"))
         source = "" if request.get("corpus", "all") == "all" else request["corpus"]
         evidence = memory.search.gather(request["query"], cancel, source, by_words=True)
         ranked = tools.Ranked(memory.search.rank(evidence, settings), evidence)
@@ -86,13 +86,13 @@ def _by_words(memory: Engine, asked: Mapping[str, Any], manner: tools.AnswerRule
         return tools.unavailable(error)
 
 
-def entries(memory: Engine, given: Mapping[str, Any]) -> dict[str, Any]:
+def entries(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     """List entries of MEMORY.md and USER.md that have {with: "triggers" | "project"}, at most `limit`."""
-    wanted, limit = given.get("with"), given.get("limit")
-    if wanted not in ("triggers", "project"):
+    member, limit = args.get("with"), args.get("limit")
+    if member not in ("triggers", "project"):
         raise QueryError("with is triggers or project.", "Say which entries are meant.")
     most = min(limit, _MOST_ENTRIES) if isinstance(limit, int) and limit > 0 else _MOST_ENTRIES
-    fitting = [entry for entry in _entries(memory) if getattr(entry.said, wanted)]
+    fitting = [entry for entry in _entries(memory) if getattr(entry.notes, member)]
     return {"entries": [_candidate(entry, memory) for entry in fitting[:most]]}
 
 
@@ -112,7 +112,7 @@ def status(memory: Engine) -> dict[str, Any]:
         "dbPath": now.db_path,
         "extraPaths": list(now.extra_paths),
         "sources": list(now.sources),
-        "sourceCounts": [{"source": one.source, "files": one.files, "chunks": one.chunks} for one in now.source_counts],
+        "sourceCounts": [{"source": row.source, "files": row.files, "chunks": row.chunks} for row in now.source_counts],
         "cache": {"enabled": now.cache.enabled, "entries": now.cache.entries},
         "fts": {"enabled": now.fts.enabled, "available": now.fts.available},
         "vector": {
@@ -138,9 +138,9 @@ def _entries(memory: Engine) -> Iterator[Entry]:
             text = roots.shown(memory.plan.roots, path).text
         except MemoryTuiError:
             continue
-        for chunk, said in chunk_note(text, path):
-            if said != Annotations():
-                yield Entry(path, chunk.start_line, chunk.end_line, chunk.text, said)
+        for chunk, notes in chunk_note(text, path):
+            if notes != Annotations():
+                yield Entry(path, chunk.start_line, chunk.end_line, chunk.text, notes)
 
 
 def _candidate(entry: Entry, memory: Engine) -> dict[str, Any]:
@@ -149,31 +149,31 @@ def _candidate(entry: Entry, memory: Engine) -> dict[str, Any]:
         "startLine": entry.first,
         "endLine": entry.last,
         "score": 0.0,
-        "snippet": tools.shown(jsstring.utf16_head(entry.text, _SNIPPET_UNITS)),
+        "snippet": tools.visible(jsstring.utf16_head(entry.text, _SNIPPET_UNITS)),
         "source": "memory",
-        **_said(entry.said),
+        **_members(entry.notes),
         "observedAt": _observed(memory, entry.path),
     }
 
 
-def _annotated(hit: Mapping[str, Any], known: tuple[Entry, ...], memory: Engine) -> dict[str, Any]:
+def _annotated(hit: Mapping[str, Any], entries: tuple[Entry, ...], memory: Engine) -> dict[str, Any]:
     inside = [
-        entry.said
-        for entry in known
+        entry.notes
+        for entry in entries
         if entry.path == hit["path"] and entry.first <= hit["startLine"] and hit["endLine"] <= entry.last
     ]
-    said = _said(inside[0]) if inside else {}
+    members = _members(inside[0]) if inside else {}
     return {
         **hit,
         "snippet": without_markers(hit["snippet"]),
-        **said,
+        **members,
         "observedAt": _observed(memory, hit["path"]) if hit["source"] == "memory" else 0,
     }
 
 
-def _said(said: Annotations) -> dict[str, Any]:
-    found = {"importance": said.importance, "triggers": said.triggers, "projectKey": said.project}
-    return {name: value for name, value in found.items() if value}
+def _members(notes: Annotations) -> dict[str, Any]:
+    members = {"importance": notes.importance, "triggers": notes.triggers, "projectKey": notes.project}
+    return {name: value for name, value in members.items() if value}
 
 
 def _observed(memory: Engine, path: str) -> int:

@@ -31,7 +31,7 @@ class AgentQuestion(Struct, frozen=True):
     """
 
     tool: str
-    given: Mapping[str, Any]
+    args: Mapping[str, Any]
     client: str = ""
     session_key: str = ""
     late: bool = False
@@ -60,7 +60,7 @@ def answered(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered:
         return _read(memory, question)
     from memory_tui.mcp import plugin_methods
 
-    return plugin_methods.answer(question.tool, memory, question.given, cancel), None
+    return plugin_methods.answer(question.tool, memory, question.args, cancel), None
 
 
 def _searched(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered:
@@ -69,18 +69,18 @@ def _searched(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered
 
     at, began = time.time(), time.perf_counter()
     manner = _manner(memory, question)
-    found = memory_search(memory, question.given, manner, cancel, late=question.late)
-    answer = found.answer
+    traced = memory_search(memory, question.args, manner, cancel, late=question.late)
+    answer = traced.answer
     if not question.logged(memory.plan) or question.client.startswith(PROOF_CLIENT):
         return {**answer}, None
     outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
     entry = recall_log.RecallEntry(
         SEARCH,
-        str(question.given.get("query")),
+        str(question.args.get("query")),
         at,
         question.client,
         memory.plan.agent.id,
-        str(question.given.get("corpus") or ""),
+        str(question.args.get("corpus") or ""),
         outcome=outcome,
         ms=(time.perf_counter() - began) * 1000,
         most_characters=manner.max_injected_chars,
@@ -88,10 +88,10 @@ def _searched(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered
         backend=answer.get("backend", ""),
     )
     # Whoever asked has been given another answer when this one comes too late.
-    came = () if cancel.is_set() else found.delivered
+    came = () if cancel.is_set() else traced.delivered
     is_cut = "clamped" in answer and bool(answer["clamped"]["cut"])
-    if found.trace is not None:
-        entry = rerun.with_trace(entry, found.trace, came, is_cut=is_cut)
+    if traced.trace is not None:
+        entry = rerun.with_trace(entry, traced.trace, came, is_cut=is_cut)
     elif answer.get("backend") == "qmd" and not cancel.is_set():
         entry = _with_hits_of_qmd(entry, answer)
     return {**answer}, replace(entry, outcome=TOO_LATE, level="") if cancel.is_set() else entry
@@ -113,23 +113,23 @@ def _read(memory: Engine, question: AgentQuestion) -> Answered:
     from memory_tui.recalls import recall_log
 
     at, began = time.time(), time.perf_counter()
-    found = memory_get(memory, question.given)
+    answer = memory_get(memory, question.args)
     if not question.logged(memory.plan):
-        return {**found}, None
-    ok, first = found["status"] == "ok", found.get("from", 1)
-    last = first + found.get("lines", 0) - 1
+        return {**answer}, None
+    ok, first = answer["status"] == "ok", answer.get("from", 1)
+    last = first + answer.get("lines", 0) - 1
     entry = recall_log.RecallEntry(
         GET,
-        found["path"],
+        answer["path"],
         at,
         question.client,
         memory.plan.agent.id,
-        outcome=f"lines {first} to {last}" if ok else found.get("error", "There is no such note."),
+        outcome=f"lines {first} to {last}" if ok else answer.get("error", "There is no such note."),
         ms=(time.perf_counter() - began) * 1000,
         first_line=first if ok else 0,
         last_line=last if ok else 0,
     )
-    return {**found}, entry
+    return {**answer}, entry
 
 
 def _with_hits_of_qmd(entry: RecallEntry, answer: dict[str, Any]) -> RecallEntry:

@@ -41,8 +41,8 @@ def path_of(address: str) -> str:
 def page(roots: Roots, cursor: str | None) -> tuple[list[File], str | None]:
     """Notes on disk by path, from the one after `cursor`, and the next cursor. Raises WorkspaceError, QueryError."""
     after = "" if cursor is None else _path_in(cursor)
-    found = sorted(scan(roots).found)
-    notes = [item for item in found if item.source == MEMORY and item.path > after]
+    notes = sorted(scan(roots).found)
+    notes = [item for item in notes if item.source == MEMORY and item.path > after]
     files = [File(uri(item.path), item.path, item.size, item.mtime_ns / 1e9) for item in notes[:PAGE]]
     return files, cursor_at(files[-1].path) if len(notes) > PAGE else None
 
@@ -69,4 +69,4 @@ def text(roots: Roots, address: str) -> str:
     """The whole text of a note, made visible where it hides. Raises PathRefused, Unreadable."""
     path = path_of(address)
     locate(roots, path)
-    return tools.shown(shown(roots, path).text)
+    return tools.visible(shown(roots, path).text)

@@ -69,7 +69,7 @@ class TracedAnswer(Struct, frozen=True):
 
 def memory_search(
     memory: Engine,
-    given: Mapping[str, Any],
+    args: Mapping[str, Any],
     manner: AnswerRules | None = None,
     cancel: Stop | None = None,
     *,
@@ -79,18 +79,18 @@ def memory_search(
 
     A memory that cannot be asked is an answer too (`disabled`). Raises QueryError and Cancelled.
     """
-    request = arguments.read(SEARCH, given)
+    request = arguments.read(SEARCH, args)
     if not jsstring.trim(request["query"]):
         raise QueryError("query required", "Say what to look for.")
     manner, cancel = manner or AnswerRules(), cancel or Stop()
     try:
         memory.plan.require_enabled()
         _require(memory, request)
-        settings = asked(
+        settings = requested(
             memory.plan.settings, request.get("maxResults"), request.get("minScore"), request.get("maxCharacters")
         )
-        if not late and (theirs := _of_qmd(memory, request, settings, manner, cancel)) is not None:
-            return TracedAnswer(theirs, None)
+        if not late and (reply := _of_qmd(memory, request, settings, manner, cancel)) is not None:
+            return TracedAnswer(reply, None)
         ranked = _at_once(memory, request, settings, cancel) if late else _ranked(memory, request, settings, cancel)
         passages = _passages(ranked, settings)
         if not passages and not late:
@@ -101,11 +101,11 @@ def memory_search(
         return TracedAnswer(unavailable(error), None)
     nearest = request.get("nearest", False)
     trace, most = ranked.trace, settings.whole("query.maxResults")
-    found = answer(ranked, memory.plan.provider, manner, most, nearest=nearest, passages=passages)
-    _say_what_is_lost(found, memory.index.root_watch.states())
+    reply = answer(ranked, memory.plan.provider, manner, most, nearest=nearest, passages=passages)
+    _say_what_is_lost(reply, memory.index.root_watch.states())
     if memory.backend.is_qmd and (failed := memory.backend.fallback()) is not None:
-        found["backend"] = "builtin"
-        found["fallback"] = {
+        reply["backend"] = "builtin"
+        reply["fallback"] = {
             "from": "qmd",
             "to": "builtin",
             "reason": one_line(f"{failed.reason} {failed.next_step}".strip()),
@@ -113,7 +113,7 @@ def memory_search(
             "retryAt": failed.retry_at,
         }
     if late:
-        found.update(
+        reply.update(
             {
                 "partial": True,
                 "timedOut": True,
@@ -123,7 +123,7 @@ def memory_search(
                 },
             }
         )
-    return TracedAnswer(found, trace, _delivered(ranked, passages, len(found["results"])))
+    return TracedAnswer(reply, trace, _delivered(ranked, passages, len(reply["results"])))
 
 
 def _of_qmd(
@@ -131,12 +131,12 @@ def _of_qmd(
 ) -> dict[str, Any] | None:
     """QMD's answer; None where the built-in index answers. Raises QueryError, Cancelled."""
     most = settings.whole("query.maxResults")
-    theirs = memory.backend.ask(request["query"], most, manner.session_key, _source(request), cancel)
-    if theirs is None:
+    reply = memory.backend.ask(request["query"], most, manner.session_key, _source(request), cancel)
+    if reply is None:
         return None
     with_source = recalled_lines.included(manner.citations, manner.session_key)
     results: list[dict[str, Any]] = []
-    for hit in theirs.hits:
+    for hit in reply.hits:
         # As OpenClaw does: QMD's numbers know no minScore but one that the agent names.
         if hit.score < request.get("minScore", 0.0):
             continue
@@ -146,13 +146,13 @@ def _of_qmd(
             "endLine": hit.end_line,
             "score": hit.score,
             "rank": hit.rank,
-            "snippet": shown(hit.snippet),
+            "snippet": visible(hit.snippet),
             "source": hit.source,
         }
         if with_source:
             row["citation"] = recalled_lines.citation(hit.path, hit.start_line, hit.end_line)
         results.append(row)
-    found: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "about": UNTRUSTED,
         "results": results,
         "backend": "qmd",
@@ -160,13 +160,13 @@ def _of_qmd(
         "model": "qmd",
         "citations": manner.citations,
     }
-    if clamped := clamp(found["results"], manner.max_injected_chars):
-        found["clamped"] = clamped
-    if theirs.behind:
-        found["stale"] = True
-    if theirs.claims:
-        found["notices"] = [one_line(claim.sentence) for claim in theirs.claims]
-    return found
+    if clamped := clamp(answer["results"], manner.max_injected_chars):
+        answer["clamped"] = clamped
+    if reply.behind:
+        answer["stale"] = True
+    if reply.claims:
+        answer["notices"] = [one_line(claim.sentence) for claim in reply.claims]
+    return answer
 
 
 def _require(memory: Engine, request: dict[str, Any]) -> None:
@@ -181,7 +181,7 @@ def _require(memory: Engine, request: dict[str, Any]) -> None:
     )
 
 
-def asked(
+def requested(
     settings: Settings, max_results: int | None, min_score: float | None, max_characters: int | None = None
 ) -> Settings:
     """`settings` with what an agent asked for."""
@@ -208,14 +208,14 @@ class Ranked(Struct, frozen=True, dict=True):
 
         recalled = self.trace.recalled
         words = [words_in(hit.snippet) for hit in recalled]
-        found: dict[int, int] = {}
+        first_place: dict[int, int] = {}
         for place, hit in enumerate(recalled):
             for first in range(place):
                 other = recalled[first].chunk.path
-                if first not in found and hit.chunk.path != other and repeats(words[place], words[first]):
-                    found[place] = first
+                if first not in first_place and hit.chunk.path != other and repeats(words[place], words[first]):
+                    first_place[place] = first
                     break
-        return found
+        return first_place
 
 
 def _ranked(memory: Engine, request: dict[str, Any], settings: Settings, cancel: Stop) -> Ranked:
@@ -251,13 +251,13 @@ def _indexed(memory: Engine, request: dict[str, Any], settings: Settings, cancel
 
 def _roomier(memory: Engine, request: dict[str, Any], settings: Settings, cancel: Stop, ranked: Ranked) -> Ranked:
     """`ranked`, or a ranking of more hits where copies took the places of other notes."""
-    wanted = settings.whole("query.maxResults")
-    most = wanted
+    limit = settings.whole("query.maxResults")
+    most = limit
     while (copies := len(ranked.copies)) and len(ranked.trace.recalled) >= most:
-        if most >= _MOST_RANKED or len(ranked.trace.recalled) - copies >= wanted:
+        if most >= _MOST_RANKED or len(ranked.trace.recalled) - copies >= limit:
             break
         most = min(_MOST_RANKED, most + 2 * copies)
-        ranked = _indexed(memory, request, asked(settings, most, None), cancel) or ranked
+        ranked = _indexed(memory, request, requested(settings, most, None), cancel) or ranked
     return ranked
 
 
@@ -309,43 +309,43 @@ def answer(
     unless the `nearest` are wanted.
     """
     trace, with_source = ranked.trace, recalled_lines.included(manner.citations, manner.session_key)
-    found: dict[str, Any] = {
+    reply: dict[str, Any] = {
         "about": UNTRUSTED,
-        "results": [_passage(one, with_source) for one in passages] or _hits(ranked, with_source)[:most],
+        "results": [_passage(passage, with_source) for passage in passages] or _hits(ranked, with_source)[:most],
         "provider": trace.provider,
         "citations": manner.citations,
         "mode": _MODES[trace.mode],
     }
     if trace.provider != "none":
-        found["model"] = trace.model
+        reply["model"] = trace.model
     if (instead := _instead(trace, provider)) is not None:
-        found["fallback"] = instead
+        reply["fallback"] = instead
     if trace.level is not None and trace.recalled:
-        _add_level(found, trace.level, nearest=nearest)
+        _add_level(reply, trace.level, nearest=nearest)
     if trace.empty is not None:
         sentence, step = wording.empty(trace.empty, trace.profile)
-        found["empty"] = {
+        reply["empty"] = {
             "reason": kind(type(trace.empty).__name__),
             "sentence": one_line(sentence),
             "nextStep": one_line(step),
         }
-        found["nearestMisses"] = [_miss(lost) for lost in trace.lost[:NEAREST_MISSES]]
-    if clamped := clamp(found["results"], manner.max_injected_chars):
-        found["clamped"] = clamped
-    _say_what_is_stale(found, trace)
+        reply["nearestMisses"] = [_miss(lost) for lost in trace.lost[:NEAREST_MISSES]]
+    if clamped := clamp(reply["results"], manner.max_injected_chars):
+        reply["clamped"] = clamped
+    _say_what_is_stale(reply, trace)
     # What OpenClaw would have answered helps a person, not an agent.
     if notices := [notice for notice in trace.notices if not notice.not_copied]:
-        found["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
-    return found
+        reply["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
+    return reply
 
 
 def _delivered(ranked: Ranked, passages: Sequence[Excerpt], count: int) -> tuple[DeliveredLines, ...]:
     """The first `count` of the passages, or else of the hits without those that repeat an earlier one."""
     if passages:
-        return tuple(DeliveredLines(one.hit, one.first, one.last) for one in passages[:count])
+        return tuple(DeliveredLines(passage.hit, passage.first, passage.last) for passage in passages[:count])
     copies = ranked.copies if count else {}
-    own = [hit for place, hit in enumerate(ranked.trace.recalled) if place not in copies][:count]
-    return tuple(DeliveredLines(hit, hit.chunk.start_line, hit.last_line) for hit in own)
+    kept_hits = [hit for place, hit in enumerate(ranked.trace.recalled) if place not in copies][:count]
+    return tuple(DeliveredLines(hit, hit.chunk.start_line, hit.last_line) for hit in kept_hits)
 
 
 def _hits(ranked: Ranked, with_source: bool) -> list[dict[str, Any]]:
@@ -357,26 +357,26 @@ def _hits(ranked: Ranked, with_source: bool) -> list[dict[str, Any]]:
     return [hit for place, hit in enumerate(hits) if place not in ranked.copies]
 
 
-def _add_level(found: dict[str, Any], level: AnswerLevel, *, nearest: bool) -> None:
+def _add_level(answer: dict[str, Any], level: AnswerLevel, *, nearest: bool) -> None:
     """Add whether the notes hold what was asked, and keep hits back that are probably not it."""
-    found["answerLevel"] = {"level": level.level, "likelihood": level.likelihood, "sentence": one_line(level.sentence)}
+    answer["answerLevel"] = {"level": level.level, "likelihood": level.likelihood, "sentence": one_line(level.sentence)}
     if level.keeps_back and not nearest:
-        found["answerLevel"]["nearest"] = len(found["results"])
-        found["results"] = []
+        answer["answerLevel"]["nearest"] = len(answer["results"])
+        answer["results"] = []
 
 
 def _instead(trace: Trace, provider: str) -> dict[str, Any] | None:
     """What answered instead of `provider`, of who answers, or of what was lost for this question alone."""
-    told = trace.who.instead if trace.who else None
-    if told is not None:
-        found: dict[str, Any] = {"from": told["from"], "to": told["to"], "reason": one_line(told["reason"])}
-        if told["model"]:
-            found["model"] = told["model"]
-        if told["since"] is not None:
-            found["since"] = told["since"]
-        if told["retryAt"] is not None:
-            found["retryAt"] = told["retryAt"]
-        return found
+    instead = trace.who.instead if trace.who else None
+    if instead is not None:
+        fallback: dict[str, Any] = {"from": instead["from"], "to": instead["to"], "reason": one_line(instead["reason"])}
+        if instead["model"]:
+            fallback["model"] = instead["model"]
+        if instead["since"] is not None:
+            fallback["since"] = instead["since"]
+        if instead["retryAt"] is not None:
+            fallback["retryAt"] = instead["retryAt"]
+        return fallback
     lost = next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None)
     return {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")} if lost else None
 
@@ -389,37 +389,37 @@ _MODES: dict[Mode, str] = {
 }
 
 
-def shown(text: str) -> str:
+def visible(text: str) -> str:
     """`text` of a note for an agent: tabs and line ends stay, what hides or steers is made visible."""
     return "\t".join(safe(part, keep_newlines=True) for part in text.split("\t"))
 
 
 def _hit(hit: Candidate, with_source: bool) -> dict[str, Any]:
     chunk, first, last = hit.chunk, hit.chunk.start_line, hit.last_line
-    found: dict[str, Any] = {
+    row: dict[str, Any] = {
         "path": chunk.path,
         "startLine": first,
         "endLine": last,
         "score": hit.score,
         "vectorScore": hit.vector,
         "textScore": hit.text,
-        "snippet": shown(hit.snippet),
+        "snippet": visible(hit.snippet),
         "source": chunk.source,
     }
     if with_source:
-        found["citation"] = recalled_lines.citation(chunk.path, first, last)
-    return found
+        row["citation"] = recalled_lines.citation(chunk.path, first, last)
+    return row
 
 
 def _passage(passage: Excerpt, with_source: bool) -> dict[str, Any]:
     """A passage in the shape of a hit: its own lines and text, the scores of its best chunk."""
-    found = _hit(passage.hit, with_source)
-    found.update({"startLine": passage.first, "endLine": passage.last, "snippet": shown(passage.text)})
+    row = _hit(passage.hit, with_source)
+    row.update({"startLine": passage.first, "endLine": passage.last, "snippet": visible(passage.text)})
     if with_source:
-        found["citation"] = recalled_lines.citation(passage.hit.chunk.path, passage.first, passage.last)
+        row["citation"] = recalled_lines.citation(passage.hit.chunk.path, passage.first, passage.last)
     if passage.also_in:
-        found.update({"copies": len(passage.also_in), "alsoIn": list(passage.also_in)})
-    return found
+        row.update({"copies": len(passage.also_in), "alsoIn": list(passage.also_in)})
+    return row
 
 
 def _miss(lost: Candidate) -> dict[str, Any]:
@@ -443,31 +443,31 @@ def clamp(results: list[dict[str, Any]], most: int) -> dict[str, Any] | None:
         size = jsstring.utf16_len(hit["snippet"])
         if size > room:
             hit["snippet"] = jsstring.utf16_head(hit["snippet"], room)
-            kept = at + bool(hit["snippet"])
-            dropped = len(results) - kept
-            del results[kept:]
-            return {"maxInjectedChars": most, "cut": kept - at, "dropped": dropped}
+            count = at + bool(hit["snippet"])
+            dropped = len(results) - count
+            del results[count:]
+            return {"maxInjectedChars": most, "cut": count - at, "dropped": dropped}
         room -= size
     return None
 
 
-def _say_what_is_stale(found: dict[str, Any], trace: Trace) -> None:
+def _say_what_is_stale(answer: dict[str, Any], trace: Trace) -> None:
     waiting = absent_words.notes_lacking(trace, "memory_get", by_itself=True)
     if waiting is not None:
-        found["stale"] = True
-        found["warning"], found["action"] = waiting
+        answer["stale"] = True
+        answer["warning"], answer["action"] = waiting
 
 
-def _say_what_is_lost(found: dict[str, Any], states: Iterable[RootState]) -> None:
+def _say_what_is_lost(answer: dict[str, Any], states: Iterable[RootState]) -> None:
     """Name the roots whose notes cannot be read: hits from there are what the index keeps of them."""
     for root in lost(states):
         if root.state != "there":
             named: dict[str, Any] = {"path": one_line(root.path), "state": root.state, "detail": one_line(root.detail)}
-            found.setdefault("roots", []).append(named)
+            answer.setdefault("roots", []).append(named)
             if not root.readable:
-                found["stale"] = True
-                found["warning"] = f"{named['detail']} Hits from there are what the index keeps of it."
-                found["action"] = "Tell the user that these notes cannot be read now."
+                answer["stale"] = True
+                answer["warning"] = f"{named['detail']} Hits from there are what the index keeps of it."
+                answer["action"] = "Tell the user that these notes cannot be read now."
 
 
 _QUOTA = re.compile(r"insufficient_quota|quota|429")
@@ -486,7 +486,7 @@ def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> dict[str, 
     else:
         warning = "Memory search is unavailable. Tell the user that the memory was not searched."
         action = one_line(error.next_step) or "Run memory-tui status."
-    found: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "results": [],
         "disabled": True,
         "unavailable": True,
@@ -495,19 +495,19 @@ def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> dict[str, 
         "action": action,
     }
     if timed_out:
-        found["timedOut"] = True
-    return found
+        answer["timedOut"] = True
+    return answer
 
 
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
-def memory_get(memory: Engine, given: Mapping[str, Any]) -> dict[str, Any]:
+def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     """Lines of a note below the roots, at most 120 and 12,000 characters. Raises QueryError for wrong arguments.
 
     A note that is not there is empty text (`not_found`); a path that may not be read, or cannot be, is an `error`.
     """
-    request = arguments.read(GET, given)
+    request = arguments.read(GET, args)
     path, start, lines = _range(request)
     if not path:
         raise QueryError("path required", "Name a note, for instance MEMORY.md.")
@@ -520,21 +520,21 @@ def memory_get(memory: Engine, given: Mapping[str, Any]) -> dict[str, Any]:
         return {"status": "not_found", "path": jsstring.well_formed(path), "text": ""}
     except MemoryTuiError as error:
         return refused(path, error)
-    found: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "about": UNTRUSTED,
         "status": "ok",
         "path": note.path,
-        "text": shown(note.text.removesuffix("\n")),
+        "text": visible(note.text.removesuffix("\n")),
         "from": note.start,
         "lines": note.lines,
         "totalLines": note.total_lines,
     }
     if note.cut_line is not None or note.next_from is not None:
-        found["truncated"] = True
-        found["text"] += _more(note.next_from, note.cut_line)
+        answer["truncated"] = True
+        answer["text"] += _more(note.next_from, note.cut_line)
     if note.next_from is not None:
-        found["nextFrom"] = note.next_from
-    return found
+        answer["nextFrom"] = note.next_from
+    return answer
 
 
 def _range(request: dict[str, Any]) -> tuple[str, int, int | None]:

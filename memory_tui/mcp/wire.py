@@ -169,11 +169,11 @@ class Pipes:
         self._output = _claimed(1, "wb", _beside)
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write, name="mcp-writer", daemon=True)
-        self._gone: Callable[[], None] = _nothing
+        self._unread: Callable[[], None] = _nothing
 
-    def start(self, hear: Callable[[bytes], None], ended: Callable[[], None], gone: Callable[[], None]) -> None:
+    def start(self, hear: Callable[[bytes], None], ended: Callable[[], None], unread: Callable[[], None]) -> None:
         """Call, on threads of their own, `hear` for each line, `ended` after the last one, `gone` if nobody reads."""
-        self._gone = gone
+        self._unread = unread
         self._writer.start()
 
         def read() -> None:
@@ -202,7 +202,7 @@ class Pipes:
                 self._output.flush()
             except (OSError, ValueError):
                 # The client is gone, and with it everybody who could be told.
-                self._gone()
+                self._unread()
                 return
 
 

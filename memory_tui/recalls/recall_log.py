@@ -45,7 +45,7 @@ def append_line(path: Path, line: bytes, most_bytes: int) -> None:
     Raises OSError, and IndexUnavailable when another process holds the file for five seconds.
     """
     durable.make_folder(path.parent)
-    with _held(path):
+    with _locked(path):
         # Who waits for an answer does not wait for the disk as well: the power may take the last lines of a log.
         durable.append_line(path, line, flush=False)
         if path.stat().st_size > most_bytes:
@@ -67,7 +67,7 @@ def clear_log(path: Path) -> bool:
     """Delete the file; False when there was none. Raises IndexUnavailable."""
     if not path.exists():
         return False
-    with _held(path):
+    with _locked(path):
         try:
             durable.remove_file(path)
         except OSError as error:
@@ -77,12 +77,12 @@ def clear_log(path: Path) -> bool:
     return True
 
 
-def _held(path: Path) -> locks.WriterLock:
+def _locked(path: Path) -> locks.WriterLock:
     """The lock of the file; a line takes less than a millisecond. Raises IndexUnavailable after five seconds."""
     for _ in range(_TRIES):
-        held = locks.WriterLock.acquire(path)
-        if held is not None:
-            return held
+        lock = locks.WriterLock.acquire(path)
+        if lock is not None:
+            return lock
         time.sleep(_PAUSE_SECONDS)
     raise IndexUnavailable(f"Another process keeps {path} locked.", "See which memory-tui still runs.")
 
@@ -193,7 +193,7 @@ class RecallEntry(Struct, frozen=True):
         return frozenset(hit.path for hit in self.hits if self.tool == SEARCH)
 
     @property
-    def asked(self) -> Literal["notes", "memories", ""]:
+    def subject(self) -> Literal["notes", "memories", ""]:
         """What was asked: the notes, the long-term memories, or nothing, because lines of a note were read."""
         return "notes" if self.tool == SEARCH else "memories" if self.tool == RECALL else ""
 
@@ -265,17 +265,17 @@ def append_recall(path: Path, entry: RecallEntry, most_bytes: int = MOST_BYTES) 
 
     Raises OSError, and IndexUnavailable when another process holds the log for five seconds.
     """
-    kept = replace(entry, id=secrets.token_hex(4), query=_shortened(entry.query), outcome=_shortened(entry.outcome))
-    line = json.dumps(as_item(kept), ensure_ascii=True).encode() + b"\n"
+    stored = replace(entry, id=secrets.token_hex(4), query=_shortened(entry.query), outcome=_shortened(entry.outcome))
+    line = json.dumps(as_item(stored), ensure_ascii=True).encode() + b"\n"
     append_line(path, line, most_bytes)
-    return kept
+    return stored
 
 
 def read(path: Path) -> Log:
     """The log at `path`; empty where there is none. Raises IndexUnavailable when it cannot be read."""
-    found = [_entry(line) for line in log_lines(path)]
-    entries = tuple(entry for entry in found if entry is not None)
-    return Log(entries, len(found) - len(entries))
+    rows = [_entry(line) for line in log_lines(path)]
+    entries = tuple(entry for entry in rows if entry is not None)
+    return Log(entries, len(rows) - len(entries))
 
 
 def _shortened(text: str) -> str:

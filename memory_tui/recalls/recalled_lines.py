@@ -81,13 +81,13 @@ def read(path: Path) -> Marks:
     """The record at `path`, empty where there is none. Raises IndexUnavailable when it cannot be read."""
     lines: defaultdict[str, set[int]] = defaultdict(set)
     last: defaultdict[str, float] = defaultdict(float)
-    found, unread = answers(path)
-    for at, notes in found:
+    records, unread = answers(path)
+    for at, notes in records:
         for note, spans in notes.items():
             last[note] = max(last[note], at)
             for span in spans:
                 lines[note].update(span)
-    return Marks({note: frozenset(found) for note, found in lines.items()}, dict(last), unread)
+    return Marks({note: frozenset(records) for note, records in lines.items()}, dict(last), unread)
 
 
 def answers(path: Path) -> tuple[list[tuple[float, dict[str, list[range]]]], int]:
@@ -95,13 +95,13 @@ def answers(path: Path) -> tuple[list[tuple[float, dict[str, list[range]]]], int
 
     Raises IndexUnavailable when the record cannot be read.
     """
-    found, unread = [], 0
+    records, unread = [], 0
     for line in recall_log.log_lines(path):
         try:
-            found.append(_parsed(line))
+            records.append(_parsed(line))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             unread += 1
-    return found, unread
+    return records, unread
 
 
 def _parsed(line: bytes) -> tuple[float, dict[str, list[range]]]:
@@ -157,11 +157,11 @@ _COUNTED: Mapping[Reply, str] = {"no answer": "without an answer", "no level": "
 
 def tally(log: Log) -> str:
     """How many questions were answered how well, such as `22 questions: 20 found, 2 nothing`; empty for none."""
-    asked = log.replies
-    if not asked:
+    replies = log.replies
+    if not replies:
         return ""
-    counts = (f"{times:,} {_COUNTED.get(reply, reply)}" for reply, times in asked.items())
-    return f"{plural(sum(asked.values()), 'question')}: {', '.join(counts)}"
+    counts = (f"{times:,} {_COUNTED.get(reply, reply)}" for reply, times in replies.items())
+    return f"{plural(sum(replies.values()), 'question')}: {', '.join(counts)}"
 
 
 def replied(entry: RecallEntry) -> str:
@@ -193,23 +193,23 @@ def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[s
         yield f"{plural(log.unread, 'line')} of it could not be read."
 
 
-def replayed(found: Rerun) -> Iterator[str]:
+def replayed(rerun_of: Rerun) -> Iterator[str]:
     """What an agent got, and what it would get now."""
     from memory_tui.core.sanitize import one_line
     from memory_tui.recalls.rerun import AnswersNow, HitChange
 
-    entry = found.entry
+    entry = rerun_of.entry
     yield f"{entry.id}  {moment(entry.at)}  {one_line(entry.client)}".rstrip()
     yield f"Asked: {one_line(entry.query)}"
     yield from _searched(entry)
     if entry.outcome:
         yield f"Outcome: {one_line(entry.outcome)}"
     shared: tuple[Cause, ...] = ()
-    for said in found.claims:
-        if isinstance(said, AnswersNow):
-            shared = said.causes
+    for each in rerun_of.claims:
+        if isinstance(each, AnswersNow):
+            shared = each.causes
         # What moved every hit is said once, above them.
-        yield _line(said, shared) if isinstance(said, HitChange) else claim(said)
+        yield _line(each, shared) if isinstance(each, HitChange) else claim(each)
 
 
 _KNOBS = {"profile": "", "query.maxResults": "results ", "query.minScore": "minScore "}
@@ -226,85 +226,85 @@ def _searched(entry: RecallEntry) -> Iterator[str]:
         yield "; ".join(filter(None, (f"Knobs: {one_line(', '.join(knobs))}" if knobs else "", way)))
 
 
-def claim(said: RecallClaim) -> str:
+def claim(fact: RecallClaim) -> str:
     """What is said of a logged recall, as a sentence; of one hit as a line."""
     from memory_tui.core.sanitize import one_line
     from memory_tui.notices import ordinal
     from memory_tui.recalls import rerun
 
-    match said:
+    match fact:
         case rerun.Rebuilt():
             return "The answer then is rebuilt exactly: the logged clock and knobs give the hits that were logged."
         case rerun.NotRebuilt():
-            return f"The answer then cannot be rebuilt: {obstacle(said)}. What was delivered is what the log says."
+            return f"The answer then cannot be rebuilt: {obstacle(fact)}. What was delivered is what the log says."
         case rerun.DeliveredFewer():
-            bound = f" fit in {said.most_characters:,} characters" if said.most_characters else " were delivered"
-            if said.pieces == said.delivered:
-                return f"{said.delivered} of {plural(said.ranked, 'hit')}{bound}."
-            more = f", and {said.beyond} from behind the limit" if said.beyond else ""
-            went = plural(said.pieces, "hit")
-            return f"{went}{bound}, from {said.delivered} of the {plural(said.ranked, 'chunk')} that ranked{more}."
+            bound = f" fit in {fact.most_characters:,} characters" if fact.most_characters else " were delivered"
+            if fact.pieces == fact.delivered:
+                return f"{fact.delivered} of {plural(fact.ranked, 'hit')}{bound}."
+            more = f", and {fact.beyond} from behind the limit" if fact.beyond else ""
+            went = plural(fact.pieces, "hit")
+            return f"{went}{bound}, from {fact.delivered} of the {plural(fact.ranked, 'chunk')} that ranked{more}."
         case rerun.LevelNow():
-            return _levels(said)
+            return _levels(fact)
         case rerun.AnswersNow():
-            return _answers_now(said)
+            return _answers_now(fact)
         case rerun.DeliveredAs(place=None):
             return "By the log it was not delivered."
         case rerun.DeliveredAs():
-            ranked = f"; its chunk ranked {ordinal(said.rank)}" if said.rank not in (0, said.place) else ""
+            ranked = f"; its chunk ranked {ordinal(fact.rank)}" if fact.rank not in (0, fact.place) else ""
             return (
-                f"By the log it was delivered as the {ordinal(said.place or 0)} hit{', shortened' * said.cut}{ranked}."
+                f"By the log it was delivered as the {ordinal(fact.place or 0)} hit{', shortened' * fact.cut}{ranked}."
             )
         case rerun.GotThen():
-            who = one_line(said.client, 24) if said.client else "The agent"
-            return f"{who} got {plural(said.hits, 'hit')} then.{' A secret in it is masked.' * said.masked}"
+            who = one_line(fact.client, 24) if fact.client else "The agent"
+            return f"{who} got {plural(fact.hits, 'hit')} then.{' A secret in it is masked.' * fact.masked}"
         case rerun.HitChange():
-            return _line(said)
+            return _line(fact)
         case _ as never:
             assert_never(never)
 
 
-def _levels(said: LevelNow) -> str:
-    if said.then == said.now:
-        return f"Level of the answer: {said.now}, then as now."
-    return f"Level of the answer: {said.then or 'none logged'} then, {said.now or 'none told'} now."
+def _levels(level: LevelNow) -> str:
+    if level.then == level.now:
+        return f"Level of the answer: {level.now}, then as now."
+    return f"Level of the answer: {level.then or 'none logged'} then, {level.now or 'none told'} now."
 
 
-def _answers_now(said: AnswersNow) -> str:
-    now = "of the index now" if said.after_qmd else "now"
-    if said.kept_back:
-        nobody = f"An agent would get no hit {now}{' either' * (not said.then)}: nothing holds these words."
+def _answers_now(answers: AnswersNow) -> str:
+    now = "of the index now" if answers.after_qmd else "now"
+    if answers.kept_back:
+        nobody = f"An agent would get no hit {now}{' either' * (not answers.then)}: nothing holds these words."
         return f"{nobody} Below are the nearest, which it gets only where it asks for them."
-    if said.same:
+    if answers.same:
         return f"The same would come {now}, in the same order."
-    causes = f" ({_because(said.causes)})" if said.causes else ""
-    if said.kept == said.then and not said.others:
+    causes = f" ({_because(answers.causes)})" if answers.causes else ""
+    if answers.kept == answers.then and not answers.others:
         return f"The same hits would come {now}, in another order{causes}."
-    if not said.then:
-        return f"{plural(said.others, 'hit')} would come {now}, where none was delivered{causes}."
-    others = f"{said.others:,} other{'s' * (said.others != 1)}" if said.others else "no others"
-    return f"Of {plural(said.then, 'delivered hit')} {said.kept:,} would come {now}, and {others}{causes}."
+    if not answers.then:
+        return f"{plural(answers.others, 'hit')} would come {now}, where none was delivered{causes}."
+    others = f"{answers.others:,} other{'s' * (answers.others != 1)}" if answers.others else "no others"
+    return f"Of {plural(answers.then, 'delivered hit')} {answers.kept:,} would come {now}, and {others}{causes}."
 
 
-def obstacle(said: Rebuilt | NotRebuilt) -> str:
+def obstacle(rebuilt: Rebuilt | NotRebuilt) -> str:
     """Why the answer then cannot be rebuilt, as a clause; empty where it is."""
     from memory_tui.recalls import rerun
 
-    if isinstance(said, rerun.Rebuilt):
+    if isinstance(rebuilt, rerun.Rebuilt):
         return ""
     clauses: dict[Obstacle, str] = {
         "of QMD": "QMD gave it, and its index of then is gone; what follows is the index's answer now",
         "partial": "the log keeps the question without its secrets, and not all of a long one",
         "not logged": "the log does not say by which knobs it was ranked, or what was searched",
-        "other vectors": f"the index has vectors of {said.now}, not of {said.then}",
-        "other mode": f"this search goes by {said.now}, the logged one by {said.then}",
-        "refused knob": f"{said.then} is not accepted any more",
+        "other vectors": f"the index has vectors of {rebuilt.now}, not of {rebuilt.then}",
+        "other mode": f"this search goes by {rebuilt.now}, the logged one by {rebuilt.then}",
+        "refused knob": f"{rebuilt.then} is not accepted any more",
         "new index": "the index was made anew since, from notes that may have changed",
         "newer notes": "notes were indexed since",
         "no clock": "the log is of an older release and lacks the clock",
         "arithmetic": "the arithmetic differs",
     }
-    return clauses[said.obstacle]
+    return clauses[rebuilt.obstacle]
 
 
 def _line(change: HitChange, shared: tuple[Cause, ...] = ()) -> str:
@@ -314,8 +314,8 @@ def _line(change: HitChange, shared: tuple[Cause, ...] = ()) -> str:
     where = one_line(citation(change.path, change.start_line, change.end_line))
     then = at_place(change.place_then, change.score_then) or "not delivered"
     now = at_place(change.place_now, change.score_now) or "not recalled"
-    own = tuple(cause for cause in change.causes if cause not in shared)
-    causes = f" ({_because(own)})" if own and change.place_then != change.place_now else ""
+    causes_alone = tuple(cause for cause in change.causes if cause not in shared)
+    causes = f" ({_because(causes_alone)})" if causes_alone and change.place_then != change.place_now else ""
     return f"  {where}  then and now {now}{causes}" if then == now else f"  {where}  then {then}, now {now}{causes}"
 
 
@@ -332,20 +332,20 @@ def at_place(place: int | None, score: float | None) -> str:
     return f"{ordinal(place)} of QMD" if score is None else f"{ordinal(place)} with {score:.3f}"
 
 
-def record(found: Rerun) -> Mapping[str, Any]:
+def record(rerun_of: Rerun) -> Mapping[str, Any]:
     """A replay as JSON-ready data."""
     from memory_tui.explain.trace_json import answer, plain, tagged
     from memory_tui.recalls.rerun import Rebuilt
 
     return {
-        "entry": plain(found.entry),
-        "same": found.same,
-        "rebuilt": isinstance(found.remade, Rebuilt),
-        "impossible": obstacle(found.remade) or None,
-        "indexChanged": found.index_changed,
-        "changes": plain(found.changes),
-        "claims": [{**tagged(one), "sentence": claim(one)} for one in found.claims],
-        "now": answer(found.now),
+        "entry": plain(rerun_of.entry),
+        "same": rerun_of.same,
+        "rebuilt": isinstance(rerun_of.remade, Rebuilt),
+        "impossible": obstacle(rerun_of.remade) or None,
+        "indexChanged": rerun_of.index_changed,
+        "changes": plain(rerun_of.changes),
+        "claims": [{**tagged(each), "sentence": claim(each)} for each in rerun_of.claims],
+        "now": answer(rerun_of.now),
     }
 
 
@@ -384,17 +384,17 @@ class Activity(Struct, frozen=True):
 
     def count(self, path: str, after: dt.date | None = None) -> int:
         """How often a note was recalled, on the days after `after` where that is given."""
-        found = self.days.get(path, {})
-        return sum(times for day, times in found.items() if after is None or day > after)
+        days = self.days.get(path, {})
+        return sum(times for day, times in days.items() if after is None or day > after)
 
     def weeks(self, path: str, today: dt.date, count: int) -> list[int]:
         """Recalls of a note in each of the last `count` weeks, the week that ends `today` last."""
-        found = [0] * count
+        counts = [0] * count
         for day, times in self.days.get(path, {}).items():
             back = (today - day).days // WEEK
             if 0 <= back < count:
-                found[count - 1 - back] += times
-        return found
+                counts[count - 1 - back] += times
+        return counts
 
     def last(self, path: str) -> dt.date | None:
         """The day on which a note was recalled last; None where it never was."""
@@ -422,7 +422,6 @@ def activity(workspace: Path) -> Activity:
             days[path][dt.datetime.fromtimestamp(at).date()] += 1
         for path, first, last in places:
             lines[path][first, last] += 1
-    since = min((day for found in days.values() for day in found), default=None)
-    return Activity(
-        {path: dict(found) for path, found in days.items()}, since, {path: dict(own) for path, own in lines.items()}
-    )
+    since = min((day for counts in days.values() for day in counts), default=None)
+    spans = {path: dict(counts) for path, counts in lines.items()}
+    return Activity({path: dict(counts) for path, counts in days.items()}, since, spans)

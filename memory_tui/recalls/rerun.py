@@ -160,7 +160,7 @@ class Rerun(Struct, frozen=True):
         if bool(self.entry.hits) != bool(self.now.recalled and not self.keeps_back):
             return False
         # What age moved, settings may have moved back; what was only kept back then has not moved.
-        return all(one.place_then == one.place_now or set(one.causes) <= {"length"} for one in self.changes)
+        return all(change.place_then == change.place_now or set(change.causes) <= {"length"} for change in self.changes)
 
     @property
     def keeps_back(self) -> bool:
@@ -185,12 +185,12 @@ class Rerun(Struct, frozen=True):
 
     def _answers_now(self) -> AnswersNow:
         """What became of the hits of then."""
-        old = [one for one in self.changes if one.place_then is not None]
-        moved = [set(one.causes) for one in self.changes if one.place_then != one.place_now]
-        causes = tuple(cause for cause in get_args(Cause) if moved and all(cause in own for own in moved))
-        kept, others = sum(one.place_now is not None for one in old), len(self.changes) - len(old)
+        old = [change for change in self.changes if change.place_then is not None]
+        moved = [set(change.causes) for change in self.changes if change.place_then != change.place_now]
+        causes = tuple(cause for cause in get_args(Cause) if moved and all(cause in each for each in moved))
+        still, others = sum(change.place_now is not None for change in old), len(self.changes) - len(old)
         of_qmd = self.entry.backend == _QMD
-        return AnswersNow(self.same, len(old), kept, others, causes, of_qmd, self.keeps_back)
+        return AnswersNow(self.same, len(old), still, others, causes, of_qmd, self.keeps_back)
 
 
 def level_told(trace: Trace) -> str:
@@ -302,7 +302,7 @@ def _is_at(hit: LoggedHit, place: int, trace: Trace) -> bool:
     if place <= len(trace.recalled):
         now: Candidate | None = trace.recalled[place - 1]
     else:
-        now = next((one for one in trace.lost if getattr(one.verdict, "place", 0) == place), None)
+        now = next((miss for miss in trace.lost if getattr(miss.verdict, "place", 0) == place), None)
     return (
         now is not None
         and (hit.path, hit.start_line, hit.end_line) == (now.chunk.path, now.chunk.start_line, now.chunk.end_line)
@@ -315,8 +315,8 @@ def _another_index(entry: RecallEntry, trace: Trace) -> bool:
     """Whether the vectors, or the rows, are those of another index than the logged one; what is not logged is not."""
     logged = entry.provider, entry.model, entry.mode, entry.index
     return any(
-        was and was != found
-        for was, found in zip(logged, (trace.provider, trace.model, trace.mode, trace.uuid), strict=True)
+        was and was != now
+        for was, now in zip(logged, (trace.provider, trace.model, trace.mode, trace.uuid), strict=True)
     )
 
 
@@ -364,14 +364,14 @@ def _changes(entry: RecallEntry, rebuilt: Trace, aged: Trace, now: Trace, *, is_
     unknown = entry.ranked > len(old) and not of_qmd
     not_delivered: Cause = "length" if is_rebuilt else "not logged" if unknown else before
     none: tuple[None, None] = (None, None)
-    found = []
+    changes = []
     for key in dict.fromkeys((*steps[-1], *old)):
         first, last = old.get(key, none), steps[-1].get(key, none)
         places = [first[0], *(step.get(key, none)[0] for step in steps)]
         came_now_alone = places[0] is None and places[1] is not None
         causes = tuple(_causes(places, not_delivered if came_now_alone else before))
-        found.append(HitChange(*key, first[0], last[0], first[1], last[1], causes))
-    return tuple(found)
+        changes.append(HitChange(*key, first[0], last[0], first[1], last[1], causes))
+    return tuple(changes)
 
 
 def _first_cause(entry: RecallEntry, rebuilt: Trace) -> Cause:
@@ -397,7 +397,7 @@ def _places(hits: Sequence[Candidate]) -> dict[tuple[str, int, int], tuple[int, 
     }
 
 
-def as_delivered(found: Rerun, answer: WhyNot) -> WhyNot:
+def as_delivered(rerun_of: Rerun, answer: WhyNot) -> WhyNot:
     """`answer`, made of the evidence of `found`, with what the log says was delivered of the line.
 
     Where the answer then was rebuilt, a line that was ranked and did not go out is told so, and one that went out is
@@ -407,14 +407,14 @@ def as_delivered(found: Rerun, answer: WhyNot) -> WhyNot:
     from memory_tui.notices import notice
     from memory_tui.search.trace import Recalled
 
-    entry, fate = found.entry, answer.fate
-    gone = delivered_line(entry, answer.place.path, answer.place.line).place
-    if isinstance(found.remade, Rebuilt) and isinstance(fate, Recalled) and gone is None:
+    entry, fate = rerun_of.entry, answer.fate
+    place = delivered_line(entry, answer.place.path, answer.place.line).place
+    if isinstance(rerun_of.remade, Rebuilt) and isinstance(fate, Recalled) and place is None:
         delivered, most = len(entry.hits), entry.most_characters
         fate = notice("not_delivered", place=fate.place, delivered=delivered, most_characters=most)
         return replace(answer, fate=fate)
-    if isinstance(found.remade, Rebuilt) and not isinstance(fate, Recalled) and gone is not None:
-        return replace(answer, fate=Recalled(gone), without=None)
+    if isinstance(rerun_of.remade, Rebuilt) and not isinstance(fate, Recalled) and place is not None:
+        return replace(answer, fate=Recalled(place), without=None)
     return answer
 
 

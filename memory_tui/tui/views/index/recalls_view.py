@@ -115,9 +115,9 @@ class RecallsView(View):
     def _question(self) -> RecallEntry | None:
         """The recall under the cursor, where it is a question; else why not is said."""
         entry = self.entry
-        if entry is not None and entry.asked == "notes":
+        if entry is not None and entry.subject == "notes":
             return entry
-        other = MEMORIES_ASKED if entry is not None and entry.asked == "memories" else NOTE_READ
+        other = MEMORIES_ASKED if entry is not None and entry.subject == "memories" else NOTE_READ
         self.show_message("No recall is under the cursor." if entry is None else other)
         return None
 
