@@ -211,9 +211,9 @@ class Plan(Struct, frozen=True):
 
     def _their_index(self) -> Path:
         """Where OpenClaw keeps its index: in the agent's database from 2026.8 on, in a file of its own before."""
-        database, own = places.agent_database(self.agent.id), self.config.store_path
-        newest = self.settings.word("profile") == profiles.NEWEST and not own.is_file()
-        return database if self.config.kind == "openclaw" and (newest or database.is_file()) else own
+        database, file = places.agent_database(self.agent.id), self.config.store_path
+        newest = self.settings.word("profile") == profiles.NEWEST and not file.is_file()
+        return database if self.config.kind == "openclaw" and (newest or database.is_file()) else file
 
     def summary(self) -> ConfigSummary:
         """Every documented value, and what was decided."""
@@ -236,12 +236,12 @@ class Plan(Struct, frozen=True):
 
 def choose(options: Options) -> Plan:
     """Decide everything; nothing need be where the workspace should be. Raises ConfigError or SettingError."""
-    given = Path(options.workspace).expanduser() if options.workspace else None if options.agent else _here()
+    folder = Path(options.workspace).expanduser() if options.workspace else None if options.agent else _here()
     config = configuration.load(
-        options.config, None if options.config and not options.workspace else given, options.agent
+        options.config, None if options.config and not options.workspace else folder, options.agent
     )
     if not options.workspace and options.config and config.workspace:
-        given = None
+        folder = None
     chosen = {}
     backend_values: dict[str, object] = {}
     for name, text in options.changes:
@@ -252,7 +252,7 @@ def choose(options: Options) -> Plan:
         chosen[knob.key] = _typed(knob, text)
     if options.backend:
         backend_values[keys.BACKEND] = configuration.typed(keys.BY_PATH[keys.BACKEND], options.backend)
-    own = _own_rules(config)
+    rules = _own_rules(config)
     provider = options.provider or config.provider
     automatic = provider in ("", "auto")
     if options.provider and not automatic and provider not in registry.NAMES:
@@ -262,15 +262,15 @@ def choose(options: Options) -> Plan:
         origin = f"{origin} names {provider}, which memory-tui does not ask"
         provider = str(config.value("fallback") or "")
         provider = provider if provider in registry.NAMES else "none"
-    workspace = given or config.agent.workspace
-    settings = _compose(_profile_asked(chosen, config), config, own, chosen)
+    workspace = folder or config.agent.workspace
+    settings = _compose(_profile_asked(chosen, config), config, rules, chosen)
     provider = DEFAULT_PROVIDER if automatic else provider
     chunking = profiles.get(settings.word("profile")).chunking
     return Plan(
         asked=options,
         config=config,
         workspace=workspace,
-        own=own,
+        own=rules,
         chosen=chosen,
         settings=settings,
         provider=provider,
@@ -285,8 +285,8 @@ def choose(options: Options) -> Plan:
 
 def _profile_asked(chosen: Mapping[str, Value], config: Config) -> str:
     """The name of the profile that was asked for, now or by a configuration."""
-    asked = chosen.get("profile") or config.values.get("profile")
-    return str(asked.value) if asked else "auto"
+    named = chosen.get("profile") or config.values.get("profile")
+    return str(named.value) if named else "auto"
 
 
 def _typed(knob: Knob, text: str) -> Value:
@@ -362,15 +362,15 @@ def _own_rules(config: Config) -> dict[str, Value]:
     return {key: value for key, value in values.items() if key != "profile"}
 
 
-def _compose(name: str, config: Config, own: dict[str, Value], chosen: dict[str, Value]) -> Settings:
+def _compose(name: str, config: Config, rules: dict[str, Value], chosen: dict[str, Value]) -> Settings:
     """Settings under profile `name`, and an overlap that leaves each chunk something new, as OpenClaw has it."""
-    found = release.meant(name, config)
-    profile = found.profile
+    meaning = release.meant(name, config)
+    profile = meaning.profile
     # What a person wrote for this program holds under any profile, or beside OpenClaw's file under our own rules.
-    mine = own if config.kind == "own" or profile == profiles.OWN else {}
+    mine = rules if config.kind == "own" or profile == profiles.OWN else {}
     settings = profiles.compose(profile, config.values, {**mine, **chosen})
-    if found.reason:
-        concluded = Value(profile, f"auto: {found.reason}")
+    if meaning.reason:
+        concluded = Value(profile, f"auto: {meaning.reason}")
         settings = Settings({**settings.values, "profile": concluded})
     tokens = settings.whole("chunking.tokens")
     if settings.whole("chunking.overlap") < tokens:
@@ -405,12 +405,12 @@ def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, 
     import platformdirs
 
     # Two agents can share a folder and read it differently; the default one has the key of the folder alone.
-    own = "" if agent.default else agent.id
+    key = "" if agent.default else agent.id
     more = b"".join(b"\0\0" + os.fsencode(os.path.realpath(path)) for path in extra)
     folder = platformdirs.user_cache_path("memory-tui", appauthor=False)
     return (
         folder
-        / places.private_name(workspace, own, more)
+        / places.private_name(workspace, key, more)
         / f"index{'' if provider == DEFAULT_PROVIDER else f'-{provider}'}{_SUFFIX.get(chunking, '')}.sqlite"
     )
 
@@ -424,7 +424,7 @@ NAMED = "--provider"
 def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
     """The settings of the providers to make: as the configuration has them where it speaks of the same provider."""
     config, seconds = plan.config, plan.config.value("sync.embeddingBatchTimeoutSeconds")
-    own = ProviderSettings(
+    usual = ProviderSettings(
         requested=plan.provider,
         env=lambda name: (value := config.environment.lookup(name)) and value[0],
         may_send=lambda provider, host: approvals.find(provider, host) is not None,
@@ -438,12 +438,12 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
         shared=_shared(config),
     )
     if config.provider not in ("", "auto", plan.provider):
-        return own
+        return usual
     dims = config.value("outputDimensionality")
     fallback = str(config.value("fallback") or "")
     folder = config.value("local.modelCacheDir")
     return replace(
-        own,
+        usual,
         model=config.model,
         fallback=fallback if fallback in registry.NAMES else "",
         base_url=str(config.value("remote.baseUrl") or ""),
@@ -477,8 +477,8 @@ def _jobs(config: Config) -> BatchOptions:
 
 
 def _keys(config: Config) -> tuple[Secret, ...]:
-    found = config.secret("remote.apiKey")
-    return (Secret(found.value),) if found and found.exists else ()
+    key = config.secret("remote.apiKey")
+    return (Secret(key.value),) if key and key.exists else ()
 
 
 def _shared(config: Config) -> Callable[[str], Shared]:
@@ -486,12 +486,12 @@ def _shared(config: Config) -> Callable[[str], Shared]:
 
     @cache
     def shared(name: str) -> Shared:
-        found = provider_accounts.shared(config, name)
+        account = provider_accounts.shared(config, name)
         return Shared(
-            found.base_url,
-            tuple(Secret(login.value) for login in found.logins),
-            (Secret(found.key.value),) if found.key is not None and found.key.exists else (),
-            found.headers,
+            account.base_url,
+            tuple(Secret(login.value) for login in account.logins),
+            (Secret(account.key.value),) if account.key is not None and account.key.exists else (),
+            account.headers,
         )
 
     return shared

@@ -52,11 +52,11 @@ def past_questions(engine: Engine, now: float, days: int, most: int = MOST) -> P
     notebook = judgments.load(judgments.notebook_path(plan.roots.workspace, plan.own_named))
     notebook = judgments.settled(notebook, engine.notes.read)
     saved = [PastQuestion(query.text, "saved") for query in notebook.queries]
-    known = {question.text for question in saved}
-    logged = [one for one in _logged(entries) if one.text not in known]
+    texts = {question.text for question in saved}
+    logged = [one for one in _logged(entries) if one.text not in texts]
     whole = [one for one in logged if not recall_log.is_partial(one.text)]
-    asked = (*saved, *whole)[:most]
-    return PastQuestions(days, entries, notebook, asked, len(saved) + len(logged) - len(asked))
+    questions = (*saved, *whole)[:most]
+    return PastQuestions(days, entries, notebook, questions, len(saved) + len(logged) - len(questions))
 
 
 def _logged(entries: tuple[RecallEntry, ...]) -> Iterator[PastQuestion]:
@@ -77,14 +77,14 @@ Progress = Callable[[int, int], None]
 
 
 def never_of(
-    engine: Engine, asked: PastQuestions, path: str, line: int | None, progress: Progress | None = None
+    engine: Engine, past: PastQuestions, path: str, line: int | None, progress: Progress | None = None
 ) -> WhyNever:
-    """Why a line of a note (None: any line) does not come, over `asked` and questions out of its own words.
+    """Why a line of a note (None: any line) does not come, over `past` and questions out of its own words.
 
     Raises IndexUnavailable, QueryError, Cancelled.
     """
-    own = _own_words(engine, path, line)
-    questions = [*asked.questions, *own]
+    further = _own_words(engine, path, line)
+    questions = [*past.questions, *further]
     answers = []
     for done, question in enumerate(questions, 1):
         evidence = engine.search.gather(question.text, source=question.source)
@@ -97,7 +97,7 @@ def never_of(
 def _own_words(engine: Engine, path: str, line: int | None) -> list[PastQuestion]:
     """Questions out of the words of the chunk that holds the line; of the first chunk of a note."""
     refs = engine.search.chunks_of(path)
-    ref = next((one for one in refs if line is None or one.start_line <= line <= one.end_line), None)
+    ref = next((chunk for chunk in refs if line is None or chunk.start_line <= line <= chunk.end_line), None)
     if ref is None:
         return []
     with engine.search.reader() as store:
@@ -116,31 +116,33 @@ class Unreached(Struct, frozen=True):
     lines: tuple[UnreachedLines, ...]
 
 
-def unreached(engine: Engine, asked: PastQuestions) -> Unreached:
+def unreached(engine: Engine, past: PastQuestions) -> Unreached:
     """The indexed lines of notes that nothing which was logged delivered. Raises IndexUnavailable, Cancelled."""
-    if not asked.entries:
+    if not past.entries:
         # Nobody knows what was delivered.
-        return Unreached(asked.days, 0, 0, ())
+        return Unreached(past.days, 0, 0, ())
     delivered: dict[str, set[int]] = defaultdict(set)
-    for entry in asked.entries:
+    for entry in past.entries:
         for hit in entry.hits:
             first, last = hit.lines
             delivered[hit.path].update(range(first, last + 1))
         if entry.tool == GET and entry.last_line:
             delivered[entry.query].update(range(entry.first_line, entry.last_line + 1))
-    with engine.search.reader() as store, engine.search.state(store) as known:
-        refs = _chunks(known)
+    with engine.search.reader() as store, engine.search.state(store) as corpus:
+        refs = _chunks(corpus)
         lines = why_never.unreached(refs, delivered)
         # Chunks count the empty line behind the last line end, which is none of the note.
         ends = {(ref.path, ref.end_line): ref.rowid for ref in refs}
-        texts = store.texts([ends[one.path, one.last] for one in lines if (one.path, one.last) in ends])
+        texts = store.texts([ends[place.path, place.last] for place in lines if (place.path, place.last) in ends])
     lines = tuple(
-        one if not texts.get(ends.get((one.path, one.last), 0), "").endswith("\n") else replace(one, last=one.last - 1)
-        for one in lines
+        place
+        if not texts.get(ends.get((place.path, place.last), 0), "").endswith("\n")
+        else replace(place, last=place.last - 1)
+        for place in lines
     )
-    searches = sum(entry.tool == SEARCH for entry in asked.entries)
-    reads = sum(entry.tool == GET for entry in asked.entries)
-    return Unreached(asked.days, searches, reads, tuple(one for one in lines if one.first <= one.last))
+    searches = sum(entry.tool == SEARCH for entry in past.entries)
+    reads = sum(entry.tool == GET for entry in past.entries)
+    return Unreached(past.days, searches, reads, tuple(place for place in lines if place.first <= place.last))
 
 
 def _chunks(corpus: Corpus) -> list[ChunkRef]:
@@ -156,8 +158,8 @@ def saved_effect(engine: Engine) -> Saved | None:
     """What settings do to the saved questions of the workspace; None without any. Raises LabelError, QueryError."""
     from memory_tui.tune import evaluate
 
-    found = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
-    if not found.judged:
+    book = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
+    if not book.judged:
         return None
-    settled = judgments.settled(found, engine.notes.read)
+    settled = judgments.settled(book, engine.notes.read)
     return evaluate.saved_effect(evaluate.collect(engine.search.gather, settled), engine.plan.settings)

@@ -53,7 +53,7 @@ _BETWEEN_SECONDS = 0.02
 def with_provider_notice(notices: Sequence[Notice], who: ServingProvider) -> tuple[Notice, ...]:
     """`notices` with that of `who`, which is not repeated where the question met the same failure."""
     notice = provider_notice(who)
-    if notice is None or any(one.code == notice.code and one.message.startswith(notice.message) for one in notices):
+    if notice is None or any(n.code == notice.code and n.message.startswith(notice.message) for n in notices):
         return tuple(notices)
     return (*notices, notice)
 
@@ -239,11 +239,11 @@ class Search:
 
         with self.reader() as store, self.index.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices, origins = self._notices(), self._origins()
-            asked = self.embedded(query, store.identity(), by_words=by_words)
+            embedded = self.embedded(query, store.identity(), by_words=by_words)
             with self.state(store) as corpus:
-                if corpus.identity != asked.identity:
+                if corpus.identity != embedded.identity:
                     # It was made anew with another model just now.
-                    asked = self.embedded(query, corpus.identity, by_words=by_words)
+                    embedded = self.embedded(query, corpus.identity, by_words=by_words)
                 context = replace(
                     self._context(store, corpus, as_written=as_written),
                     unsearchable=unsearchable,
@@ -254,15 +254,15 @@ class Search:
                 self.index.fresh_for_query = False
                 if settings is not None:
                     context = ranked_by(context, settings)
-                found = gather(query, context, now, source, asked)
+                evidence = gather(query, context, now, source, embedded)
                 # After the question, because it may be the one that the provider failed at.
                 who = who_answers(store, self._chain, self._plan.settings)
-                elsewhere = words_elsewhere(found, store, self._waiting)
+                elsewhere = words_elsewhere(evidence, store, self._waiting)
                 return replace(
-                    found,
+                    evidence,
                     who=who,
                     elsewhere=elsewhere,
-                    notices=with_provider_notice(found.notices, who),
+                    notices=with_provider_notice(evidence.notices, who),
                     unrelated=self.unrelated.of(corpus.uuid),
                 )
 
@@ -278,10 +278,10 @@ class Search:
             if store is None:
                 return
             with cancel.around(store.interrupt), self.state(store) as corpus:
-                asked = self.embedded("memory", corpus.identity, by_words=self._plan.provider != "builtin")
+                embedded = self.embedded("memory", corpus.identity, by_words=self._plan.provider != "builtin")
                 # Where no note holds the word, every word of the index would be read to correct it.
                 context = self._context(store, corpus, as_written=True)
-                self.rank(gather("memory", context, self._plan.clock(), "", asked), self._plan.settings)
+                self.rank(gather("memory", context, self._plan.clock(), "", embedded), self._plan.settings)
 
     def _context(self, store: Store, corpus: Corpus, *, as_written: bool = False) -> SearchContext:
         """What any query is searched in; with `as_written` no word of it is read, corrected or parted."""
@@ -346,12 +346,12 @@ class Search:
     @contextmanager
     def state(self, store: Store) -> Iterator[Corpus]:
         """One state of the index for everything that is read inside, with its chunks in memory."""
-        with ExitStack() as held:
+        with ExitStack() as stack:
             # Under the lock: of two threads the one that comes later must not have the older state.
             with self._lock:
-                held.enter_context(store.snapshot())
-                known = self._known
-                current = known.refresh(store) if known else self._loaded(store)
+                stack.enter_context(store.snapshot())
+                last = self._known
+                current = last.refresh(store) if last else self._loaded(store)
                 self._known = current
             yield current
 
@@ -456,9 +456,9 @@ class UnrelatedRecords:
     def of(self, uuid: str) -> ByKind:
         """What was measured in the index `uuid`."""
         kinds: tuple[Kind, ...] = tuple(USUAL)
-        kept = self._kept()
-        found = {kind: self._here.get((uuid, kind)) or _measured(kept, kind, uuid) for kind in kinds}
-        return {kind: one for kind, one in found.items() if one is not None}
+        records = self._kept()
+        found = {kind: self._here.get((uuid, kind)) or _measured(records, kind, uuid) for kind in kinds}
+        return {kind: measured for kind, measured in found.items() if measured is not None}
 
     def is_due(self, uuid: str, chunks: int, settings: Settings) -> bool:
         """Whether an index of so many `chunks` should be measured: it never was, or its size is another by half.
@@ -467,7 +467,7 @@ class UnrelatedRecords:
         """
         if not profiles.get(settings.word("profile")).second_stage:
             return False
-        measured = [one.chunks for one in self.of(uuid).values()]
+        measured = [kind.chunks for kind in self.of(uuid).values()]
         return chunks > 0 and not any(chunks <= _GROWN * then and then <= _GROWN * chunks for then in measured)
 
     def _kept(self) -> Mapping[str, Any]:
@@ -486,28 +486,28 @@ class UnrelatedRecords:
 
         self.keep(tuple(ask_unrelated(ask)), settings)
 
-    def keep(self, asked: Sequence[Evidence], settings: Settings) -> None:
+    def keep(self, evidence: Sequence[Evidence], settings: Settings) -> None:
         """Keep what the unrelated questions `asked` reach; nothing where no second stage looked into chunks."""
         from memory_tui.explain.noise import unrelated_evidence
 
-        for kind, found in unrelated_evidence(asked, settings).items():
-            uuid = asked[0].uuid
-            self._here[uuid, kind] = found
+        for kind, measured in unrelated_evidence(evidence, settings).items():
+            uuid = evidence[0].uuid
+            self._here[uuid, kind] = measured
             if self._writes:
                 # Without it, other processes go by the usual values, which each level says.
                 with suppress(StateUnavailable):
-                    self._records.put(kind, {**to_builtins(found), "kind": kind, "uuid": uuid, "weights": WEIGHTS})
+                    self._records.put(kind, {**to_builtins(measured), "kind": kind, "uuid": uuid, "weights": WEIGHTS})
 
 
-def _measured(kept: Mapping[str, Any], kind: Kind, uuid: str) -> UnrelatedEvidence | None:
+def _measured(records: Mapping[str, Any], kind: Kind, uuid: str) -> UnrelatedEvidence | None:
     """What the records `kept` say of a kind of evidence in the index `uuid`; None where they do not."""
-    found = kept.get(kind)
+    record = records.get(kind)
     # Sums of other weights, or of another kind of evidence, say nothing of these.
     expected = {"kind": kind, "uuid": uuid, "weights": list(WEIGHTS)}
-    if not isinstance(found, dict) or not expected.items() <= found.items():
+    if not isinstance(record, dict) or not expected.items() <= record.items():
         return None
     try:
-        mean, *counts = (found[name] for name in ("mean", "questions", "generation", "chunks"))
+        mean, *counts = (record[name] for name in ("mean", "questions", "generation", "chunks"))
         return UnrelatedEvidence(float(mean), *map(int, counts))
     except (KeyError, TypeError, ValueError):
         return None

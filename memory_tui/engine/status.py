@@ -201,29 +201,29 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
     """Every note on disk and every note that only the index still has, by path."""
     from memory_tui.index.note_rows import openings
 
-    known, without_vector = store.known(), _withheld_or_rejected(store)
+    rows_of, without_vector = store.known(), _withheld_or_rejected(store)
     titles = {path: _title(text) for path, text in openings(store).items()}
     stale = {item.path: item for item in freshness.stale.values()}
     rows = []
-    for found in scan.found:
-        row, differs = known.get(found.path), stale.pop(found.path, None)
+    for note in scan.found:
+        row, differs = rows_of.get(note.path), stale.pop(note.path, None)
         rows.append(
             FileRow(
-                found.path,
-                found.source,
+                note.path,
+                note.source,
                 differs.state if differs else "fresh",
                 differs.detail
                 if differs
-                else "; ".join(filter(None, (row and row.detail, without_vector.get(found.path)))),
+                else "; ".join(filter(None, (row and row.detail, without_vector.get(note.path)))),
                 row.chunks if row else 0,
-                found.size,
-                found.mtime_ns / 1e9,
-                shown_day(found.path),
-                title=titles.get(found.path, ""),
+                note.size,
+                note.mtime_ns / 1e9,
+                shown_day(note.path),
+                title=titles.get(note.path, ""),
             )
         )
     for path, differs in stale.items():
-        row = known.get(path)
+        row = rows_of.get(path)
         rows.append(
             FileRow(
                 path,
@@ -242,7 +242,7 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
 
 def with_kinds(rows: Sequence[FileRow], scan: Scan, roots: Roots) -> tuple[FileRow, ...]:
     """`rows` with the type of each fact in Claude Code's memory, which stands in its front matter."""
-    facts = claude_memory.facts(roots, {found.path: found.absolute for found in scan.found})
+    facts = claude_memory.facts(roots, {note.path: note.absolute for note in scan.found})
     return tuple(replace(row, kind=facts[row.path].type if row.path in facts else "") for row in rows)
 
 
@@ -255,14 +255,14 @@ def _title(text: str) -> str:
 
 def _withheld_or_rejected(store: Store) -> dict[str, str]:
     """Why chunks have no vector, by path: withheld from the provider, or rejected by it."""
-    found: dict[str, list[Withheld | Rejected]] = {}
+    chunks_of: dict[str, list[Withheld | Rejected]] = {}
     kept: list[Withheld | Rejected] = [*store.withheld(), *store.rejected()]
     for chunk in kept:
-        found.setdefault(chunk.path, []).append(chunk)
+        chunks_of.setdefault(chunk.path, []).append(chunk)
     return {
         path: f"lines {', '.join(f'{c.start_line}-{c.end_line}' for c in chunks[:3])}"
         f"{' and more' if len(chunks) > 3 else ''} {chunks[0]}"
-        for path, chunks in found.items()
+        for path, chunks in chunks_of.items()
     }
 
 
@@ -364,8 +364,8 @@ def _refused(chunks: Sequence[Rejected]) -> list[Notice]:
     )
 
 
-def _by_source(wanted: Sequence[str], found: Mapping[str, tuple[int, int]]) -> tuple[SourceCounts, ...]:
-    return tuple(SourceCounts(name, *found.get(name, (0, 0))) for name in dict.fromkeys((*wanted, *found)))
+def _by_source(sources: Sequence[str], counts: Mapping[str, tuple[int, int]]) -> tuple[SourceCounts, ...]:
+    return tuple(SourceCounts(name, *counts.get(name, (0, 0))) for name in dict.fromkeys((*sources, *counts)))
 
 
 def _cache(plan: Plan, counts: Counts, hits: int) -> VectorCache:

@@ -33,7 +33,6 @@ PATIENT = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "t
 """Reasons of syncs that nobody asked for by name."""
 MANY = 5
 """Fewer notes that vanish at once are believed, because a person deletes a few at a time; not so a root with all."""
-_EXAMPLES = 5
 DEVICES = "devices"
 """Where an index keeps the devices of its roots in `meta`."""
 Devices = Mapping[str, int]
@@ -138,8 +137,7 @@ def compare(
     vanished = sort_out(scan, rows, roots, devices)
     stale.update((row.path, FileState(row.path, "pending", "deleted")) for row in vanished.deleted)
     stale.update((note.path, FileState(*note)) for note in vanished.retained)
-    moved = frozenset(vanished.moved)
-    return Freshness(scan.total, fresh, stale, scan.left_out, rebuild, vanished.shrink, moved)
+    return Freshness(scan.total, fresh, stale, scan.left_out, rebuild, vanished.shrink, frozenset(vanished.moved))
 
 
 def recipe_for(roots: Roots, provider: Provider | None, settings: Settings, identity: Identity | None = None) -> Recipe:
@@ -272,7 +270,7 @@ def _doubt(vanished: VanishedNotes, rows: Mapping[str, IndexedNote], roots: Root
     if not here:
         return
     reason = f"{len(here):,} of {should:,} notes vanished at once"
-    vanished.shrink = Shrink(len(here), should, reason, tuple(sorted(row.path for row in here)[:_EXAMPLES]))
+    vanished.shrink = Shrink(len(here), should, reason, tuple(sorted(row.path for row in here)[:MANY]))
     doubtful = {row.id for row in here}
     vanished.deleted = [row for row in vanished.deleted if row.id not in doubtful]
     vanished.retained += [RetainedNote(row.path, "pending", f"deleted? {reason}") for row in here]

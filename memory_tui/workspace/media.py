@@ -40,9 +40,9 @@ def asked(config: Config) -> MediaRules | None:
     """Which media the configuration asks for; None where `multimodal.enabled` is off."""
     if config.value("multimodal.enabled") is not True:
         return None
-    every, wanted, most = MediaRules(), config.value("multimodal.modalities"), config.value("multimodal.maxFileBytes")
-    named = wanted if isinstance(wanted, tuple) else ()
-    chosen = tuple(one for one in every.modalities if one in named or "all" in named)
+    every, names, most = MediaRules(), config.value("multimodal.modalities"), config.value("multimodal.maxFileBytes")
+    named = names if isinstance(names, tuple) else ()
+    chosen = tuple(modality for modality in every.modalities if modality in named or "all" in named)
     return MediaRules(chosen, most if isinstance(most, int) else every.most_bytes)
 
 
@@ -76,19 +76,19 @@ def modality_of(path: str) -> Modality | None:
     return next((kind for kind, suffixes in _SUFFIXES.items() if lower.endswith(suffixes)), None)
 
 
-def read(found: Found) -> MediaDocument:
-    """The media file `found`, whole and unchanged while it was read. Raises Unreadable."""
-    data, mtime_ns = snapshot(found)
-    kind = modality_of(found.path)
-    mime = _mime(data[:512], found.path)
+def read(note: Found) -> MediaDocument:
+    """The media file `note`, whole and unchanged while it was read. Raises Unreadable."""
+    data, mtime_ns = snapshot(note)
+    kind = modality_of(note.path)
+    mime = _mime(data[:512], note.path)
     if kind is None or not mime.startswith(f"{kind}/"):
         raise Unreadable(
-            f"{found.path} is called {'an image' if kind == 'image' else 'a sound'}, and its content is another.",
+            f"{note.path} is called {'an image' if kind == 'image' else 'a sound'}, and its content is another.",
             "Give it the name that its content has.",
         )
-    label = f"{_LABELS[kind]}{found.path}"
-    digest = entry_hash(found.path, label, mime, data)
-    return MediaDocument(found.path, label, digest, len(data), mtime_ns, 0, False, mime, data)
+    label = f"{_LABELS[kind]}{note.path}"
+    digest = entry_hash(note.path, label, mime, data)
+    return MediaDocument(note.path, label, digest, len(data), mtime_ns, 0, False, mime, data)
 
 
 def entry_hash(path: str, label: str, mime: str, data: bytes) -> str:

@@ -66,25 +66,25 @@ class NoteDate(Struct, frozen=True):
     basis: Literal["name", "mtime", "evergreen"]
 
 
-def read(found: Found) -> Document:
-    """The note `found`, whole and unchanged while it was read. Raises Unreadable and ChangedWhileRead."""
-    return of_bytes(found.path, *snapshot(found))
+def read(note: Found) -> Document:
+    """The note `note`, whole and unchanged while it was read. Raises Unreadable and ChangedWhileRead."""
+    return of_bytes(note.path, *snapshot(note))
 
 
-def snapshot(found: Found) -> tuple[bytes, int]:
-    """Bytes and modification time of `found`, unchanged while it was read; no link below its root is followed.
+def snapshot(note: Found) -> tuple[bytes, int]:
+    """Bytes and modification time of `note`, unchanged while it was read; no link below its root is followed.
 
     Raises Unreadable (missing, not permitted, not a regular file, over MAX_BYTES) and ChangedWhileRead.
     """
     for _ in range(_ATTEMPTS):
         try:
-            taken = _snapshot(found)
+            taken = _snapshot(note)
         except (OSError, ValueError) as error:
-            raise _unreadable(found, error) from None
+            raise _unreadable(note, error) from None
         if taken is not None:
             return taken[0], taken[1].st_mtime_ns
     raise ChangedWhileRead(
-        f"{found.path} was being written to each time it was read.", "It is read again when it has come to rest."
+        f"{note.path} was being written to each time it was read.", "It is read again when it has come to rest."
     )
 
 
@@ -123,15 +123,15 @@ def shown_day(path: str) -> date | None:
 
 def title_of(lines: Sequence[str], at: int = 0) -> str:
     """The nearest heading above 0-based line `at` that is more than a date, else the first; empty without one."""
-    found = [(number, name) for number, line in enumerate(lines) if (name := heading_of(line))]
-    above = [name for number, name in found if number <= at]
-    return above[-1] if above else found[0][1] if found else ""
+    headings = [(number, name) for number, line in enumerate(lines) if (name := heading_of(line))]
+    above = [name for number, name in headings if number <= at]
+    return above[-1] if above else headings[0][1] if headings else ""
 
 
 def heading_of(line: str) -> str:
     """The words of a heading that is more than a date; empty for any other line."""
-    found = _HEADING.match(line)
-    return found["title"] if found and not _ONLY_A_DATE.fullmatch(found["title"]) else ""
+    match = _HEADING.match(line)
+    return match["title"] if match and not _ONLY_A_DATE.fullmatch(match["title"]) else ""
 
 
 def is_heading(line: str) -> bool:
@@ -155,16 +155,16 @@ def _day(match: re.Match[str]) -> date | None:
         return None
 
 
-def _snapshot(found: Found) -> tuple[bytes, os.stat_result] | None:
+def _snapshot(note: Found) -> tuple[bytes, os.stat_result] | None:
     """The file's bytes and stat, or None when it changed in between."""
-    descriptor = _open(found)
+    descriptor = _open(note)
     try:
         before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
-            raise Unreadable(f"{found.path} is not a regular file any more.", _KEEP)
+            raise Unreadable(f"{note.path} is not a regular file any more.", _KEEP)
         if before.st_size > MAX_BYTES:
             raise Unreadable(
-                f"{found.path} has {before.st_size:,} bytes; at most {MAX_BYTES:,} are read.",
+                f"{note.path} has {before.st_size:,} bytes; at most {MAX_BYTES:,} are read.",
                 "Split it into days or topics.",
             )
         data = _read_all(descriptor, before.st_size)
@@ -175,12 +175,12 @@ def _snapshot(found: Found) -> tuple[bytes, os.stat_result] | None:
     return (data, after) if same and len(data) == after.st_size else None
 
 
-def _open(found: Found) -> int:
+def _open(note: Found) -> int:
     """Open component by component below the root, so that no folder can be swapped for a link on the way."""
     if os.open not in os.supports_dir_fd:
-        return os.open(found.absolute, _FILE)
-    *folders, name = found.absolute[len(found.root.rstrip(os.sep)) + 1 :].split(os.sep)
-    at = os.open(found.root, _ROOT)
+        return os.open(note.absolute, _FILE)
+    *folders, name = note.absolute[len(note.root.rstrip(os.sep)) + 1 :].split(os.sep)
+    at = os.open(note.root, _ROOT)
     try:
         for folder in folders:
             below = os.open(folder, _FOLDER, dir_fd=at)
@@ -256,10 +256,10 @@ def note_lines(document: Document, start: int, lines: int | None, most: int | No
     every = document.text.split("\n")
     if every[-1] == "":
         every.pop()
-    wanted = every[start - 1 : start - 1 + min(lines or GET_LINES, GET_LINES)]
+    chosen = every[start - 1 : start - 1 + min(lines or GET_LINES, GET_LINES)]
     taken: list[str] = []
     room = most
-    for line in wanted:
+    for line in chosen:
         if taken and len(line) > room:
             break
         taken.append(line[:most])
@@ -274,20 +274,20 @@ def note_lines(document: Document, start: int, lines: int | None, most: int | No
         len(every),
         "\n".join(taken) + ("\n" if taken else ""),
         after if more else None,
-        start if taken and len(wanted[0]) > most else None,
+        start if taken and len(chosen[0]) > most else None,
     )
 
 
-def _unreadable(found: Found, error: OSError | ValueError) -> Unreadable:
+def _unreadable(note: Found, error: OSError | ValueError) -> Unreadable:
     match getattr(error, "errno", None):
         case errno.ENOENT:
-            return Unreadable(f"{found.path} was deleted or renamed before it could be read.", "It is scanned again.")
+            return Unreadable(f"{note.path} was deleted or renamed before it could be read.", "It is scanned again.")
         case errno.EACCES | errno.EPERM:
-            return Unreadable(f"{found.path} may not be read.", "Allow your user to read the file and its folder.")
+            return Unreadable(f"{note.path} may not be read.", "Allow your user to read the file and its folder.")
         case errno.ELOOP | errno.ENOTDIR | errno.EISDIR:
-            return Unreadable(f"{found.path} was replaced by a link or a folder.", _KEEP)
+            return Unreadable(f"{note.path} was replaced by a link or a folder.", _KEEP)
         case _:
-            return Unreadable(f"{found.path} cannot be read: {error}.", "Check the file and its file system.")
+            return Unreadable(f"{note.path} cannot be read: {error}.", "Check the file and its file system.")
 
 
 _KEEP = "Only regular files that are reached without symbolic links are read."

@@ -44,10 +44,10 @@ _NAMED_LINES = re.compile(r"(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:-L?(?P<las
 
 def named_lines(typed: str) -> tuple[str, int | None, int | None]:
     """`path:12`, `path:12-24`, or a citation `path#L12-L24`, as path, first and last line; None where none is named."""
-    found = _NAMED_LINES.match(typed)
-    if found is None:
+    match = _NAMED_LINES.match(typed)
+    if match is None:
         return typed, None, None
-    return found["path"], int(found["first"]), int(found["last"]) if found["last"] else None
+    return match["path"], int(match["first"]), int(match["last"]) if match["last"] else None
 
 
 def admitted(extra: Iterable[ExtraPath]) -> Callable[[str], bool]:
@@ -59,13 +59,13 @@ def admitted(extra: Iterable[ExtraPath]) -> Callable[[str], bool]:
     from wcmatch import glob
 
     flags = glob.GLOBSTAR | glob.BRACE | glob.EXTGLOB | glob.FORCEUNIX | glob.CASE
-    found = [(item.path.rstrip(os.sep) + os.sep, item.pattern.replace("\\", "/")) for item in extra]
+    places = [(item.path.rstrip(os.sep) + os.sep, item.pattern.replace("\\", "/")) for item in extra]
 
     def admits(absolute: str) -> bool:
         return any(
             absolute.startswith(folder)
             and (not pattern or glob.globmatch(absolute[len(folder) :].replace(os.sep, "/"), pattern, flags=flags))
-            for folder, pattern in found
+            for folder, pattern in places
         )
 
     return admits
@@ -130,13 +130,13 @@ class Roots(Struct, frozen=True):
         folder = os.path.abspath(os.path.expanduser(os.fspath(sessions))) if os.fspath(sessions) else ""
         named = tuple(name for name in (MEMORY, transcripts.SOURCE) if name in set(sources))
         newest = chunking == "2026.9"
-        kept = tuple(name for name in named if name == MEMORY or folder) or (MEMORY,)
+        read = tuple(name for name in named if name == MEMORY or folder) or (MEMORY,)
         return cls(
             Path(base),
             tuple(dict.fromkeys(entry.path for entry in extra)),
             extra if any(entry.pattern for entry in extra) else (),
-            kept,
-            folder if transcripts.SOURCE in kept else "",
+            read,
+            folder if transcripts.SOURCE in read else "",
             archives,
             media=media,
             root_notes=ROOT_NOTES_2026_9 if newest else ROOT_NOTES,
@@ -200,13 +200,13 @@ def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
 
 def _walk_extra(roots: Roots, walk: Walk) -> None:
     for absolute in roots.extra:
-        wanted = admitted(roots.patterns) if roots.patterns else None
-        walk.extra(absolute, roots.stored(absolute), wanted, roots.media.limit if roots.media else None)
+        admits = admitted(roots.patterns) if roots.patterns else None
+        walk.extra(absolute, roots.stored(absolute), admits, roots.media.limit if roots.media else None)
 
 
 def _with_sessions(roots: Roots, notes: Scan) -> Scan:
-    told = transcripts.listing(roots.sessions, roots.archives)
-    return Scan(tuple(sorted(notes.found + told.found)), tuple(sorted(notes.left_out + told.left_out)), notes.quiet)
+    listed = transcripts.listing(roots.sessions, roots.archives)
+    return Scan(tuple(sorted(notes.found + listed.found)), tuple(sorted(notes.left_out + listed.left_out)), notes.quiet)
 
 
 def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
@@ -407,11 +407,11 @@ def _included(note: Found, stored: str) -> str:
     return why if note.path == stored else f"{why} It is read as {note.path}."
 
 
-def read(found: Found) -> Document:
-    """`found` as it is indexed. Raises Unreadable."""
-    if found.source == transcripts.SOURCE:
-        return transcripts.read(found)
-    return notes.read(found) if found.path.endswith(".md") else media.read(found)
+def read(note: Found) -> Document:
+    """`note` as it is indexed. Raises Unreadable."""
+    if note.source == transcripts.SOURCE:
+        return transcripts.read(note)
+    return notes.read(note) if note.path.endswith(".md") else media.read(note)
 
 
 def shown(roots: Roots, path: str) -> Document:
@@ -419,8 +419,8 @@ def shown(roots: Roots, path: str) -> Document:
 
     Raises PathRefused, Unreadable.
     """
-    found = located(roots, path)
-    return transcripts.shown(found) if found.source == transcripts.SOURCE else read(found)
+    note = located(roots, path)
+    return transcripts.shown(note) if note.source == transcripts.SOURCE else read(note)
 
 
 def located(roots: Roots, path: str) -> Found:
@@ -546,8 +546,8 @@ def _examined(root: RootState, expected: Collection[str]) -> Probe:
             os.close(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)))
             return Probe(root, (status.st_dev, 0))
     except (FileNotFoundError, NotADirectoryError):
-        gone = f"{path} is not there: it was deleted, renamed or unmounted."
-        return Probe(replace(root, state="gone", detail=gone), None)
+        sentence = f"{path} is not there: it was deleted, renamed or unmounted."
+        return Probe(replace(root, state="gone", detail=sentence), None)
     except (OSError, ValueError) as error:
         return Probe(root.unreadable(_cause(error)), None)
     return Probe(root, (status.st_dev, status.st_ino))

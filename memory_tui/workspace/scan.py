@@ -170,20 +170,20 @@ class Walk:
         self,
         absolute: str,
         stored: str,
-        wanted: Callable[[str], bool] | None = None,
+        admits: Callable[[str], bool] | None = None,
         media: MediaLimit | None = None,
     ) -> None:
-        """Add one of extraPaths: a note, or every note below a folder whose absolute path is `wanted`.
+        """Add one of extraPaths: a note, or every note below a folder whose absolute path is admitted.
 
         With `media` also what that allows bytes to.
         """
         self._media = media
         try:
-            self._extra(absolute, stored, wanted)
+            self._extra(absolute, stored, admits)
         finally:
             self._media = None
 
-    def _extra(self, absolute: str, stored: str, wanted: Callable[[str], bool] | None) -> None:
+    def _extra(self, absolute: str, stored: str, admits: Callable[[str], bool] | None) -> None:
         status = self._lstat(absolute, stored)
         if status is None:
             return
@@ -192,17 +192,17 @@ class Walk:
         elif known_too_large(absolute):
             self._skip(stored, "too many", _too_many(most_entries()))
         else:
-            self._bounded(absolute, stored, wanted)
+            self._bounded(absolute, stored, admits)
 
-    def _bounded(self, absolute: str, stored: str, wanted: Callable[[str], bool] | None) -> None:
+    def _bounded(self, absolute: str, stored: str, admits: Callable[[str], bool] | None) -> None:
         """Add every note below a folder, or none of them and the reason where there is too much to look through."""
         before = len(self.found), len(self.left_out), self.quiet, dict(self._folders)
-        self._wanted, self._room = wanted, most_entries()
+        self._wanted, self._room = admits, most_entries()
         try:
             self._descend(absolute, stored, absolute)
         except _TooMany:
-            found, left_out, self.quiet, self._folders = before
-            del self.found[found:], self.left_out[left_out:]
+            notes, left_out, self.quiet, self._folders = before
+            del self.found[notes:], self.left_out[left_out:]
             limit = most_entries()
             _too_large[absolute, limit] = time.monotonic()
             self._skip(stored, "too many", _too_many(limit))
@@ -351,8 +351,8 @@ class _TooMany(Exception):
 
 def most_entries() -> int:
     """How many files and folders may lie below one of extraPaths."""
-    told = os.environ.get(LIMIT_VARIABLE, "")
-    return int(told) if told.isascii() and told.isdigit() and int(told) else MOST_ENTRIES
+    number = os.environ.get(LIMIT_VARIABLE, "")
+    return int(number) if number.isascii() and number.isdigit() and int(number) else MOST_ENTRIES
 
 
 def known_too_large(absolute: str) -> bool:

@@ -43,25 +43,25 @@ class Transcript(Document, frozen=True):
 
 def listing(folder: str, archives: bool) -> Scan:
     """The transcripts in `folder`, not below it; with `archives` also what `/reset` and deletion put aside."""
-    found: list[Found] = []
+    notes: list[Found] = []
     left: list[LeftOut] = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                _look_at(entry, folder, archives, found, left)
+                _look_at(entry, folder, archives, notes, left)
     except FileNotFoundError:
         left.append(LeftOut(SOURCE, "missing root", "The agent has no folder of sessions yet."))
     except OSError as error:
         left.append(LeftOut(SOURCE, "unreadable", f"The folder of sessions cannot be listed: {error.strerror}."))
-    return Scan(tuple(sorted(found)), tuple(sorted(left)))
+    return Scan(tuple(sorted(notes)), tuple(sorted(left)))
 
 
 def locate(folder: str, archives: bool, path: str) -> Found:
     """The transcript stored as `path`. Raises PathRefused."""
     seen = listing(folder, archives) if folder else Scan((), ())
-    for found in seen.found:
-        if found.path == path:
-            return found
+    for note in seen.found:
+        if note.path == path:
+            return note
     reason = next((left.detail for left in seen.left_out if left.path == path), "There is no such transcript.")
     raise PathRefused(
         f"{path} cannot be opened. {reason if folder else 'Sessions are not among the sources.'}",
@@ -69,9 +69,9 @@ def locate(folder: str, archives: bool, path: str) -> Found:
     )
 
 
-def read(found: Found) -> Transcript:
-    """The conversation in `found` as it is indexed. Raises Unreadable."""
-    raw = notes.read(found)
+def read(note: Found) -> Transcript:
+    """The conversation in `note` as it is indexed. Raises Unreadable."""
+    raw = notes.read(note)
     spoken: list[str] = []
     lines: list[int] = []
     skipped = 0
@@ -79,27 +79,27 @@ def read(found: Found) -> Transcript:
         record = _parsed(line)
         if record is _MALFORMED:
             skipped += 1
-        elif said := _said(record):
-            spoken.append(said)
+        elif words := _said(record):
+            spoken.append(words)
             lines.append(number)
     text = "\n".join(spoken)
     digest = jsstring.sha256_hex(text + "\n" + ",".join(map(str, lines)))
     return Transcript(raw.path, text, digest, raw.size, raw.mtime_ns, raw.replaced, raw.nul, tuple(lines), skipped)
 
 
-def shown(found: Found) -> Document:
-    """The conversation in `found` for a reader: as many lines as the file has, each message on the line it is on.
+def shown(note: Found) -> Document:
+    """The conversation in `note` for a reader: as many lines as the file has, each message on the line it is on.
 
     Lines that are not indexed say in brackets what they are. Raises Unreadable.
     """
-    raw = notes.read(found)
+    raw = notes.read(note)
     return replace(raw, text="\n".join(map(_shown, raw.text.split("\n"))))
 
 
-def newlines(found: Found, start: int) -> int:
+def newlines(note: Found, start: int) -> int:
     """Lines that end after byte `start` of the file. Raises OSError."""
     count = 0
-    with open(found.absolute, "rb") as file:  # noqa: PTH123 - names may hold undecodable bytes
+    with open(note.absolute, "rb") as file:  # noqa: PTH123 - names may hold undecodable bytes
         file.seek(start)
         while block := file.read(1 << 20):
             count += block.count(b"\n")
@@ -109,7 +109,7 @@ def newlines(found: Found, start: int) -> int:
 # --- which files ---------------------------------------------------------------------------------------------------
 
 
-def _look_at(entry: os.DirEntry[str], folder: str, archives: bool, found: list[Found], left: list[LeftOut]) -> None:
+def _look_at(entry: os.DirEntry[str], folder: str, archives: bool, notes: list[Found], left: list[LeftOut]) -> None:
     path = f"{SOURCE}/{storable(entry.name)}"
     archived = _ARCHIVED.search(entry.name) is not None
     rule: tuple[Rule, str] | None = None
@@ -134,7 +134,7 @@ def _look_at(entry: os.DirEntry[str], folder: str, archives: bool, found: list[F
     if rule:
         left.append(LeftOut(path, *rule))
         return
-    found.append(
+    notes.append(
         Found(
             path,
             os.path.join(folder, entry.name),
@@ -200,8 +200,8 @@ def _shown(line: str) -> str:
         return "(not JSON, skipped)"
     if record is None:
         return ""
-    if said := _said(record):
-        return said
+    if words := _said(record):
+        return words
     kind, message = (record.get("type"), record.get("message")) if isinstance(record, dict) else ("", None)
     role = message.get("role") if kind == "message" and isinstance(message, dict) else kind
     return f"({role if isinstance(role, str) and role else 'something else'}, not indexed)"
