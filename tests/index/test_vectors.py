@@ -69,7 +69,7 @@ step = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @example([("offline",), ("a", ["garden"], 0), ("look",), ("online",)])
 @given(st.lists(step, max_size=12))
 def test_a_corpus_that_followed_equals_one_that_was_loaded(steps):
@@ -183,11 +183,11 @@ def test_many_changes_do_not_fill_the_memory(memory):
     memory.write("memory/a.md", "one")
     memory.sync()
     corpus = Corpus.load(memory.store)
-    for number in range(600):
+    for number in range(300):
         memory.write("memory/a.md", f"version {number}")
         memory.sync()
         corpus = corpus.refresh(memory.store)
-    assert len(corpus._block.rowids) < 600
+    assert len(corpus._block.rowids) < 300
     assert state(corpus) == state(Corpus.load(memory.store))
 
 
