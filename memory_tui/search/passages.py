@@ -24,8 +24,8 @@ from memory_tui.search.spelling import ENGLISH, GERMAN
 
 WINDOW = 100
 """Words of a window, which holds whole lines; a longer line is a window of its own."""
-REMEMBERED = 8_000_000
-"""Bytes of the passages that are remembered, about 4 KB a text: those of a hundred different questions."""
+REMEMBERED = 12_000_000
+"""Bytes of the passages that are remembered, about 6 KB a text: those of a hundred different questions."""
 _MOST_WORDS, _LONGEST = 20_000, 64
 """Words whose stems and tokens are remembered, none of them longer than so many letters."""
 
@@ -46,7 +46,7 @@ class Passages(NamedTuple):
     window_from: Ids
     stems: Ids
     stem_counts: Ids
-    ids: Ids
+    ids: npt.NDArray[np.int32]
     id_counts: Ids
     line_norm: Floats
     window_norm: Floats
@@ -274,7 +274,7 @@ def _passages(
         np.array(begins, np.int64),
         np.array(stems, np.int64),
         np.array(counts, np.int64),
-        ids[bounds[first] : bounds[last]].copy(),
+        ids[bounds[first] : bounds[last]].astype(np.int32),
         id_counts[first:last].copy(),
         line_norm,
         window_norm,
