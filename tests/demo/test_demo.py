@@ -150,8 +150,9 @@ def test_agents_asked_in_the_demo_and_it_goes_with_it(monkeypatch: pytest.Monkey
         asked = recall_log.read(recall_log.recall_log_path(workspace)).entries
         assert {entry.client for entry in asked} == {"openclaw", "claude-code", "codex"}
         for hit in (hit for entry in asked for hit in entry.hits):
-            assert hit.end_line <= len(texts[hit.path].split("\n")), hit
-            assert hit.first_line <= hit.last_line <= hit.end_line, hit
+            # A passage may go on behind its best chunk.
+            assert max(hit.end_line, hit.last_line) <= len(texts[hit.path].split("\n")), hit
+            assert hit.first_line <= hit.last_line, hit
         for entry in asked:
             days = [day for hit in entry.hits if (day := day_of(hit.path))]
             assert all(day <= dt.date.fromtimestamp(entry.at) for day in days), entry.query
