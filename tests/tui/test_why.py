@@ -244,7 +244,7 @@ def test_a_verdict_that_no_single_knob_turns_is_said_in_one_sentence(cosine: flo
     found = evidence([cosine], {})
     trace = rank(found, settings("openclaw-2026.3"))
     candidate = (*trace.recalled, *trace.lost)[0]
-    changes = Flips(candidate.chunk, isinstance(candidate.verdict, Recalled), (), ())
+    changes = Flips(candidate.chunk, isinstance(candidate.verdict, Recalled), (), (), ())
     rows = rows_of(Subject(found, trace, candidate, changes=changes), 0, 60, packed=False)
     assert words in ["".join(piece for piece, _ in row).strip() for row, _ in rows]
 
@@ -313,13 +313,13 @@ def test_enter_previews_then_applies_the_least_harmful_change_and_another_takes_
         assert trace_of(app) == before, "it is said first what the change does"
         assert said(app) == f"{wording.preview(nearest)} Press enter again to set it."
         await press(pilot, "enter")
-        assert trace_of(app).settings.values[nearest.key].value == nearest.value
+        assert trace_of(app).settings.values[nearest.turns[0].key].value == nearest.turns[0].value
         places = [candidate.chunk for candidate in trace_of(app).recalled]
         assert nearest.place is not None
         assert places[nearest.place - 1] == hit.chunk
         assert hit_of(app).chunk == hit.chunk
         assert said(app).startswith("Set: ")
-        was = nearest.key, before.settings.values[nearest.key].value
+        was = nearest.turns[0].key, before.settings.values[nearest.turns[0].key].value
         await press(pilot, "u")
         assert trace_of(app).recalled == before.recalled
         assert said(app).startswith(f"Undone: {BY_KEY[was[0]].label} {show(BY_KEY[was[0]], was[1])}")
@@ -334,7 +334,7 @@ async def to_several_changes(pilot: Pilot[int]) -> None:
     await to_first_loser(pilot)
     for _ in range(9):
         subject = pilot.app.screen.query_one(WhyPane).subject
-        keys = [found.key for found in subject.flips] if subject else []
+        keys = [found.turns[0].key for found in subject.flips] if subject else []
         if len(keys) > 1 and "query.maxResults" in keys:
             return
         await press(pilot, "j")
@@ -356,7 +356,7 @@ def test_every_change_can_be_reached_and_applied(app: MemoryApp) -> None:
             await press(pilot, "j")
             assert (pane.cursor, pane.scroll_offset.y) != before
         await press(pilot, "enter", "enter")
-        assert trace_of(app).settings.values[found[1].key].value == found[1].value
+        assert trace_of(app).settings.values[found[1].turns[0].key].value == found[1].turns[0].value
         assert hit.chunk in [candidate.chunk for candidate in trace_of(app).recalled]
 
     drive(app, steps, SMALL)
@@ -368,8 +368,8 @@ def test_a_click_selects_a_change_the_next_previews_it_and_another_applies_it(ap
         await to_several_changes(pilot)
         pane = app.screen.query_one(WhyPane)
         assert pane.subject is not None
-        number = next(i for i, found in enumerate(pane.subject.flips) if found.key == "query.maxResults")
-        most = int(pane.subject.flips[number].value)
+        number = next(i for i, found in enumerate(pane.subject.flips) if found.turns[0].key == "query.maxResults")
+        most = int(pane.subject.flips[number].turns[0].value)
         await press(pilot, "w", "j")
         for _ in range(20):
             if pane.key == f"flip {number}":
