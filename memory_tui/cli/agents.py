@@ -1,224 +1,24 @@
-"""Commands about what agents read and ask: prompt, hook, recall-log."""
+"""What agents asked, what they got, and what they would get now: recall-log."""
 
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import functools
-import sys
 from collections.abc import Callable
-from pathlib import Path
-
-from msgspec import to_builtins
-from msgspec.structs import replace
 
 from memory_tui import plan
-from memory_tui.cli import ltm
-from memory_tui.cli.context import moment, opened, options, passed_on
-from memory_tui.cli.notes import curator_of
-from memory_tui.cli.output import print_json, print_lines, say, show
-from memory_tui.core.errors import MemoryTuiError, PathRefused, QueryError, SettingError, Unreadable
+from memory_tui.cli.context import options
+from memory_tui.cli.output import print_lines, show
+from memory_tui.core.errors import QueryError
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.explain.rephrase import remedies
-from memory_tui.hosts import claude_code, codex, wiring
-from memory_tui.hosts.claude_code import HookCall
-from memory_tui.notes import budget
-from memory_tui.notes.changes import Busy, Change, Conflict, FileChange
-from memory_tui.notes.curator import Curator
-from memory_tui.openclaw import prompt as prompts
-from memory_tui.openclaw import session_note
-from memory_tui.openclaw.prompt import OpeningNote
-from memory_tui.plan import Plan
 from memory_tui.recalls import recall_log, recalled_lines, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry
 from memory_tui.recalls.rerun import Rerun
 from memory_tui.render import why_text
 from memory_tui.search.evidence import Evidence
 from memory_tui.workspace.roots import named_lines
-
-
-def user_time(choices: Plan, args: argparse.Namespace) -> dt.datetime:
-    """Return the time, in the time zone of the user."""
-    at, zone = moment(args), choices.config.time_zone
-    now = dt.datetime.now(zone) if at is None else dt.datetime.fromtimestamp(at, dt.UTC)
-    return now.astimezone(zone)
-
-
-# --- prompt --------------------------------------------------------------------------------------------------------
-
-
-def prompt(args: argparse.Namespace) -> int:
-    """Print what an agent reads about its memory, and the notes a session starts with."""
-    if args.budget:
-        return _budget(args)
-    with opened(args) as engine:
-        mode = args.citations or recalled_lines.mode_of(engine.plan.config.value("memory.citations"))
-        private = recalled_lines.chat(args.session) == "direct"
-        minimal, disabled = args.mode == "minimal", engine.plan.config.disabled
-        if disabled:
-            say(disabled)
-        section = "" if disabled else prompts.recall_section(mode, minimal=minimal)
-        notes = () if minimal or args.no_files else _opening(engine, args, private)
-    data = {
-        "section": section,
-        "citations": mode,
-        "mode": args.mode,
-        "private": private,
-        "disabled": disabled,
-        "files": [{"path": note.path, "text": note.text, "cut": note.cut} for note in notes],
-    }
-    return show(args, data, "\n".join(filter(None, (section, prompts.shown(notes)))).splitlines())
-
-
-def _opening(engine: Engine, args: argparse.Namespace, private: bool) -> tuple[OpeningNote, ...]:
-    """Return the notes that a session starts with, as far as the host reads them."""
-
-    def read(path: str) -> str | None:
-        try:
-            return engine.notes.read(path).text
-        except (PathRefused, Unreadable):
-            return None
-
-    host = budget.hosts(engine.plan.config, engine.plan.roots.workspace)[0]
-    notes = []
-    for note in prompts.opening(read, user_time(engine.plan, args).date(), private=private):
-        text = budget.in_prompt(note.text, host, Path(note.path).name)
-        notes.append(replace(note, text=text, cut=text != note.text))
-    return tuple(notes)
-
-
-def _budget(args: argparse.Namespace) -> int:
-    """Tell how much of MEMORY.md its hosts read, and where they cut."""
-    notes = curator_of(args, looks=True)
-    name, hosts = notes.plan.memory(), notes.plan.budget()
-    whole = budget.prompt_of(plan.plan(options(args)), notes.trust, notes.plan.clock())
-    first = hosts[0]
-    return show(
-        args,
-        {
-            "path": name,
-            "hosts": [{**to_builtins(each), "sentence": each.sentence} for each in hosts],
-            "prompt": to_builtins(whole) if whole else None,
-        },
-        [
-            f"{name}: {first.lines:,} lines, {first.bytes:,} bytes, about {first.tokens:,} tokens",
-            *(f"{each.sentence} The limit is of {each.host.origin}." for each in hosts),
-            *([whole.sentence, *(f"  {file.sentence}" for file in whole.files)] if whole else []),
-        ],
-    )
-
-
-# --- hook ----------------------------------------------------------------------------------------------------------
-
-_ENABLED = "hooks.internal.entries.session-memory.enabled"
-_MESSAGES = "hooks.internal.entries.session-memory.messages"
-
-
-def hook(args: argparse.Namespace) -> int:
-    """Answer a hook of a host."""
-    if args.name in ("recall", "capture"):
-        return ltm.hook(args)
-    return _session_memory(args) if args.name == "session-memory" else _coding_agent(args)
-
-
-def _session_memory(args: argparse.Namespace) -> int:
-    """Write the note of a session that ended, as OpenClaw's hook does."""
-    if args.transcript is None:
-        raise SettingError("Which conversation?", "Name its transcript with --transcript.")
-    transcript = Path(args.transcript).expanduser()
-    session_note.require(transcript)
-    with opened(args) as engine:
-        if engine.plan.config.value(_ENABLED) is False:
-            why = f"{_ENABLED} is false, so no note was written."
-            return show(args, {"path": None, "slug": why}, [why])
-        session = args.session or transcript.stem
-        path, why = _saved(engine, args, transcript, session, args.reason)
-    line = f"Wrote {path}." if path else "Nothing was said in this session; no note was written."
-    return show(args, {"path": str(path) if path else None, "slug": why}, [line])
-
-
-def _saved(
-    engine: Engine, args: argparse.Namespace, transcript: Path, session: str, reason: str
-) -> tuple[Path | None, str]:
-    """Write the note of a session; return its path, None when nothing was said, and where its name is from."""
-    if engine.plan.read_only:
-        raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
-    configured = engine.plan.config.value(_MESSAGES)
-    count = args.messages or (configured if isinstance(configured, int) else session_note.MESSAGES)
-    content = session_note.conversation(session_note.messages(transcript, count))
-    if not content:
-        return None, ""
-    slug, why = session_note.ask(content)
-    ended = session_note.EndedSession(user_time(engine.plan, args), args.key, session, reason)
-    # A coding agent calls at each end of a session that goes on later; OpenClaw once, and its notes are as documented.
-    workspace = engine.plan.roots.workspace
-    if args.name == "session-memory":
-        path = session_note.save(workspace, ended, content, slug)
-    else:
-        path = session_note.keep(workspace, ended, content, slug, functools.partial(_go_on, engine.notes.curator))
-    return path, f"time: {why}" if why else "model"
-
-
-def _go_on(curator: Curator, path: str, before: bytes, after: bytes) -> bool:
-    """Change a session note from `before` to `after`; False where it holds another text, or somebody has it open."""
-    change = Change("session", f"Go on with the session note {path}", (FileChange(path, before, after),))
-    try:
-        curator.apply(change, merging=False)
-    except Conflict as error:
-        # The session gets another note, so that nothing waits for a decision.
-        if error.draft:
-            curator.forget_draft(error.draft)
-        return False
-    except Busy:
-        return False
-    return True
-
-
-def _coding_agent(args: argparse.Namespace) -> int:
-    """Answer a hook of Claude Code, or of Codex, which calls hooks in the same way."""
-    if args.settings:
-        events = codex.EVENTS if args.name == "codex" else claude_code.EVENTS
-        entries = wiring.hook_entries(wiring.command(), events, args.name, passed_on(args))
-        print_json({"hooks": {event: [entry] for event, entry in entries.items()}})
-        return 0
-    try:
-        call = claude_code.event(sys.stdin.read())
-        if args.workspace is None:
-            args.workspace = str(claude_code.workspace(call.folder))
-        answer = _answer(args, call)
-    except MemoryTuiError as error:
-        # Exit code 2 would stop what the host was about to do; a note that cannot be read is no reason for that.
-        say(error.message)
-        return 1
-    if isinstance(answer, str):
-        print_lines([answer])
-    elif answer:
-        print_json(answer)
-    return 0
-
-
-def _answer(args: argparse.Namespace, call: HookCall) -> dict[str, object] | str:
-    """Return what the host is told: a record, or text for the prompt of its summariser."""
-    if not Path(args.workspace).is_dir():
-        # A project of which nothing is remembered yet.
-        return {}
-    with opened(args) as engine:
-        if call.name == "SessionStart":
-            # The rule of recall comes from the server, which alone has the tools that it names.
-            logs = prompts.shown([note for note in _opening(engine, args, private=True) if note.day is not None])
-            return claude_code.context(logs) if logs else {}
-        if call.name == "PreCompact":
-            file = prompts.daily(user_time(engine.plan, args).date())
-            written = (engine.plan.roots.workspace / file).exists()
-            answer = claude_code.reminder if args.name == "codex" else claude_code.kept_in_summary
-            return answer(file, written)
-        if call.transcript is not None:
-            _saved(engine, args, call.transcript, call.session, call.why)
-    return {}
-
-
-# --- recall-log ----------------------------------------------------------------------------------------------------
 
 
 def recalls(args: argparse.Namespace) -> int:

@@ -156,8 +156,8 @@ GROUPS: dict[str, dict[str, Command]] = {
         "connect": Command("connect:connect", "make openclaw, claude-code or codex use this memory, and prove it"),
         "disconnect": Command("connect:disconnect", "bring a host's files back to what they were before connect"),
         "mcp": Command("mcp:mcp", "serve memory_search and memory_get to an agent over MCP"),
-        "hook": Command("agents:hook", "answer a host's hook: session-memory, claude-code, codex, recall or capture"),
-        "prompt": Command("agents:prompt", "print what an agent reads about its memory at the start of a session"),
+        "hook": Command("hooks:hook", "answer a host's hook: session-memory, claude-code, codex, recall or capture"),
+        "prompt": Command("hooks:prompt", "print what an agent reads about its memory at the start of a session"),
         "recall-log": Command("agents:recalls", "what agents asked, what they got, and what they would get now"),
     },
     "OpenClaw": {

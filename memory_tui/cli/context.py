@@ -180,3 +180,10 @@ def opened(args: argparse.Namespace, plan: Plan | None = None) -> Engine:
     from memory_tui.engine.engine import Engine
 
     return Engine(plan or planned(args), Progress(each_file=getattr(args, "verbose", False)))
+
+
+def user_time(choices: Plan, args: argparse.Namespace) -> dt.datetime:
+    """Return the time, in the time zone of the user."""
+    at, zone = moment(args), choices.config.time_zone
+    now = dt.datetime.now(zone) if at is None else dt.datetime.fromtimestamp(at, dt.UTC)
+    return now.astimezone(zone)

@@ -10,8 +10,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from memory_tui import plan
-from memory_tui.cli.agents import user_time
-from memory_tui.cli.context import opened, options
+from memory_tui.cli.context import opened, options, user_time
 from memory_tui.cli.notes import curator_of
 from memory_tui.cli.output import print_lines, say, show, waiting
 from memory_tui.core.errors import EditRefused, SettingError

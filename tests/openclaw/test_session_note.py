@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui import plan
-from memory_tui.cli import agents, main
+from memory_tui.cli import hooks, main
 from memory_tui.hosts import claude_code
 from memory_tui.notes import curator
 from memory_tui.notes.curator import Curator
@@ -563,7 +563,7 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(
 
 
 def test_hooks_that_call_at_once_leave_one_note(workspace: Path, tmp_path: Path) -> None:
-    go_on = partial(agents._go_on, Curator(Roots.open(workspace), journal=journal_of(tmp_path)))
+    go_on = partial(hooks._go_on, Curator(Roots.open(workspace), journal=journal_of(tmp_path)))
     ended = EndedSession(dt.datetime(2026, 11, 22, 9, 30, tzinfo=dt.UTC), session="abc")
     threads = [
         threading.Thread(target=session_note.keep, args=(workspace, ended, f"user: {number}", "", go_on))
