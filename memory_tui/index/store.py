@@ -56,8 +56,6 @@ class Notes(Mapping[str, IndexedNote]):
         """Of the index, as it is known here."""
         self.settled: Settled = {}
         """What the disk has to say of a note for its row to hold without another look."""
-        self.unsettled: set[str] = set()
-        """The paths of all other rows."""
         self._database = database
         self._notes: dict[str, dict[str, tuple[int, int, int]]] = {}
         self._paths: dict[int, str] = {}
@@ -68,7 +66,7 @@ class Notes(Mapping[str, IndexedNote]):
         """Learn everything anew."""
         self.generation, self._lookups, self._rows = generation, 0, None
         self._paths, self._notes = {}, {}
-        self.settled, self.unsettled = self._notes, set()
+        self.settled = self._notes
         self._learn(self._database.query(_BRIEF))
 
     def follow(self, generation: int, ids: Sequence[int]) -> None:
@@ -94,15 +92,12 @@ class Notes(Mapping[str, IndexedNote]):
                 if folder != last:
                     last, names = folder, notes.setdefault(folder, {})
                 names[path[cut:]] = size, mtime, read
-            else:
-                self.unsettled.add(path)
 
     def _forget(self, path: str) -> None:
         folder, slash, name = path.rpartition("/")
         names = self._notes.get(folder + slash, {})
         if names.pop(name, None) and not names:
             del self._notes[folder + slash]
-        self.unsettled.discard(path)
         if self._rows is not None:
             self._rows.pop(path, None)
 
@@ -321,11 +316,6 @@ class Store(Database):
         """Importance, triggers and project of each chunk that has annotations, by rowid."""
         rows = self.query("SELECT chunk, importance, triggers, project FROM annotations")
         return {chunk: (importance, triggers, project) for chunk, importance, triggers, project in rows}
-
-    def word_counts(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
-        """How many different words chunks have, by rowid; those that nobody counted are missing."""
-        sql = "SELECT chunk, words FROM word_counts WHERE chunk IN (SELECT value FROM json_each(?))"
-        return dict(self.query(sql, (_json(rowids),)))
 
     def chunking(self) -> str:
         """The release of OpenClaw by whose rules notes are cut; empty where nothing was indexed yet."""
