@@ -1,31 +1,26 @@
-"""The page about OpenClaw is true: one table makes it, which knows every documented key and what shows each row."""
+"""The page about OpenClaw is true: one table makes it, which knows every documented key and command."""
 
 from __future__ import annotations
 
 import os
 import re
 import tomllib
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 from memory_tui import manual
 from memory_tui.config import keys
-from tests.support.paths import ROOT
 
 FOLDER = Path(manual.__file__).parent
 KEYS = "Keys of the configuration"
 
 
 class Row(NamedTuple):
-    """One documented thing: what became of it here, how, and what shows it."""
+    """One documented thing: what became of it here, and how."""
 
     name: str
     state: str
     how: str
-    shown_by: str
 
 
 TABLE = {
@@ -43,7 +38,7 @@ def page() -> str:
         "# What of OpenClaw is here",
         "",
         f"OpenClaw's memory up to 2026.9.6 in {len(ROWS)} rows: {states}. This page lists what differs or is not here.",
-        "The table `openclaw.toml` of this folder has every row, with a test that shows it.",
+        "The table `openclaw.toml` of this folder has every row.",
     ]
     for title, rows in TABLE.items():
         others = [row for row in rows if row.state != "works"]
@@ -68,19 +63,6 @@ def test_each_row_stands_once_with_a_state_and_its_reason() -> None:
     assert {row.state for row in ROWS} == {"works", "differs", "not here"}
     assert [row.name for row in ROWS if row.state != "works" and not row.how] == []
     assert [row.name for row in ROWS if "|" in row.name + row.how or "\n" in row.name + row.how] == []
-    assert [row.name for row in ROWS if row.state == "works" and not row.shown_by] == []
-    assert [row.name for row in ROWS if row.state == "not here" and row.shown_by] == []
-
-
-@pytest.mark.parametrize("shown_by", sorted({row.shown_by for row in ROWS if row.shown_by}))
-def test_what_shows_a_row_exists(shown_by: str) -> None:
-    path, _, name = shown_by.rpartition("::")
-    if path:
-        assert re.search(rf"^(?:async )?def {name}\(", (ROOT / path).read_text("utf-8"), re.MULTILINE)
-        return
-    module, _, name = shown_by.partition(":")
-    assert name
-    assert hasattr(import_module(module), name)
 
 
 def test_every_documented_key_is_a_row_and_no_other() -> None:
