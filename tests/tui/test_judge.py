@@ -252,7 +252,7 @@ def test_the_metrics_on_screen_are_those_of_the_evaluation(workspace: Path) -> N
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        await press(pilot, "t", "j", "l", "l", "l")
+        await press(pilot, "t", "j", *"llllllllll")
         view, engine, tuning = search_of(app), engine_of(app), app.tuning
         assert tuning is not None
         cases = evaluate.collect(engine.search.gather, book)
