@@ -15,8 +15,8 @@ from memory_tui.core.cancel import Stopped, exit_status, report_signal, signals_
 from memory_tui.core.errors import MemoryTuiError, SettingError
 from memory_tui.core.sanitize import one_line
 
-_NO_ROOM = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)
-"""What the loader of a module says when there is no memory for it."""
+_NO_ROOM = re.compile("failed to map segment|cannot allocate memory|can.t start new thread", re.IGNORECASE)
+"""What the loader of a module, and the start of a thread, say when there is no memory for it."""
 _TAKES_TEXT = ("search", "why", "openclaw inject", "remember")
 _DASHED = re.compile(r"-[^\W\d_]{2}")
 
@@ -82,7 +82,7 @@ def _as_error(error: BaseException) -> MemoryTuiError | None:
             "A path begins with ~ and a name that no user of this machine has.",
             "Write the whole path, or ./ before the name of a folder that begins with ~.",
         )
-    if isinstance(error, MemoryError) or (not isinstance(error, RuntimeError) and _NO_ROOM.search(str(error))):
+    if isinstance(error, MemoryError) or _NO_ROOM.search(str(error)):
         return MemoryTuiError(
             "Not enough memory (RAM).",
             "Close other programs, or raise the limit of memory; the next start repairs what was cut off.",
