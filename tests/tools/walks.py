@@ -110,7 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="print each function, in the order of its first call")
     args = parser.parse_args()
-    from memory_tui import open_memory
+    from memory_tui.library import open_memory
 
     recorder = Recorder()
     with tempfile.TemporaryDirectory() as folder:

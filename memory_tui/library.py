@@ -1,4 +1,6 @@
-"""What type checkers see of the package: the names that programs may rely on."""
+"""The names that programs may rely on; `memory-tui help library` tells of each."""
+
+from __future__ import annotations
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import (
@@ -26,14 +28,9 @@ from memory_tui.core.events import (
     SyncProgress,
 )
 from memory_tui.core.settings import Settings
-from memory_tui.engine.engine import (
-    Engine,
-    open_memory,
-)
+from memory_tui.engine.engine import Engine, open_memory
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
-
-__version__: str
 
 __all__ = [
     "Cancelled",
