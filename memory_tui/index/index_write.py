@@ -58,15 +58,13 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
         old = [row.id for file in files if (row := store.file(file.path))]
         _drop_chunks(store, generation, old)
         last = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
-        rows, bodies, annotations, counts, rowid = [], [], [], [], last
+        rows, bodies, annotations, rowid = [], [], [], last
         for file in files:
             file_id = _put_file(store, generation, file)
             for ordinal, chunk in enumerate(file.chunks):
                 rowid += 1
                 vector = None if chunk.occurrence else embeddings.get(chunk.hash)
                 rows.append((rowid, file_id, ordinal, vector, file.indexed_at, model, *astuple(chunk)[:6]))
-                if chunk.words:
-                    counts.append((rowid, chunk.words))
                 if not chunk.occurrence:
                     bodies.append((rowid, chunk.body))
                 if chunk.annotations != NOTHING_SAID:
@@ -77,7 +75,6 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
             rows,
         )
         store.many("INSERT INTO annotations VALUES (?, ?, ?, ?)", annotations)
-        store.many("INSERT INTO word_counts VALUES (?, ?)", counts)
         if store.words.cut():
             store.query("INSERT INTO chunks_fts(rowid, text) SELECT id, text FROM chunks WHERE id > ?", (last,))
             store.many("INSERT INTO chunks_words(rowid, body) VALUES (?, ?)", bodies)
@@ -150,8 +147,7 @@ def _drop_chunks(store: Store, generation: int, file_ids: Sequence[int]) -> None
         store.many(f"DELETE FROM chunks_words WHERE rowid IN ({live})", ids)
     if mirrors(store):
         store.many(f"DELETE FROM chunks_vec WHERE rowid IN ({live})", ids)
-    for table in ("annotations", "word_counts"):
-        store.many(f"DELETE FROM {table} WHERE chunk IN (SELECT id FROM chunks WHERE file_id = ?)", ids)
+    store.many("DELETE FROM annotations WHERE chunk IN (SELECT id FROM chunks WHERE file_id = ?)", ids)
     # The cache forgets by last use, and a vector is used for as long as a chunk has it.
     store.many(
         "UPDATE embedding_cache SET updated_at = ? WHERE id IN "

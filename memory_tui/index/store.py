@@ -165,9 +165,8 @@ class Counts(Struct, frozen=True):
 
 _LIVE = "SELECT c.id, c.file_id, c.start_line, c.end_line, c.chunk_id, c.embedding_id IS NOT NULL"
 _LIVE_ALONE = f"{_LIVE}, NULL FROM chunks c WHERE c.occurrence = 0"
-_LIVE_WITH_VECTOR = (
-    f"{_LIVE}, e.embedding FROM chunks c LEFT JOIN embedding_cache e ON e.id = c.embedding_id WHERE c.occurrence = 0"
-)
+_BY_HASH = "LEFT JOIN embedding_cache e ON e.id = c.embedding_id"
+_BY_ROWID = "LEFT JOIN chunks_vec e ON e.rowid = c.id"
 _LIVE_IN_VEC0 = f"{_LIVE}, c.id IN (SELECT rowid FROM chunks_vec_rowids) FROM chunks c WHERE c.occurrence = 0"
 """Reads which vectors can be compared in the place of the vectors: vec0 holds none that is all zeros."""
 UNCLAIMED = (
@@ -334,13 +333,17 @@ class Store(Database):
         identity = self.identity()
         blobs: dict[int, bytes] = dict(
             self.query(
-                "SELECT c.id, e.embedding FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id "
+                f"SELECT c.id, e.embedding FROM chunks c {self._vector_join()} "
                 "WHERE c.occurrence = 0 AND c.id IN (SELECT value FROM json_each(?))",
                 (json.dumps(numbers),),
             )
         )
         with self.making_sense():
             return unit_rows([blobs.get(rowid) for rowid in numbers], identity.dims if identity else 0)[0]
+
+    def _vector_join(self) -> str:
+        """Return what reads the vectors of chunks: from vec0 where it holds them, else from the cache."""
+        return _BY_ROWID if self.finds_nearest() else _BY_HASH
 
     def finds_nearest(self) -> bool:
         """Whether vec0 holds the vectors."""
@@ -405,7 +408,9 @@ class Store(Database):
 
     def _page(self, which: str, values: Sequence[Any], *, vectors: bool) -> ChunkPage:
         identity = self.identity() if vectors else None
-        live = _LIVE_WITH_VECTOR if vectors else _LIVE_IN_VEC0 if self.finds_nearest() else _LIVE_ALONE
+        live = _LIVE_IN_VEC0 if self.finds_nearest() else _LIVE_ALONE
+        if vectors:
+            live = f"{_LIVE}, e.embedding FROM chunks c {self._vector_join()} WHERE c.occurrence = 0"
         rows = self.query(f"{live} AND {which}", values)
         with self.making_sense():
             return ChunkPage.of(rows, identity.dims if identity else 0)
