@@ -32,8 +32,6 @@ class NewChunk(Struct, frozen=True):
     text: str
     body: str
     annotations: Annotations = NOTHING_SAID
-    words: int = 0
-    """How many different words it has; 0 where no release asks."""
 
 
 class NewFile(Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
-from memory_tui.core.tokens import indexed_form, words_of
+from memory_tui.core.tokens import indexed_form
 from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
@@ -83,16 +83,12 @@ def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
     pieces = on_lines_of_file(read, [each.chunk for each in noted])
     seen: dict[str, int] = {}
     chunks = []
-    counted = recipe.chunking == chunking_2026_9.VERSION
     for piece, (_, notes_of) in zip(pieces, noted, strict=True):
         identifier = chunk_id(source, read.path, piece, recipe.identity.model)
         occurrence = seen[identifier] = seen.get(identifier, -1) + 1
         body = "" if occurrence else indexed_form(read.path, headings.above(piece.start_line), piece.text)
-        words = len(words_of(piece.text)) if counted else 0
         chunks.append(
-            NewChunk(
-                identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body, notes_of, words
-            )
+            NewChunk(identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body, notes_of)
         )
     return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, chunks)
 

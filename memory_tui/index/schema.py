@@ -87,7 +87,7 @@ CREATE TABLE annotations(
     chunk INTEGER PRIMARY KEY, importance INTEGER NOT NULL, triggers TEXT NOT NULL, project TEXT NOT NULL);
 """
 
-# How many different words each chunk has, for the release that scores by it; chunks of before are counted when asked.
+# Was a count of words; nothing reads or writes it.
 _V7 = """
 CREATE TABLE word_counts(chunk INTEGER PRIMARY KEY, words INTEGER NOT NULL);
 """
