@@ -50,7 +50,7 @@ def prompt(args: argparse.Namespace) -> int:
         "disabled": disabled,
         "files": [{"path": note.path, "text": note.text, "cut": note.cut} for note in notes],
     }
-    return show(args, data, "\n".join(filter(None, (section, prompts.shown(notes)))).splitlines())
+    return show(args, data, "\n".join(filter(None, (section, prompts.quoted(notes)))).splitlines())
 
 
 def _opening(plan: Plan, args: argparse.Namespace, private: bool) -> tuple[OpeningNote, ...]:
@@ -189,7 +189,7 @@ def _answer(args: argparse.Namespace, call: HookCall) -> dict[str, object] | str
     chosen = planned(args)
     if call.name == "SessionStart":
         # The rule of recall comes from the server, which alone has the tools that it names.
-        logs = prompts.shown([note for note in _opening(chosen, args, private=True) if note.day is not None])
+        logs = prompts.quoted([note for note in _opening(chosen, args, private=True) if note.day is not None])
         return claude_code.context(logs) if logs else {}
     if call.name == "PreCompact":
         file = prompts.daily(user_time(chosen, args).date())

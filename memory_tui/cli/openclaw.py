@@ -13,6 +13,7 @@ from memory_tui import plan
 from memory_tui.cli.context import opened, options, user_time
 from memory_tui.cli.notes import curator_of
 from memory_tui.cli.output import print_lines, say, show, waiting
+from memory_tui.config.places import session_folder
 from memory_tui.core.errors import EditRefused, SettingError
 from memory_tui.engine.openclaw_answer import injected
 from memory_tui.explain import trace_json
@@ -63,16 +64,20 @@ def flush(args: argparse.Namespace) -> int:
         sessions.FlushMarks(choices.agent.id).done(session, facts.compactions)
         return show(args, {"session": session, "done": True})
     if args.tokens is not None:
-        facts = replace(facts, tokens=args.tokens, fresh=True)
+        facts = replace(facts, total_tokens=args.tokens, fresh=True)
     rules = sessions.rules_of(choices.config)
     window = args.context_window or sessions.window_of(choices.config, args.model)
-    current = (
-        sessions.session_of(transcript, facts, flushes.threshold(window, rules), args.next_tokens)
-        if transcript is not None
-        else sessions.known_of(facts, args.next_tokens)
+    current = replace(facts, next_tokens=args.next_tokens)
+    if transcript is not None:
+        current = sessions.session_of(transcript, current, flushes.threshold(window, rules))
+    decision = flushes.decide(
+        rules,
+        current,
+        window,
+        heartbeat=args.heartbeat,
+        cli_provider=args.cli_provider,
+        writable=not args.sandboxed and sessions.writable(choices.config, session),
     )
-    may_write = not args.sandboxed and sessions.writable(choices.config, session)
-    decision = flushes.decide(rules, current, flushes.AgentRun(args.heartbeat, args.cli_provider, may_write), window)
     now = user_time(choices, args)
     turn = flushes.turn(rules, f"{now:%Y-%m-%d}", f"{now:%Y-%m-%d %H:%M %Z}".strip()) if decision.flush else None
     return show(
@@ -101,7 +106,7 @@ def _every(choices: Plan, args: argparse.Namespace) -> int:
         f"{each.session}: {'flush now' if each.decision.flush else 'no flush'}: {each.decision.detail}."
         for each in near
     ]
-    none = f"No sessions in {sessions.folder(choices.agent)}; name one with --transcript."
+    none = f"No sessions in {session_folder(choices.agent.id)}; name one with --transcript."
     return show(args, data, lines or [none])
 
 

@@ -70,5 +70,5 @@ def injected(engine: Engine, message: str) -> list[Triggered]:
                 place = path, chunk.start_line, chunk.end_line, texts.get(chunk.rowid, "")
                 own, score = Annotations(*said[chunk.rowid]), scores.get(chunk.chunk_id, 0.0)
                 entries.append(CuratedEntry(*place, own, score, trusted))
-    with_triggers = [entry for entry in entries if entry.said.triggers][: trigger_recall.MOST_CANDIDATES]
+    with_triggers = [entry for entry in entries if entry.annotations.triggers][: trigger_recall.MOST_CANDIDATES]
     return trigger_recall.triggered(message, with_triggers, plan.projects)

@@ -11,10 +11,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import apsw
 from msgspec import Struct
 
 from memory_tui import durable
@@ -24,11 +25,8 @@ from memory_tui.core.secret_finder import redact
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw import flush, open_foreign
 from memory_tui.openclaw.open_foreign import NotSeen
-
-if TYPE_CHECKING:
-    import apsw
-
-    from memory_tui.plan import Plan
+from memory_tui.openclaw.session_note import ROLES, texts
+from memory_tui.plan import Plan
 
 _LEFT_OUT = re.compile(r"(?:^|[:_-])(?:cron|heartbeat|dreaming)(?:$|[:_-])")
 """Keys of sessions that no person took part in."""
@@ -36,7 +34,8 @@ _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}\Z")
 _LONGEST_RECORD = 4 * 1024 * 1024
 """Bytes of the longest record that OpenClaw compresses: a damaged one must not fill the memory."""
 _ARCHIVED = (".jsonl.reset.", ".jsonl.deleted.")
-_Traces = tuple[tuple[int, int] | None, ...]
+_Records = list[tuple[int, dict[str, Any] | None]]
+"""The records of a session by the number that each has there; None for one that cannot be read."""
 
 
 class AgentSession(Struct, frozen=True):
@@ -48,15 +47,8 @@ class AgentSession(Struct, frozen=True):
     at: float
 
 
-class RecordedMessage(Struct, frozen=True):
-    """One record of a session: the number that it has there, its JSON; None where that cannot be read."""
-
-    number: int
-    record: dict[str, Any] | None
-
-
 def sessions(connection: apsw.Connection) -> Iterator[AgentSession]:
-    """The sessions that a memory may hold, of an agent's database."""
+    """Yield the sessions that a memory may hold, of an agent's database."""
     query = """
         SELECT w.session_id, w.session_key, w.updated_at, max(e.created_at), max(e.seq), count(*),
                (SELECT generation FROM transcript_rewrite_watermarks r WHERE r.session_id = w.session_id)
@@ -69,20 +61,22 @@ def sessions(connection: apsw.Connection) -> Iterator[AgentSession]:
             yield AgentSession(str(name), str(key), f"{highest}.{count}.{generation or ''}", at)
 
 
-def messages(connection: apsw.Connection, session: str) -> Iterator[RecordedMessage]:
-    """The records of a session that are on its branch, in order."""
+def records(connection: apsw.Connection, session: str) -> _Records:
+    """Return the records of a session that are on its branch, in order."""
     query = """
         SELECT e.seq, e.event_json, e.event_zstd FROM transcript_events e
         WHERE e.session_id = ?1 AND (e.seq IN (SELECT event_seq FROM session_transcript_active_events
                                                WHERE session_id = ?1)
               OR NOT EXISTS (SELECT 1 FROM session_transcript_active_events WHERE session_id = ?1))
         ORDER BY e.seq"""
+    rows: _Records = []
     for number, text, compressed in connection.execute(query, (session,)):
         try:
             record = json.loads(_line(text, compressed))
         except (ValueError, RecursionError):
             record = None
-        yield RecordedMessage(int(number), record if isinstance(record, dict) else None)
+        rows.append((int(number), record if isinstance(record, dict) else None))
+    return rows
 
 
 class LiveSession(Struct, frozen=True):
@@ -100,7 +94,7 @@ class LiveSession(Struct, frozen=True):
 
 
 def live(agent: str) -> list[LiveSession]:
-    """The sessions in the database of `agent` that go on; none where it keeps none. Raises Unreadable."""
+    """Return the sessions in the database of `agent` that go on; none where it keeps none. Raises Unreadable."""
     database = places.agent_database(agent)
     if not database.is_file():
         return []
@@ -130,7 +124,7 @@ def _live(connection: apsw.Connection) -> Iterator[LiveSession]:
 
 
 def _lines_back(connection: apsw.Connection, session: str) -> Iterator[bytes]:
-    """The records of a session as they were written, the last one first; those that can be read."""
+    """Yield the records of a session that can be read as they were written, the last one first."""
     query = "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? ORDER BY seq DESC"
     for text, compressed in connection.execute(query, (session,)):
         try:
@@ -140,24 +134,21 @@ def _lines_back(connection: apsw.Connection, session: str) -> Iterator[bytes]:
 
 
 def _line(text: str | None, compressed: bytes) -> bytes:
-    """A record as it was written. Raises ValueError where it is compressed and damaged."""
-    return text.encode("utf-8", "replace") if text is not None else _decompressed(compressed)
-
-
-def _decompressed(data: bytes) -> bytes:
-    """What a long record is. Raises ValueError where it is damaged, or longer than OpenClaw compresses."""
+    """Return a record as it was written. Raises ValueError where it is compressed and damaged, or too long."""
+    if text is not None:
+        return text.encode("utf-8", "replace")
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
         from backports import zstd
     reader = zstd.ZstdDecompressor()
     try:
-        found: bytes = reader.decompress(data, max_length=_LONGEST_RECORD + 1)
+        line: bytes = reader.decompress(compressed, max_length=_LONGEST_RECORD + 1)
     except zstd.ZstdError as error:
         raise ValueError("damaged") from error
-    if len(found) > _LONGEST_RECORD or not reader.eof:
+    if len(line) > _LONGEST_RECORD or not reader.eof:
         raise ValueError("cut off or too long")
-    return found
+    return line
 
 
 class SessionCopies:
@@ -165,53 +156,56 @@ class SessionCopies:
 
     def __init__(self, database: Path, folder: Path, archive: Path) -> None:
         self._database, self._folder, self._archive = database, folder, archive
-        self._seen: _Traces = ()
+        self._traces: tuple[object, ...] = ()
         self.problem: Notice | None = None
         """Why not all of the sessions can be read; None where they can."""
 
     def refresh(self) -> bool:
-        """Bring the copies up to date where the database changed, which costs four looks; whether one changed."""
-        traces = tuple(_trace(Path(f"{self._database}{side}")) for side in ("", "-wal", "-journal"))
-        traces = (*traces, _trace(self._archive))
-        if traces == self._seen:
-            return False
+        """Bring the copies up to date where the database changed, which costs four looks; tell whether one changed."""
+        database = str(self._database)
         try:
+            traces = (*open_foreign.traces(self._database), _trace(self._archive))
+            if traces == self._traces:
+                return False
             changed = self._copy()
         except NotSeen as error:
-            self.problem = notice(
-                "sessions_not_read", database=str(self._database), detail=error.detail, remedy=error.next_step
-            )
+            self.problem = notice("sessions_not_read", database=database, detail=error.detail, remedy=error.next_step)
             return False
         except OSError as error:
-            self.problem = notice(
-                "transcripts_not_written", folder=str(self._folder), reason=error.strerror or str(error)
-            )
+            reason = error.strerror or str(error)
+            self.problem = notice("transcripts_not_written", folder=str(self._folder), reason=reason)
             return False
-        self._seen = traces
+        self._traces = traces
         return changed
 
     def _copy(self) -> bool:
         """Write what is missing or older, remove what is gone. Raises NotSeen, OSError."""
-        have = {path.name: _head(path) for path in _transcripts(self._folder)}
-        (found, written), _ = open_foreign.read_foreign(self._database, _reader(have))
+        heads = {path.name: _head(path) for path in _transcripts(self._folder)}
+
+        def read(connection: apsw.Connection) -> tuple[set[str], dict[AgentSession, bytes]]:
+            every = list(sessions(connection))
+            older = [each for each in every if heads.get(f"{each.id}.jsonl", {}).get("version") != each.version]
+            names = {f"{each.id}.jsonl" for each in every}
+            return names, {each: _transcript(each, records(connection, each.id)) for each in older}
+
+        (names, copies), _ = open_foreign.read_foreign(self._database, read)
         durable.make_folder(self._folder)
-        for session in found:
-            if session.id in written:
-                path = self._folder / f"{session.id}.jsonl"
-                durable.replace_file(path, written[session.id])
-                # A transcript is as old as what was said last, however late it is copied.
-                os.utime(path, (session.at, session.at))
-        kept = {f"{session.id}.jsonl" for session in found} | self._archives()
-        gone = [name for name in have if name not in kept]
-        for name in gone:
+        for session, data in copies.items():
+            path = self._folder / f"{session.id}.jsonl"
+            durable.replace_file(path, data)
+            # A transcript is as old as what was said last, however late it is copied.
+            os.utime(path, (session.at, session.at))
+        names |= self._archives()
+        stale = heads.keys() - names
+        for name in stale:
             durable.remove_file(self._folder / name)
-        heads = {**have, **{f"{name}.jsonl": json.loads(text.partition(b"\n")[0]) for name, text in written.items()}}
-        unread = sum(head.get("unread", 0) for name, head in heads.items() if name in kept)
+        heads |= {f"{session.id}.jsonl": json.loads(data.partition(b"\n")[0]) for session, data in copies.items()}
+        unread = sum(head.get("unread", 0) for name, head in heads.items() if name in names)
         self.problem = notice("messages_not_read", database=str(self._database), messages=unread) if unread else None
-        return bool(written or gone)
+        return bool(copies or stale)
 
     def _archives(self) -> set[str]:
-        """Copy the transcripts of sessions that were reset or deleted, which are files; their names."""
+        """Copy the transcripts of sessions that were reset or deleted, which are files; return their names."""
         names = set()
         for path in sorted(self._archive.iterdir()) if self._archive.is_dir() else ():
             if any(sign in path.name for sign in _ARCHIVED) and path.is_file() and not path.is_symlink():
@@ -224,7 +218,7 @@ class SessionCopies:
 
 
 def copies_of(plan: Plan) -> SessionCopies | None:
-    """The copies that a plan's roots read; None where its transcripts are the host's own files, or not searched."""
+    """Return the copies that a plan's roots read; None where those are the host's own files, or not searched."""
     agent = plan.agent.id
     folder = places.session_copies(agent)
     if plan.roots.sessions != str(folder):
@@ -232,48 +226,23 @@ def copies_of(plan: Plan) -> SessionCopies | None:
     return SessionCopies(places.agent_database(agent), folder, places.session_folder(agent))
 
 
-_Copied = tuple[list[AgentSession], dict[str, bytes]]
-
-
-def _reader(have: Mapping[str, Mapping[str, Any]]) -> Callable[[apsw.Connection], _Copied]:
-    """Reads the sessions, and copies of those that `have` does not hold as they are; by id."""
-
-    def read(connection: apsw.Connection) -> _Copied:
-        found = list(sessions(connection))
-        written = {}
-        for session in found:
-            if have.get(f"{session.id}.jsonl", {}).get("version") != session.version:
-                written[session.id] = _transcript(session, list(messages(connection, session.id)))
-        return found, written
-
-    return read
-
-
-def _transcript(session: AgentSession, records: list[RecordedMessage]) -> bytes:
-    """The lines of a copy; what is no message is a blank line, so that each one keeps its number."""
-    lines = {one.number: said for one in records if (said := _said(one.record or {}))}
-    unread = sum(one.record is None for one in records)
+def _transcript(session: AgentSession, rows: _Records) -> bytes:
+    """Return the lines of a copy; what is no message is a blank line, so that each one keeps its number."""
+    lines = {number: line for number, record in rows if (line := _copied(record or {}))}
+    unread = sum(record is None for _, record in rows)
     head = {"type": "session", "id": session.id, "version": session.version, "unread": unread}
     last = max(lines, default=0)
     return "\n".join([json.dumps(head), *(lines.get(at, "") for at in range(1, last + 1)), ""]).encode()
 
 
-def _said(record: Mapping[str, Any]) -> str:
-    """A message as it is copied: who said it, and the text; empty for anything else."""
+def _copied(record: Mapping[str, Any]) -> str:
+    """Return a message as it is copied: its role and the text; empty for anything else."""
     message = record.get("message") if record.get("type") == "message" else None
-    if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
+    if not isinstance(message, dict) or message.get("role") not in ROLES:
         return ""
-    content = message.get("content")
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    texts = [
-        redact(block["text"])
-        for block in (blocks if isinstance(blocks, list) else ())
-        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
-    ]
-    if not texts:
-        return ""
-    kept = {"role": message["role"], "content": [{"type": "text", "text": text} for text in texts]}
-    return json.dumps({"type": "message", "message": kept, "timestamp": record.get("timestamp")}, ensure_ascii=True)
+    content = [{"type": "text", "text": redact(text)} for text in texts(message.get("content"))]
+    copy = {"role": message["role"], "content": content}
+    return json.dumps({"type": "message", "message": copy, "timestamp": record.get("timestamp")}) if content else ""
 
 
 def _transcripts(folder: Path) -> list[Path]:
@@ -284,7 +253,7 @@ def _transcripts(folder: Path) -> list[Path]:
 
 
 def _head(copy: Path) -> dict[str, Any]:
-    """The first line of a copy; nothing where it is none of ours."""
+    """Return the first line of a copy; nothing where it is none of ours."""
     try:
         with copy.open("rb") as file:
             head = json.loads(file.readline(1000))

@@ -32,7 +32,7 @@ class DreamBlock(Struct, frozen=True):
 
 def dream_blocks(text: str) -> list[DreamBlock]:
     """List what OpenClaw's dreaming wrote into a note, in its order; a half pair is none."""
-    found: list[DreamBlock] = []
+    blocks: list[DreamBlock] = []
     begun: dict[str, int] = {}
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
@@ -40,11 +40,11 @@ def dream_blocks(text: str) -> list[DreamBlock]:
             if side == "start":
                 begun[kind] = number
             elif kind in begun:
-                found.append(DreamBlock(kind, begun.pop(kind), number))
+                blocks.append(DreamBlock(kind, begun.pop(kind), number))
         if promoted := _PROMOTION.search(line):
             entry = number < len(lines) and lines[number].startswith("- ")
-            found.append(DreamBlock("promotion", number, number + entry, promoted[1]))
-    return sorted(found, key=lambda block: (block.first, block.last))
+            blocks.append(DreamBlock("promotion", number, number + entry, promoted[1]))
+    return sorted(blocks, key=lambda block: (block.first, block.last))
 
 
 class Fold(Struct, frozen=True):
@@ -60,7 +60,7 @@ def folds(text: str) -> list[Fold]:
     if "openclaw" not in text:
         return []
     blocks = dream_blocks(text)
-    found = [
+    parts = [
         Fold(block.first, block.last, f"OpenClaw's {_TITLES[block.kind]}")
         for block in blocks
         if block.kind != "promotion" and block.last > block.first
@@ -73,9 +73,9 @@ def folds(text: str) -> list[Fold]:
             count = sum(block.kind == "promotion" and first <= block.first <= last for block in blocks)
             if last > first and count:
                 night = line[line.find("(") :].strip("() \r") if "(" in line else "earlier"
-                found.append(Fold(first, last, f"{plural(count, 'entry')} promoted {night}"))
+                parts.append(Fold(first, last, f"{plural(count, 'entry')} promoted {night}"))
     apart: list[Fold] = []
-    for fold in sorted(found, key=lambda one: (one.first, -one.last)):
+    for fold in sorted(parts, key=lambda part: (part.first, -part.last)):
         if not apart or fold.first > apart[-1].last:
             apart.append(fold)
     return apart
@@ -94,37 +94,33 @@ def broken(before: str, after: str) -> str:
             continue
         if not _whole(new[kind]):
             return f"it breaks the markers of OpenClaw's {title} block"
-        known = {marker for _, marker in old[kind]}
-        if any(marker not in known and marker != _canonical(kind, side) for side, marker in new[kind]):
+        same = {marker for _, marker in old[kind]}
+        if any(marker not in same | {f"<!-- openclaw:dreaming:{kind}:{side} -->"} for side, marker in new[kind]):
             return f"it changes a marker of OpenClaw's {title} block"
     return _promotion_broken(before.split("\n"), after.split("\n"), dream_blocks(before))
 
 
 def _promotion_broken(before: list[str], after: list[str], blocks: list[DreamBlock]) -> str:
     """Say how promoted entries lose their markers, or markers their entries."""
-    known, kept = set(before), Counter(after)
+    lines, rest = set(before), Counter(after)
     following = {line: after[at] if at < len(after) else "" for at, line in enumerate(after, 1)}
-    changed = any(line not in known and "openclaw-memory-promotion" in line for line in after)
+    changed = any(line not in lines and "openclaw-memory-promotion" in line for line in after)
     for block in blocks:
         if block.kind != "promotion" or block.last == block.first:
             continue
         marker, entry = before[block.first - 1], before[block.last - 1]
-        if not kept[marker]:
-            if kept[entry]:
+        if not rest[marker]:
+            if rest[entry]:
                 return f"it takes the promotion marker {block.key} from its entry"
             if changed:
                 return f"it changes the promotion marker {block.key}"
-        elif (now := following[marker]) != entry and (kept[entry] or (now.startswith("- ") and now in known)):
+        elif (now := following[marker]) != entry and (rest[entry] or (now.startswith("- ") and now in lines)):
             return f"it puts another entry below the promotion marker {block.key}"
     return ""
 
 
-def _canonical(kind: str, side: str) -> str:
-    return f"<!-- openclaw:dreaming:{kind}:{side} -->"
-
-
 def require_whole(path: str, before: bytes | None, after: bytes | None) -> None:
-    """Raises EditRefused where writing `after` for `before` breaks a block of `path`."""
+    """Raise EditRefused where writing `after` for `before` breaks a block of `path`."""
     if before is None or after is None:
         return
     if reason := broken(before.decode("utf-8", "replace"), after.decode("utf-8", "replace")):
@@ -135,16 +131,13 @@ def require_whole(path: str, before: bytes | None, after: bytes | None) -> None:
 
 
 def _sides(text: str) -> dict[str, list[tuple[str, str]]]:
-    """Side and bytes of each marker, by kind, in their order."""
-    found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _TITLES}
+    """Return side and bytes of each marker, by kind, in their order."""
+    sides: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _TITLES}
     for marker in _PAIR.finditer(text):
-        found[marker[1]].append((marker[2], marker[0]))
-    return found
+        sides[marker[1]].append((marker[2], marker[0]))
+    return sides
 
 
 def _whole(markers: list[tuple[str, str]]) -> bool:
-    """Whether every start is followed by its end."""
-    sides = [side for side, _ in markers]
-    return Counter(sides)["start"] == Counter(sides)["end"] and all(
-        side == ("start", "end")[number % 2] for number, side in enumerate(sides)
-    )
+    """Tell whether every start is followed by its end."""
+    return [side for side, _ in markers] == ["start", "end"] * (len(markers) // 2)

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
@@ -26,28 +26,19 @@ DEFAULT_FORCE_BYTES = 2_097_152
 NEAR_TOKENS = 8_192
 """So near the threshold a transcript is read, although the token count that is kept is fresh."""
 
-Skip = Literal[
-    "disabled",
-    "heartbeat",
-    "cli provider",
-    "read-only sandbox",
-    "already flushed",
-    "window too small",
-    "tokens unknown",
-    "below threshold",
-]
-Cause = Literal["tokens", "transcript size"]
-
-_SKIPPED: dict[Skip, str] = {
+_DETAILS = {
     "disabled": "memoryFlush.enabled is false",
     "heartbeat": "a heartbeat run is no conversation",
     "cli provider": "the provider is a command line program that manages its own context",
     "read-only sandbox": "the sandbox may not write to the workspace",
     "already flushed": "it was flushed already since the last compaction",
+    "tokens": "{tokens:,} tokens reach the threshold of {limit:,} (window {window:,})",
+    "transcript size": "the transcript has {size:,} bytes, at least {least:,}",
     "window too small": "reserve and soft threshold together leave no room in the context window",
     "tokens unknown": "nobody knows how many tokens the session has",
-    "below threshold": "the session is still small enough",
+    "below threshold": "the session is still small enough: {tokens:,} of {limit:,} tokens",
 }
+"""Why a session is flushed, or is not: a sentence for each cause."""
 
 
 class FlushRules(Struct, frozen=True):
@@ -66,7 +57,7 @@ class Session(Struct, frozen=True):
 
     `total_tokens` is the count that the host keeps, `fresh` whether it is of the last turn; `prompt_tokens` and
     `output_tokens` are the last usage in the transcript, `next_tokens` an estimate of the coming message.
-    `flushed_in` is the compaction count of the last flush.
+    `flushed_in` is the compaction count of the last flush, `flushed_at` its time in epoch seconds.
     """
 
     total_tokens: int | None = None
@@ -77,21 +68,14 @@ class Session(Struct, frozen=True):
     transcript_bytes: int | None = None
     compactions: int = 0
     flushed_in: int | None = None
-
-
-class AgentRun(Struct, frozen=True):
-    """How the agent runs at the moment."""
-
-    heartbeat: bool = False
-    cli_provider: bool = False
-    writable: bool = True
+    flushed_at: float | None = None
 
 
 class FlushDecision(Struct, frozen=True):
     """Whether to flush, and why (not): `tokens` counted, None when unknown; `left` tokens until then."""
 
     flush: bool
-    cause: Cause | Skip
+    cause: str
     detail: str
     tokens: int | None
     threshold: int
@@ -100,58 +84,54 @@ class FlushDecision(Struct, frozen=True):
 
 
 def threshold(window: int, rules: FlushRules) -> int:
-    """Tokens from which on a session is flushed: window - reserve floor - soft threshold; not positive is never."""
+    """Count the tokens from which on a session is flushed; not positive is never."""
     return window - rules.reserve_floor - rules.soft_threshold
 
 
 def projected(session: Session) -> int | None:
-    """The tokens of the coming turn: the larger of the kept fresh count and the transcript's, plus answer and message.
+    """Count the tokens of the coming turn; None when nobody knows them.
 
-    None when neither is known.
+    That is the larger of the host's fresh count and the transcript's, plus answer and message.
     """
-    kept = session.total_tokens if session.fresh and session.total_tokens else 0
-    snapshot = max(kept, session.prompt_tokens or 0)
+    fresh = session.total_tokens if session.fresh and session.total_tokens else 0
+    snapshot = max(fresh, session.prompt_tokens or 0)
     return snapshot + session.output_tokens + session.next_tokens if snapshot > 0 else None
 
 
 def reads_transcript(session: Session, limit: int) -> bool:
-    """Whether the end of the transcript has to be read to know the tokens."""
+    """Tell whether the end of the transcript has to be read to know the tokens."""
     if not session.fresh or not session.total_tokens:
         return True
     return session.total_tokens + session.next_tokens >= limit - NEAR_TOKENS
 
 
-def decide(rules: FlushRules, session: Session, run: AgentRun, window: int) -> FlushDecision:
-    """Whether this session should be flushed before its next turn; pure."""
-    limit, tokens = threshold(window, rules), projected(session)
+def decide(
+    rules: FlushRules,
+    session: Session,
+    window: int,
+    *,
+    heartbeat: bool = False,
+    cli_provider: bool = False,
+    writable: bool = True,
+) -> FlushDecision:
+    """Decide whether this session should be flushed before its next turn: the first cause that fits."""
+    limit, tokens, size = threshold(window, rules), projected(session), session.transcript_bytes or 0
+    fits = {
+        "disabled": not rules.enabled,
+        "heartbeat": heartbeat,
+        "cli provider": cli_provider,
+        "read-only sandbox": not writable,
+        "already flushed": session.flushed_in == session.compactions,
+        "tokens": tokens is not None and 0 < limit <= tokens,
+        "transcript size": 0 < rules.force_bytes <= size,
+        "window too small": limit <= 0,
+        "tokens unknown": tokens is None,
+        "below threshold": True,
+    }
+    cause = next(name for name, fit in fits.items() if fit)
+    detail = _DETAILS[cause].format(tokens=tokens, limit=limit, window=window, size=size, least=rules.force_bytes)
     left = None if tokens is None or limit <= 0 else max(0, limit - tokens)
-
-    def because(flush: bool, cause: Cause | Skip, detail: str) -> FlushDecision:
-        return FlushDecision(flush, cause, detail, tokens, limit, window, left)
-
-    refused = _refusal(rules, session, run)
-    if refused:
-        return because(False, refused, _SKIPPED[refused])
-    if limit > 0 and tokens is not None and tokens >= limit:
-        return because(True, "tokens", f"{tokens:,} tokens reach the threshold of {limit:,} (window {window:,})")
-    size = session.transcript_bytes
-    if rules.force_bytes > 0 and size is not None and size >= rules.force_bytes:
-        return because(True, "transcript size", f"the transcript has {size:,} bytes, at least {rules.force_bytes:,}")
-    skip: Skip = "window too small" if limit <= 0 else "tokens unknown" if tokens is None else "below threshold"
-    more = f": {tokens:,} of {limit:,} tokens" if skip == "below threshold" and tokens is not None else ""
-    return because(False, skip, _SKIPPED[skip] + more)
-
-
-def _refusal(rules: FlushRules, session: Session, run: AgentRun) -> Skip | None:
-    if not rules.enabled:
-        return "disabled"
-    if run.heartbeat:
-        return "heartbeat"
-    if run.cli_provider:
-        return "cli provider"
-    if not run.writable:
-        return "read-only sandbox"
-    return "already flushed" if session.flushed_in == session.compactions else None
+    return FlushDecision(cause in ("tokens", "transcript size"), cause, detail, tokens, limit, window, left)
 
 
 # --- the turn ------------------------------------------------------------------------------------------------------
@@ -176,23 +156,18 @@ class Turn(Struct, frozen=True):
 
 
 def turn(rules: FlushRules, day: str, now: str) -> Turn:
-    """The turn for `day` (YYYY-MM-DD) at `now`, a time in words; own prompts get what they lack."""
-    asked = rules.prompt or "\n".join(("Pre-compaction memory flush.", *_HINTS, _ONE_FILE, _NOTHING))
-    told = rules.system_prompt or "\n".join(
-        (
-            "The session is near compaction: save what should outlive it to disk.",
-            *_HINTS,
-            f"You may answer, but usually {SILENT} is right.",
-        )
-    )
-    asked = _completed(asked).replace(_DAY, day)
-    if "Current time:" not in asked:
-        asked = f"{asked}\nCurrent time: {now}"
-    return Turn(asked, _completed(told), f"memory/{day}.md")
+    """Return the turn for `day` (YYYY-MM-DD) at `now`, a time in words; own prompts get what they lack."""
+    opening = "The session is near compaction: save what should outlive it to disk."
+    usually = f"You may answer, but usually {SILENT} is right."
+    prompt = rules.prompt or "\n".join(("Pre-compaction memory flush.", *_HINTS, _ONE_FILE, _NOTHING))
+    prompt = _completed(prompt).replace(_DAY, day)
+    if "Current time:" not in prompt:
+        prompt = f"{prompt}\nCurrent time: {now}"
+    return Turn(prompt, _completed(rules.system_prompt or "\n".join((opening, *_HINTS, usually))), f"memory/{day}.md")
 
 
 def _completed(text: str) -> str:
-    """A prompt with every hint that it does not hold word for word, and a way to say nothing."""
+    """Return a prompt with every hint that it does not hold word for word, and a way to say nothing."""
     for hint in _HINTS:
         if hint not in text:
             text = f"{text}\n\n{hint}"
@@ -207,15 +182,12 @@ _PROMPT = (
 _OUTPUT = ("output", "output_tokens")
 
 
-class Usage(Struct, frozen=True):
-    """The last usage that is not zero: tokens of the prompt, with what came from a cache, and of the answer."""
-
-    prompt: int
-    output: int
+Usage = tuple[int, int]
+"""Tokens of the prompt, with what came from a cache, and of the answer."""
 
 
 def last_usage(path: Path) -> Usage | None:
-    """The last usage in a transcript, read from its end in blocks of 64 KiB; None where there is none.
+    """Return the last usage in a transcript that is not zero, read from its end in blocks of 64 KiB.
 
     Knows the forms of OpenClaw and of Claude Code. Raises Unreadable.
     """
@@ -226,38 +198,26 @@ def last_usage(path: Path) -> Usage | None:
 
 
 def usage_in(lines: Iterable[bytes]) -> Usage | None:
-    """The first usage in `lines` of a transcript; None where there is none."""
-    return next((found for line in lines if b"usage" in line and (found := _usage(line)) is not None), None)
-
-
-def size(path: Path) -> int:
-    """The bytes of a transcript. Raises Unreadable."""
-    try:
-        return path.stat().st_size
-    except OSError as error:
-        raise unreadable(path, error) from error
+    """Return the first usage in `lines` of a transcript; None where there is none."""
+    return next((usage for line in lines if b"usage" in line and (usage := _usage(line)) is not None), None)
 
 
 def compactions(path: Path) -> int:
-    """How often the session was compacted, by the entries that say so. Raises Unreadable."""
-    count = 0
+    """Count how often the session was compacted, by the entries that say so. Raises Unreadable."""
     try:
         with open_regular(path) as file:
-            for line in file:
-                if b"compact" in line and _is_compaction(line):
-                    count += 1
+            return sum(b"compact" in line and _is_compaction(line) for line in file)
     except OSError as error:
         raise unreadable(path, error) from error
-    return count
 
 
 def unreadable(path: Path, error: OSError) -> Unreadable:
-    """What a transcript at `path` is that `error` keeps from being read."""
+    """Name the transcript at `path` that `error` keeps from being read."""
     return Unreadable(f"The transcript {path} cannot be read: {error.strerror or error}.", "Check the path.")
 
 
 def _backwards(path: Path) -> Iterator[bytes]:
-    """The lines of a file, the last one first."""
+    """Yield the lines of a file, the last one first."""
     with open_regular(path) as file:
         at = file.seek(0, 2)
         rest = b""
@@ -272,25 +232,25 @@ def _backwards(path: Path) -> Iterator[bytes]:
 
 def _record(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
 def _usage(line: bytes) -> Usage | None:
     record = _record(line)
     message = record.get("message")
-    held = message.get("usage") if isinstance(message, dict) else record.get("usage")
-    if not isinstance(held, dict):
+    counts = message.get("usage") if isinstance(message, dict) else record.get("usage")
+    if not isinstance(counts, dict):
         return None
-    prompt = max(sum(whole(held.get(name)) or 0 for name in names) for names in _PROMPT)
-    output = max(whole(held.get(name)) or 0 for name in _OUTPUT)
-    return Usage(prompt, output) if prompt or output else None
+    prompt = max(sum(whole(counts.get(name)) or 0 for name in names) for names in _PROMPT)
+    output = max(whole(counts.get(name)) or 0 for name in _OUTPUT)
+    return (prompt, output) if prompt or output else None
 
 
 def whole(value: object) -> int | None:
-    """A number of JSON from 0 up, without its fraction; None for anything else."""
+    """Return a number of JSON from 0 up without its fraction; None for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
         return None
     return int(value)

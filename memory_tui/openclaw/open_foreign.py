@@ -55,19 +55,19 @@ class NotSeen(Exception):
 
 
 def read_foreign(path: Path, read: Reader[T]) -> tuple[T, bool]:
-    """What `read` returns of the database at `path`, and whether a copy was read because a write was cut off.
+    """Return what `read` gives of the database at `path`, and whether a copy was read because a write was cut off.
 
     `read` should run many short statements: when somebody writes in between it is called again, and at last inside
     one transaction, for a second at most. Raises NotSeen.
     """
     path = _real(path)
     with _one_at_a_time:
-        for held in [False] * _FREE_TRIES + [True]:
+        for exclusive in [False] * _FREE_TRIES + [True]:
             before = traces(path)
             try:
-                value, steady, way = _try(path, read, held)
+                value, steady, way = _try(path, read, exclusive)
             except (apsw.Error, UnicodeDecodeError, OSError) as error:
-                if held or traces(path) == before:
+                if exclusive or traces(path) == before:
                     raise _explained(error, path) from None
                 continue
             if steady if way == "locks" else traces(path) == before:
@@ -75,12 +75,12 @@ def read_foreign(path: Path, read: Reader[T]) -> tuple[T, bool]:
     raise NotSeen("locked", f"Another program was writing {path} each time it was read.", _AGAIN)
 
 
-def _try(path: Path, read: Reader[T], held: bool) -> tuple[T, bool, _Way]:
-    """The value, whether nothing was committed meanwhile (under locks only), and the way in."""
+def _try(path: Path, read: Reader[T], exclusive: bool) -> tuple[T, bool, _Way]:
+    """Return the value, whether nothing was committed meanwhile (under locks only), and the way in."""
     way = _way(path)
     if way != "copy":
         try:
-            return *_read(_uri(path, way), read, held), way
+            return *_read(_uri(path, way), read, exclusive), way
         except apsw.ReadOnlyError:
             # A write was cut off and has to be rolled back first: not in their file.
             way = "copy"
@@ -95,17 +95,17 @@ def _try(path: Path, read: Reader[T], held: bool) -> tuple[T, bool, _Way]:
         for side in _SIDES:
             if _size(path, side):
                 shutil.copyfile(f"{path}{side}", f"{copy}{side}")
-        return *_read(str(copy), read, held, apsw.SQLITE_OPEN_READWRITE), way
+        return *_read(str(copy), read, exclusive, apsw.SQLITE_OPEN_READWRITE), way
 
 
-def _read(name: str, read: Reader[T], held: bool, flags: int = _READ_ONLY) -> tuple[T, bool]:
+def _read(name: str, read: Reader[T], exclusive: bool, flags: int = _READ_ONLY) -> tuple[T, bool]:
     with closing(apsw.Connection(name, flags=flags)) as connection:
         connection.set_busy_timeout(_BUSY_MS)
         # What stands in their schema is data to us, not code.
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        if held:
+        if exclusive:
             with _transaction(connection):
                 return read(connection), True
         before = connection.pragma("data_version")
@@ -115,7 +115,7 @@ def _read(name: str, read: Reader[T], held: bool, flags: int = _READ_ONLY) -> tu
 
 @contextmanager
 def _transaction(connection: apsw.Connection) -> Iterator[None]:
-    """One view of the file, given up (InterruptError) when it takes too long."""
+    """Open one view of the file, given up (InterruptError) when it takes too long."""
     end = time.monotonic() + _HELD_SECONDS
     connection.set_progress_handler(lambda: time.monotonic() > end, 1000)
     connection.execute("BEGIN")
@@ -136,7 +136,7 @@ def _way(path: Path) -> _Way:
 
 
 def _in_wal_mode(path: Path) -> bool:
-    """What the header says, read through SQLite so that closing the file drops no lock of this process."""
+    """Tell what the header says, read through SQLite so that closing the file drops no lock of this process."""
     file = apsw.VFSFile("", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
     try:
         return file.xFileSize() >= 100 and file.xRead(100, 0)[19] == 2
@@ -150,7 +150,7 @@ def _uri(path: Path, way: _Way) -> str:
 
 
 def _real(path: Path) -> Path:
-    """Where the file and its logs really lie: SQLite follows links."""
+    """Return where the file and its logs really lie: SQLite follows links."""
     try:
         return Path(os.path.realpath(path))
     except (OSError, ValueError) as error:
@@ -165,7 +165,7 @@ def _size(path: Path, side: str) -> int:
 
 
 def traces(path: Path) -> Traces:
-    """What changes when somebody writes: file, size and time of the database and its logs. Raises NotSeen."""
+    """Return what changes when somebody writes: file, size and time of the database and its logs. Raises NotSeen."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise NotSeen("unreadable", f"{path} is not a regular file.", _NAME)
@@ -189,7 +189,7 @@ _NAME = "Name OpenClaw's own database."
 
 
 def _explained(error: Exception, path: Path) -> NotSeen:
-    """What a person can make of `error`."""
+    """Say what a person can make of `error`."""
     match error:
         case apsw.BusyError() | apsw.LockedError() | apsw.InterruptError():
             return NotSeen("locked", f"Another program is writing {path}.", _AGAIN)

@@ -18,20 +18,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 from msgspec import Struct
 
 from memory_tui import durable, locks
 from memory_tui.core import jsstring
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, MemoryTuiError
 from memory_tui.core.jsstring import utf16_head
 from memory_tui.core.secret_finder import redact
 from memory_tui.durable import open_regular
 from memory_tui.openclaw.flush import unreadable
+from memory_tui.providers.failures import Cause, ProviderFailure
 
 MESSAGES = 15
 MAX_BYTES = 8 << 20
 """Of a longer transcript only the end is read."""
-_ROLES = ("user", "assistant")
+ROLES = ("user", "assistant")
 _SILENT = re.compile(r"\s*NO_REPLY\s*\Z")
 _MARKS = re.compile(r"<\|[^|>\n]{1,40}\|>")
 _INJECTED = re.compile(
@@ -65,17 +68,18 @@ class EndedSession(Struct, frozen=True):
 
 
 def messages(transcript: Path, count: int = MESSAGES) -> tuple[Message, ...]:
-    """The last `count` messages of a conversation of OpenClaw, Claude Code or Codex. Raises Unreadable.
+    """Return the last `count` messages of a conversation of OpenClaw, Claude Code or Codex. Raises Unreadable.
 
     Where a reset has emptied the transcript, its newest archive is read.
     """
-    found = tuple(_spoken(_lines(transcript)))[-count:]
-    archives = _archives(transcript) if not found else []
-    return tuple(_spoken(_lines(archives[-1])))[-count:] if archives else found
+    for path in (transcript, *_archives(transcript)[-1:]):
+        if spoken := tuple(_spoken(_lines(path)))[-count:]:
+            return spoken
+    return ()
 
 
 def require(transcript: Path) -> None:
-    """Raises Unreadable where there is neither a conversation nor an archive of it: a silent one is another thing."""
+    """Raise Unreadable where there is neither a conversation nor an archive of it: a silent one is another thing."""
     try:
         transcript.stat()
     except OSError as error:
@@ -83,18 +87,18 @@ def require(transcript: Path) -> None:
             raise unreadable(transcript, error) from error
 
 
-def conversation(said: Sequence[Message]) -> str:
-    """The messages as text, one after the other, secrets masked."""
-    return "\n".join(f"{message.role}: {redact(message.text)}" for message in said)
+def conversation(messages: Sequence[Message]) -> str:
+    """Return the messages as text, one after the other, secrets masked."""
+    return "\n".join(f"{message.role}: {redact(message.text)}" for message in messages)
 
 
 def slug_of(answer: str) -> str:
-    """A model's words as a part of a file name: a-z, 0-9 and single hyphens, at most 30; may be empty."""
+    """Return a model's words as a part of a file name: a-z, 0-9 and single hyphens, at most 30; may be empty."""
     return re.sub(r"-+", "-", re.sub(r"[^a-z0-9-]", "-", answer.strip().lower())).strip("-")[:30].strip("-")
 
 
 def note(ended: EndedSession, content: str) -> str:
-    """The text of the note."""
+    """Return the text of the note."""
     zone = ended.at.tzname() or "UTC"
     lines = [
         f"# Session: {ended.at:%Y-%m-%d %H:%M:%S} {zone}",
@@ -112,11 +116,8 @@ def note(ended: EndedSession, content: str) -> str:
 def save(workspace: Path, ended: EndedSession, content: str, slug: str) -> Path:
     """Write the note under a name that is free. Raises MemoryTuiError."""
     folder = workspace / "memory"
-    name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
     try:
-        if not folder.is_dir():
-            durable.make_folder(folder, 0o777)
-        return _create(note(ended, content).encode("utf-8", "replace"), folder, name)
+        return _create(folder, ended, slug, note(ended, content).encode("utf-8", "replace"))
     except OSError as error:
         raise _unwritten(folder, error) from error
 
@@ -127,8 +128,11 @@ def _unwritten(folder: Path, error: OSError) -> MemoryTuiError:
     )
 
 
-def _create(data: bytes, folder: Path, name: str) -> Path:
+def _create(folder: Path, ended: EndedSession, slug: str, data: bytes) -> Path:
     """Write the note under the first name that is free, in one step that cannot overwrite."""
+    if not folder.is_dir():
+        durable.make_folder(folder, 0o777)
+    name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
     for number in range(1, 10_000):
         path = folder / (f"{name}.md" if number == 1 else f"{name}-{number}.md")
         try:
@@ -178,24 +182,22 @@ def _record(line: str) -> dict[str, Any] | None:
 
 
 def _message(record: dict[str, Any]) -> Message | None:
-    """What a record says; None for tools, commands, sub-agents, summaries, injected context and silence."""
-    kind, held = record.get("type"), record.get("message")
-    if kind == "response_item":
-        held = record.get("payload")
-    elif kind not in ("message", *_ROLES):
+    """Return what a record says; None for tools, commands, sub-agents, summaries, injected context and silence."""
+    kind = record.get("type")
+    if kind not in ("message", "response_item", *ROLES):
         return None
-    if not isinstance(held, dict) or held.get("role") not in _ROLES:
+    message = record.get("payload" if kind == "response_item" else "message")
+    if not isinstance(message, dict) or message.get("role") not in ROLES or message.get("provenance"):
         return None
-    if record.get("isMeta") or record.get("isSidechain") or record.get("isCompactSummary") or held.get("provenance"):
+    if record.get("isMeta") or record.get("isSidechain") or record.get("isCompactSummary"):
         return None
-    text = next((said for said in map(_said, _texts(held.get("content"))) if said), "")
-    if not text or text.startswith("/") or _SILENT.match(text):
-        return None
-    return Message(str(held["role"]), text)
+    cleaned = (jsstring.trim(_MARKS.sub("", _INJECTED.sub("", text))) for text in texts(message.get("content")))
+    text = next(filter(None, cleaned), "")
+    return None if not text or text.startswith("/") or _SILENT.match(text) else Message(str(message["role"]), text)
 
 
-def _texts(content: object) -> list[str]:
-    """The texts of a message's content, which is one or a list of blocks."""
+def texts(content: object) -> list[str]:
+    """Return the texts of a message's content, which is one or a list of blocks."""
     if isinstance(content, str):
         return [content]
     blocks = content if isinstance(content, list) else []
@@ -206,43 +208,37 @@ def _texts(content: object) -> list[str]:
     ]
 
 
-def _said(text: str) -> str:
-    return jsstring.trim(_MARKS.sub("", _INJECTED.sub("", text)))
-
-
 # --- what was recalled ---------------------------------------------------------------------------------------------
 
 
 def _recalled(records: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Each line that the memory gave during a conversation, in lower case, and the note it is from."""
+    """Return each line that the memory gave during a conversation, in lower case, and the note it is from."""
     calls: set[object] = set()
-    found: dict[str, str] = {}
-    for record in records:
-        for part in _parts(record):
-            if _RECALLS.search(str(part.get("name") or part.get("toolName") or "")):
-                calls.add(part.get("id") if part.get("type") == "tool_use" else part.get("call_id"))
-            asked = part.get("tool_use_id") or part.get("call_id") if "name" not in part else None
-            answered = (asked is not None and asked in calls) or part.get("role") == "toolResult"
-            given = part.get("output", part.get("content")) if answered else None
-            for text in _texts(given):
-                found.update(_lines_of(text))
-    return found
+    lines: dict[str, str] = {}
+    for part in (part for record in records for part in _parts(record)):
+        if _RECALLS.search(str(part.get("name") or "")):
+            calls.add(part.get("id") if part.get("type") == "tool_use" else part.get("call_id"))
+        call = part.get("tool_use_id") or part.get("call_id") if "name" not in part else None
+        if part.get("role") == "toolResult" or (call is not None and call in calls):
+            for text in texts(part.get("output", part.get("content"))):
+                lines.update(_lines_of(text))
+    return lines
 
 
 def _parts(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The calls of tools, and their results, in a record of Claude Code, of Codex, of OpenClaw."""
-    payload, held = record.get("payload"), record.get("message")
+    """Yield the calls of tools, and their results, in a record of Claude Code, of Codex, of OpenClaw."""
+    payload, message = record.get("payload"), record.get("message")
     if isinstance(payload, dict):
         yield payload
-    if isinstance(held, dict):
-        if held.get("role") == "toolResult" and _RECALLS.search(str(held.get("toolName") or "")):
-            yield held
-        content = held.get("content")
+    if isinstance(message, dict):
+        if message.get("role") == "toolResult" and _RECALLS.search(str(message.get("toolName") or "")):
+            yield message
+        content = message.get("content")
         yield from (block for block in (content if isinstance(content, list) else ()) if isinstance(block, dict))
 
 
 def _lines_of(answer: str) -> Iterator[tuple[str, str]]:
-    """The lines in an answer of memory_search or memory_get, with their note."""
+    """Yield the lines in an answer of memory_search or memory_get, with their note."""
     try:
         data = json.loads(answer[answer.index("{") :])
     except (ValueError, RecursionError):
@@ -258,7 +254,7 @@ def _lines_of(answer: str) -> Iterator[tuple[str, str]]:
 
 
 def _without(message: Message, recalled: Mapping[str, str]) -> Message:
-    """`message` with the name of the note in the place of each line that was recalled from it."""
+    """Return `message` with the name of the note in the place of each line that was recalled from it."""
     text, plain = message.text, " ".join(message.text.split()).lower()
     for line, path in sorted(recalled.items(), key=lambda item: -len(item[0])):
         if line in plain:
@@ -269,7 +265,7 @@ def _without(message: Message, recalled: Mapping[str, str]) -> Message:
 
 # --- one note a session --------------------------------------------------------------------------------------------
 
-_OWN = re.compile(r"---\nsession: (?P<session>[^\n]+)\nwritten: (?P<sum>[0-9a-f]{16})\n---\n")
+_FRONT = re.compile(r"---\nsession: (?P<session>[^\n]+)\nwritten: (?P<sum>[0-9a-f]{16})\n---\n")
 _SUMMARY = "## Conversation Summary\n\n"
 
 
@@ -286,15 +282,13 @@ def keep(workspace: Path, ended: EndedSession, content: str, slug: str, go_on: G
     try:
         # The hooks of a user and of a project call at the same time.
         with _alone(folder):
-            return _kept(folder, ended, content, slug, go_on)
+            return _keep(folder, ended, content, slug, go_on)
     except OSError as error:
         raise _unwritten(folder, error) from error
 
 
 def _alone(folder: Path) -> locks.WriterLock:
-    """The right to write session notes into `folder`. Raises MemoryTuiError, OSError."""
-    import platformdirs
-
+    """Return the right to write session notes into `folder`. Raises MemoryTuiError, OSError."""
     state = platformdirs.user_state_path("memory-tui", appauthor=False) / "session-notes"
     durable.make_folder(state)
     try:
@@ -305,23 +299,19 @@ def _alone(folder: Path) -> locks.WriterLock:
         ) from error
 
 
-def _kept(folder: Path, ended: EndedSession, content: str, slug: str, go_on: GoOn) -> Path:
-    found = _note_of(folder, _flat(ended.session))
-    if found is not None:
-        path, text, whole = found
+def _keep(folder: Path, ended: EndedSession, content: str, slug: str, go_on: GoOn) -> Path:
+    if (own := _note_of(folder, _flat(ended.session))) is not None:
+        path, text, data = own
         before = text.partition(_SUMMARY)[2].removesuffix("\n")
-        said = _continued(before.split("\n") if before else [], content.split("\n"))
+        longer = _continued(before.split("\n") if before else [], content.split("\n"))
         # A session that said nothing new keeps its note as it is, so that it does not look younger.
-        if said == before or go_on(f"memory/{path.name}", whole, _owned(ended, note(ended, said))):
+        if longer == before or go_on(f"memory/{path.name}", data, _owned(ended, note(ended, longer))):
             return path
-    if not folder.is_dir():
-        durable.make_folder(folder, 0o777)
-    name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
-    return _create(_owned(ended, note(ended, content)), folder, name)
+    return _create(folder, ended, slug, _owned(ended, note(ended, content)))
 
 
 def _owned(ended: EndedSession, text: str) -> bytes:
-    """`text` behind the front matter that says whose note it is, and what it held when it was written."""
+    """Return `text` behind the front matter that says whose note it is, and what it held when it was written."""
     body = text.encode("utf-8", "replace")
     return f"---\nsession: {_flat(ended.session)}\nwritten: {_sum(body)}\n---\n".encode() + body
 
@@ -331,25 +321,25 @@ def _sum(body: bytes) -> str:
 
 
 def _note_of(folder: Path, session: str) -> tuple[Path, str, bytes] | None:
-    """The newest note of `session` in which nobody else wrote: path, text, and all its bytes. Raises OSError."""
+    """Return the newest note of `session` in which nobody else wrote: path, text, and all its bytes. Raises OSError."""
     for path in sorted(folder.glob("*.md"), reverse=True):
         if not path.is_file() or not os.access(path, os.R_OK):
             # A pipe would never end, and what cannot be read was not written here.
             continue
         with path.open("rb") as file:
             head = file.read(len("---\nsession: ") + 300)
-            found = _OWN.match(head.decode("utf-8", "replace"))
-            if found is None or found["session"] != session:
+            front = _FRONT.match(head.decode("utf-8", "replace"))
+            if front is None or front["session"] != session:
                 continue
-            whole = head + file.read()
-        body = whole[len(found[0].encode()) :]
-        if _sum(body) == found["sum"]:
-            return path, body.decode("utf-8", "replace"), whole
+            data = head + file.read()
+        body = data[len(front[0].encode()) :]
+        if _sum(body) == front["sum"]:
+            return path, body.decode("utf-8", "replace"), data
     return None
 
 
 def _continued(before: list[str], now: list[str]) -> str:
-    """The lines of a note and those of the same conversation later; what both hold stands once."""
+    """Return the lines of a note and those of the same conversation later; what both hold stands once."""
     most = min(len(before), len(now))
     common = next((size for size in range(most, 0, -1) if before[-size:] == now[:size]), 0)
     if not common and "\n".join(now) in "\n".join(before):
@@ -363,32 +353,24 @@ UNITS = 2000
 """UTF-16 units of the conversation that are sent."""
 
 
+_ORDER = (
+    "Name this conversation with one or two words, lower case, joined by a hyphen, and answer with nothing else.\n\n"
+)
+
+
 def ask(content: str) -> tuple[str, str]:
-    """A slug for the conversation and why there is none; one of the two is empty."""
+    """Return a slug for the conversation and why there is none; one of the two is empty."""
     base = os.environ.get(URL, "").strip().rstrip("/")
     if not base:
         return "", f"no model is named ({URL})"
     if not content.strip():
         return "", "nothing was said"
-    from memory_tui.core.cancel import Stop
-    from memory_tui.providers.failures import Cause, ProviderFailure
+    # A hook starts without what speaks to a server, which is needed only where a model is named.
     from memory_tui.providers.http import Http
 
     key = os.environ.get(KEY, "")
-    body = {
-        "model": os.environ.get(MODEL, "default"),
-        "max_tokens": 20,
-        "messages": [
-            {
-                "role": "user",
-                "content": (
-                    "Name this conversation with one or two words, lower case, joined by a hyphen, and answer with "
-                    "nothing "
-                    f"else.\n\n{utf16_head(content, UNITS)}"
-                ),
-            }
-        ],
-    }
+    message = {"role": "user", "content": f"{_ORDER}{utf16_head(content, UNITS)}"}
+    body = {"model": os.environ.get(MODEL, "default"), "max_tokens": 20, "messages": [message]}
     http = Http("the model", base, Stop(), auth=({"Authorization": f"Bearer {key}"},) if key else ())
     unclear = "the model's answer is not understood"
     try:

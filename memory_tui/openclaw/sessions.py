@@ -22,16 +22,8 @@ from memory_tui.openclaw import agent_sessions, flush
 
 TABLE = state_db.Table("flush_marks", most=1000)
 _COMPACTION = "agents.defaults.compaction"
-
-
-class SessionFacts(Struct, frozen=True):
-    """What is kept of a session between two turns; `at` is the time of the last flush in seconds."""
-
-    tokens: int | None = None
-    fresh: bool = False
-    compactions: int = 0
-    flushed_in: int | None = None
-    at: float | None = None
+_Entries = dict[str, tuple[str, dict[str, Any]]]
+"""Key and entry of each session that the host keeps, by session id; the last of several."""
 
 
 class Nearness(Struct, frozen=True):
@@ -44,13 +36,8 @@ class Nearness(Struct, frozen=True):
     flushed_at: float | None
 
 
-def folder(agent: Agent) -> Path:
-    """Where the host keeps the transcripts of `agent`."""
-    return session_folder(agent.id)
-
-
 def rules_of(config: Config) -> flush.FlushRules:
-    """The flush settings of a configuration; what is missing or cannot be used counts as documented."""
+    """Return the flush settings of a configuration; what is missing or cannot be used counts as documented."""
 
     def number(key: str, default: int) -> int:
         value = flush.whole(config.value(f"{_COMPACTION}.{key}"))
@@ -66,43 +53,28 @@ def rules_of(config: Config) -> flush.FlushRules:
     )
 
 
-def writable(config: Config, session: str = "") -> bool:
-    """Whether the agent may write to its workspace in `session`: in a sandbox only where that may (workspaceAccess rw).
+def writable(config: Config, session: str) -> bool:
+    """Tell whether the agent may write to its workspace in `session`: in a sandbox only where workspaceAccess is rw.
 
     Of a session without a known key the main one is taken, which `non-main` leaves outside.
     """
-    return _writable_under(config, _keys(_sessions_of_host(folder(config.agent))).get(session, ""))
+    return _writable(config, _entries(config.agent).get(session, ("", {}))[0])
 
 
-def _writable_under(config: Config, key: str) -> bool:
+def _writable(config: Config, key: str) -> bool:
     mode = config.value("agents.defaults.sandbox.mode")
-    inside = mode == "all" or (mode == "non-main" and key not in ("", _main(config.agent)))
+    inside = mode == "all" or (mode == "non-main" and key not in ("", f"agent:{config.agent.id}:main"))
     return not inside or config.value("agents.defaults.sandbox.workspaceAccess") == "rw"
 
 
-def _main(agent: Agent) -> str:
-    return f"agent:{agent.id}:main"
-
-
-def _keys(of_host: Mapping[str, dict[str, Any]]) -> dict[str, str]:
-    """The session keys of the host's entries by session id; the first of several."""
-    return {session: key for key, entry in reversed([*of_host.items()]) if (session := _id(entry))}
-
-
-def _id(entry: Mapping[str, Any]) -> str:
-    """The id of the host's entry of a session; empty where it has none."""
-    session = entry.get("sessionId")
-    return session if isinstance(session, str) else ""
-
-
 def window_of(config: Config, model: str = "") -> int:
-    """The context window in tokens: of `model` where the configuration knows it, else contextTokens, else 200,000."""
+    """Return the context window in tokens: of `model` where that is configured, else contextTokens, else 200,000."""
     tree = config.tree
     provider, _, name = model.partition("/")
     models = tree.get("models", "providers", provider, "models") if tree and name else None
-    for one in models.value if models is not None and isinstance(models.value, list) else []:
-        found = one.get("id")
-        if found is not None and found.value in (name, model) and (size := _positive(one.get("contextWindow"))):
+    for entry in models.value if models is not None and isinstance(models.value, list) else []:
+        key = entry.get("id")
+        if key is not None and key.value in (name, model) and (size := _positive(entry.get("contextWindow"))):
             return size
     return _positive(tree.get("agents", "defaults", "contextTokens") if tree else None) or flush.DEFAULT_WINDOW
 
@@ -112,84 +84,77 @@ def _positive(node: Node | None) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def known_of(facts: SessionFacts, next_tokens: int = 0) -> flush.Session:
-    """A session as `facts` describe it, without its transcript."""
-    return flush.Session(
-        total_tokens=facts.tokens,
-        fresh=facts.fresh,
-        next_tokens=next_tokens,
-        compactions=facts.compactions,
-        flushed_in=facts.flushed_in,
-    )
-
-
-def session_of(transcript: Path, facts: SessionFacts, limit: int, next_tokens: int = 0) -> flush.Session:
-    """A session as `facts` and its `transcript` describe it; no more is read than needed. Raises Unreadable."""
-    session = replace(known_of(facts, next_tokens), transcript_bytes=flush.size(transcript))
-    if not flush.reads_transcript(session, limit):
-        return session
-    return _with_usage(session, flush.last_usage(transcript))
+def session_of(transcript: Path, session: flush.Session, limit: int) -> flush.Session:
+    """Return `session` with what its `transcript` tells; no more is read than needed. Raises Unreadable."""
+    try:
+        session = replace(session, transcript_bytes=transcript.stat().st_size)
+    except OSError as error:
+        raise flush.unreadable(transcript, error) from error
+    return _with_usage(session, flush.last_usage(transcript)) if flush.reads_transcript(session, limit) else session
 
 
 def _with_usage(session: flush.Session, last: flush.Usage | None) -> flush.Session:
-    return session if last is None else replace(session, prompt_tokens=last.prompt, output_tokens=last.output)
+    return session if last is None else replace(session, prompt_tokens=last[0], output_tokens=last[1])
 
 
 def near(config: Config) -> tuple[Nearness, ...]:
-    """Every live session of the agent, in files or in its database, the last one used first. Raises Unreadable."""
-    place, rules, window = folder(config.agent), rules_of(config), window_of(config)
-    entries, marks = _sessions_of_host(place), FlushMarks(config.agent.id)
-    of_host, keys = _by_id(entries), _keys(entries)
-    found = []
-    for path in sorted(place.glob("*.jsonl")) if place.is_dir() else []:
-        facts = marks.merged(path.stem, of_host.get(path.stem))
-        run = flush.AgentRun(writable=_writable_under(config, keys.get(path.stem, "")))
-        decision = flush.decide(rules, session_of(path, facts, flush.threshold(window, rules)), run, window)
-        found.append(Nearness(path.stem, path, path.stat().st_mtime, decision, facts.at))
-    for kept in agent_sessions.live(config.agent.id):
-        facts = marks.merged(kept.id, _facts(kept.entry, newer=True))
-        session = _with_usage(replace(known_of(facts), transcript_bytes=kept.size), kept.usage)
-        decision = flush.decide(rules, session, flush.AgentRun(writable=_writable_under(config, kept.key)), window)
-        found.append(Nearness(kept.id, agent_database(config.agent.id), kept.at, decision, facts.at))
-    return tuple(sorted(found, key=lambda one: -one.modified))
+    """Return every live session of the agent, in files or in its database, the last used first. Raises Unreadable."""
+    agent, rules, window = config.agent.id, rules_of(config), window_of(config)
+    folder, entries, marks = session_folder(agent), _entries(config.agent), FlushMarks(agent)
+    sessions: list[Nearness] = []
+
+    def add(name: str, key: str, path: Path, modified: float, session: flush.Session) -> None:
+        decision = flush.decide(rules, session, window, writable=_writable(config, key))
+        sessions.append(Nearness(name, path, modified, decision, session.flushed_at))
+
+    for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else []:
+        key, entry = entries.get(path.stem, ("", {}))
+        session = session_of(path, marks.merged(path.stem, _facts(entry)), flush.threshold(window, rules))
+        add(path.stem, key, path, path.stat().st_mtime, session)
+    for live in agent_sessions.live(agent):
+        session = replace(marks.merged(live.id, _facts(live.entry, newer=True)), transcript_bytes=live.size)
+        add(live.id, live.key, agent_database(agent), live.at, _with_usage(session, live.usage))
+    return tuple(sorted(sessions, key=lambda each: -each.modified))
 
 
-def facts_of(agent: Agent, session: str, transcript: Path | None) -> SessionFacts:
-    """What is kept of a session: by its host, by us, or read from the transcript itself. Raises Unreadable."""
-    merged = FlushMarks(agent.id).merged(session, _by_id(_sessions_of_host(folder(agent))).get(session))
+def facts_of(agent: Agent, session: str, transcript: Path | None) -> flush.Session:
+    """Return what is kept of a session: by its host, by us, or read from the transcript itself. Raises Unreadable."""
+    merged = FlushMarks(agent.id).merged(session, _facts(_entries(agent).get(session, ("", {}))[1]))
     if merged.compactions or transcript is None:
         return merged
-    return SessionFacts(merged.tokens, merged.fresh, flush.compactions(transcript), merged.flushed_in, merged.at)
+    return replace(merged, compactions=flush.compactions(transcript))
 
 
-def _by_id(of_host: Mapping[str, dict[str, Any]]) -> dict[str, SessionFacts]:
-    """What the host keeps of each session, by session id; the last of several."""
-    return {session: _facts(entry) for entry in of_host.values() if (session := _id(entry))}
+def _facts(entry: Mapping[str, Any], *, newer: bool = False) -> flush.Session:
+    """Return what the host keeps of a session, with `newer` in the database of 2026.9.
 
-
-def _facts(entry: Mapping[str, Any], *, newer: bool = False) -> SessionFacts:
-    """What the host keeps of a session, with `newer` in the database of 2026.9: that has the flush as a record, and
-    counts tokens only where their count is marked; before, they count unless marked as stale.
+    That has the flush as a record, and counts tokens only where their count is marked; before, they count unless marked
+    as stale. Without an entry nothing is known.
     """
     at, last = entry.get("memoryFlushAt"), entry.get("memoryFlush")
     fresh = entry.get("totalTokensFresh")
     done = last.get("compactionCount") if isinstance(last, dict) and last.get("kind") == "succeeded" else None
-    return SessionFacts(
-        tokens=flush.whole(entry.get("totalTokens")),
+    return flush.Session(
+        total_tokens=flush.whole(entry.get("totalTokens")),
         fresh=fresh is True and entry.get("totalTokensVersion") == 1 if newer else fresh is not False,
         compactions=flush.whole(entry.get("compactionCount")) or 0,
         flushed_in=flush.whole(entry.get("memoryFlushCompactionCount") if done is None else done),
-        at=at / 1000 if isinstance(at, int | float) else None,
+        flushed_at=at / 1000 if isinstance(at, int | float) else None,
     )
 
 
-def _sessions_of_host(place: Path) -> dict[str, dict[str, Any]]:
-    """The entries of the host's sessions.json by session key; empty where there is none that can be read."""
+def _entries(agent: Agent) -> _Entries:
+    """Read the host's sessions.json; empty where there is none that can be read."""
     try:
-        data = json.loads(read_regular(place / "sessions.json"))
+        data = json.loads(read_regular(session_folder(agent.id) / "sessions.json"))
     except (OSError, ValueError):
         return {}
-    return {key: one for key, one in data.items() if isinstance(one, dict)} if isinstance(data, dict) else {}
+    entries = data.items() if isinstance(data, dict) else ()
+    return {
+        entry["sessionId"]: (key, entry)
+        for key, entry in entries
+        if isinstance(entry, dict) and isinstance(entry.get("sessionId"), str)
+    }
 
 
 class FlushMarks:
@@ -200,25 +165,24 @@ class FlushMarks:
         self._records = TABLE.of(agent, self._read_old)
 
     def _read_old(self) -> dict[str, dict[str, Any]]:
-        """What earlier releases kept in a file, the oldest first. Raises OSError, ValueError."""
+        """Read what earlier releases kept in a file, the oldest first. Raises OSError, ValueError."""
         try:
             data = json.loads(self._old.read_bytes())
         except FileNotFoundError:
             return {}
-        marks = {key: one for key, one in data.items() if isinstance(one, dict)} if isinstance(data, dict) else {}
+        marks = {key: mark for key, mark in data.items() if isinstance(mark, dict)} if isinstance(data, dict) else {}
         return dict(sorted(marks.items(), key=lambda item: item[1].get("at", 0)))
 
     @cached_property
-    def _known(self) -> dict[str, Any]:
+    def _marks(self) -> dict[str, Any]:
         return self._records.read()
 
-    def merged(self, session: str, of_host: SessionFacts | None) -> SessionFacts:
-        """What is known of a session; the later flush of the two counts. Raises StateUnavailable."""
-        facts, ours = of_host or SessionFacts(), self._known.get(session)
-        if not isinstance(ours, dict) or (facts.at or 0) > ours.get("at", 0):
-            return facts
-        count = flush.whole(ours.get("compactions"))
-        return SessionFacts(facts.tokens, facts.fresh, facts.compactions, count, ours.get("at"))
+    def merged(self, name: str, session: flush.Session) -> flush.Session:
+        """Return `session` with our mark of it; the later flush of the two counts. Raises StateUnavailable."""
+        mark = self._marks.get(name)
+        if not isinstance(mark, dict) or (session.flushed_at or 0) > mark.get("at", 0):
+            return session
+        return replace(session, flushed_in=flush.whole(mark.get("compactions")), flushed_at=mark.get("at"))
 
     def done(self, session: str, compactions: int) -> None:
         """Remember that a session was flushed in this compaction cycle. Raises MemoryTuiError."""

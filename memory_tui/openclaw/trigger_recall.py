@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from memory_tui.core import jsstring
 from memory_tui.workspace.annotations import Annotations
@@ -37,7 +37,7 @@ class CuratedEntry(Struct, frozen=True):
     start_line: int
     end_line: int
     text: str
-    said: Annotations
+    annotations: Annotations = field(name="said")
     search: float = 0.0
     trusted: bool = True
 
@@ -54,32 +54,23 @@ class Triggered(Struct, frozen=True):
     @property
     def reason(self) -> str:
         """Why it is injected, or is not."""
-        path = self.entry.path
-        match self.outcome:
-            case "injected":
-                return f"{self.match:.3f} is over the line of {LINE}."
-            case "no phrase fits":
-                return "No trigger has a word of the message."
-            case "below the line":
-                return f"{self.match:.3f} is below the line of {LINE}."
-            case "untrusted":
-                return f"OpenClaw's ledger calls {path} untrusted: memory-tui openclaw trust --repair {path}."
-            case "other project":
-                return f"Its project {self.entry.said.project} is not active: --active-project."
-            case "more than three fit":
-                return f"{MOST} entries that fit better are injected."
-            case "no room":
-                return f"It does not fit into {MOST_UNITS:,} characters with those that fit better."
+        path, project = self.entry.path, self.entry.annotations.project
+        return {
+            "injected": f"{self.match:.3f} is over the line of {LINE}.",
+            "no phrase fits": "No trigger has a word of the message.",
+            "below the line": f"{self.match:.3f} is below the line of {LINE}.",
+            "untrusted": f"OpenClaw's ledger calls {path} untrusted: memory-tui openclaw trust --repair {path}.",
+            "other project": f"Its project {project} is not active: --active-project.",
+            "more than three fit": f"{MOST} entries that fit better are injected.",
+            "no room": f"It does not fit into {MOST_UNITS:,} characters with those that fit better.",
+        }[self.outcome]
 
 
 def phrase_score(message: str, phrase: str) -> float:
     """Score how well the trigger `phrase` fits `message`: one word by being there, more by how many of them are."""
-    wanted, there = _words(phrase), set(_words(message))
-    if not wanted:
-        return 0.0
-    overlap = sum(word in there for word in dict.fromkeys(wanted))
-    count = len(dict.fromkeys(wanted))
-    if count == 1:
+    words = _words(phrase)
+    count, overlap = len(words), len(words & _words(message))
+    if count < 2:
         return _ONE_WORD if overlap else 0.0
     return _OVERLAP_SHARE * overlap / count + _COUNT_SHARE * min(1.0, overlap / _ENOUGH)
 
@@ -91,34 +82,30 @@ def triggered(message: str, entries: Iterable[CuratedEntry], active: Collection[
     """
     scored = []
     for entry in entries:
-        if entry.said.triggers:
-            best = max(entry.said.triggers.split("; "), key=lambda phrase: phrase_score(message, phrase))
+        if entry.annotations.triggers:
+            best = max(entry.annotations.triggers.split("; "), key=lambda phrase: phrase_score(message, phrase))
             score = phrase_score(message, best)
             match = _PHRASE_SHARE * score + _SEARCH_SHARE * min(1.0, max(0.0, entry.search))
             scored.append((entry, best, score, match))
-    found: list[Triggered] = []
+    decided: list[Triggered] = []
     taken, units = 0, 0
     for entry, best, score, match in sorted(scored, key=lambda item: (not item[2], -item[3])):
         size = jsstring.utf16_len(entry.text)
-        outcome: Outcome = "injected"
-        if not score:
-            outcome = "no phrase fits"
-        elif match < LINE:
-            outcome = "below the line"
-        elif not entry.trusted:
-            outcome = "untrusted"
-        elif any(key not in active for key in entry.said.keys):
-            outcome = "other project"
-        elif taken >= MOST:
-            outcome = "more than three fit"
-        elif units + size > MOST_UNITS:
-            outcome = "no room"
-        else:
+        hindrances: dict[Outcome, bool] = {
+            "no phrase fits": not score,
+            "below the line": match < LINE,
+            "untrusted": not entry.trusted,
+            "other project": any(key not in active for key in entry.annotations.keys),
+            "more than three fit": taken >= MOST,
+            "no room": units + size > MOST_UNITS,
+        }
+        outcome = next((name for name, there in hindrances.items() if there), "injected")
+        if outcome == "injected":
             taken, units = taken + 1, units + size
-        found.append(Triggered(entry, best, score, match, outcome))
-    return found
+        decided.append(Triggered(entry, best, score, match, outcome))
+    return decided
 
 
-def _words(text: str) -> list[str]:
-    """The words of `text` in lower case that are longer than one character."""
-    return [word for word in _WORD.findall(text.lower()) if len(word) > 1]
+def _words(text: str) -> set[str]:
+    """Return the words of `text` in lower case that are longer than one character."""
+    return {word for word in _WORD.findall(text.lower()) if len(word) > 1}

@@ -17,9 +17,11 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import apsw
+import msgspec
+import platformdirs
 from msgspec import Struct, field
 
 from memory_tui.approval import Approval, Approvals
@@ -27,9 +29,7 @@ from memory_tui.config import places
 from memory_tui.core.errors import ApprovalUnsaved, EditRefused
 from memory_tui.core.formatting import minute, plural
 from memory_tui.openclaw import open_foreign
-
-if TYPE_CHECKING:
-    from memory_tui.plan import Plan
+from memory_tui.plan import Plan
 
 State = Literal["agent", "edited", "untrusted", "unrecorded", "ignored", "unknown"]
 Written = tuple[str, bytes | None, bytes | None]
@@ -52,16 +52,19 @@ _LOSS = "it is not put into the prompt, triggers no recall and is not promoted; 
 _WORDS: Mapping[State, str] = {
     "agent": "agent",
     "edited": "agent, edited since: the agent's next write will make it untrusted",
+    "untrusted": f"untrusted since {{since}}: {_LOSS}",
     "unrecorded": "not recorded yet",
     "ignored": "a link, which OpenClaw 2026.9 ignores",
     "unknown": "unknown: OpenClaw's ledger has a row that cannot be read",
 }
 
 
-class LedgerRow(Struct, frozen=True):
-    """What the ledger has of one file: class, hash after OpenClaw's last write, and when that was (epoch seconds)."""
+class LedgerRow(Struct, frozen=True, rename="camel"):
+    """What the ledger has of one file: class, hash after OpenClaw's last write, and when that was (milliseconds)."""
 
-    origin: Literal["agent", "untrusted"]
+    version: Literal[1]
+    relative_path: str
+    origin_class: Literal["agent", "untrusted"]
     file_hash: str
     observed_at: float
 
@@ -76,7 +79,7 @@ class FileTrust(Struct, frozen=True):
 
 
 class Ledger(Struct, frozen=True):
-    """The ledger of one workspace at one moment; a row that cannot be read is None.
+    """The ledger of one workspace at one moment: its rows by the hash of the path, None for one that cannot be read.
 
     `problem` is why it cannot be read, `next_step` what to do then; both are empty where it was. `absent` tells that
     OpenClaw keeps none here. `elsewhere` are path and hash of files of other folders.
@@ -92,6 +95,17 @@ class Ledger(Struct, frozen=True):
     classes: Mapping[str, str] = field(default_factory=dict)
     """The class of each file whose row can be read, by path."""
 
+    def of(self, path: str, file_hash: str) -> FileTrust:
+        """Return the trust of a file whose text has the hash `file_hash`."""
+        key = _sha256(path)
+        row, since = self.rows.get(key), 0.0
+        state: State = "unknown" if key in self.rows else "unrecorded"
+        if row is not None:
+            state, since = row.origin_class, row.observed_at / 1000
+            if state == "agent" and row.file_hash != file_hash:
+                state = "edited"
+        return FileTrust(path, state, _WORDS[state].format(since=_time(since)), since)
+
 
 class TrustReport(Struct, frozen=True):
     """The trust of every covered file, by path; `approved` tells whether edits made here keep it."""
@@ -103,23 +117,23 @@ class TrustReport(Struct, frozen=True):
     remarks: tuple[str, ...]
     files: tuple[FileTrust, ...]
 
-    def of(self, path: str) -> FileTrust | None:
-        """The trust of the note `path`; None where the ledger does not cover it."""
-        return next((file for file in self.files if file.path == path), None)
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def covered(path: str) -> bool:
-    """Whether the ledger keeps the note stored as `path`."""
+    """Tell whether the ledger keeps the note stored as `path`."""
     return bool(_COVERED.fullmatch(path)) and not path.startswith(("memory/dreaming/", "memory/.dreams/"))
 
 
 def text_hash(data: bytes) -> str:
-    """The hash of a file as OpenClaw takes it: SHA-256 of its text, where bytes that are no UTF-8 become U+FFFD."""
-    return hashlib.sha256(data.decode("utf-8", "replace").encode()).hexdigest()
+    """Return the hash of a file as OpenClaw takes it: SHA-256 of its text, where what is no UTF-8 becomes U+FFFD."""
+    return _sha256(data.decode("utf-8", "replace"))
 
 
 def workspace_key(workspace: Path) -> str:
-    """How the ledger names a workspace: by its real path."""
+    """Return how the ledger names a workspace: by its real path."""
     return hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()
 
 
@@ -142,7 +156,7 @@ class Trust:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def ledger(self, now: float) -> Ledger:
-        """The ledger as it is now (`now` in epoch seconds); it is never written by this."""
+        """Return the ledger as it is now (`now` in epoch seconds); it is never written by this."""
         name = str(self._database)
         try:
             values, version, there = open_foreign.read_foreign(self._database, _values)[0]
@@ -158,7 +172,7 @@ class Trust:
         return self._parsed(name, values, version, now)
 
     def last_ledger(self, now: float) -> Ledger:
-        """The same, read again only when the database changed."""
+        """Return the same, read again only when the database changed."""
         try:
             traces = open_foreign.traces(self._database)
         except open_foreign.NotSeen:
@@ -168,12 +182,12 @@ class Trust:
         return self._last[1]
 
     def report(self, paths: Iterable[str], now: float) -> TrustReport:
-        """The trust of those of `paths` that the ledger covers, and of what else it has rows of.
+        """Return the trust of those of `paths` that the ledger covers, and of what else it has rows of.
 
         Reads the notes that the ledger has rows of, again only when they change.
         """
         ledger = self.ledger(now)
-        more = (path for path in (*_ROOT, *ledger.rows) if os.path.lexists(self._workspace / path))
+        more = (path for path in (*_ROOT, *ledger.classes) if os.path.lexists(self._workspace / path))
         shown = () if ledger.problem or ledger.absent else sorted({*filter(covered, paths), *filter(covered, more)})
         files = tuple(self._of_disk(ledger, path) for path in shown)
         return TrustReport(
@@ -186,7 +200,7 @@ class Trust:
         )
 
     def of(self, path: str, now: float) -> FileTrust | None:
-        """The trust of the note `path`; None where the ledger does not cover it, or there is none."""
+        """Return the trust of the note `path`; None where the ledger does not cover it, or there is none."""
         ledger = self.ledger(now) if covered(path) else None
         return None if ledger is None or ledger.absent or ledger.problem else self._of_disk(ledger, path)
 
@@ -196,34 +210,32 @@ class Trust:
         elsewhere: set[tuple[str, str]] = set()
         if version > NEWEST_SCHEMA:
             remarks.append(f"The ledger is of a newer OpenClaw (schema {version}); it is read and never written.")
-        unread = 0
         for key, text in values:
             folder, _, digest = key.partition(":")
-            path, row = _row(text)
+            row = _row(text)
             if folder != own:
-                elsewhere |= {(path, row.file_hash)} if row else set()
+                elsewhere |= {(row.relative_path, row.file_hash)} if row else set()
                 continue
-            if row is None or hashlib.sha256(path.encode()).hexdigest() != digest:
-                unread += 1
-                rows[digest] = None
-                continue
-            rows[path] = row
-            if row.observed_at > now + _SLACK_SECONDS:
-                remarks.append(f"{path} was recorded at {_time(row.observed_at)}, which is in the future.")
-        if unread:
+            if row is not None and _sha256(row.relative_path) != digest:
+                row = None
+            rows[digest] = row
+            if row is not None and row.observed_at / 1000 > now + _SLACK_SECONDS:
+                at = _time(row.observed_at / 1000)
+                remarks.append(f"{row.relative_path} was recorded at {at}, which is in the future.")
+        if unread := sum(row is None for row in rows.values()):
             remarks.append(
                 f"{plural(unread, 'row')} of the ledger cannot be read: the trust of these files is unknown."
             )
         absent = not rows and not self._expected
-        classes = {path: row.origin for path, row in rows.items() if row is not None}
+        classes = {row.relative_path: row.origin_class for row in rows.values() if row is not None}
         return Ledger(name, rows, frozenset(elsewhere), absent, remarks=tuple(remarks), classes=classes)
 
     def _moved(self, ledger: Ledger, paths: Sequence[str]) -> tuple[str, ...]:
-        """A sentence where the ledger knows these files, but under another folder."""
+        """Say where the ledger knows these files, but under another folder."""
         if ledger.rows or not ledger.elsewhere:
             return ()
-        known = {path for path, _ in ledger.elsewhere}
-        same = sum((path, self._hash(path)) in ledger.elsewhere for path in paths if path in known)
+        others = {path for path, _ in ledger.elsewhere}
+        same = sum((path, self._hash(path)) in ledger.elsewhere for path in paths if path in others)
         if not same:
             return ()
         return (
@@ -234,48 +246,45 @@ class Trust:
     def _of_disk(self, ledger: Ledger, path: str) -> FileTrust:
         if (self._workspace / path).is_symlink():
             return FileTrust(path, "ignored", _WORDS["ignored"])
-        row = _known(ledger, path)
-        return _trust(path, row, "" if row is None or isinstance(row, str) else self._hash(path))
+        return ledger.of(path, self._hash(path) if path in ledger.classes else "")
 
     def _hash(self, path: str) -> str:
-        """The hash of a note on disk, empty where it cannot be read; read again when its size or times change."""
+        """Return the hash of a note on disk, empty if it cannot be read; taken again when its size or times change."""
         file = self._workspace / path
         try:
             status = file.stat()
             mark = status.st_mtime_ns, status.st_size, status.st_ino
-            known = self._hashes.get(path)
-            if known is None or known[0] != mark:
-                known = self._hashes[path] = mark, text_hash(file.read_bytes())
+            if self._hashes.get(path, ((), ""))[0] != mark:
+                self._hashes[path] = mark, text_hash(file.read_bytes())
         except (OSError, ValueError):
             return ""
-        return known[1]
+        return self._hashes[path][1]
 
     # --- what an edit does -----------------------------------------------------------------------------------------
 
     def effects(self, files: Iterable[Written], now: float) -> tuple[str, ...]:
-        """What writing `files` does to their trust: one sentence for each that the ledger covers."""
-        wanted = [file for file in files if covered(file[0])]
-        ledger = self.ledger(now) if wanted else None
+        """Say what writing `files` does to their trust: one sentence for each that the ledger covers."""
+        notes = [file for file in files if covered(file[0])]
+        ledger = self.ledger(now) if notes else None
         if ledger is None or ledger.absent:
             return ()
         if ledger.problem:
             return (f"Trust: OpenClaw's ledger cannot be read, so what this does to it is not known. {ledger.problem}",)
         approved = self.approved
-        found = (self._effect(ledger, *file, approved=approved) for file in wanted)
-        return tuple(f"Trust: {words}" for words in found if words)
+        effects = (self._effect(ledger, *file, approved=approved) for file in notes)
+        return tuple(f"Trust: {words}" for words in effects if words)
 
     def _effect(self, ledger: Ledger, path: str, before: bytes | None, after: bytes | None, *, approved: bool) -> str:
-        row = _known(ledger, path)
-        found = _trust(path, row, "" if before is None else text_hash(before))
-        if found.state in ("unrecorded", "untrusted"):
+        trust = ledger.of(path, "" if before is None else text_hash(before))
+        if trust.state in ("unrecorded", "untrusted"):
             # It has no trust to lose.
             return ""
-        if found.state == "unknown":
-            return f"{path} is {found.words}."
+        if trust.state == "unknown":
+            return f"{path} is {trust.words}."
         if after is None:
             return f"OpenClaw's ledger keeps its row of {path}: a new one that the agent writes will be untrusted."
-        if found.state == "edited":
-            return f"{path} is {found.words}. memory-tui openclaw trust --repair {path} changes that."
+        if trust.state == "edited":
+            return f"{path} is {trust.words}. memory-tui openclaw trust --repair {path} changes that."
         if approved:
             return f"{path} stays agent: memory-tui updates its hash in OpenClaw's ledger."
         return (
@@ -284,17 +293,17 @@ class Trust:
         )
 
     def movable(self, files: Iterable[Written], now: float) -> frozenset[str]:
-        """Those of `files` whose hash may move along with an edit: approved, class agent, not edited before."""
+        """Return those of `files` whose hash may move along with an edit: approved, class agent, not edited before."""
         if not self.approved:
             return frozenset()
         ledger = self.ledger(now)
         return frozenset(
             path
             for path, before, after in files
-            if covered(path)
-            and before is not None
+            if before is not None
             and after is not None
-            and _trust(path, _known(ledger, path), text_hash(before)).state == "agent"
+            and covered(path)
+            and ledger.of(path, text_hash(before)).state == "agent"
         )
 
     def follow(self, files: Sequence[Written]) -> None:
@@ -315,7 +324,7 @@ class Trust:
                 self._put(connection, path, _written(moved))
 
     def repaired_row(self, path: str, seen: bytes) -> tuple[str, str]:
-        """The row of `path` as it is, and with the class agent for the text that a person has `seen`.
+        """Return the row of `path` as it is, and with the class agent for the text that a person has `seen`.
 
         Raises EditRefused where there is no row, or the ledger cannot be read.
         """
@@ -348,7 +357,7 @@ class Trust:
 
     @property
     def approved(self) -> bool:
-        """Whether a person approved that edits made here move hashes along."""
+        """Tell whether a person approved that edits made here move hashes along."""
         return self._approvals.find(*_APPROVAL) is not None
 
     def approve(self, how: str) -> Approval:
@@ -366,17 +375,14 @@ class Trust:
 
     @property
     def _approvals(self) -> Approvals:
-        if self._folder is None:
-            import platformdirs
-
-            self._folder = platformdirs.user_state_path("memory-tui", appauthor=False) / "ledger-approvals"
-        return Approvals(self._workspace, self._folder)
+        folder = self._folder or platformdirs.user_state_path("memory-tui", appauthor=False) / "ledger-approvals"
+        return Approvals(self._workspace, folder)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[apsw.Connection]:
-        """One transaction on the ledger: all of it, or nothing. Raises EditRefused."""
+        """Open one transaction on the ledger: all of it, or nothing. Raises EditRefused."""
         try:
             with closing(apsw.Connection(str(self._database), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
                 connection.set_busy_timeout(_BUSY_MS)
@@ -403,17 +409,17 @@ class Trust:
             ) from None
 
     def _key(self, path: str) -> tuple[str, str, str]:
-        return PLUGIN, NAMESPACE, f"{workspace_key(self._workspace)}:{hashlib.sha256(path.encode()).hexdigest()}"
+        return PLUGIN, NAMESPACE, f"{workspace_key(self._workspace)}:{_sha256(path)}"
 
     def _row(self, connection: apsw.Connection, path: str) -> tuple[str, dict[str, object]]:
-        """The row of `path` as it is stored, and its fields. Raises EditRefused without one that can be read."""
-        found = connection.execute(
+        """Return the row of `path` as it is stored, and its fields. Raises EditRefused without one that can be read."""
+        value = connection.execute(
             f"SELECT value_json FROM {TABLE} WHERE plugin_id = ? AND namespace = ? AND entry_key = ?", self._key(path)
-        ).fetchone()
-        if found is None or _row(str(found[0]))[1] is None:
+        ).get
+        if _row(str(value)) is None:
             raise EditRefused(f"OpenClaw's ledger has no row of {path} that can be read.", "It was left as it is.")
-        fields: dict[str, object] = json.loads(str(found[0]))
-        return str(found[0]), fields
+        fields: dict[str, object] = json.loads(str(value))
+        return str(value), fields
 
     def _put(self, connection: apsw.Connection, path: str, text: str) -> None:
         connection.execute(
@@ -423,12 +429,12 @@ class Trust:
 
 
 def of_plan(plan: Plan) -> Trust:
-    """OpenClaw's ledger of the notes of `plan`, whether OpenClaw keeps one or not."""
+    """Return OpenClaw's ledger of the notes of `plan`, whether OpenClaw keeps one or not."""
     return Trust(plan.roots.workspace, places.state_database(), expected=plan.config.kind == "openclaw")
 
 
 def _values(connection: apsw.Connection) -> tuple[list[tuple[str, str]] | None, int, bool]:
-    """Keys and values of the ledger, the schema version, and whether there is a table of plug-ins at all.
+    """Return keys and values of the ledger, the schema version, and whether there is a table of plug-ins at all.
 
     The values are None where the table has other columns.
     """
@@ -448,36 +454,12 @@ def _written(fields: Mapping[str, object]) -> str:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
-def _row(text: str) -> tuple[str, LedgerRow | None]:
-    """Path and content of one value; None where it does not parse."""
+def _row(text: str) -> LedgerRow | None:
+    """Return one value as it is stored; None where it does not parse."""
     try:
-        fields = json.loads(text)
-        path, origin, digest = fields["relativePath"], fields["originClass"], fields["fileHash"]
-        at = fields["observedAt"]
-        fits = fields["version"] == 1 and isinstance(path, str) and isinstance(digest, str)
-        if not fits or origin not in ("agent", "untrusted") or isinstance(at, bool) or not isinstance(at, int | float):
-            return "", None
-        return path, LedgerRow(origin, digest, at / 1000)
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return "", None
-
-
-def _known(ledger: Ledger, path: str) -> LedgerRow | Literal["unread"] | None:
-    if path in ledger.rows:
-        return ledger.rows[path]
-    return "unread" if hashlib.sha256(path.encode("utf-8", "replace")).hexdigest() in ledger.rows else None
-
-
-def _trust(path: str, row: LedgerRow | Literal["unread"] | None, digest: str) -> FileTrust:
-    """The trust of a file whose text has the hash `digest`."""
-    if row is None:
-        return FileTrust(path, "unrecorded", _WORDS["unrecorded"])
-    if row == "unread":
-        return FileTrust(path, "unknown", _WORDS["unknown"])
-    if row.origin == "untrusted":
-        return FileTrust(path, "untrusted", f"untrusted since {_time(row.observed_at)}: {_LOSS}", row.observed_at)
-    state: State = "agent" if row.file_hash == digest else "edited"
-    return FileTrust(path, state, _WORDS[state], row.observed_at)
+        return msgspec.json.decode(text, type=LedgerRow)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
 
 
 def _time(at: float) -> str:

@@ -20,6 +20,7 @@ from memory_tui import durable, state_db
 from memory_tui.core.errors import EditRefused, StateUnavailable
 from memory_tui.inbox.entries import Decisions, Passage, Suggestion
 from memory_tui.inbox.findings import SaidTwice
+from memory_tui.openclaw.flush import Session
 from memory_tui.openclaw.sessions import FlushMarks
 from memory_tui.state_db import ScopedRecords, Table
 from tests.support.faults import fill, small_disk
@@ -133,11 +134,11 @@ def test_flush_marks_of_an_earlier_release_count() -> None:
     folder = state_db.default_path().parent
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "flush-main.json").write_text(json.dumps({"s1": {"compactions": 2, "at": 5.0}, "bad": 7}))
-    assert FlushMarks("main").merged("s1", None).flushed_in == 2
+    assert FlushMarks("main").merged("s1", Session()).flushed_in == 2
     FlushMarks("main").done("s2", 3)
-    assert FlushMarks("main").merged("s1", None).flushed_in == 2
-    assert FlushMarks("main").merged("s2", None).flushed_in == 3
-    assert FlushMarks("other").merged("s1", None).flushed_in is None
+    assert FlushMarks("main").merged("s1", Session()).flushed_in == 2
+    assert FlushMarks("main").merged("s2", Session()).flushed_in == 3
+    assert FlushMarks("other").merged("s1", Session()).flushed_in is None
 
 
 # --- what breaks ---------------------------------------------------------------------------------------------------

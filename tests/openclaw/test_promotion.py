@@ -97,28 +97,3 @@ def test_the_command_decides_about_all_of_a_kind(ledger: HostLedger, capsys: pyt
     assert main.main(["inbox", "--kind", "promotion", "--do", "keep", *where]) != 0
     assert main.main(["inbox", "--do", "keep", *where]) != 0
     assert main.main(["inbox", "--kind", "promotion", "--do", "reopen", *where]) != 0
-
-
-_SCRIPT = """
-import { readdirSync, readFileSync } from 'node:fs';
-import { pathToFileURL } from 'node:url';
-const [folder, workspaceDir, file, now] = process.argv.slice(2);
-const rows = JSON.parse(readFileSync(file, 'utf8'));
-const named = async (prefix, wanted) => {
-  for (const name of readdirSync(folder).filter((name) => name.startsWith(prefix) && name.endsWith('.mjs'))) {
-    if (!readFileSync(`${folder}/${name}`, 'utf8').includes(`function ${wanted}(`)) continue;
-    const found = Object.values(await import(pathToFileURL(`${folder}/${name}`).href));
-    const one = found.find((one) => one?.name === wanted);
-    if (one) return one;
-  }
-  throw new Error(wanted);
-};
-(await named('dreaming-state-', 'configureMemoryCoreDreamingState'))((options) => ({
-  entries: async () => rows.filter((row) => row.namespace === options.namespace)
-}));
-const rank = await named('short-term-promotion-', 'rankShortTermPromotionCandidates');
-const found = await rank({ workspaceDir, nowMs: Number(now), minScore: 0.75, minRecallCount: 3, minUniqueQueries: 3,
-  maxAgeDays: 30, limit: 10 });
-console.log(JSON.stringify(found.map((one) => [one.key, one.score])));
-process.exit(0);
-"""

@@ -200,14 +200,14 @@ class SessionsView(View):
 
 def _flushes(engine: Engine) -> Flushes:
     """Every session of the agent."""
+    from memory_tui.config.places import session_folder
     from memory_tui.openclaw import prompt, sessions
 
     config = engine.plan.config
     now = dt.datetime.fromtimestamp(engine.plan.clock(), dt.UTC).astimezone(config.time_zone)
     today = prompt.daily(now.date())
-    return Flushes(
-        sessions.near(config), str(sessions.folder(config.agent)), today, (engine.plan.roots.workspace / today).exists()
-    )
+    written = (engine.plan.roots.workspace / today).exists()
+    return Flushes(sessions.near(config), str(session_folder(config.agent.id)), today, written)
 
 
 def _sessions(found: Flushes, width: int) -> list[Line]:
