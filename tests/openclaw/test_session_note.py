@@ -6,7 +6,6 @@ import datetime as dt
 import json
 import os
 import shlex
-import subprocess
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
@@ -66,31 +65,25 @@ def test_the_section_has_the_rule_and_the_citation_line(citations: str, said: st
 
 def test_the_prompt_has_the_notes_of_the_session(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = ("prompt", "--workspace", str(workspace), "--now", NOW)
-    code, out = run(capsys, *base, "--json")
-    data = json.loads(out)
-    assert code == 0
-    assert [file["path"] for file in data["files"]] == ["MEMORY.md", "memory/2026-11-21.md", "memory/2026-11-20.md"]
+
+    def files() -> list[str]:
+        code, out = run(capsys, *base, "--json")
+        assert code == 0
+        return [file["path"] for file in json.loads(out)["files"]]
+
+    assert files() == ["MEMORY.md", "memory/2026-11-21.md", "memory/2026-11-20.md"]
     _, out = run(capsys, *base, "--session", "agent:main:telegram:group:1")
     assert "likes tea" not in out
     assert "yesterday" in out
     assert "````markdown" in out, "a fence inside a note does not end the quotation"
-    _, out = run(capsys, *base, "--mode", "minimal")
-    assert out == ""
+    assert run(capsys, *base, "--mode", "minimal")[1] == ""
     _, out = run(capsys, *base, "--citations", "off", "--no-files")
     assert "Citations: off" in out
     assert "tea" not in out
-
-
-def test_blank_notes_are_left_out_of_the_prompt(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base = ("prompt", "--workspace", str(workspace), "--now", NOW)
+    # Blank notes are left out.
     (workspace / "MEMORY.md").write_text("\ufeff \n\n\t\n")
     (workspace / "memory/2026-11-21.md").write_bytes(b"")
-    code, out = run(capsys, *base)
-    assert code == 0
-    assert "### memory/2026-11-20.md" in out
-    assert "MEMORY.md" not in out
-    assert "2026-11-21" not in out
-    assert [file["path"] for file in json.loads(run(capsys, *base, "--json")[1])["files"]] == ["memory/2026-11-20.md"]
+    assert files() == ["memory/2026-11-20.md"]
     (workspace / "memory/2026-11-20.md").write_text("\n")
     assert "## Memory Files" not in run(capsys, *base)[1], "nothing to quote"
 
@@ -127,13 +120,11 @@ def test_the_last_messages_are_what_was_said(tmp_path: Path) -> None:
     )
     assert session_note.messages(path, 1) == (Message("user", "last"),)
     assert session_note.messages(tmp_path / "none.jsonl") == ()
-
-
-def test_after_a_reset_the_newest_archive_is_read(tmp_path: Path) -> None:
-    (tmp_path / "s.jsonl").write_text("")
-    transcript(tmp_path / "s.jsonl.reset.2026-01-01", ("user", "old"))
-    transcript(tmp_path / "s.jsonl.reset.2026-02-01", ("user", "new"))
-    assert session_note.messages(tmp_path / "s.jsonl") == (Message("user", "new"),)
+    # After a reset the newest archive is read.
+    (tmp_path / "r.jsonl").write_text("")
+    transcript(tmp_path / "r.jsonl.reset.2026-01-01", ("user", "old"))
+    transcript(tmp_path / "r.jsonl.reset.2026-02-01", ("user", "new"))
+    assert session_note.messages(tmp_path / "r.jsonl") == (Message("user", "new"),)
 
 
 @pytest.mark.parametrize(
@@ -168,16 +159,17 @@ def test_the_note_is_as_documented(tmp_path: Path) -> None:
     ]
 
 
-def test_many_hooks_at_once_overwrite_nothing(tmp_path: Path) -> None:
-    at = dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC)
-    threads = [
-        threading.Thread(target=session_note.save, args=(tmp_path, EndedSession(at), f"user: {n}", "x"))
-        for n in range(16)
-    ]
+def at_once(*calls: Callable[[], object]) -> None:
+    threads = [threading.Thread(target=call) for call in calls]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def test_many_hooks_at_once_overwrite_nothing(tmp_path: Path) -> None:
+    ended = EndedSession(dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC))
+    at_once(*(partial(session_note.save, tmp_path, ended, f"user: {number}", "x") for number in range(16)))
     assert len({path.read_text() for path in (tmp_path / "memory").glob("*.md")}) == 16
 
 
@@ -244,7 +236,9 @@ def answering(text: str) -> tuple[int, bytes]:
     return 200, json.dumps({"choices": [{"message": {"content": text}}]}).encode()
 
 
-def test_a_model_names_the_note_where_one_is_named(model: type[Model]) -> None:
+def test_a_model_names_the_note_where_one_is_named(model: type[Model], monkeypatch: pytest.MonkeyPatch) -> None:
+    # A model on this machine is asked without a proxy.
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     model.answer = answering("Router Password\n")
     assert session_note.ask("user: where is it") == ("router-password", "")
     path, body, key = model.seen[0]
@@ -267,22 +261,17 @@ def test_a_model_names_the_note_where_one_is_named(model: type[Model]) -> None:
 )
 def test_a_model_that_fails_leaves_the_time(model: type[Model], answer: tuple[int, bytes], reason: str) -> None:
     model.answer = answer
-    found, why = session_note.ask("user: hi")
-    assert found == ""
+    slug, why = session_note.ask("user: hi")
+    assert slug == ""
     assert reason in why
 
 
-def test_a_model_on_this_machine_is_asked_without_a_proxy(model: type[Model], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    model.answer = answering("tea")
-    assert session_note.ask("user: hi") == ("tea", "")
-
-
-def test_without_a_model_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(session_note.URL, raising=False)
-    assert session_note.ask("user: hi")[0] == ""
-    monkeypatch.setenv(session_note.URL, "http://127.0.0.1:9")
-    assert "cannot be reached" in session_note.ask("user: hi")[1]
+@pytest.mark.parametrize(("url", "reason"), [("", "no model is named"), ("http://127.0.0.1:9", "cannot be reached")])
+def test_without_a_model_nothing_is_sent(monkeypatch: pytest.MonkeyPatch, url: str, reason: str) -> None:
+    monkeypatch.setenv(session_note.URL, url)
+    slug, why = session_note.ask("user: hi")
+    assert slug == ""
+    assert reason in why
 
 
 # --- Claude Code ---------------------------------------------------------------------------------------------------
@@ -367,44 +356,26 @@ def test_what_is_no_event_is_an_error_that_stops_nothing(text: str, hook: Callab
     assert hook(text) == (1, {})
 
 
-def test_the_settings_register_every_event(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    wanted = {"SessionStart", "PreCompact", "SessionEnd"}
-    for host in ("claude-code", "codex"):
-        assert main.main(["hook", host, "--settings", "--workspace", str(workspace)]) == 0
-        data = json.loads(capsys.readouterr().out)
-        assert set(data["hooks"]) == wanted
-        for [group] in data["hooks"].values():
-            [call] = group["hooks"]
-            words = shlex.split(call["command"])
-            assert call["type"] == "command"
-            program = words[words.index("||") + 1]
-            assert Path(program).is_absolute()
-            assert words[:5] == ["test", "!", "-x", program, "||"]
-            assert words[-4:] == ["hook", host, "--workspace", str(workspace)]
-
-
-def test_a_printed_hook_and_a_printed_server_serve_one_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("host", ["claude-code", "codex"])
+def test_the_settings_register_every_event_for_the_memory_of_the_server(
+    host: str, workspace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A note that the hook writes lies where the server that was printed beside it reads."""
-    notes = tmp_path / "no tes"
-    notes.mkdir()
-    (notes / "MEMORY.md").write_text("x\n")
-    monkeypatch.chdir(notes)
-    assert main.main(["hook", "claude-code", "--settings"]) == 0
-    command = json.loads(capsys.readouterr().out)["hooks"]["SessionEnd"][0]["hooks"][0]["command"]
+    monkeypatch.chdir(workspace)
+    assert main.main(["hook", host, "--settings"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert set(data["hooks"]) == {"SessionStart", "PreCompact", "SessionEnd"}
+    for [group] in data["hooks"].values():
+        [call] = group["hooks"]
+        words = shlex.split(call["command"])
+        assert call["type"] == "command"
+        program = words[words.index("||") + 1]
+        assert Path(program).is_absolute()
+        assert words[:5] == ["test", "!", "-x", program, "||"]
+        assert words[-4:] == ["hook", host, "--workspace", str(workspace)]
     assert main.main(["mcp", "--print-config", "codex"]) == 0
     server = tomllib.loads(capsys.readouterr().out)["mcp_servers"]["memory"]
-    words = shlex.split(command)
-    assert words[words.index("--workspace") + 1] == server["args"][server["args"].index("--workspace") + 1]
-    talk = tmp_path / "c1.jsonl"
-    talk.write_text(json.dumps({"type": "user", "message": {"role": "user", "content": "the gate code is 7741"}}))
-    (tmp_path / "elsewhere").mkdir()
-    event = called("SessionEnd", tmp_path / "elsewhere", transcript_path=str(talk), reason="exit")
-    ran = subprocess.run(command, shell=True, input=json.dumps(event), text=True, cwd=tmp_path, check=True)
-    assert ran.returncode == 0
-    [note] = (notes / "memory").glob("*.md")
-    assert "7741" in note.read_text()
+    assert server["args"][server["args"].index("--workspace") + 1] == str(workspace)
 
 
 def test_what_claude_code_remembers_can_be_searched(
@@ -565,14 +536,7 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(
 def test_hooks_that_call_at_once_leave_one_note(workspace: Path, tmp_path: Path) -> None:
     go_on = partial(hooks._go_on, Curator(Roots.open(workspace), journal=journal_of(tmp_path)))
     ended = EndedSession(dt.datetime(2026, 11, 22, 9, 30, tzinfo=dt.UTC), session="abc")
-    threads = [
-        threading.Thread(target=session_note.keep, args=(workspace, ended, f"user: {number}", "", go_on))
-        for number in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(partial(session_note.keep, workspace, ended, f"user: {number}", "", go_on) for number in range(6)))
     [name] = notes_of(workspace)
     said = (workspace / "memory" / name).read_text().split("## Conversation Summary\n\n")[1]
     assert sorted(said.split("\n")) == ["", *(f"user: {number}" for number in range(6))]
@@ -599,11 +563,7 @@ def test_a_fact_stays_before_the_sessions_that_quote_it(
 
 @pytest.mark.parametrize("enabled", [True, False])
 def test_a_hook_that_is_switched_off_writes_nothing(
-    write: Callable[[object], Path],
-    workspace: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    enabled: bool,
+    write: Callable[[object], Path], workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], enabled: bool
 ) -> None:
     """The key "hooks.internal.entries.session-memory.enabled"."""
     hook = {"internal": {"entries": {"session-memory": {"enabled": enabled}}}}

@@ -7,8 +7,8 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -77,25 +77,15 @@ def digest(path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("path", "known"),
+    ("paths", "known"),
     [
-        ("MEMORY.md", True),
-        ("memory.md", True),
-        ("USER.md", True),
-        ("users/ann/USER.md", True),
-        ("memory/2026-11-20.md", True),
-        ("memory/deep/er/x.md", True),
-        ("memory/dreaming/light/2026-11-20.md", False),
-        ("memory/.dreams/x.md", False),
-        ("DREAMS.md", False),
-        ("SOUL.md", False),
-        ("users/a/b/USER.md", False),
-        ("memory/x.txt", False),
-        ("/elsewhere/memory/x.md", False),
+        ("MEMORY.md memory.md USER.md users/ann/USER.md memory/2026-11-20.md memory/deep/er/x.md", True),
+        ("memory/dreaming/light/2026-11-20.md memory/.dreams/x.md DREAMS.md SOUL.md", False),
+        ("users/a/b/USER.md memory/x.txt /elsewhere/memory/x.md", False),
     ],
 )
-def test_which_files_the_ledger_covers(path: str, known: bool) -> None:
-    assert covered(path) is known
+def test_which_files_the_ledger_covers(paths: str, known: bool) -> None:
+    assert {path: covered(path) for path in paths.split()} == dict.fromkeys(paths.split(), known)
 
 
 def test_the_four_classes_in_words(ledger: HostLedger, trust: Trust) -> None:
@@ -120,21 +110,16 @@ def test_bytes_that_are_no_utf8_are_hashed_as_openclaw_reads_them(ledger: HostLe
     assert state(trust) == "agent"
 
 
-def test_reading_leaves_the_database_as_it_is(ledger: HostLedger, trust: Trust) -> None:
+def test_reading_writes_nothing_and_other_folders_are_told_nothing(
+    ledger: HostLedger, trust: Trust, tmp_path: Path
+) -> None:
     before = digest(ledger.database)
     assert trust.report(["MEMORY.md"], NOW).files
     assert digest(ledger.database) == before
-
-
-def test_without_a_ledger_nothing_is_said(tmp_path: Path) -> None:
-    trust = Trust(tmp_path, tmp_path / "none.sqlite")
-    assert trust.report(["MEMORY.md"], NOW).ledger == ""
-    assert trust.effects([("MEMORY.md", b"a", b"b")], NOW) == ()
-
-
-def test_a_folder_that_openclaw_does_not_use_is_told_nothing(ledger: HostLedger, tmp_path: Path) -> None:
-    trust = Trust(tmp_path, ledger.database, expected=False)
-    assert trust.report(["MEMORY.md"], NOW).files == ()
+    none = Trust(tmp_path, tmp_path / "none.sqlite")
+    assert none.report(["MEMORY.md"], NOW).ledger == ""
+    assert none.effects([("MEMORY.md", b"a", b"b")], NOW) == ()
+    assert Trust(tmp_path, ledger.database, expected=False).report(["MEMORY.md"], NOW).files == ()
     assert Trust(ledger.workspace, ledger.database, expected=False).of("MEMORY.md", NOW) is not None
 
 
@@ -196,17 +181,6 @@ def test_an_edit_in_an_outside_editor_moves_the_hash_too(ledger: HostLedger, tru
     assert done.entry.trust == ()
 
 
-def test_an_approval_holds_for_one_workspace_and_can_be_withdrawn(
-    ledger: HostLedger, trust: Trust, tmp_path: Path
-) -> None:
-    trust.approve("test")
-    assert Trust(ledger.workspace, ledger.database).approved
-    assert not Trust(tmp_path, ledger.database).approved
-    assert trust.withdraw()
-    assert not trust.approved
-    assert not trust.withdraw()
-
-
 @pytest.mark.parametrize("origin", ["untrusted", "edited"])
 def test_no_edit_makes_a_file_agent_again(ledger: HostLedger, trust: Trust, curator: Curator, origin: str) -> None:
     trust.approve("test")
@@ -220,12 +194,10 @@ def test_no_edit_makes_a_file_agent_again(ledger: HostLedger, trust: Trust, cura
 
 
 def test_a_write_of_openclaw_in_between_leaves_the_ledger_to_openclaw(
-    ledger: HostLedger, trust: Trust, monkeypatch: pytest.MonkeyPatch
+    ledger: HostLedger, trust: Trust, curator: Curator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trust.approve("test")
     other = (ledger.row("MEMORY.md") or {}) | {"fileHash": "0" * 64}
-
-    curator = Curator(Roots.open(ledger.workspace), trust=trust, clock=lambda: NOW)
     follow = trust.follow
 
     def late(files: list[tuple[str, bytes | None, bytes | None]]) -> None:
@@ -271,6 +243,9 @@ def test_repair_wants_the_text_that_was_seen(ledger: HostLedger, trust: Trust, c
     with pytest.raises(EditRefused, match="no row"):
         curator.repair("memory/2026-11-20.md", b"- the wlan is on\n")
     assert [entry.kind for entry in curator.history()] == ["trust"]
+    looker = Curator(Roots.open(ledger.workspace), trust=trust, read_only="Opened with --read-only.")
+    with pytest.raises(EditRefused, match="read-only"):
+        looker.repair("MEMORY.md", b"- seen\n- more\n")
 
 
 def test_undo_and_redo_of_a_repair_write_the_row_alone(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
@@ -290,12 +265,6 @@ def test_undo_and_redo_of_a_repair_write_the_row_alone(ledger: HostLedger, trust
         curator.undo()
     assert state(trust) == "agent"
     assert (ledger.workspace / "MEMORY.md").read_bytes() == b"- seen\n- by the agent\n"
-
-
-def test_a_repair_is_refused_where_nothing_may_be_written(ledger: HostLedger, trust: Trust) -> None:
-    curator = Curator(Roots.open(ledger.workspace), trust=trust, read_only="Opened with --read-only.")
-    with pytest.raises(EditRefused, match="read-only"):
-        curator.repair("MEMORY.md", b"- the router is an Omada\n")
 
 
 # --- a ledger that is not as it should be: one sentence, nothing written ---------------------------------------------
@@ -333,28 +302,54 @@ def test_a_ledger_that_cannot_be_read_is_one_sentence_and_stays(
     assert ledger.database.read_bytes() == before
 
 
-def test_a_locked_ledger_is_left_alone_and_the_edit_stands(
-    ledger: HostLedger, trust: Trust, curator: Curator, monkeypatch: pytest.MonkeyPatch
+@contextmanager
+def locked(ledger: HostLedger) -> Iterator[None]:
+    with closing(apsw.Connection(str(ledger.database))) as openclaw:
+        openclaw.execute("BEGIN IMMEDIATE")
+        yield
+        openclaw.execute("ROLLBACK")
+
+
+@contextmanager
+def newer(ledger: HostLedger) -> Iterator[None]:
+    ledger.run("PRAGMA user_version = 19")
+    yield
+
+
+@contextmanager
+def closed(ledger: HostLedger) -> Iterator[None]:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everything")
+    ledger.database.chmod(0o400)
+    yield
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "untold"),
+    [
+        (locked, "OpenClaw is writing its ledger. The ledger was left as it is; try again."),
+        (newer, "of another OpenClaw"),
+        (closed, "cannot be written"),
+    ],
+)
+def test_a_ledger_that_cannot_be_written_is_left_alone_and_the_edit_stands(
+    ledger: HostLedger,
+    trust: Trust,
+    curator: Curator,
+    monkeypatch: pytest.MonkeyPatch,
+    spoiled: Callable[[HostLedger], AbstractContextManager[None]],
+    untold: str,
 ) -> None:
     monkeypatch.setattr("memory_tui.openclaw.trust._BUSY_MS", 20)
     trust.approve("test")
-    change = curator.plan.edit("MEMORY.md", curator.read("MEMORY.md"), "- mine\n")
-    with closing(apsw.Connection(str(ledger.database))) as openclaw:
-        openclaw.execute("BEGIN IMMEDIATE")
-        done = curator.apply(change)
-        openclaw.execute("ROLLBACK")
-    assert done.untold == "OpenClaw is writing its ledger. The ledger was left as it is; try again."
-    assert state(trust) == "edited"
-
-
-def test_a_newer_schema_is_read_and_never_written(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
-    trust.approve("test")
-    ledger.run("PRAGMA user_version = 19")
-    assert "newer OpenClaw (schema 19)" in trust.report(["MEMORY.md"], NOW).remarks[0]
     before = ledger.row("MEMORY.md")
-    done = curator.apply(curator.plan.edit("MEMORY.md", curator.read("MEMORY.md"), "- mine\n"))
-    assert "of another OpenClaw" in done.untold
+    change = curator.plan.edit("MEMORY.md", curator.read("MEMORY.md"), "- mine\n")
+    with spoiled(ledger):
+        assert untold in curator.apply(change).untold
     assert ledger.row("MEMORY.md") == before
+    assert state(trust) == "edited"
+    remarks = trust.report(["MEMORY.md"], NOW).remarks
+    assert any("newer OpenClaw (schema 19)" in remark for remark in remarks) == (spoiled is newer)
 
 
 @pytest.mark.parametrize(
@@ -372,11 +367,9 @@ def test_a_row_that_does_not_parse_is_unknown(
     assert found.remarks == ("1 row of the ledger cannot be read: the trust of these files is unknown.",)
     (said,) = edit(curator, "- mine\n")
     assert "MEMORY.md is unknown" in said
-
-
-def test_a_row_under_the_key_of_another_file_is_not_believed(ledger: HostLedger, trust: Trust) -> None:
-    ledger.put("memory/2026-11-20.md", ledger.row("MEMORY.md") or {})
-    assert state(trust, "memory/2026-11-20.md") == "unknown"
+    ledger.agent_writes("memory/a.md", b"a\n")
+    ledger.put("memory/2026-11-20.md", ledger.row("memory/a.md") or {})
+    assert state(trust, "memory/2026-11-20.md") == "unknown", "a row under the key of another file is not believed"
 
 
 def test_a_workspace_that_moved_is_named(ledger: HostLedger, home: Path) -> None:
@@ -407,14 +400,6 @@ def test_a_linked_memory_file_is_ignored_by_openclaw(ledger: HostLedger, trust: 
     (ledger.workspace / "MEMORY.md").symlink_to("real.md")
     found = trust.report([], NOW)
     assert [(file.path, file.state) for file in found.files] == [("MEMORY.md", "ignored")]
-
-
-@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write everything")
-def test_a_ledger_that_may_not_be_written(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
-    trust.approve("test")
-    ledger.database.chmod(0o400)
-    done = curator.apply(curator.plan.edit("MEMORY.md", curator.read("MEMORY.md"), "- mine\n"))
-    assert "cannot be written" in done.untold
 
 
 # --- where a person meets it ----------------------------------------------------------------------------------------
@@ -470,6 +455,8 @@ def test_the_command_lists_approves_and_repairs_one_note_by_its_name(
     assert "  MEMORY.md: agent\n" in capsys.readouterr().out
     assert main.main(["openclaw", "trust", "--approve", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["approved"] is True
+    assert main.main(["openclaw", "trust", "--withdraw", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["approved"] is False
     assert main.main(["openclaw", "trust", "--repair", "MEMORY.md"]) == 2
     assert "needs no repair" in capsys.readouterr().err
     (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")

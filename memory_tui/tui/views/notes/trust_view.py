@@ -66,7 +66,7 @@ class TrustView(View):
         if key == APPROVAL:
             self._ask(approved=found.approved)
             return
-        file = found.of(str(key))
+        file = next((each for each in found.files if each.path == key), None)
         if file is None:
             self.show_message("There is no note under the cursor.")
         elif file.state not in ("untrusted", "edited"):
