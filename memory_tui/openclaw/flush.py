@@ -230,7 +230,8 @@ def _backwards(path: Path) -> Iterator[bytes]:
         yield rest
 
 
-def _record(line: bytes) -> dict[str, Any]:
+def record_of(line: str | bytes) -> dict[str, Any]:
+    """Return the record on a line of a transcript; empty where there is none that can be read."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -239,7 +240,7 @@ def _record(line: bytes) -> dict[str, Any]:
 
 
 def _usage(line: bytes) -> Usage | None:
-    record = _record(line)
+    record = record_of(line)
     message = record.get("message")
     counts = message.get("usage") if isinstance(message, dict) else record.get("usage")
     if not isinstance(counts, dict):
@@ -257,5 +258,5 @@ def whole(value: object) -> int | None:
 
 
 def _is_compaction(line: bytes) -> bool:
-    record = _record(line)
+    record = record_of(line)
     return record.get("type") == "compaction" or record.get("subtype") == "compact_boundary"

@@ -28,7 +28,7 @@ from memory_tui.core.errors import IndexBusy, MemoryTuiError
 from memory_tui.core.jsstring import utf16_head
 from memory_tui.core.secret_finder import redact
 from memory_tui.durable import open_regular
-from memory_tui.openclaw.flush import unreadable
+from memory_tui.openclaw.flush import record_of, unreadable
 from memory_tui.providers.failures import Cause, ProviderFailure
 
 MESSAGES = 15
@@ -166,19 +166,11 @@ def _lines(path: Path) -> list[str]:
 
 
 def _spoken(lines: Sequence[str]) -> Iterator[Message]:
-    records = [record for line in lines if (record := _record(line)) is not None]
+    records = [record_of(line) for line in lines]
     recalled = _recalled(records)
     for record in records:
         if (message := _message(record)) is not None:
             yield _without(message, recalled) if message.role == "assistant" else message
-
-
-def _record(line: str) -> dict[str, Any] | None:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
 
 
 def _message(record: dict[str, Any]) -> Message | None:
@@ -300,8 +292,8 @@ def _alone(folder: Path) -> locks.WriterLock:
 
 
 def _keep(folder: Path, ended: EndedSession, content: str, slug: str, go_on: GoOn) -> Path:
-    if (own := _note_of(folder, _flat(ended.session))) is not None:
-        path, text, data = own
+    if (last := _note_of(folder, _flat(ended.session))) is not None:
+        path, text, data = last
         before = text.partition(_SUMMARY)[2].removesuffix("\n")
         longer = _continued(before.split("\n") if before else [], content.split("\n"))
         # A session that said nothing new keeps its note as it is, so that it does not look younger.

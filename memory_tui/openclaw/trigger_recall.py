@@ -53,7 +53,7 @@ class Triggered(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Why it is injected, or is not."""
+        """Say why it is injected, or is not."""
         path, project = self.entry.path, self.entry.annotations.project
         return {
             "injected": f"{self.match:.3f} is over the line of {LINE}.",

@@ -188,14 +188,14 @@ class Trust:
         """
         ledger = self.ledger(now)
         more = (path for path in (*_ROOT, *ledger.classes) if os.path.lexists(self._workspace / path))
-        shown = () if ledger.problem or ledger.absent else sorted({*filter(covered, paths), *filter(covered, more)})
-        files = tuple(self._of_disk(ledger, path) for path in shown)
+        listed = () if ledger.problem or ledger.absent else sorted({*filter(covered, paths), *filter(covered, more)})
+        files = tuple(self._of_disk(ledger, path) for path in listed)
         return TrustReport(
             ledger.database if not ledger.absent else "",
             self.approved,
             ledger.problem,
             ledger.next_step,
-            (*ledger.remarks, *self._moved(ledger, shown)),
+            (*ledger.remarks, *self._moved(ledger, listed)),
             files,
         )
 
@@ -205,7 +205,7 @@ class Trust:
         return None if ledger is None or ledger.absent or ledger.problem else self._of_disk(ledger, path)
 
     def _parsed(self, name: str, values: Sequence[tuple[str, str]], version: int, now: float) -> Ledger:
-        own, remarks = workspace_key(self._workspace), list[str]()
+        here, remarks = workspace_key(self._workspace), list[str]()
         rows: dict[str, LedgerRow | None] = {}
         elsewhere: set[tuple[str, str]] = set()
         if version > NEWEST_SCHEMA:
@@ -213,7 +213,7 @@ class Trust:
         for key, text in values:
             folder, _, digest = key.partition(":")
             row = _row(text)
-            if folder != own:
+            if folder != here:
                 elsewhere |= {(row.relative_path, row.file_hash)} if row else set()
                 continue
             if row is not None and _sha256(row.relative_path) != digest:
