@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from typing import Literal
 
 from msgspec import Struct, field
 
@@ -21,10 +20,6 @@ MOST, MOST_UNITS, MOST_CANDIDATES, SEARCHED = 3, 1800, 512, 24
 _PHRASE_SHARE, _SEARCH_SHARE = 0.8, 0.2
 _ONE_WORD, _OVERLAP_SHARE, _COUNT_SHARE, _ENOUGH = 0.85, 0.8, 0.2, 2
 _WORD = re.compile(r"\w+")
-
-Outcome = Literal[
-    "injected", "no phrase fits", "below the line", "untrusted", "other project", "more than three fit", "no room"
-]
 
 
 class CuratedEntry(Struct, frozen=True):
@@ -49,7 +44,7 @@ class Triggered(Struct, frozen=True):
     phrase: str
     phrase_score: float
     match: float
-    outcome: Outcome
+    outcome: str
 
     @property
     def reason(self) -> str:
@@ -91,7 +86,7 @@ def triggered(message: str, entries: Iterable[CuratedEntry], active: Collection[
     taken, units = 0, 0
     for entry, best, score, match in sorted(scored, key=lambda item: (not item[2], -item[3])):
         size = jsstring.utf16_len(entry.text)
-        hindrances: dict[Outcome, bool] = {
+        hindrances = {
             "no phrase fits": not score,
             "below the line": match < LINE,
             "untrusted": not entry.trusted,

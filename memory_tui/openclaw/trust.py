@@ -26,7 +26,7 @@ from msgspec import Struct, field
 
 from memory_tui.approval import Approval, Approvals
 from memory_tui.config import places
-from memory_tui.core.errors import ApprovalUnsaved, EditRefused
+from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import minute, plural
 from memory_tui.openclaw import open_foreign
 from memory_tui.plan import Plan
@@ -138,18 +138,15 @@ def workspace_key(workspace: Path) -> str:
 
 
 class Trust:
-    """The ledger of `workspace` in `database`; `approvals` is the folder of approvals, the usual one without it.
+    """The ledger of `workspace` in `database`.
 
     `expected` tells that OpenClaw's agent works there; of another folder only what the ledger knows is told.
     """
 
-    def __init__(
-        self, workspace: Path, database: Path, *, expected: bool = True, approvals: Path | None = None
-    ) -> None:
+    def __init__(self, workspace: Path, database: Path, *, expected: bool = True) -> None:
         self._workspace = workspace
         self._expected = expected
         self._database = database
-        self._folder = approvals
         self._hashes: dict[str, tuple[tuple[int, int, int], str]] = {}
         self._last: tuple[open_foreign.Traces, Ledger] | None = None
 
@@ -362,12 +359,7 @@ class Trust:
 
     def approve(self, how: str) -> Approval:
         """Remember the approval for this workspace. Raises ApprovalUnsaved."""
-        try:
-            return self._approvals.approve(*_APPROVAL, how)
-        except ApprovalUnsaved as error:
-            raise ApprovalUnsaved(
-                "The approval to update OpenClaw's ledger cannot be saved.", error.next_step
-            ) from error
+        return self._approvals.approve(*_APPROVAL, how)
 
     def withdraw(self) -> bool:
         """Forget the approval; returns whether there was one. Raises ApprovalUnsaved."""
@@ -375,7 +367,7 @@ class Trust:
 
     @property
     def _approvals(self) -> Approvals:
-        folder = self._folder or platformdirs.user_state_path("memory-tui", appauthor=False) / "ledger-approvals"
+        folder = platformdirs.user_state_path("memory-tui", appauthor=False) / "ledger-approvals"
         return Approvals(self._workspace, folder)
 
     # --- writing ---------------------------------------------------------------------------------------------------

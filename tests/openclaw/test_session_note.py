@@ -222,7 +222,7 @@ class Model(BaseHTTPRequestHandler):
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Model]]:
     kind = type("One", (Model,), {"seen": [], "answer": (200, b"")})
     server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     monkeypatch.setenv(session_note.URL, f"http://127.0.0.1:{server.server_port}/v1/")
     monkeypatch.setenv(session_note.KEY, "secret-key")
