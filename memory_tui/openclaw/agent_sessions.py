@@ -180,7 +180,7 @@ class SessionCopies:
 
     def _copy(self) -> bool:
         """Write what is missing or older, remove what is gone. Raises NotSeen, OSError."""
-        heads = {path.name: _head(path) for path in _transcripts(self._folder)}
+        heads = {path.name: _head(path) for path in self._folder.glob("*.jsonl*")}
 
         def read(connection: apsw.Connection) -> tuple[set[str], dict[AgentSession, bytes]]:
             every = list(sessions(connection))
@@ -243,13 +243,6 @@ def _copied(record: Mapping[str, Any]) -> str:
     content = [{"type": "text", "text": redact(text)} for text in texts(message.get("content"))]
     copy = {"role": message["role"], "content": content}
     return json.dumps({"type": "message", "message": copy, "timestamp": record.get("timestamp")}) if content else ""
-
-
-def _transcripts(folder: Path) -> list[Path]:
-    try:
-        return [path for path in folder.iterdir() if ".jsonl" in path.name]
-    except FileNotFoundError:
-        return []
 
 
 def _head(copy: Path) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from memory_tui.openclaw.flush import record_of, unreadable
 from memory_tui.providers.failures import Cause, ProviderFailure
 
 MESSAGES = 15
+_SUMMARY = "## Conversation Summary\n\n"
 MAX_BYTES = 8 << 20
 """Of a longer transcript only the end is read."""
 ROLES = ("user", "assistant")
@@ -94,23 +95,17 @@ def conversation(messages: Sequence[Message]) -> str:
 
 def slug_of(answer: str) -> str:
     """Return a model's words as a part of a file name: a-z, 0-9 and single hyphens, at most 30; may be empty."""
-    return re.sub(r"-+", "-", re.sub(r"[^a-z0-9-]", "-", answer.strip().lower())).strip("-")[:30].strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", answer.lower()).strip("-")[:30].strip("-")
 
 
 def note(ended: EndedSession, content: str) -> str:
     """Return the text of the note."""
-    zone = ended.at.tzname() or "UTC"
-    lines = [
-        f"# Session: {ended.at:%Y-%m-%d %H:%M:%S} {zone}",
-        "",
-        f"- **Session Key**: {_flat(ended.key)}",
-        f"- **Session ID**: {_flat(ended.session)}",
-        f"- **Reason**: {_flat(ended.reason)}",
-        "",
-    ]
-    if content:
-        lines += ["## Conversation Summary", "", content, ""]
-    return "\n".join(lines)
+    head = (
+        f"# Session: {ended.at:%Y-%m-%d %H:%M:%S} {ended.at.tzname() or 'UTC'}\n\n"
+        f"- **Session Key**: {_flat(ended.key)}\n- **Session ID**: {_flat(ended.session)}\n"
+        f"- **Reason**: {_flat(ended.reason)}\n"
+    )
+    return f"{head}\n{_SUMMARY}{content}\n" if content else head
 
 
 def save(workspace: Path, ended: EndedSession, content: str, slug: str) -> Path:
@@ -258,7 +253,6 @@ def _without(message: Message, recalled: Mapping[str, str]) -> Message:
 # --- one note a session --------------------------------------------------------------------------------------------
 
 _FRONT = re.compile(r"---\nsession: (?P<session>[^\n]+)\nwritten: (?P<sum>[0-9a-f]{16})\n---\n")
-_SUMMARY = "## Conversation Summary\n\n"
 
 
 GoOn = Callable[[str, bytes, bytes], bool]
