@@ -10,7 +10,6 @@ import threading
 import tomllib
 from collections.abc import Callable, Iterator
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from memory_tui.openclaw.session_note import EndedSession, Message
 from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots
 from tests.support.curate import journal_of
+from tests.support.provider_server import Play, Reply, html, serving, status, tree
 
 pytest_plugins = ["tests.support.config"]
 
@@ -199,68 +199,43 @@ def test_the_hook_writes_in_the_users_time_zone_and_masks_secrets(
     assert out.startswith("Wrote ")
 
 
-class Model(BaseHTTPRequestHandler):
-    """Answers as a chat model does; `seen` are the requests."""
-
-    seen: list[tuple[str, dict, str]]
-    answer: tuple[int, bytes]
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.seen.append((self.path, body, self.headers.get("Authorization", "")))
-        code, data = self.answer
-        self.send_response(code)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Model]]:
-    kind = type("One", (Model,), {"seen": [], "answer": (200, b"")})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    monkeypatch.setenv(session_note.URL, f"http://127.0.0.1:{server.server_port}/v1/")
-    monkeypatch.setenv(session_note.KEY, "secret-key")
-    yield kind
-    server.shutdown()
-    server.server_close()
-    thread.join()
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+    with serving(Play()) as play:
+        monkeypatch.setenv(session_note.URL, f"{play.url}/v1/")
+        monkeypatch.setenv(session_note.KEY, "secret-key")
+        yield play
 
 
-def answering(text: str) -> tuple[int, bytes]:
-    return 200, json.dumps({"choices": [{"message": {"content": text}}]}).encode()
+def answering(content: object) -> Reply:
+    return tree({"choices": [{"message": {"content": content}}]})
 
 
-def test_a_model_names_the_note_where_one_is_named(model: type[Model], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_names_the_note_where_one_is_named(model: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     # A model on this machine is asked without a proxy.
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    model.answer = answering("Router Password\n")
+    model.usual = answering("Router Password\n")
     assert session_note.ask("user: where is it") == ("router-password", "")
-    path, body, key = model.seen[0]
-    assert (path, key) == ("/v1/chat/completions", "Bearer secret-key")
-    assert "where is it" in body["messages"][0]["content"]
+    request = model.asked[0]
+    assert (request.path, request.headers["Authorization"]) == ("/v1/chat/completions", "Bearer secret-key")
+    assert "where is it" in request.body["messages"][0]["content"]
     assert session_note.ask("  ") == ("", "nothing was said")
     session_note.ask("x" * 10_000)
-    assert len(model.seen[1][1]["messages"][0]["content"]) < 2300
+    assert len(model.asked[1].body["messages"][0]["content"]) < 2300
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"),
+    ("reply", "reason"),
     [
-        ((500, b"no"), "500"),
-        ((200, b"<html>"), "not understood"),
-        ((200, b'{"choices": []}'), "not understood"),
+        (status(500, "no"), "500"),
+        (html(), "not understood"),
+        (tree({"choices": []}), "not understood"),
         (answering("!!!"), "no usable words"),
-        ((200, b'{"choices":[{"message":{"content":5}}]}'), "no usable words"),
+        (answering(5), "no usable words"),
     ],
 )
-def test_a_model_that_fails_leaves_the_time(model: type[Model], answer: tuple[int, bytes], reason: str) -> None:
-    model.answer = answer
+def test_a_model_that_fails_leaves_the_time(model: Play, reply: Reply, reason: str) -> None:
+    model.usual = reply
     slug, why = session_note.ask("user: hi")
     assert slug == ""
     assert reason in why
