@@ -246,7 +246,8 @@ def _without(message: Message, recalled: Mapping[str, str]) -> Message:
     for line, path in sorted(recalled.items(), key=lambda item: -len(item[0])):
         if line in plain:
             pattern = r"\s+".join(re.escape(word) for word in line.split())
-            text = re.sub(pattern, lambda _, path=path: f"[see {path}]", text, flags=re.IGNORECASE)  # type: ignore[misc]
+            # A backslash would begin an escape in what is put in.
+            text = re.sub(pattern, f"[see {path}]".replace("\\", r"\\"), text, flags=re.IGNORECASE)
     return Message(message.role, text)
 
 
