@@ -207,7 +207,7 @@ class SessionCopies:
     def _archives(self) -> set[str]:
         """Copy the transcripts of sessions that were reset or deleted, which are files; return their names."""
         names = set()
-        for path in sorted(self._archive.iterdir()) if self._archive.is_dir() else ():
+        for path in sorted(self._archive.glob("*.jsonl.*")):
             if any(sign in path.name for sign in _ARCHIVED) and path.is_file() and not path.is_symlink():
                 names.add(path.name)
                 copy, status = self._folder / path.name, path.stat()

@@ -107,7 +107,7 @@ def near(config: Config) -> tuple[Nearness, ...]:
         decision = flush.decide(rules, session, window, writable=_writable(config, key))
         sessions.append(Nearness(name, path, modified, decision, session.flushed_at))
 
-    for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else []:
+    for path in sorted(folder.glob("*.jsonl")):
         key, entry = entries.get(path.stem, ("", {}))
         session = session_of(path, marks.merged(path.stem, _facts(entry)), flush.threshold(window, rules))
         add(path.stem, key, path, path.stat().st_mtime, session)
