@@ -114,7 +114,7 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
         if line.value is not None and abs(line.value - neutral[line.operation]) >= 0.0005
     ]
     floor = floor_of(candidate, trace)
-    sides = " + ".join(f"{line.shown[2:]} {line.label}" for line in lines[:at])
+    sides = " + ".join(f"{line.shown.removeprefix('+ ').replace('- ', '-')} {line.label}" for line in lines[:at])
     start = lines[at].shown[2:] if steps else f"{sides}"
     place = getattr(candidate.verdict, "place", None)
     limit = trace.settings.whole("query.maxResults")

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import itertools
-from collections import Counter
-from collections.abc import Iterator
 from random import Random
 
-import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from memory_tui import demo
 from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
-from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json, wording
 from memory_tui.explain.counterfactuals import (
     FLOOR,
@@ -35,7 +29,6 @@ from memory_tui.explain.counterfactuals import (
     turned,
 )
 from memory_tui.explain.reranking import Reranking
-from memory_tui.plan import Options
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 from tests.search.test_rank import any_evidence, any_settings
@@ -43,8 +36,6 @@ from tests.support.search import evidence as made
 from tests.support.search import settings as chosen
 
 OPENCLAW = "openclaw-2026.3"
-TODAY = dt.date(2026, 11, 20)
-NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 HALF_LIFE = "query.hybrid.temporalDecay.halfLifeDays"
 
 
@@ -120,33 +111,6 @@ def test_every_change_is_real_and_the_nearest(found: Evidence, settings: Setting
         others = ((value, settings.update(turned(knob, value), "test")) for value in outwards(knob, now))
         real = next((value for value, one in others if (place(found, one, row) is None) == answer.recalled), None)
         assert reported.get(key) == real, key
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """The sample workspace."""
-    out = tmp_path_factory.mktemp("flips")
-    where = {"workspace": str(demo.materialize(out / "notes", TODAY)), "index": str(out / "index.sqlite")}
-    with Engine.open(Options(**where, now=NOW, changes=(("sync.onSearch", "off"),))) as opened:
-        opened.index.sync()
-        yield opened
-
-
-@pytest.mark.parametrize("variant", ["recommended", OPENCLAW, "openclaw-2026.9", "decay", "mmr"])
-def test_every_change_of_the_sample_is_real(engine: Engine, variant: str) -> None:
-    settings = engine.plan.with_profile(variant if variant in profiles.PROFILES else OPENCLAW)
-    if variant == "decay":
-        settings = settings.update({"query.hybrid.temporalDecay.enabled": True, HALF_LIFE: 15}, "test")
-    if variant == "mmr":
-        settings = settings.update({"query.hybrid.mmr.enabled": True, FLOOR: 0.2}, "test")
-    kinds: Counter[str] = Counter()
-    for number, labelled in enumerate(demo.labelled_queries(TODAY)[:2]):
-        found = engine.search.gather(labelled.text)
-        for row in range(number, found.chunks, 16):
-            answer = flips(found, settings, row, engine.plan.with_profile)
-            check(found, settings, row, answer)
-            kinds.update(turn.key for change in (*answer.found, *answer.sets) for turn in change.turns)
-    assert len(kinds) >= 2
 
 
 # --- many settings at once ------------------------------------------------------------------------------------------

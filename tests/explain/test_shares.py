@@ -89,7 +89,7 @@ def check(candidate: Candidate, trace: Trace) -> None:
         elif operation:
             number = float(value)
             running = running * number if operation == "x" else running + (number if operation == "+" else -number)
-    assert near(candidate.score, f"{running}")
+    assert f"{running}" == f"{float(f'{candidate.score:.3f}')}"
     details = {line.label: line.detail for line in lines}
     gate = re.match(rf"{NUMBER} (>=|<) {NUMBER}", details["gate"])
     assert gate, details["gate"]

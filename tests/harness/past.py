@@ -9,8 +9,8 @@ from memory_tui.core.settings import BY_KEY, Settings
 from memory_tui.engine.past_questions import PastQuestions, Unreached
 from memory_tui.explain.counterfactuals import turned
 from memory_tui.explain.why_never import NeverClaim, NoOneChange, OneChange, Reached, StoppedTimes, WhyNever
+from memory_tui.notices import Notice
 from memory_tui.search.rank import rank
-from memory_tui.search.trace import Recalled
 from tests.harness.claims import Case, Report, checks
 
 KINDS = {*get_args(NeverClaim), Unreached}
@@ -92,6 +92,6 @@ def check_never(case: PastCase, report: Report) -> None:
         report.check(claim, case)
     for question, answer in case.told.answers:
         row = answer.row
-        if row is not None and (answer.place.gate is None or not isinstance(answer.fate, Recalled)):
+        if row is not None and isinstance(answer.fate, Notice):
             report.check(answer.fate, replace(case, row=row, evidence=answer.evidence, trace=answer.trace))
         assert question.text

@@ -1,0 +1,160 @@
+"""Of every chunk: its verdict is that of a fresh search, each change that is named turns it, its sum is redone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from memory_tui.core import profiles
+from memory_tui.core.settings import BY_KEY, Scalar, Settings
+from memory_tui.explain.counterfactuals import FLOOR, RESULTS, TEXT, WEIGHT, Flips, Turn, flips
+from memory_tui.explain.why_not import GATE_SWITCHES, Account, WhyNot
+from memory_tui.notices import Notice
+from memory_tui.search import trace
+from tests.explain.test_shares import check as check_sum
+from tests.harness.claims import DECAY, MMR, Case, World, adversarial, check_claim, open_world
+
+QUESTIONS = ("ticket7 of omada", "我想看《出租车司机》", "memory/long.md")
+PROFILES = ("recommended", "openclaw-2026.9", "openclaw-2026.3")
+MULTIPLIER, LAMBDA = "query.hybrid.candidateMultiplier", "query.hybrid.mmr.lambda"
+TIGHT: Mapping[str, Scalar] = {RESULTS: 3, FLOOR: 0.3, MULTIPLIER: 2, DECAY: True, MMR: True, LAMBDA: 0.3}
+"""Knobs under which every gate closes for somebody."""
+WIDEST: Mapping[str, Scalar] = {key: type(BY_KEY[key].default)(BY_KEY[key].high) for key in (RESULTS, MULTIPLIER)}
+
+
+@dataclass
+class Asked:
+    """One question under one set of knobs; a fresh search is made once for each set of changes."""
+
+    world: World
+    query: str
+    base: Settings
+    answers: dict[tuple[tuple[str, Scalar], ...], tuple[trace.Trace, dict[int, trace.Candidate]]] = field(
+        default_factory=dict
+    )
+
+    def fresh(self, changes: Mapping[str, Scalar] | None = None) -> tuple[trace.Trace, dict[int, trace.Candidate]]:
+        """Ask anew under `changes`: the answer, and all its candidates by rowid."""
+        changes, engine = changes or {}, self.world.engine
+        if (key := tuple(sorted(changes.items()))) not in self.answers:
+            profile = changes.get("profile")
+            settings = engine.plan.with_profile(str(profile)) if profile else self.base.update(changes, "test")
+            answer = engine.search.search(self.query, settings)
+            self.answers[key] = answer, {one.chunk.rowid: one for one in (*answer.recalled, *answer.lost)}
+        return self.answers[key]
+
+    def hits(self, changes: Mapping[str, Scalar] | None = None) -> dict[int, int]:
+        """Return the places of those that a fresh search under `changes` recalls, by rowid."""
+        return {hit.chunk.rowid: at for at, hit in enumerate(self.fresh(changes)[0].recalled, 1)}
+
+
+def check_candidate(account: Account, asked: Asked) -> None:
+    """The verdict on a candidate, by the scores and the hits of fresh searches."""
+    (answer, every), rowid, fate = asked.fresh(), account.chunk.rowid, account.fate
+    own, rules, lowest = every[rowid], profiles.get(answer.profile), asked.base.number(FLOOR)
+    enough = any(one.score >= lowest for one in every.values())
+    assert (account.proposed, account.candidate and account.candidate.score) == (True, own.score)
+    assert asked.hits().get(rowid) == (fate.place if isinstance(fate, trace.Recalled) else None)
+    match fate:
+        case trace.Recalled():
+            assert (own.score < lowest) == ((fate.relaxed and not enough) or fate.rescued)
+            assert fate.kept_back == (answer.level is not None and answer.level.level == "nothing holds these words")
+        case trace.BelowMinScore() | trace.LoweredByDecay():
+            assert fate.margin == fate.floor - own.score > 0
+            assert (fate.floor < lowest and not enough) if fate.relaxed else fate.floor == lowest
+            by_age = own.age_factor < 1 and own.score / own.age_factor >= fate.floor
+            assert isinstance(fate, trace.LoweredByDecay) == by_age
+            assert not by_age or DECAY in rules.fixed or asked.fresh({DECAY: False})[1][rowid].score >= fate.floor
+        case trace.BeyondLimit() | trace.DisplacedByMmr():
+            assert fate.place > asked.base.whole(RESULTS) == fate.limit == len(answer.recalled)
+            assert own.score >= lowest or not enough or rules.rescues
+            assert isinstance(fate, trace.BeyondLimit) or MMR in rules.fixed or rowid in asked.hits({MMR: False})
+        case _:
+            pytest.fail(f"{fate} of a candidate")
+
+
+def check_outsider(account: Account, answer: WhyNot, row: int, asked: Asked) -> None:
+    """The gate of the pools that stopped a chunk, by its text, the raw findings and the widest pools."""
+    fresh, fate = asked.fresh()[0], account.fate
+    assert isinstance(fate, Notice) > account.proposed
+    check_claim(fate, Case(asked.world, answer.evidence, asked.base, fresh, row))
+    outside = [one for one in (fate, fate.fields.get("text")) if one and one.kind.startswith("outside_")]
+    for gate in outside:
+        by_one_word = answer.evidence.keywords is not None and gate.kind == "outside_text_pool"
+        pool = asked.base.whole(RESULTS) * asked.base.whole(MULTIPLIER) if by_one_word else 0
+        assert gate.fields["pool"] == (pool or getattr(fresh.funnel, gate.kind.removeprefix("outside_")))
+    assert (account.chunk.rowid in asked.fresh(WIDEST)[1]) == bool(outside)
+
+
+def check_chunks(asked: Asked, step: int = 1) -> Iterator[str]:
+    """Check every chunk, or some of them, with the sum of its score; gives the kinds of the verdicts."""
+    search, (fresh, every) = asked.world.engine.search, asked.fresh()
+    places = sorted(one.verdict.place for one in every.values() if hasattr(one.verdict, "place"))
+    assert places == list(range(1, fresh.funnel.over_gate + 1))
+    evidence = search.gather(asked.query)
+    for row in range(0, evidence.chunks, step):
+        ref = evidence.refs[row]
+        answer = search.why(evidence, ref.path, ref.start_line, asked.base)
+        accounts = [one for one in (answer.best, *answer.others) if one is not None]
+        account = next(one for one in accounts if one.chunk.rowid == ref.rowid)
+        assert answer.recalled == any(one.chunk.rowid in asked.hits() for one in accounts)
+        if ref.rowid in every:
+            check_candidate(account, asked)
+            check_sum(every[ref.rowid], fresh)
+        else:
+            check_outsider(account, answer, row, asked)
+        if (said := answer.without) is not None and account is answer.best:
+            changes = {GATE_SWITCHES[said.fields["gate"]]: False}
+            assert asked.hits(changes).get(ref.rowid) == said.fields.get("place")
+            assert "place" in said.fields or asked.fresh(changes)[1][ref.rowid].verdict == said.fields["then"]
+        yield account.fate.kind if isinstance(account.fate, Notice) else type(account.fate).__name__
+
+
+def changes_of(turns: list[Turn]) -> dict[str, Scalar]:
+    changes = {one.key: one.value for one in turns}
+    return changes | ({TEXT: round(1 - float(changes[WEIGHT]), 6)} if WEIGHT in changes else {})
+
+
+def check_flips(rowid: int, answer: Flips, asked: Asked) -> Iterator[str]:
+    """Check that every change turns the verdict of a fresh search as it says, and needs each of its turns."""
+    now = asked.hits()
+    assert answer.recalled == (rowid in now)
+    for change in (*answer.found, *answer.sets):
+        after = asked.hits(changes_of([*change.turns]))
+        assert (rowid in after) != answer.recalled, change
+        assert (change.place, change.changes) == (after.get(rowid), changes_of([*change.turns]))
+        assert {ref.rowid for ref in change.comes_in} == after.keys() - now.keys() - {rowid}
+        assert {ref.rowid for ref in change.drops_out} == now.keys() - after.keys() - {rowid}
+        for turn in change.turns:
+            rest = changes_of([one for one in change.turns if one is not turn])
+            assert (rowid in asked.hits(rest)) == answer.recalled, (change, turn)
+        yield "a set" if len(change.turns) > 1 else change.turns[0].key
+
+
+@pytest.fixture(params=[(name, by) for name in PROFILES for by in ("builtin", "none")], ids="-".join)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """Notes of odd kinds under one profile, by words and vectors or by words alone."""
+    adversarial(folder := tmp_path / "notes")
+    opened = open_world("adversarial", folder, tmp_path / "i.sqlite", *request.param, list(QUESTIONS))
+    yield opened
+    opened.engine.close()
+
+
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.soak)])
+def test_all_that_is_said_of_every_chunk_is_true(world: World, every: int) -> None:
+    """The changes of a chunk are tried for one of the questions, or for all of them."""
+    kinds, changed, plan = Counter[str](), Counter[str](), world.engine.plan
+    for number, query in enumerate(QUESTIONS):
+        kinds.update(check_chunks(Asked(world, query, plan.settings.update(TIGHT, "test"))))
+        kinds.update(check_chunks(asked := Asked(world, query, plan.settings)))
+        evidence = world.engine.search.gather(query)
+        for row in range(number % every, evidence.chunks, every):
+            answer = flips(evidence, plan.settings, row, plan.with_profile)
+            changed.update(check_flips(evidence.refs[row].rowid, answer, asked))
+    assert kinds["Recalled"]
+    assert len(kinds) >= 2
+    assert len(changed) >= 2
