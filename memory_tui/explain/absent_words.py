@@ -33,28 +33,34 @@ MOST_CHARACTERS = 2_000_000
 
 
 class UnindexedTexts:
-    """The texts of notes that wait to be indexed, read once for each look at the disk; `read` gives one by its path."""
+    """The texts of notes that wait to be indexed, read once for each look at the disk; `read` gives one by its path.
+
+    Safe for several threads: what is handed out never changes.
+    """
 
     def __init__(self, read: Callable[[str], str]) -> None:
         self._read = read
-        self._of: Sequence[Unsearchable] = ()
-        self._texts: dict[str, str] = {}
+        self._last: tuple[Sequence[Unsearchable], dict[str, str]] = (), {}
 
     def texts(self, unsearchable: Sequence[Unsearchable]) -> dict[str, str]:
         """Path and text in lower case of the notes among `unsearchable` that wait, as many as are looked through."""
-        if unsearchable is not self._of:
-            self._of, self._texts, room = unsearchable, {}, MOST_CHARACTERS
-            for path in pending(unsearchable)[:MOST_NOTES]:
-                if room <= 0:
-                    break
-                try:
-                    text = self._read(path)
-                except MemoryTuiError:
-                    # It was deleted, or cannot be read: then it holds nothing that could be found.
-                    text = ""
-                self._texts[path] = text[:room].lower()
-                room -= len(text)
-        return self._texts
+        seen, texts = self._last
+        if unsearchable is seen:
+            return texts
+        texts, room = {}, MOST_CHARACTERS
+        for path in pending(unsearchable)[:MOST_NOTES]:
+            if room <= 0:
+                break
+            try:
+                text = self._read(path)
+            except MemoryTuiError:
+                # It was deleted, or cannot be read: then it holds nothing that could be found.
+                text = ""
+            texts[path] = text[:room].lower()
+            room -= len(text)
+        # Only now: another question looks through all of them, or reads them itself.
+        self._last = unsearchable, texts
+        return texts
 
 
 def pending(unsearchable: Sequence[Unsearchable]) -> list[str]:

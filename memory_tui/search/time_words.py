@@ -53,14 +53,15 @@ def lexicons() -> tuple[dict[str, Kinds], ...]:
     """What each word says, in each language that separates words; English first."""
     english, german, *others = _languages()[:-1]
     times = ["morgen", "früh", "vormittag", "mittag", "nachmittag", "abend", "nacht", "ochtend", "middag", "avond"]
-    german |= {day + time: kinds for day, kinds in german.items() if kinds[0][0] == "W" for time in times}
-    return english, german, *others
+    # Another one, because of two first questions at the same time each makes its own, and reads what both share.
+    compounds = {day + time: kinds for day, kinds in german.items() if kinds[0][0] == "W" for time in times}
+    return english, german | compounds, *others
 
 
 @cache
 def east_asian() -> dict[str, Kinds]:
     """What each word says in Chinese, Japanese and Korean."""
-    lexicon = _languages()[-1]
+    lexicon = dict(_languages()[-1])
     days = ("一月월", "二火화", "三水수", "四木목", "五金금", "六土토", "日日일", "天日일")
     for at, names in enumerate(days):
         words = [stem + names[0] for stem in WEEK_STEMS] + [names[1] + "曜日", names[1] + "曜", names[2] + "요일"]

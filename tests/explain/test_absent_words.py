@@ -199,3 +199,19 @@ def test_a_full_disk_quota_is_not_the_providers() -> None:
     full = unavailable(IndexUnavailable("The index cannot be written: Disk quota exceeded."))
     assert "embedding provider" not in full["warning"]
     assert "embedding provider" in unavailable(ProviderError("You exceeded your current quota"))["warning"]
+
+
+def test_a_question_beside_another_one_looks_through_all_notes_that_wait() -> None:
+    waits = tuple(Unsearchable(f"memory/{name}.md", "pending", "new") for name in "ab")
+    counts: list[int] = []
+
+    def read(path: str) -> str:
+        if path == "memory/b.md" and not counts:
+            # What another thread finds that asks meanwhile.
+            counts.append(0)
+            counts.append(len(texts.texts(waits)))
+        return "The Walrus likes cake."
+
+    texts = absent_words.UnindexedTexts(read)
+    assert len(texts.texts(waits)) == 2
+    assert counts == [0, 2]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
+from memory_tui.search import time_words
 from memory_tui.search.question_dates import Time, time_in, without
 from tests.support.tui import NOW, sample
 
@@ -386,3 +387,9 @@ def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path: Path) -> Non
 def test_a_question_without_a_time_compiles_no_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(re, "compile", lambda *_: pytest.fail("a rule was compiled"))
     assert time_in("which marketing decision did the satellite team make", TODAY) is None
+
+
+def test_of_two_first_questions_at_the_same_time_each_makes_its_own_words() -> None:
+    first = [dict(lexicon) for lexicon in time_words.lexicons()]
+    time_words.lexicons.cache_clear()
+    assert [dict(lexicon) for lexicon in time_words.lexicons()] == first
