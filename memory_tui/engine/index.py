@@ -113,8 +113,10 @@ class Index:
         """Whether this process keeps the index."""
         self._clock = threading.Thread(target=self._run_clock, name="engine-clock", daemon=True)
         self._lock = threading.RLock()
-        self._sync_waits = self._retry_later = self._provider_lost = False
-        self._yielded = self._synced = 0.0
+        self._request: Future[None] | None = None
+        """The sync that waits to begin; where it is done all the same, the index could not be opened for it."""
+        self._retry_later = self._provider_lost = False
+        self._yielded = self._synced = self._requested = 0.0
         self._swept = time.monotonic()
         self._condemned: tuple[int, int] | None = None
         self._comparing = threading.Lock()
@@ -260,16 +262,16 @@ class Index:
     def request_sync(self, reason: str = "manual", force: bool = False) -> None:
         """Bring the index up to date in the background; requests that wait already are not repeated."""
         with self._lock:
-            if self._sync_waits and not force:
+            if self._request is not None and not self._request.done() and not force:
                 return
-            self._sync_waits = True
             progress, now = self.progress, time.monotonic()
             # A sync goes on by itself with the provider that takes over, and must not be stopped for that.
             rebuilding = progress is not None and progress.rebuilding and reason != "provider"
             if rebuilding and now - self._yielded > _YIELD_SECONDS:
                 self._yielded = now
                 self._yield.set()
-        self.writer.submit(lambda store: self._background(store, reason, force))
+            self._requested = now
+            self._request = self.writer.submit(lambda store: self._background(store, reason, force))
 
     def pause(self) -> None:
         """Stop indexing after the batch that is under way; what is done stays done. Searches go on."""
@@ -346,7 +348,7 @@ class Index:
     def _background(self, store: Store, reason: str, force: bool) -> None:
         """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
         with self._lock:
-            self._sync_waits = False
+            self._request = None
         if reason in AUTOMATIC and (self.paused or not self.leadership.leads()):
             self._compare_only(store)
             return
@@ -637,8 +639,15 @@ class Index:
     def _due(self) -> str:
         """Why a sync is due, empty when none is."""
         minutes, now = self._plan.settings.whole("sync.intervalMinutes"), time.monotonic()
+        request = self._request
+        if request is not None and request.done() and now - self._requested < SWEEP_SECONDS:
+            # The index cannot be opened, which is said once a minute and not twice a second.
+            return ""
+        if self.opener.lost:
+            # Also where another process has made an empty one already, which only the keeper fills.
+            return "lost"
         if not self.opener.path.exists():
-            return "lost" if self.opener.opened else ""
+            return ""
         if self.leadership.refused:
             return "takeover" if self.leadership.leads() else ""
         if self._retry_later and locks.living(self.opener.path) is None:

@@ -56,6 +56,7 @@ class IndexOpener:
         self._approvals = approvals
         self._emit = emit
         self._last: tuple[int, int] | None = None
+        """Device and inode of the file that was opened last."""
         self._marker: integrity.ShutdownMarker | None = None
         self._unchecked = False
 
@@ -65,6 +66,11 @@ class IndexOpener:
         from memory_tui.index import index_file
 
         return index_file.file_at(self.path)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the file that was opened last was deleted, whoever made another one in its place."""
+        return self.opened and self.file != self._last
 
     def vec0(self) -> Vec0Use:
         """How sqlite-vec is to be used, from which library; one that a configuration names needs an approval."""
@@ -203,7 +209,7 @@ class IndexOpener:
             notices=self.notices,
             expected=expected,
         )
-        self.path = store.path
+        self.path, self._last = store.path, store.identified
         for report in self.notices[known:]:
             self._emit(report.sentence)
         return store

@@ -20,6 +20,7 @@ from memory_tui.core.errors import IndexUnavailable, ProviderError
 from memory_tui.engine.engine import Engine
 from memory_tui.index import integrity
 from memory_tui.index.index_file import rebuild_of
+from memory_tui.index.store import Store
 from memory_tui.locks import Leadership
 from memory_tui.plan import Options
 from tests.engine.test_engine import Heard
@@ -347,6 +348,37 @@ def test_a_reader_is_told_what_another_process_indexed(
     Path(options.index or "").unlink()
     heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and len(heard.events) > count)
     heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and engine.status().chunks == 13)
+
+
+def test_the_keeper_fills_an_empty_index_that_another_process_made(options: Options, heard: Heard) -> None:
+    index = Path(options.index or "")
+    with Engine.open(with_changes(options, ("sync.watch", "off")), heard) as engine:
+        engine.start()
+        heard.wait_for(lambda event: isinstance(event, events.SyncFinished))
+        assert engine.index.writer.wait_idle(LONG)
+        other = index.with_name("other")
+        Store.open(other).close()
+        count = len(heard.events)
+        for side in ("-wal", "-shm"):
+            index.with_name(index.name + side).unlink(missing_ok=True)
+        other.replace(index)
+        heard.wait_for(lambda _: any(isinstance(event, events.FileIndexed) for event in heard.events[count:]))
+        assert engine.index.writer.wait_idle(LONG)
+        assert engine.status().chunks == 12
+
+
+def test_a_save_is_indexed_although_the_index_could_not_be_opened_before(
+    engine: Engine, options: Options, heard: Heard, workspace: Path
+) -> None:
+    index = Path(options.index or "")
+    index.parent.mkdir()
+    index.write_text("another program's")
+    engine.start()
+    heard.wait_for(lambda event: isinstance(event, events.Noticed) and "is not an index" in event.text)
+    assert engine.index.writer.wait_idle(LONG)
+    index.unlink()
+    (workspace / "memory" / "new.md").write_text("a zebra")
+    heard.wait_for(lambda event: isinstance(event, events.FileIndexed) and event.path == "memory/new.md")
 
 
 def test_an_answer_is_known_to_be_old_although_the_status_was_read_since(
