@@ -205,7 +205,7 @@ class Engine:
         if isinstance(event, events.SyncFinished):
             if event.indexed + event.removed:
                 self.backend.notes_changed()
-            if self.index.resident and self._upkeep.acquire(blocking=False):
+            if self.index.opener.resident and self._upkeep.acquire(blocking=False):
                 threading.Thread(target=self._keep_up, name="engine-upkeep", daemon=True).start()
         if self._listener is not None:
             self._listener(event)
@@ -217,7 +217,7 @@ class Engine:
             # Whoever asks next meets the same and says it; until then levels go by the usual values, and say so.
             with suppress(MemoryTuiError):
                 if not stop.wait(UPKEEP_SECONDS):
-                    self.index.check()
+                    self.index.writer.run(self.index.check)
                     if self.search.measure_unrelated(stop):
                         self._emit(events.LevelsMeasured(time.time()))
         finally:

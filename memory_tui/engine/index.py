@@ -142,11 +142,6 @@ class Index:
         return self._paused.is_set()
 
     @property
-    def resident(self) -> bool:
-        """Whether it works in the background, as in the app and in a server."""
-        return self.batches.resident
-
-    @property
     def watched_state(self) -> Mark | None:
         """What stands for the notes as they are: which index it is that holds all of them, and its generation.
 
@@ -173,7 +168,7 @@ class Index:
             self.request_sync("start")
             self.writer.submit(lambda _: None).add_done_callback(lambda _: self._first.set())
         else:
-            self.writer.submit(self._check)
+            self.writer.submit(self.check)
             self.writer.submit(lambda _: self.batches.start())
         if settings.on("sync.watch"):
             self.watcher.switch(True)
@@ -237,7 +232,7 @@ class Index:
         self._check_paused()
         started = time.monotonic()
         report = self.writer.run(lambda store: self._sync(store, reason, force, accept_shrink))
-        if reason == "search" or self.resident:
+        if reason == "search" or self.opener.resident:
             return report
         results = self.batches.join()
         report = replace(
@@ -304,10 +299,6 @@ class Index:
                 raise
             self.opener.notices.append(self._not_used(error))
 
-    def check(self) -> None:
-        """Compare the index with the checksum of its closing, unless that was done, and wait. Raises MemoryTuiError."""
-        self.writer.run(self._check)
-
     def _begun(self) -> bool:
         """Whether there is an index that can be read; only read, because to open one to write may cost seconds."""
         try:
@@ -337,7 +328,8 @@ class Index:
         if self.paused:
             raise IndexUnavailable("Indexing is paused.", "Resume it first.")
 
-    def _check(self, store: Store) -> None:
+    def check(self, store: Store) -> None:
+        """Compare the index with the checksum of its closing, unless that was done. Raises IndexDamaged."""
         try:
             self.opener.check(store)
         except IndexDamaged:
@@ -374,7 +366,7 @@ class Index:
             fresh = self.freshness(store, seen)
         # At the latest before anything is written.
         if force or fresh.stale or fresh.rebuild or not self._provider.has_nothing_to_do(store):
-            self._check(store)
+            self.check(store)
         terms = self.batches.terms()
         run = SyncRun(
             store,
@@ -556,7 +548,7 @@ class Index:
         if report not in self.opener.notices:
             self.opener.notices.append(report)
             self._notice(report.sentence)
-        if self.resident and isinstance(error, IndexDamaged) and met is not None and met != self._condemned:
+        if self.opener.resident and isinstance(error, IndexDamaged) and met is not None and met != self._condemned:
             self._condemned = met
             self.writer.submit(self.opener.condemn(error, met)).add_done_callback(self._condemn_failed)
             self.request_sync("lost")
@@ -639,15 +631,13 @@ class Index:
     def _due(self) -> str:
         """Why a sync is due, empty when none is."""
         minutes, now = self._plan.settings.whole("sync.intervalMinutes"), time.monotonic()
-        request = self._request
-        if request is not None and request.done() and now - self._requested < SWEEP_SECONDS:
-            # The index cannot be opened, which is said once a minute and not twice a second.
+        # That the index cannot be opened is said once a minute and not twice a second.
+        failed = self._request is not None and self._request.done() and now - self._requested < SWEEP_SECONDS
+        if failed or not (self.opener.opened or self.opener.path.exists()):
             return ""
         if self.opener.lost:
             # Also where another process has made an empty one already, which only the keeper fills.
             return "lost"
-        if not self.opener.path.exists():
-            return ""
         if self.leadership.refused:
             return "takeover" if self.leadership.leads() else ""
         if self._retry_later and locks.living(self.opener.path) is None:

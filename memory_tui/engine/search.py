@@ -214,7 +214,7 @@ class Search:
         try:
             return once()
         except IndexDamaged as error:
-            if self.index.resident:
+            if self.index.opener.resident:
                 raise
             self.index.replace_damaged(error, self.index.opener.file)
         return once()
@@ -380,8 +380,7 @@ class Search:
 
         None without vectors. Raises IndexUnavailable, ProviderError.
         """
-        with self.reader() as store, self.state(store) as state:
-            corpus = state
+        with self.reader() as store, self.state(store) as corpus:
             sample = _sample(store, corpus)
             provider = self._chain.of_space(corpus.identity) if corpus.identity is not None else None
             if sample is None or provider is None or corpus.identity != provider.identity:
@@ -400,8 +399,7 @@ class Search:
         with self.index.reader() as store:
             if store is None:
                 return None
-            with self.state(store) as state:
-                corpus = state
+            with self.state(store) as corpus:
                 if corpus.identity is None:
                     return None
                 notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == MEMORY]

@@ -44,10 +44,9 @@ class UnindexedTexts:
 
     def texts(self, unsearchable: Sequence[Unsearchable]) -> dict[str, str]:
         """Path and text in lower case of the notes among `unsearchable` that wait, as many as are looked through."""
-        seen, texts = self._last
-        if unsearchable is seen:
-            return texts
-        texts, room = {}, MOST_CHARACTERS
+        if unsearchable is (last := self._last)[0]:
+            return last[1]
+        texts, room = dict[str, str](), MOST_CHARACTERS
         for path in pending(unsearchable)[:MOST_NOTES]:
             if room <= 0:
                 break

@@ -172,16 +172,16 @@ class Handlers(Struct):
 
     def _notes(self, name: str, args: Mapping[str, Any], session: str, caller: Caller) -> dict[str, Any]:
         """Search or read the notes; what takes too long is asked once more for what its words find."""
-        runs: dict[str, Callable[[Stop, bool], dict[str, Any]]] = {
-            SEARCH: lambda stop, late: self.host.search(args, session, caller.client, stop, late),
-            GET: lambda stop, _: self.host.get(args, caller.client, stop),
+        runs: dict[str, Callable[[bool, Stop], dict[str, Any]]] = {
+            SEARCH: lambda late, stop: self.host.search(args, session, caller.client, stop, late),
+            GET: lambda _, stop: self.host.get(args, caller.client, stop),
         }
         run = runs.get(name)
         if run is None:
             raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:100]}", {"tools": list(runs)})
         steps = itertools.count()
         for late, seconds in ((False, _patience(caller.meta)), (True, LAST_SECONDS)):
-            answer = self._within(seconds, functools.partial(_late_or_not, run, late), caller, steps)
+            answer = self._within(seconds, functools.partial(run, late), caller, steps)
             if answer is not None:
                 meta = {"_meta": {PROFILE: self.host.profile()}} if caller.meta.get(PROFILE) else {}
                 return {**_result(answer), **meta}
@@ -283,10 +283,6 @@ def _patience(meta: Mapping[str, Any]) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
         return PATIENCE_SECONDS
     return min(float(seconds), PATIENCE_SECONDS)
-
-
-def _late_or_not(run: Callable[[Stop, bool], Outcome], late: bool, stop: Stop) -> Outcome:
-    return run(stop, late)
 
 
 def _resource(file: File) -> dict[str, Any]:

@@ -54,8 +54,8 @@ def lexicons() -> tuple[dict[str, Kinds], ...]:
     english, german, *others = _languages()[:-1]
     times = ["morgen", "früh", "vormittag", "mittag", "nachmittag", "abend", "nacht", "ochtend", "middag", "avond"]
     # Another one, because of two first questions at the same time each makes its own, and reads what both share.
-    compounds = {day + time: kinds for day, kinds in german.items() if kinds[0][0] == "W" for time in times}
-    return english, german | compounds, *others
+    german = german | {day + time: kinds for day, kinds in german.items() if kinds[0][0] == "W" for time in times}
+    return english, german, *others
 
 
 @cache
