@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memory_tui.providers.chain import Chain, ServingProvider
     from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
-    from memory_tui.search.retrieve import Asked, SearchContext
+    from memory_tui.search.retrieve import EmbeddedQuery, SearchContext
 
 Outcome = TypeVar("Outcome")
 
@@ -78,7 +78,7 @@ class Search:
         self._notices = notices
         self._origins = origins
         self._lock = threading.RLock()
-        self._known: Corpus | None = None
+        self._latest: Corpus | None = None
 
     @cached_property
     def unrelated(self) -> UnrelatedRecords:
@@ -299,7 +299,7 @@ class Search:
             zone=self._plan.config.time_zone,
         )
 
-    def embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
+    def embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> EmbeddedQuery:
         """The question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
         from memory_tui.search.retrieve import embed
 
@@ -350,9 +350,9 @@ class Search:
             # Under the lock: of two threads the one that comes later must not have the older state.
             with self._lock:
                 stack.enter_context(store.snapshot())
-                last = self._known
+                last = self._latest
                 current = last.refresh(store) if last else self._loaded(store)
-                self._known = current
+                self._latest = current
             yield current
 
     def _loaded(self, store: Store) -> Corpus:
@@ -454,9 +454,9 @@ class UnrelatedRecords:
     def of(self, uuid: str) -> ByKind:
         """What was measured in the index `uuid`."""
         kinds: tuple[Kind, ...] = tuple(USUAL)
-        records = self._kept()
-        found = {kind: self._here.get((uuid, kind)) or _measured(records, kind, uuid) for kind in kinds}
-        return {kind: measured for kind, measured in found.items() if measured is not None}
+        records = self._stored()
+        measured_here = {kind: self._here.get((uuid, kind)) or _measured(records, kind, uuid) for kind in kinds}
+        return {kind: measured for kind, measured in measured_here.items() if measured is not None}
 
     def is_due(self, uuid: str, chunks: int, settings: Settings) -> bool:
         """Whether an index of so many `chunks` should be measured: it never was, or its size is another by half.
@@ -468,7 +468,7 @@ class UnrelatedRecords:
         measured = [kind.chunks for kind in self.of(uuid).values()]
         return chunks > 0 and not any(chunks <= _GROWN * then and then <= _GROWN * chunks for then in measured)
 
-    def _kept(self) -> Mapping[str, Any]:
+    def _stored(self) -> Mapping[str, Any]:
         """The records of this workspace by kind; none where they cannot be read."""
         try:
             changed = self._path.stat().st_mtime_ns

@@ -96,24 +96,24 @@ def words_elsewhere(evidence: Evidence, source: Store, waiting: UnindexedTexts) 
         return Elsewhere()
     looked, uncut, parts, whole = [], [], [], []
     for word in lacking:
-        held = _held_by_texts(word, source)
-        if held is None:
+        in_texts = _held_by_texts(word, source)
+        if in_texts is None:
             continue
         looked.append(word)
-        if held:
+        if in_texts:
             uncut.append(word)
             if source.words.cut() and source.words.frequency([word], "plain")[0]:
                 whole.append(word)
         elif part := _part_in_texts(word, source):
             parts.append((word, part))
-    found = Elsewhere(tuple(uncut), looked=tuple(looked), parts=tuple(parts), whole=tuple(whole))
+    elsewhere = Elsewhere(tuple(uncut), looked=tuple(looked), parts=tuple(parts), whole=tuple(whole))
     paths = pending(evidence.unsearchable)
     if not paths:
-        return found
+        return elsewhere
     texts = waiting.texts(evidence.unsearchable)
     held_by = ((word, next((path for path, text in texts.items() if word.lower() in text), "")) for word in lacking)
     return replace(
-        found,
+        elsewhere,
         held=tuple((word, path) for word, path in held_by if path),
         waiting=len(paths),
         unread=len(paths) - len(texts),
@@ -155,13 +155,15 @@ def _part_in_texts(word: str, source: Store) -> str:
     """The longest part of the Chinese, Japanese or Korean characters of `word` that a text holds; else empty."""
     if not source.words.cut():
         return ""
-    found = []
+    parts = []
     for run in CJK_RUN.findall(word):
         pairs = [run[at : at + 2] for at in range(min(len(run) - 1, MOST_PAIRS))]
-        known = [pair for pair, count in zip(pairs, source.words.frequency(pairs, "stemmed"), strict=True) if count]
-        joined = "".join(pair if pair in known else "\0" for pair in pairs)
-        found += [part for part in map(_joined, joined.split("\0")) if part] + known
-    by_length = sorted(dict.fromkeys(found), key=len, reverse=True)
+        whole_pairs = [
+            pair for pair, count in zip(pairs, source.words.frequency(pairs, "stemmed"), strict=True) if count
+        ]
+        joined = "".join(pair if pair in whole_pairs else "\0" for pair in pairs)
+        parts += [part for part in map(_joined, joined.split("\0")) if part] + whole_pairs
+    by_length = sorted(dict.fromkeys(parts), key=len, reverse=True)
     likely = [*by_length[:MOST_PARTS], *by_length[-1:]]
     return next((part for part in likely if len(source.words.containing(part))), "")
 

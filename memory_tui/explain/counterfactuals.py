@@ -147,22 +147,22 @@ def flips(
     `with_profile` gives the settings under another profile, `saved` what settings do to saved questions.
     """
     search = _Search(evidence, _with_weights_that_count(settings), row, with_profile, saved)
-    found: list[Change] = []
+    singles: list[Change] = []
     alone: list[NotAlone] = []
     for key in TUNE_KEYS:
         outcome = search.along(BY_KEY[key]) if key != TEXT else None
         if isinstance(outcome, Change):
-            found.append(outcome)
+            singles.append(outcome)
         elif outcome is not None and not search.now.recalled:
             alone.append(outcome)
     # Saved questions that break first, then other hits that move, then steps; a whole other ranking last.
-    found.sort(key=lambda one: (one.turns[0].key in WHOLE, one.harm, one.presses))
+    singles.sort(key=lambda change: (change.turns[0].key in WHOLE, change.harm, change.presses))
     searched = [each for key in TUNE_KEYS if key != TEXT for each in _ranges_of(BY_KEY[key], evidence, settings)]
-    told = Flips(evidence.refs[row], search.now.recalled, tuple(found), tuple(alone), tuple(searched))
-    if told.recalled:
-        return told
-    sets, no_pair = search.sets([one for one in found if not BY_KEY[one.turns[0].key].choices])
-    return replace(told, sets=sets, no_pair=no_pair)
+    result = Flips(evidence.refs[row], search.now.recalled, tuple(singles), tuple(alone), tuple(searched))
+    if result.recalled:
+        return result
+    sets, no_pair = search.sets([change for change in singles if not BY_KEY[change.turns[0].key].choices])
+    return replace(result, sets=sets, no_pair=no_pair)
 
 
 def _with_weights_that_count(settings: Settings) -> Settings:
@@ -302,10 +302,10 @@ class _Search:
         size = _FIRST_BATCH
         while batch := list(islice(values, size)):
             if knob.choices:
-                found = self.replay.standings(self.row, [self.with_profile(str(value)) for value in batch])
+                standings = self.replay.standings(self.row, [self.with_profile(str(value)) for value in batch])
             else:
-                found = self.replay.turns(self.row, settings, [turned(knob, value) for value in batch])
-            yield from zip(batch, found, strict=True)
+                standings = self.replay.turns(self.row, settings, [turned(knob, value) for value in batch])
+            yield from zip(batch, standings, strict=True)
             size = min(_BATCH, 2 * size)
 
     def _change(self, values: Mapping[str, Scalar]) -> Change:
@@ -357,12 +357,12 @@ class _Search:
         points = [(key, value) for key in keys for value in points_of(key, self._was(key))]
         alone = self._recalled_by([(point,) for point in points])
         rest = [point for point in points if (point,) not in alone]
-        found = self._recalled_by([pair for pair in combinations(rest, 2) if pair[0][0] != pair[1][0]])
-        no_pair = None if found or singles else notice("no_pair", points=tuple(rest))
-        if not found and not singles:
+        standings = self._recalled_by([pair for pair in combinations(rest, 2) if pair[0][0] != pair[1][0]])
+        no_pair = None if standings or singles else notice("no_pair", points=tuple(rest))
+        if not standings and not singles:
             open_wide = ((FLOOR, BY_KEY[FLOOR].low), (RESULTS, int(BY_KEY[RESULTS].high)))
-            found = self._recalled_by([(*open_wide, point) for point in rest if point[0] not in (FLOOR, RESULTS)])
-        neared = [dict(each) for each in dict.fromkeys(tuple(sorted(each.items())) for each in self._neared(found))]
+            standings = self._recalled_by([(*open_wide, point) for point in rest if point[0] not in (FLOOR, RESULTS)])
+        neared = [dict(each) for each in dict.fromkeys(tuple(sorted(each.items())) for each in self._neared(standings))]
         better = [
             each
             for each in map(self._change, neared)
@@ -378,10 +378,10 @@ class _Search:
         standings = self.replay.turns(self.row, self.settings, [_changes(dict(each)) for each in tries])
         return {each: standing for each, standing in zip(tries, standings, strict=True) if standing.recalled}
 
-    def _neared(self, found: Mapping[Points, Standing]) -> Iterator[dict[str, Scalar]]:
+    def _neared(self, standings: Mapping[Points, Standing]) -> Iterator[dict[str, Scalar]]:
         """Yield the sets that seem smallest, one of the same knobs, each value as near to that of now as it can be."""
         smallest: dict[tuple[str, ...], tuple[float, Points]] = {}
-        for tried, standing in found.items():
+        for tried, standing in standings.items():
             keys = tuple(key for key, _ in tried)
             steps = sum(self._least(key, value, standing) for key, value in tried)
             smallest[keys] = min(smallest.get(keys, (math.inf, tried)), (steps, tried), key=lambda each: each[0])

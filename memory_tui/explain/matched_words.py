@@ -49,8 +49,8 @@ class MatchedWords:
         return bool(self._as_written or self._cut)
 
     def _spans(self, text: str) -> tuple[Span, ...]:
-        found = [*self._written_in(text), *self._tokens_in(text)]
-        return tuple(_merged(sorted(found)))
+        spans = [*self._written_in(text), *self._tokens_in(text)]
+        return tuple(_merged(sorted(spans)))
 
     def _written_in(self, text: str) -> Iterator[Span]:
         lowered = _lowered(text) if self._as_written else ""
@@ -65,13 +65,13 @@ class MatchedWords:
             return
         # Runs of Chinese, Japanese or Korean are found as written; beside them words end.
         plain = tokens.CJK_RUN.sub(lambda run: " " * len(run.group()), text) if self.stemmed else text
-        found = tokens.spans(plain, stemmed=self.stemmed)
+        cut = tokens.spans(plain, stemmed=self.stemmed)
         place = _characters(plain)
-        words = [token for token, _, _ in found]
-        for own in self._cut:
-            for at in range(len(words) - len(own) + 1):
-                if words[at] == own[0] and tuple(words[at : at + len(own)]) == own:
-                    yield place[found[at][1]], place[found[at + len(own) - 1][2]]
+        words = [token for token, _, _ in cut]
+        for word in self._cut:
+            for at in range(len(words) - len(word) + 1):
+                if words[at] == word[0] and tuple(words[at : at + len(word)]) == word:
+                    yield place[cut[at][1]], place[cut[at + len(word) - 1][2]]
 
 
 def _lowered(text: str) -> str:
@@ -111,16 +111,16 @@ _LEAST = 3
 
 def sentences(text: str) -> list[Span]:
     """The sentences of `text`; the end of a line is the end of a sentence only before a blank line or a list item."""
-    found: list[Span] = []
+    spans: list[Span] = []
     for block in re.finditer(r"(?:(?!\n\s*\n|\n\s*(?:[-*+#>|]|\d+[.)])).)+", text, re.DOTALL):
         start = block.start()
         for end in (*(cut.end() for cut in re.finditer(r"[.!?](?=\s)|[。！？]", block.group())), len(block.group())):
             piece = text[start : block.start() + end]
             inner = len(piece) - len(piece.lstrip())
             if sum(map(str.isalnum, piece)) >= _LEAST:
-                found.append((start + inner, start + len(piece.rstrip())))
+                spans.append((start + inner, start + len(piece.rstrip())))
             start = block.start() + end
-    return found
+    return spans
 
 
 def nearest_sentence(query: str, text: str, table: StaticTable | None = None) -> Span | None:
@@ -129,14 +129,14 @@ def nearest_sentence(query: str, text: str, table: StaticTable | None = None) ->
     None where nothing of either is in the table. Raises ProviderError when the table cannot be read.
     """
     table = table or passage_table()
-    asked = _meaning(query, table)
-    if asked is None:
+    question = _meaning(query, table)
+    if question is None:
         return None
     best: tuple[float, Span] | None = None
     for start, end in sentences(text):
-        own = _meaning(text[start:end], table)
-        if own is not None and (best is None or float(own @ asked) > best[0]):
-            best = float(own @ asked), (start, end)
+        meaning = _meaning(text[start:end], table)
+        if meaning is not None and (best is None or float(meaning @ question) > best[0]):
+            best = float(meaning @ question), (start, end)
     return best[1] if best is not None else None
 
 

@@ -17,7 +17,7 @@ from memory_tui.search.rank import rank
 
 TRIES = 8
 """Searches at most; with a remote provider each of them embeds a question."""
-WANTED = 3
+ENOUGH = 3
 LONGEST_RUN = 8
 """Characters of the longest run of Chinese, Japanese or Korean that is offered as a word."""
 _LANGUAGE = "en"
@@ -60,23 +60,27 @@ def rephrase(
     Raises QueryError, ProviderError and what else `ask` raises.
     """
     shorter = _without(evidence.query, absent)
-    lines = [set(_words(one)) for one in text.split("\n")]
-    own = lines[line - first] if line is not None and first <= line < first + len(lines) else set()
+    lines = [set(_words(part)) for part in text.split("\n")]
+    line_words = lines[line - first] if line is not None and first <= line < first + len(lines) else set()
     words = salient(text, evidence)
-    words = list(dict.fromkeys([*[word for word in words if word in own][: TRIES // 2], *words]))
+    words = list(dict.fromkeys([*[word for word in words if word in line_words][: TRIES // 2], *words]))
     tries = (["", *words] if shorter else words)[:TRIES]
-    found: list[Rephrased] = []
+    rephrasings: list[Rephrased] = []
     for word in tries:
         query = f"{evidence.query} {word}" if word else shorter
         trace = rank(ask(query), settings)
         place = next((i for i, c in enumerate(trace.recalled, 1) if c.chunk.rowid == rowid), None)
         if place is not None:
-            at = next((at for at, held in enumerate(lines, first) if word in held), 0)
-            found.append(Rephrased(query, word, () if word else absent, place, (line or 0) if word in own else at))
-        if len(found) == WANTED:
+            at = next((at for at, line_words_at in enumerate(lines, first) if word in line_words_at), 0)
+            rephrasings.append(
+                Rephrased(query, word, () if word else absent, place, (line or 0) if word in line_words else at)
+            )
+        if len(rephrasings) == ENOUGH:
             break
-    none = None if found or not tries else notice("no_rephrasing", words=tuple(filter(None, tries)), shorter=shorter)
-    return Rephrasings(tuple(found), none)
+    none = (
+        None if rephrasings or not tries else notice("no_rephrasing", words=tuple(filter(None, tries)), shorter=shorter)
+    )
+    return Rephrasings(tuple(rephrasings), none)
 
 
 def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> Rephrasings:
@@ -105,8 +109,8 @@ def remedies(
 
 def salient(text: str, evidence: Evidence) -> list[str]:
     """The words of `text` that say most about it: frequent there, rare among the other candidates, not asked yet."""
-    asked = set(tokens.WORD.findall(evidence.query.lower()))
-    counts = Counter(word for word in _words(text) if word not in asked)
+    question_words = set(tokens.WORD.findall(evidence.query.lower()))
+    counts = Counter(word for word in _words(text) if word not in question_words)
     others = Counter(word for other in evidence.texts.values() for word in set(_words(other)))
     stops = tokens.stop_words(_LANGUAGE)
     usable = [
@@ -117,16 +121,16 @@ def salient(text: str, evidence: Evidence) -> list[str]:
 
 def _words(text: str) -> list[str]:
     """The words of `text`; of Chinese, Japanese and Korean, which put no blanks between words, short whole runs."""
-    found = []
+    words = []
     for word in tokens.WORD.findall(text.lower()):
-        found += tokens.CJK_RUN.sub(" ", word).split()
-        found += [run for run in tokens.CJK_RUN.findall(word) if 1 < len(run) <= LONGEST_RUN]
-    return found
+        words += tokens.CJK_RUN.sub(" ", word).split()
+        words += [run for run in tokens.CJK_RUN.findall(word) if 1 < len(run) <= LONGEST_RUN]
+    return words
 
 
 def _without(query: str, absent: tuple[str, ...]) -> str:
     """`query` without the words `absent`; empty when nothing is left, or nothing was taken away."""
-    gone = set(absent)
-    kept = tokens.WORD.sub(lambda found: "" if found.group() in gone else found.group(), query)
-    kept = " ".join(kept.split())
-    return kept if tokens.WORD.search(kept) and kept != query else ""
+    absent_words = set(absent)
+    rest = tokens.WORD.sub(lambda match: "" if match.group() in absent_words else match.group(), query)
+    rest = " ".join(rest.split())
+    return rest if tokens.WORD.search(rest) and rest != query else ""

@@ -62,7 +62,7 @@ class Reranking:
 
     def standings(self, row: int, settings: Sequence[Settings]) -> list[Standing]:
         """Return where `row` stands under each of `settings`."""
-        return self._standings(row, [tuned(one) for one in settings])
+        return self._standings(row, [tuned(setting) for setting in settings])
 
     def turns(self, row: int, settings: Settings, changes: Sequence[Values]) -> list[Standing]:
         """Return where `row` stands under `settings` with each of `changes`."""
@@ -75,27 +75,27 @@ class Reranking:
 
     def recalled_each(self, settings: Sequence[Settings]) -> list[tuple[int, ...]]:
         """Return the rows that are recalled under each of `settings`, in their order."""
-        found: list[tuple[int, ...]] = [()] * len(settings)
-        for places, field, rules in self._grouped([tuned(one) for one in settings]):
+        rows_by_setting: list[tuple[int, ...]] = [()] * len(settings)
+        for places, field, rules in self._grouped([tuned(setting) for setting in settings]):
             rows = self._rows[field.candidates.table["row"]]
             for at, rule, order in zip(places, rules, field.orders(rules), strict=True):
-                found[at] = tuple(rows[order[: rule.results]].tolist())
-        return found
+                rows_by_setting[at] = tuple(rows[order[: rule.results]].tolist())
+        return rows_by_setting
 
     def _standings(self, row: int, tried: Sequence[Values]) -> list[Standing]:
-        found: list[Standing] = [Standing(False, 0, 0, float("nan"))] * len(tried)
-        own = int(np.searchsorted(self._rows, row))
+        places_by_rule: list[Standing] = [Standing(False, 0, 0, float("nan"))] * len(tried)
+        at_row = int(np.searchsorted(self._rows, row))
         for places, field, rules in self._grouped(tried):
-            for at, standing in zip(places, field.standings(own, rules), strict=True):
-                found[at] = standing
-        return found
+            for at, standing in zip(places, field.standings(at_row, rules), strict=True):
+                places_by_rule[at] = standing
+        return places_by_rule
 
     def _grouped(self, tried: Sequence[Values]) -> Iterator[tuple[list[int], _Field, list[Rules]]]:
         """Yield what is tried by what it proposes: which of them, their candidates, their rules."""
         together: dict[tuple[str, Mode, int], list[tuple[int, Rules]]] = defaultdict(list)
         for at, values in enumerate(tried):
             mode = mode_by(self._small, str(values["profile"]), hybrid=bool(values["query.hybrid.enabled"]))
-            rules = Rules.by(values, mode, self._small.known)
+            rules = Rules.by(values, mode, self._small.known_share)
             together[rules.profile.name, mode, rules.limit].append((at, rules))
         for key, numbered in together.items():
             places, each = [at for at, _ in numbered], [rules for _, rules in numbered]
@@ -119,12 +119,12 @@ class _Field:
         there = np.flatnonzero(self.candidates.table["row"] == row)
         if not len(there):
             return [Standing(False, 0, rule.results, float("nan")) for rule in rules]
-        at, found = int(there[0]), []
+        at, result = int(there[0]), []
         scores, _ = self._scores(rules)
-        for rule, own, order in zip(rules, scores[:, at].tolist(), self.orders(rules, at), strict=True):
+        for rule, total, order in zip(rules, scores[:, at].tolist(), self.orders(rules, at), strict=True):
             place = order.index(at) + 1 if at in order else 0
-            found.append(Standing(0 < place <= rule.results, place, rule.results, own))
-        return found
+            result.append(Standing(0 < place <= rule.results, place, rule.results, total))
+        return result
 
     def orders(self, rules: Sequence[Rules], at: int = -1) -> list[list[int]]:
         """Return the candidates over the gate in their order, by each of `rules`; with MMR as many as are recalled.
@@ -138,13 +138,13 @@ class _Field:
         lead = leads(part, scores, gate.passed)
         by_score = np.argsort(np.where(gate.passed, -scores - lead, np.inf), axis=1, kind="stable")
         counts = np.count_nonzero(gate.passed, axis=1).tolist()
-        found = [order[:count].tolist() for order, count in zip(by_score, counts, strict=True)]
+        result = [order[:count].tolist() for order, count in zip(by_score, counts, strict=True)]
         diverse = [i for i, rule in enumerate(rules) if rule.mmr and counts[i] and scores.shape[1] > 1]
         if diverse:
             chosen = self._varied([rules[i] for i in diverse], scores[diverse], lead[diverse], gate.passed[diverse])
             for i, order in zip(diverse, chosen, strict=True):
-                found[i] = [*order, at] if at >= 0 and gate.passed[i, at] and at not in order else order
-        return found
+                result[i] = [*order, at] if at >= 0 and gate.passed[i, at] and at not in order else order
+        return result
 
     def _scores(self, rules: Sequence[Rules]) -> tuple[Floats, Rows]:
         """Return scores and the part of the question that is answered: (rules, candidates); each worked out once."""
@@ -167,23 +167,23 @@ class _Field:
         """Return the order under a profile with groups and rescued hits, none of whose knobs changes a score."""
         table, scores = self.candidates.table, score(self.candidates, [rules])
         order: list[int] = []
-        for own in groups(table, scores["merit"][0], scores["score"][0]):
+        for group in groups(table, scores["merit"][0], scores["score"][0]):
             if rules.mmr:
-                values = scores["merit" if table["level"][own[0]] else "score"][0, own]
-                alike = self._likeness(rules)[np.ix_(own, own)]
-                order += own[[step.item for step in mmr(values, alike.__getitem__, rules.mmr_lambda)]].tolist()
+                values = scores["merit" if table["level"][group[0]] else "score"][0, group]
+                alike = self._likeness(rules)[np.ix_(group, group)]
+                order += group[[step.item for step in mmr(values, alike.__getitem__, rules.mmr_lambda)]].tolist()
             else:
-                order += own.tolist()
-        found, lines = [], ranges(table)
+                order += group.tolist()
+        result, lines = [], ranges(table)
         for through, last in zip(passed, rescued, strict=True):
             strict = through & ~last
             added = without_repeats(order, lines, strict, last)
-            found.append([i for i in order if strict[i]] + [i for i in order if added[i]])
-        return found
+            result.append([i for i in order if strict[i]] + [i for i in order if added[i]])
+        return result
 
     def _varied(self, rules: Sequence[Rules], scores: Floats, lead: Floats, passed: Flags) -> list[list[int]]:
         """Return those over the gate in the order of MMR, by each of `rules`, until the limit is reached."""
-        found: list[list[int]] = [[] for _ in rules]
+        picked: list[list[int]] = [[] for _ in rules]
         alike = self._likeness(rules[0])
         most = np.minimum([rule.results for rule in rules], np.count_nonzero(passed, axis=1))
         balance = column([rule.mmr_lambda for rule in rules])
@@ -201,9 +201,9 @@ class _Field:
             near[active] = np.maximum(near[active], alike[picks[:, None], items[active]])
             for i, pick in zip(active.tolist(), picks.tolist(), strict=True):
                 if passed[i, pick]:
-                    found[i].append(pick)
-            active = np.array([i for i in active.tolist() if len(found[i]) < most[i]], dtype=np.int64)
-        return found
+                    picked[i].append(pick)
+            active = np.array([i for i in active.tolist() if len(picked[i]) < most[i]], dtype=np.int64)
+        return picked
 
 
 def _scoring(rules: Rules) -> tuple[object, ...]:

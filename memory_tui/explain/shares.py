@@ -45,7 +45,7 @@ class ScoreLine(Struct, frozen=True):
     digits: int = 3
 
     @property
-    def shown(self) -> str:
+    def figure(self) -> str:
         """Return the operation and the value, with as many digits as redoing the sum takes; empty without a value."""
         if self.value is None:
             return ""
@@ -63,9 +63,9 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         *_second(candidate),
         *(_named(candidate) if is_named(candidate) else [_age(candidate, trace)]),
     ]
-    for one in _counted(candidate):
-        marker = f"{one.term} {one.said}" if one.said else f"no {one.term} marker"
-        lines.append(ScoreLine("factor", marker, "x", one.value))
+    for factor in _counted(candidate):
+        marker = f"{factor.term} {factor.said}" if factor.said else f"no {factor.term} marker"
+        lines.append(ScoreLine("factor", marker, "x", factor.value))
     ordered_by_words = profiles.get(trace.profile).exact_paths and not candidate.hybrid and candidate.merit
     if ordered_by_words and not is_named(candidate):
         how = f"its score is 0; among such chunks its words place it, with {candidate.merit:.3f}"
@@ -109,13 +109,13 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     at = next(i for i, line in enumerate(lines) if line.operation == "=")
     neutral = {"+": 0.0, "x": 1.0}
     steps = [
-        f"{line.shown} {line.label if line.label != 'factor' else line.detail.split()[0]}"
+        f"{line.figure} {line.label if line.label != 'factor' else line.detail.split()[0]}"
         for line in lines[at + 1 :]
         if line.value is not None and abs(line.value - neutral[line.operation]) >= 0.0005
     ]
     floor = floor_of(candidate, trace)
-    sides = " + ".join(f"{line.shown.removeprefix('+ ').replace('- ', '-')} {line.label}" for line in lines[:at])
-    start = lines[at].shown[2:] if steps else f"{sides}"
+    sides = " + ".join(f"{line.figure.removeprefix('+ ').replace('- ', '-')} {line.label}" for line in lines[:at])
+    start = lines[at].figure[2:] if steps else f"{sides}"
     place = getattr(candidate.verdict, "place", None)
     limit = trace.settings.whole("query.maxResults")
     order = f"  {ordinal(place)}, limit {limit}" if place else ""
@@ -130,7 +130,7 @@ def is_named(candidate: Candidate) -> bool:
 
 def _counted(candidate: Candidate) -> list[Factor]:
     """Return what multiplies the score beside age: of a named note its projects alone."""
-    return [one for one in candidate.factors if one.term == "project" or not is_named(candidate)]
+    return [factor for factor in candidate.factors if factor.term == "project" or not is_named(candidate)]
 
 
 def _rank(rank: int, pool: int) -> str:
@@ -175,7 +175,7 @@ def _no_cosine(trace: Trace) -> str:
 def answered_by(trace: Trace) -> tuple[str, str]:
     """Return what one question was answered by, and why not by words and vectors; empty where it was both."""
     codes = {notice.code for notice in trace.notices}
-    if unknown := next((one for one in trace.notices if one.kind == "language_unknown"), None):
+    if unknown := next((claim for claim in trace.notices if claim.kind == "language_unknown"), None):
         hardly = "the built-in table hardly knows it" if unknown.fields["known"] else _NO_VECTOR["unknown_language"]
         return language_label(**unknown.fields), hardly
     match trace.mode:
@@ -230,20 +230,20 @@ def _text(candidate: Candidate, trace: Trace) -> ScoreLine:
 
 def _lexical(candidate: Candidate, trace: Trace) -> str:
     """Return how the words of a chunk, or of its path, made the keyword score of OpenClaw 2026.9."""
-    found = candidate.lexical
-    if found is None or (not found.body and not found.level and not candidate.text_rank):
+    part = candidate.lexical
+    if part is None or (not part.body and not part.level and not candidate.text_rank):
         return _unmatched(trace)
-    term = f'keyword "{found.term}" alone  ' if found.term else ""
+    term = f'keyword "{part.term}" alone  ' if part.term else ""
     end = f"{_rank(candidate.text_rank, trace.funnel.text_pool)}  {_weight(candidate.text_weight)}"
-    if not found.body:
+    if not part.body:
         path = f"{term}words in its path {candidate.text:.3f}  {end}"
-        return "found by its path alone" if found.level else path
+        return "found by its path alone" if part.level else path
     if not candidate.text_points:
         return f"{term}looked through for its words: no points"
-    gains = (found.asked, found.held, found.path_words, found.length)
+    gains = (part.asked, part.held, part.path_words, part.length)
     named = zip(gains, ("words asked", "share of its words", "words in path", "length"), strict=True)
-    steps = [f"{found.text_score:.4f} bm25", *(f"+ {gain:.4f} {name}" for gain, name in named if gain)]
-    most = ", 1 at most" if found.text_score + sum(gains) > 1 else ""
+    steps = [f"{part.text_score:.4f} bm25", *(f"+ {gain:.4f} {name}" for gain, name in named if gain)]
+    most = ", 1 at most" if part.text_score + sum(gains) > 1 else ""
     return f"{term}{'  '.join(steps)}  = {candidate.text:.3f}{most}  {end}"
 
 
@@ -270,24 +270,24 @@ def _second(candidate: Candidate) -> list[ScoreLine]:
     lines += map(_measure, part.measures)
     first, last = part.window
     where = f"line {part.line}" + (f", lines {first}-{last}" if last > first else "")
-    total = " + ".join(f"{one.points:.4f}" for one in part.measures)
+    total = " + ".join(f"{measure.points:.4f}" for measure in part.measures)
     detail = f"{total} = {part.score:.3f}, best at {where}  {_weight(part.weight)}"
     # The sum comes before what it is made of, because a pane of few lines ends there.
     return [share, ScoreLine("rerank", detail, "+", part.points), *lines]
 
 
-def _measure(one: MeasurePart) -> ScoreLine:
-    title = _TITLE.get(one.name, one.name)
-    if not one.points:
+def _measure(measure: MeasurePart) -> ScoreLine:
+    title = _TITLE.get(measure.name, measure.name)
+    if not measure.points:
         return ScoreLine("", f"{title}: nothing")
-    share = f"{_UNIT[one.name]} {one.value:.4g}  / best {one.best:.4g} = {one.share:.3f}"
-    return ScoreLine("", f"{title}: {share}  {_weight(one.weight)} = {one.points:.4f}")
+    share = f"{_UNIT[measure.name]} {measure.value:.4g}  / best {measure.best:.4g} = {measure.share:.3f}"
+    return ScoreLine("", f"{title}: {share}  {_weight(measure.weight)} = {measure.points:.4f}")
 
 
 def _named(candidate: Candidate) -> list[ScoreLine]:
     """Return what a note that the question names counts, and by what it stands among such notes."""
     names = ("this note's name without its ending", "this note's name", "this note's path")
-    factors = "".join(f" x {one.value:.2f} {one.term}" for one in candidate.factors if one.value != 1.0)
+    factors = "".join(f" x {factor.value:.2f} {factor.term}" for factor in candidate.factors if factor.value != 1.0)
     age = f" x {candidate.age_factor:.3f} age" if candidate.age_factor != 1.0 else ""
     middle = (1 + min(1.0, max(0.0, candidate.hybrid))) / 2
     among = f"among notes that the question names, by (1 + {candidate.hybrid:.3f})/2 = {middle:.3f}{age}{factors}"

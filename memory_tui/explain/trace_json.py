@@ -29,8 +29,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, Notice):
-        said = {"kind": value.kind, "code": value.code, "message": value.message, "nextStep": value.next_step}
-        return {**said, **{camel(name): plain(item) for name, item in value.fields.items()}}
+        members = {"kind": value.kind, "code": value.code, "message": value.message, "nextStep": value.next_step}
+        return {**members, **{camel(name): plain(item) for name, item in value.fields.items()}}
     if isinstance(value, Struct):
         return {camel(name): plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, tuple | list):
@@ -68,9 +68,9 @@ def _recall_metadata(candidate: Candidate) -> dict[str, Any]:
     """What OpenClaw 2026.9 adds to a hit; nothing under other profiles."""
     if candidate.provenance is None:
         return {}
-    said = candidate.annotations
-    found = {"importance": said.importance, "triggers": said.triggers, "projectKey": said.project}
-    return {**{key: value for key, value in found.items() if value}, "provenance": plain(candidate.provenance)}
+    annotations = candidate.annotations
+    fields = {"importance": annotations.importance, "triggers": annotations.triggers, "projectKey": annotations.project}
+    return {**{key: value for key, value in fields.items() if value}, "provenance": plain(candidate.provenance)}
 
 
 def verdict(value: Fate) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
         "line": value.place.line,
         "recalled": value.recalled,
         "verdict": verdict(value.fate),
-        "claims": [claim(one) for one in _claims(value, changes, questions)],
+        "claims": [claim(row) for row in _claims(value, changes, questions)],
         **best,
         "remark": value.place.remark,
         "profile": value.trace.profile,
@@ -161,12 +161,12 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
         "others": [{**_account(other), "verdict": verdict(other.fate)} for other in value.others],
         "more": value.more,
         "notices": plain(value.trace.notices),
-        "flips": [flip(found) for found in changes.found] if changes else [],
-        "sets": [change_set(found) for found in changes.sets] if changes else [],
-        "notAlone": [{**plain(found), "sentence": wording.not_alone(found)} for found in changes.not_alone]
+        "flips": [flip(item) for item in changes.found] if changes else [],
+        "sets": [change_set(item) for item in changes.sets] if changes else [],
+        "notAlone": [{**plain(item), "sentence": wording.not_alone(item)} for item in changes.not_alone]
         if changes
         else [],
-        "questions": [{**plain(found), "sentence": wording.rephrased(found)} for found in questions.found]
+        "questions": [{**plain(item), "sentence": wording.rephrased(item)} for item in questions.found]
         if questions
         else [],
     }
@@ -182,7 +182,7 @@ def _claims(value: WhyNot, changes: Flips | None, questions: Rephrasings | None)
     if value.without is not None:
         yield value.without
     if changes is not None:
-        yield from (one for one in (changes.none, changes.no_pair) if one is not None)
+        yield from (row for row in (changes.none, changes.no_pair) if row is not None)
     if questions is not None and questions.none is not None:
         yield questions.none
     yield from wording.left_out(value.trace.plan, value.trace.profile)
@@ -190,16 +190,16 @@ def _claims(value: WhyNot, changes: Flips | None, questions: Rephrasings | None)
 
 def flip(value: Change) -> dict[str, Any]:
     """One change that turns the verdict; `presses` is null for another profile."""
-    (one,) = value.turns
+    (turn,) = value.turns
     return {
-        "knob": one.key,
-        "from": one.was,
-        "to": one.value,
+        "knob": turn.key,
+        "from": turn.was,
+        "to": turn.value,
         "changes": dict(value.changes),
         "place": value.place,
         "presses": value.presses if math.isfinite(value.presses) else None,
         "sentence": wording.change_sentence(value),
-        "accepted": list(one.accepted),
+        "accepted": list(turn.accepted),
         **_effects(value.comes_in, value.drops_out, value.saved),
     }
 
@@ -208,7 +208,8 @@ def change_set(value: Change) -> dict[str, Any]:
     """Several changes that together recall a chunk; of each knob how far it may go."""
     return {
         "turns": [
-            {"knob": one.key, "from": one.was, "to": one.value, "accepted": list(one.accepted)} for one in value.turns
+            {"knob": turn.key, "from": turn.was, "to": turn.value, "accepted": list(turn.accepted)}
+            for turn in value.turns
         ],
         "changes": dict(value.changes),
         "place": value.place,
@@ -231,8 +232,8 @@ def _empty(value: Trace) -> dict[str, Any] | None:
     if value.empty is None:
         return None
     sentence, next_step = wording.empty(value.empty, value.profile)
-    said = [claim(one) for one in wording.word_claims(value.empty, value.profile)]
-    return {**tagged(value.empty), "sentence": sentence, "nextStep": next_step, "claims": said}
+    claims = [claim(row) for row in wording.word_claims(value.empty, value.profile)]
+    return {**tagged(value.empty), "sentence": sentence, "nextStep": next_step, "claims": claims}
 
 
 def trace(value: Trace) -> dict[str, Any]:
@@ -305,7 +306,7 @@ def answer_level(value: Trace) -> dict[str, Any] | None:
 
 def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:
     """What `search --json` prints: results, what they were made with, why there are none; to `explain`, the trace."""
-    found = {
+    fields = {
         "results": [result(item) for item in value.recalled],
         "provider": value.provider,
         "model": value.model,
@@ -316,4 +317,4 @@ def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:
         "empty": _empty(value),
         "notices": plain(value.notices),
     }
-    return {**found, "trace": trace(value)} if explain else found
+    return {**fields, "trace": trace(value)} if explain else fields

@@ -34,11 +34,11 @@ def count_terms(plan: QueryPlan, text: str, profile: str) -> TermCount:
         if plan.inside:
             counts[word] = text.lower().count(word.lower())
             continue
-        own = tokens.tokens(word, stemmed=stemmed)
+        parts = tokens.tokens(word, stemmed=stemmed)
         counts[word] = (
             text.count(word)
             if stemmed and tokens.is_cjk(word)
-            else min((present.get(token, 0) for token in own), default=0)
+            else min((present.get(token, 0) for token in parts), default=0)
         )
     return TermCount(counts, plan.dropped)
 
@@ -58,14 +58,14 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     present: list[str] = []
     missing: list[str] = []
     unseen: list[str] = []
-    for run, own in _by_run(count.counts, trace).items():
-        held = [word for word in own if count.counts[word] or dated.get(word)]
-        if not held:
+    for run, searched_words in _by_run(count.counts, trace).items():
+        matched = [word for word in searched_words if count.counts[word] or dated.get(word)]
+        if not matched:
             (unseen if holds(text, run) else missing).append(run)
-        elif own == [run]:
+        elif searched_words == [run]:
             present.append(_times(run, count.counts[run], dated.get(run, 0)))
         else:
-            present.append(f"{run} ({len(held)} of {plural(len(own), 'pair')} of characters)")
+            present.append(f"{run} ({len(matched)} of {plural(len(searched_words), 'pair')} of characters)")
     parts = [", ".join(present)] if present else []
     if missing:
         # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
@@ -73,7 +73,7 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         parts.append(f"{'not in its lines or date' if below else 'missing'}: {', '.join(missing)}")
     if unseen:
         parts.append(f"inside longer words, not seen: {', '.join(unseen)}")
-    if dropped := [_left_out(one, trace) for one in wording.left_out(trace.plan, trace.profile)]:
+    if dropped := [_left_out(left_word, trace) for left_word in wording.left_out(trace.plan, trace.profile)]:
         parts.append(f"left out: {', '.join(dropped)}")
     if say_how and trace.plan.time:
         searched = "" if trace.plan.time_alone else ", not searched"
@@ -97,10 +97,10 @@ def _whole(dropped: Sequence[str], trace: Trace) -> list[str]:
 
 def _by_run(counts: Mapping[str, int], trace: Trace) -> dict[str, list[str]]:
     """The words as they stand in the question, each with the words, or pairs of characters, that were searched for."""
-    found: dict[str, list[str]] = {}
+    by_run: dict[str, list[str]] = {}
     for word in counts:
-        found.setdefault(tokens.as_asked([word], trace.query)[0], []).append(word)
-    return found
+        by_run.setdefault(tokens.as_asked([word], trace.query)[0], []).append(word)
+    return by_run
 
 
 def _indexed_with_more(trace: Trace) -> bool:
@@ -117,13 +117,13 @@ def _times(word: str, in_text: int, in_date: int) -> str:
 def _how_matched(trace: Trace) -> str:
     """What a person would not expect of the words that are shown; empty where there is nothing."""
     plan = trace.plan
-    said = ["not searched, only counted"] if trace.mode == "vectors only" and plan.words else []
+    remarks = ["not searched, only counted"] if trace.mode == "vectors only" and plan.words else []
     if profiles.get(trace.profile).join == "OR" and any(len(word) == 2 and tokens.is_cjk(word) for word in plan.words):
-        said.append("Chinese, Japanese and Korean text is matched as pairs of characters")
-    return "; ".join(said)
+        remarks.append("Chinese, Japanese and Korean text is matched as pairs of characters")
+    return "; ".join(remarks)
 
 
 def file_line(path: str, trace: Trace) -> ScoreLine:
     """Whether the note on disk is what was indexed, as far as the last look at the folder knows."""
-    known = next((item for item in trace.unsearchable if item.path == path), None)
-    return ScoreLine("file", f"{known.state}: {known.detail}" if known else "indexed as it is on disk")
+    waiting = next((item for item in trace.unsearchable if item.path == path), None)
+    return ScoreLine("file", f"{waiting.state}: {waiting.detail}" if waiting else "indexed as it is on disk")

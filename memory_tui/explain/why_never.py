@@ -101,33 +101,33 @@ class UnreachedLines(Struct, frozen=True):
 
 def own_questions(text: str, line: str = "") -> list[PastQuestion]:
     """Questions out of the words of a chunk: its heading, `line` (its longest without one), its longest words."""
-    lines = [found for found in text.split("\n") if found.strip()]
-    heading = next((found for found in lines if found.startswith("#")), "")
+    lines = [each_line for each_line in text.split("\n") if each_line.strip()]
+    heading = next((each_line for each_line in lines if each_line.startswith("#")), "")
     chosen = line if line.strip() else max(lines, key=len, default="")
     words = sorted(dict.fromkeys(word for word in _words(text) if len(word) >= _WORTH), key=lambda w: (-len(w), w))
-    asked = [" ".join(_words(heading)[:_LONGEST]), " ".join(_words(chosen)[:_LONGEST]), " ".join(words[:3])]
-    return [PastQuestion(question, "own words") for question in dict.fromkeys(asked) if question]
+    questions = [" ".join(_words(heading)[:_LONGEST]), " ".join(_words(chosen)[:_LONGEST]), " ".join(words[:3])]
+    return [PastQuestion(question, "own words") for question in dict.fromkeys(questions) if question]
 
 
 def _words(text: str) -> list[str]:
-    return [found.group() for found in tokens.WORD.finditer(text)]
+    return [match.group() for match in tokens.WORD.finditer(text)]
 
 
 def why_never(
     path: str, line: int | None, answers: Sequence[tuple[PastQuestion, WhyNot]], settings: Settings
 ) -> WhyNever:
     """What became of a line over all `answers`, each the verdict on it for one question under `settings`."""
-    asked: dict[Asker, list[bool]] = defaultdict(list)
+    outcomes: dict[Asker, list[bool]] = defaultdict(list)
     stopped: dict[str, list[str]] = defaultdict(list)
     for question, answer in answers:
-        asked[question.asker].append(answer.recalled)
+        outcomes[question.asker].append(answer.recalled)
         if not answer.recalled:
             stopped[wording.gate(answer.fate)].append(question.text)
     lost = [(question, answer) for question, answer in answers if not answer.recalled and answer.row is not None]
     return WhyNever(
         path,
         line,
-        tuple(Reached(asker, len(found), sum(found)) for asker, found in asked.items()),
+        tuple(Reached(asker, len(won), sum(won)) for asker, won in outcomes.items()),
         tuple(
             StoppedTimes(gate, tuple(texts))
             for gate, texts in sorted(stopped.items(), key=lambda item: (-len(item[1]), item[0]))
@@ -155,8 +155,8 @@ def _changes(
     useful = [at for at in range(len(points)) if won[at]]
     most = max(useful, key=lambda at: (len(won[at]), -moved[at]))
     gentlest = min(useful, key=lambda at: (moved[at] / len(won[at]), -len(won[at])))
-    found = [_nearest(replays, settings, *points[at], len(won[at])) for at in dict.fromkeys((most, gentlest))]
-    return tuple(dict.fromkeys(found))
+    nearest = [_nearest(replays, settings, *points[at], len(won[at])) for at in dict.fromkeys((most, gentlest))]
+    return tuple(dict.fromkeys(nearest))
 
 
 Replays = Sequence[tuple[str, int, Reranking]]
@@ -167,29 +167,31 @@ def _nearest(replays: Replays, settings: Settings, key: str, value: Scalar, wins
     """The change of one knob to the nearest value that recalls the line for as many questions as `value` does."""
     was = settings.values[key].value
     nearer = _between(key, was, value)
-    there = _won(replays, [_turned(settings, key, one) for one in nearer])
-    value, won = next((one, own) for one, own in zip(nearer, there, strict=True) if len(own) >= wins)
+    there = _won(replays, [_turned(settings, key, each_value) for each_value in nearer])
+    value, won = next(
+        (each_value, questions) for each_value, questions in zip(nearer, there, strict=True) if len(questions) >= wins
+    )
     return OneChange(key, was, value, won, len(replays), _moved(replays, settings, [_turned(settings, key, value)])[0])
 
 
 def _moved(replays: Replays, settings: Settings, tried: Sequence[Settings]) -> list[int]:
     """How many other hits come or go under each of `tried`, over all questions."""
-    found = [0] * len(tried)
+    counts = [0] * len(tried)
     for _, row, replay in replays:
         first, *then = map(set, replay.recalled_each([settings, *tried]))
         for at, rows in enumerate(then):
-            found[at] += len((first ^ rows) - {row})
-    return found
+            counts[at] += len((first ^ rows) - {row})
+    return counts
 
 
 def _won(replays: Replays, tried: Sequence[Settings]) -> list[tuple[str, ...]]:
     """The questions for which the line is recalled, under each of `tried`."""
-    found: list[list[str]] = [[] for _ in tried]
+    won: list[list[str]] = [[] for _ in tried]
     for text, row, replay in replays:
         for at, standing in enumerate(replay.standings(row, tried)):
             if standing.recalled:
-                found[at].append(text)
-    return [tuple(texts) for texts in found]
+                won[at].append(text)
+    return [tuple(texts) for texts in won]
 
 
 def _turned(settings: Settings, key: str, value: Scalar) -> Settings:
@@ -209,15 +211,15 @@ def _between(key: str, was: Scalar, value: Scalar) -> list[Scalar]:
 
 def unreached(chunks: Iterable[ChunkRef], delivered: Mapping[str, set[int]]) -> tuple[UnreachedLines, ...]:
     """The lines of `chunks` that are not among those `delivered` of their note, in the order of notes and lines."""
-    held: dict[str, set[int]] = defaultdict(set)
+    numbers: dict[str, set[int]] = defaultdict(set)
     for ref in chunks:
-        held[ref.path].update(range(ref.start_line, ref.end_line + 1))
-    found = []
-    for path in sorted(held):
-        left = sorted(held[path] - delivered.get(path, set()))
+        numbers[ref.path].update(range(ref.start_line, ref.end_line + 1))
+    ranges = []
+    for path in sorted(numbers):
+        left = sorted(numbers[path] - delivered.get(path, set()))
         start = 0
         for at in range(1, len(left) + 1):
             if at == len(left) or left[at] != left[at - 1] + 1:
-                found.append(UnreachedLines(path, left[start], left[at - 1]))
+                ranges.append(UnreachedLines(path, left[start], left[at - 1]))
                 start = at
-    return tuple(found)
+    return tuple(ranges)

@@ -76,11 +76,11 @@ def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vect
 
     With `vector`, which an evidence has that lacks cosines, the store is asked for the exact place of the chunks.
     """
-    found, gate = _found(roots, store, path)
-    stored = found.path if isinstance(found, Found) else found
+    note, gate = _on_disk(roots, store, path)
+    stored = note.path if isinstance(note, Found) else note
     row = store.file(stored)
-    if isinstance(found, Found):
-        state = state_of(found, row, difference(found, row), None)
+    if isinstance(note, Found):
+        state = state_of(note, row, difference(note, row), None)
         gate = _state_gate(state) if state else None
     chunks = (
         tuple(
@@ -91,21 +91,23 @@ def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vect
         if row
         else ()
     )
-    held = tuple(c for c in chunks if line is None or c.start_line <= line <= c.end_line)
+    holding = tuple(c for c in chunks if line is None or c.start_line <= line <= c.end_line)
     stale = _is(gate, "changed_since_indexed")
-    text = _lines(roots, found) if isinstance(found, Found) and (stale or not held) else []
+    text = _lines(roots, note) if isinstance(note, Found) and (stale or not holding) else []
     if stale and line is not None:
-        held = _holding(store, chunks, text[line - 1] if 1 <= line <= len(text) else "", held)
-    if not held and gate is None:
+        holding = _holding(store, chunks, text[line - 1] if 1 <= line <= len(text) else "", holding)
+    if not holding and gate is None:
         gate = notice("in_no_chunk", line=line, lines=len(text))
-    remark = _remark(gate) if held else ""
+    remark = _remark(gate) if holding else ""
     # A line that stands in the indexed text as it stands on disk was not lost to the change.
-    rowids = [c.rowid for c in held]
+    rowids = [c.rowid for c in holding]
     standings = store.standings(vector, rowids) if vector is not None and rowids else {}
-    return ExplainedLine(stored, line, held, store.texts(rowids), None if stale and held else gate, remark, standings)
+    return ExplainedLine(
+        stored, line, holding, store.texts(rowids), None if stale and holding else gate, remark, standings
+    )
 
 
-def _found(roots: Roots, store: Store, path: str) -> tuple[Found | str, Notice | None]:
+def _on_disk(roots: Roots, store: Store, path: str) -> tuple[Found | str, Notice | None]:
     """The note on disk, or the stored path it would have with the rule that keeps it out."""
     try:
         note = workspace_roots.located(roots, path)
@@ -139,9 +141,9 @@ def _state_gate(state: FileState) -> Notice:
     return notice("changed_since_indexed", change=state.detail)
 
 
-def _lines(roots: Roots, found: Found) -> list[str]:
+def _lines(roots: Roots, note: Found) -> list[str]:
     try:
-        text = workspace_roots.shown(roots, found.path).text
+        text = workspace_roots.shown(roots, note.path).text
     except Unreadable:
         # Then what the index says of the file is all there is to say.
         return []
@@ -150,13 +152,13 @@ def _lines(roots: Roots, found: Found) -> list[str]:
 
 
 def _holding(
-    store: Store, chunks: tuple[ChunkRef, ...], wanted: str, by_number: tuple[ChunkRef, ...]
+    store: Store, chunks: tuple[ChunkRef, ...], line: str, by_number: tuple[ChunkRef, ...]
 ) -> tuple[ChunkRef, ...]:
-    """The chunks of an older text that hold the line `wanted` of the new one; of a blank line those of its number."""
-    if not wanted.strip():
+    """The chunks of an older text that hold `line` of the new one; of a blank line those of its number."""
+    if not line.strip():
         return by_number
     texts = store.texts([c.rowid for c in chunks])
-    return tuple(c for c in chunks if wanted in texts[c.rowid].split("\n"))
+    return tuple(c for c in chunks if line in texts[c.rowid].split("\n"))
 
 
 def _is(gate: Notice | None, kind: str) -> bool:
@@ -194,8 +196,8 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
     place[rows] = np.arange(len(rows))
 
     def narrowed(side: KeywordSide) -> KeywordSide:
-        found = place[side.postings.rows]
-        return replace(side, postings=Postings(found[found >= 0], side.postings.bm25[found >= 0]))
+        rows = place[side.postings.rows]
+        return replace(side, postings=Postings(rows[rows >= 0], side.postings.bm25[rows >= 0]))
 
     keywords = evidence.keywords
     return replace(
@@ -233,10 +235,12 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
     side = side_of(small, trace.settings)
     bm25 = _bm25(small, side, at)
     if bm25 is not None or small.cosine is None:
-        found = side.postings
-        room = len(found.rows) if side.whole else room
+        postings = side.postings
+        room = len(postings.rows) if side.whole else room
         value = np.nan if bm25 is None else bm25
-        side = replace(side, postings=Postings(np.append(found.rows[:room], at), np.append(found.bm25[:room], value)))
+        side = replace(
+            side, postings=Postings(np.append(postings.rows[:room], at), np.append(postings.bm25[:room], value))
+        )
     supposed = replace(
         small,
         nearest=nearest,
@@ -268,8 +272,12 @@ def _listed_last(small: Evidence, nearest: Rows, trace: Trace, at: int, text: st
 def _bm25(evidence: Evidence, side: KeywordSide, row: int) -> float | None:
     """The bm25 of a row, the best of them where keywords were looked for one by one; None when it did not match."""
     each = evidence.keywords.each if side.whole and evidence.keywords is not None else (side,)
-    found = [float(one.postings.bm25[at]) for one in each for at in np.flatnonzero(one.postings.rows == row)[:1]]
-    return min(found, default=None)
+    ranks = [
+        float(each_side.postings.bm25[at])
+        for each_side in each
+        for at in np.flatnonzero(each_side.postings.rows == row)[:1]
+    ]
+    return min(ranks, default=None)
 
 
 def find(trace: Trace, row: int) -> Candidate | None:
@@ -340,21 +348,21 @@ class Inquest:
 
     def fate(self, row: int, text: str) -> Fate:
         """What became of the chunk at `row`, whose text is `text`."""
-        found = find(self.trace, row)
-        return found.verdict if found is not None else self._pool_gate(row, text)
+        candidate = find(self.trace, row)
+        return candidate.verdict if candidate is not None else self._pool_gate(row, text)
 
     def merit(self, row: int) -> tuple[int, float]:
         """How far a chunk got, to sort by: recalled, over the gate, held back by its age, scored, near by cosine."""
-        found = find(self.trace, row)
-        if found is None:
+        candidate = find(self.trace, row)
+        if candidate is None:
             cosine = self.evidence.cosine
             return 0, float(cosine[row]) if cosine is not None and not np.isnan(cosine[row]) else -1.0
-        verdict = found.verdict
+        verdict = candidate.verdict
         if isinstance(verdict, Recalled):
             return 4, -verdict.place
         if isinstance(verdict, BeyondLimit | DisplacedByMmr):
             return 3, -verdict.place
-        return (2 if isinstance(verdict, LoweredByDecay) else 1), found.score
+        return (2 if isinstance(verdict, LoweredByDecay) else 1), candidate.score
 
     def account(self, row: int, text: str) -> Account:
         """The fate of a chunk with its numbers."""
@@ -375,7 +383,7 @@ class Inquest:
     # --- the gates of the pools ------------------------------------------------------------------------------------
 
     def _pool_gate(self, row: int, text: str) -> Notice:
-        if self._by_rules_of_2026_9 and row in lexical_2026_9.dropped(self.evidence.lexical.said):
+        if self._by_rules_of_2026_9 and row in lexical_2026_9.dropped(self.evidence.lexical.annotations):
             return Notice("unreadable_project", {})
         evidence, text_gate = self.evidence, self._text_gate(row, text)
         for lost in evidence.notices:
@@ -391,11 +399,11 @@ class Inquest:
             cause = "its text has not been embedded, or the search left its source out"
             return notice("no_vector", cause=cause, text=text_gate)
         standing = self._standings.get(evidence.refs[row].rowid)
-        known = standing.of if standing else int(np.count_nonzero(~np.isnan(evidence.cosine)))
+        compared = standing.of if standing else int(np.count_nonzero(~np.isnan(evidence.cosine)))
         pool = min(self.trace.candidate_limit, len(evidence.nearest))
         edge = float(evidence.cosine[evidence.nearest[pool - 1]])
         cosine = float(evidence.cosine[row])
-        fields = {"rank": place, "of": known, "pool": pool, "cosine": cosine, "edge": edge, "text": text_gate}
+        fields = {"rank": place, "of": compared, "pool": pool, "cosine": cosine, "edge": edge, "text": text_gate}
         return Notice("outside_vector_pool", fields)
 
     def _why_no_vectors(self) -> str:
@@ -417,8 +425,8 @@ class Inquest:
             return int(there[0]) + 1
         if standing := self._standings.get(self.evidence.refs[row].rowid):
             return max(standing.rank, len(nearest) + 1)
-        own, every = cosine[row], cosine
-        before = np.count_nonzero(every > own) + np.count_nonzero(every[:row] == own)
+        own_cosine, every = cosine[row], cosine
+        before = np.count_nonzero(every > own_cosine) + np.count_nonzero(every[:row] == own_cosine)
         # Only the nearest were compared exactly, so a hair's breadth must not put an outsider among them.
         return max(int(before), len(nearest)) + 1
 
@@ -446,19 +454,19 @@ class Inquest:
         if not plan.fts_query:
             return notice("no_word", dropped=tokens.left_out(plan.dropped, self.evidence.query))
         places = [self._outside(postings, row) for postings in self._postings()]
-        if found := [place for place in places if place is not None]:
-            return min(found, key=lambda place: int(place.fields["rank"]))
+        if gates := [place for place in places if place is not None]:
+            return min(gates, key=lambda place: int(place.fields["rank"]))
         conjoined = " AND " in plan.fts_query
         join: Literal["AND", "OR"] = "AND" if conjoined and " OR " not in plan.fts_query else "OR"
         elsewhere, query = self.evidence.elsewhere, self.evidence.query
         lacks = absent(plan, text) if conjoined else plan.words
         nowhere = (word for word in plan.words if self._side.frequency.get(word, 1) == 0)
-        every, lacking, unknown = (tokens.as_asked(found, query) for found in (plan.words, lacks, nowhere))
+        every, lacking, unknown = (tokens.as_asked(words, query) for words in (plan.words, lacks, nowhere))
         # Of notes that wait and were not read nobody knows what they hold.
         seen = {*every} if elsewhere.unread else {*elsewhere.uncut, *(word for word, _ in elsewhere.held)}
-        known = tuple(word for word in unknown if word in elsewhere.looked and word not in seen)
+        absent_words = tuple(word for word in unknown if word in elsewhere.looked and word not in seen)
         hidden = tuple(word for word in lacking if holds(text, word))
-        return notice("not_matched", words=every, absent=lacking, nowhere=known, join=join, hidden=hidden)
+        return notice("not_matched", words=every, absent=lacking, nowhere=absent_words, join=join, hidden=hidden)
 
 
 def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:
@@ -473,16 +481,16 @@ def why(evidence: Evidence, settings: Settings, place: ExplainedLine) -> WhyNot:
     """Why the line at `place` was, or was not, recalled; the best of its chunks speaks, the next best are listed."""
     evidence = _completed(evidence, place)
     inquest = Inquest(evidence, settings, place.standings)
-    found = [(row, ref) for ref in place.chunks if (row := row_of(evidence, ref.rowid)) is not None]
-    found.sort(key=lambda item: inquest.merit(item[0]), reverse=True)
-    accounts = [inquest.account(row, place.texts[ref.rowid]) for row, ref in found[:LISTED]]
+    placed = [(row, ref) for ref in place.chunks if (row := row_of(evidence, ref.rowid)) is not None]
+    placed.sort(key=lambda item: inquest.merit(item[0]), reverse=True)
+    accounts = [inquest.account(row, place.texts[ref.rowid]) for row, ref in placed[:LISTED]]
     best = accounts[0] if accounts else None
     fate: Fate
     if best is not None and (best.recalled or place.gate is None):
         fate = best.fate
     else:
         fate = place.gate or notice("changed_since_indexed", change="new")
-    others, more = tuple(accounts[1:]), len(found) - len(accounts)
+    others, more = tuple(accounts[1:]), len(placed) - len(accounts)
     without = _without_its_gate(evidence, settings, fate, best.chunk.rowid) if best is not None else None
     return WhyNot(place, evidence, inquest.trace, fate, best, others, more, without)
 
@@ -529,16 +537,16 @@ def named(roots: Roots, store: Store, typed: str) -> tuple[str, int | None]:
     line that lost.
     """
     path, line, _ = named_lines(typed)
-    found = locate(roots, store, path, line)
-    if _is(found.gate, "no_such_file") and not found.chunks:
+    explained = locate(roots, store, path, line)
+    if _is(explained.gate, "no_such_file") and not explained.chunks:
         next_step = f"Check its name: memory-tui why --file {shlex.quote(path)}."
         if not set(path) & set("/."):
             next_step = f"If {shlex.quote(path)} belongs to the question, put the question in quotes. {next_step}"
-        raise NoteMissing(f"There is no note {found.path}.", next_step)
-    lines = found.gate.fields["lines"] if found.gate is not None and found.gate.kind == "in_no_chunk" else 0
+        raise NoteMissing(f"There is no note {explained.path}.", next_step)
+    lines = explained.gate.fields["lines"] if explained.gate is not None and explained.gate.kind == "in_no_chunk" else 0
     if line is not None and 0 < lines < line:
-        last = f"{found.path}:{lines}"
-        raise NoteMissing(f"There is no line {line} in {found.path}.", f"Its last line is {shlex.quote(last)}.")
+        last = f"{explained.path}:{lines}"
+        raise NoteMissing(f"There is no line {line} in {explained.path}.", f"Its last line is {shlex.quote(last)}.")
     return path, line
 
 

@@ -25,19 +25,19 @@ from memory_tui.search import keywords
 from memory_tui.search.trace import EmptyReason, Mode, NothingMatched, QueryPlan, Recalled
 
 
-def said(fate: Fate) -> Notice:
+def as_notice(fate: Fate) -> Notice:
     """Return `fate` as a row of the table of sentences."""
     return fate if isinstance(fate, Notice) else of(fate)
 
 
 def gate(fate: Fate) -> str:
     """Return the gate that stopped a line, in two or three words; empty when nothing did."""
-    return said(fate).brief
+    return as_notice(fate).brief
 
 
 def sentence(fate: Fate) -> str:
     """Return what became of a line as a whole sentence."""
-    return said(fate).message
+    return as_notice(fate).message
 
 
 def label(fate: Fate) -> str:
@@ -93,15 +93,15 @@ def word_claims(reason: EmptyReason | None, profile: str) -> tuple[Notice, ...]:
 
 def _of_words(reason: NothingMatched, profile: str) -> Iterator[Notice]:
     elsewhere = reason.elsewhere
-    held = dict(elsewhere.held)
+    waiting = dict(elsewhere.held)
     missing = dict.fromkeys(word for word in reason.missing if word in elsewhere.looked)
     unseen = tuple(word for word in missing if word in elsewhere.uncut)
     hidden = tuple(word for word in unseen if word not in elsewhere.whole)
     in_pieces = tuple(word for word in unseen if word in elsewhere.whole)
-    absent = tuple(word for word in missing if word not in unseen and word not in held)
+    absent = tuple(word for word in missing if word not in unseen and word not in waiting)
     parts = [(word, part) for word, part in elsewhere.parts if word in absent]
     if absent:
-        yield notice("absent_words", words=absent, indexed=bool(held or elsewhere.unread))
+        yield notice("absent_words", words=absent, indexed=bool(waiting or elsewhere.unread))
     if hidden:
         yield notice("invisible_to_tokenizer", words=hidden, profile=profile, part_of=())
     if in_pieces:
@@ -151,32 +151,32 @@ def turn(key: str, value: Scalar) -> str:
     return f"{BY_KEY[key].label} {show(BY_KEY[key], value)}"
 
 
-def turned(found: Change) -> str:
+def turned(value: Change) -> str:
     """Return what is set, for a list: `results 9`, `results 9 + minScore .20`."""
-    return " + ".join(turn(one.key, one.value) for one in found.turns)
+    return " + ".join(turn(each.key, each.value) for each in value.turns)
 
 
-def change(found: Change) -> str:
+def change(value: Change) -> str:
     """Return a change that turns the verdict, for a list: `half-life 50 d: would be recalled (6th)`."""
-    then = f"would be recalled ({ordinal(found.place)})" if found.place else "would be dropped"
-    return f"{turned(found)}: {then}"
+    then = f"would be recalled ({ordinal(value.place)})" if value.place else "would be dropped"
+    return f"{turned(value)}: {then}"
 
 
-def change_sentence(found: Change) -> str:
+def change_sentence(value: Change) -> str:
     """Return what a change does, as a whole sentence."""
-    what = f"Recalled as the {ordinal(found.place)}" if found.place else "No longer recalled"
-    turns = " and ".join(turn(one.key, one.value) for one in found.turns)
-    together = " together" if len(found.turns) > 1 else ""
-    moved = (("brings in", found.comes_in), ("pushes out", found.drops_out))
+    what = f"Recalled as the {ordinal(value.place)}" if value.place else "No longer recalled"
+    turns = " and ".join(turn(each.key, each.value) for each in value.turns)
+    together = " together" if len(value.turns) > 1 else ""
+    moved = (("brings in", value.comes_in), ("pushes out", value.drops_out))
     also = [f"{verb} {plural(len(refs), 'other')}" for verb, refs in moved if refs]
     return f"{what} with {turns}{together}{'; it also ' + ' and '.join(also) if also else ''}."
 
 
-def preview(found: Change) -> str:
+def preview(value: Change) -> str:
     """Return what setting it does besides, as a sentence: `results 8: 1 other hit in, 0 out; 26 saved ...`."""
-    comes, goes = len(found.comes_in), len(found.drops_out)
+    comes, goes = len(value.comes_in), len(value.drops_out)
     moved = f"{plural(comes, 'other hit')} in, {goes:,} out" if comes or goes else "no other hit moves"
-    return f"{turned(found)}: {'; '.join(filter(None, (moved, saved(found.saved))))}."
+    return f"{turned(value)}: {'; '.join(filter(None, (moved, saved(value.saved))))}."
 
 
 def effects(verb: str, count: int, right: int, wrong: int) -> str:
@@ -185,9 +185,9 @@ def effects(verb: str, count: int, right: int, wrong: int) -> str:
     return f"{verb} {', '.join([f'{count:,}', *marked])}"
 
 
-def accepted(found: Change) -> str:
+def accepted(value: Change) -> str:
     """Return how far each knob may go, as a clause: `any results from 7 to 12`; empty where none may go further."""
-    far = [_far(one.key, *one.accepted) for one in found.turns if one.accepted[0] != one.accepted[1]]
+    far = [_far(each.key, *each.accepted) for each in value.turns if each.accepted[0] != each.accepted[1]]
     return f"any {', '.join(far)}" if far else ""
 
 
@@ -204,29 +204,29 @@ def saved(effect: SavedEffect | None) -> str:
     return f"{plural(effect.asked, 'saved question')}: {len(effect.mended):,} mended, {len(effect.broken):,} broken"
 
 
-def not_alone(found: NotAlone) -> str:
+def not_alone(value: NotAlone) -> str:
     """Return why turning one knob does not recall a chunk: `not by minScore alone (9th; the limit is 6 results)`."""
-    return f"not by {knob_name(found.key)} alone ({_nearest(found)})"
+    return f"not by {knob_name(value.key)} alone ({_nearest(value)})"
 
 
-def _nearest(found: NotAlone) -> str:
+def _nearest(value: NotAlone) -> str:
     """Return how near a knob brings a chunk at its best value."""
-    if found.place:
-        return f"{ordinal(found.place)}; the limit is {plural(found.limit, 'result')}"
-    if found.passes or found.score is None:
-        return f"not among the first {found.limit}" if found.passes else "never a candidate"
-    return f"below minScore {number(found.floor)} with {against(found.score, found.floor)} at most"
+    if value.place:
+        return f"{ordinal(value.place)}; the limit is {plural(value.limit, 'result')}"
+    if value.passes or value.score is None:
+        return f"not among the first {value.limit}" if value.passes else "never a candidate"
+    return f"below minScore {number(value.floor)} with {against(value.score, value.floor)} at most"
 
 
-def none_alone(found: Sequence[NotAlone]) -> str:
+def none_alone(values: Sequence[NotAlone]) -> str:
     """Return the knobs that do not recall a chunk alone, with how near they bring it; empty without any."""
-    near = ", ".join(f"{knob_name(one.key)} ({_nearest(one)})" for one in found)
-    return f"Not by one of these alone: {near}." if found else ""
+    near = ", ".join(f"{knob_name(each.key)} ({_nearest(each)})" for each in values)
+    return f"Not by one of these alone: {near}." if values else ""
 
 
-def rephrased(found: Rephrased) -> str:
+def rephrased(question: Rephrased) -> str:
     """Return a question that recalls a chunk: `add "garlic" of line 7 (2nd)`."""
-    where = f" of line {found.line}" if found.line else ""
-    leave = f"leave out {quoted(found.left_out, len(found.left_out))}"
-    add = f'add "{found.word}"{where}'
-    return f"{add if found.word else leave} ({ordinal(found.place)})"
+    where = f" of line {question.line}" if question.line else ""
+    leave = f"leave out {quoted(question.left_out, len(question.left_out))}"
+    add = f'add "{question.word}"{where}'
+    return f"{add if question.word else leave} ({ordinal(question.place)})"

@@ -59,7 +59,7 @@ def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
 
 
 def _row(line: ScoreLine) -> str:
-    number = f"{line.shown[0]} {line.shown[2:]:>7}" if line.value is not None else ""
+    number = f"{line.figure[0]} {line.figure[2:]:>7}" if line.value is not None else ""
     return f"    {line.label + ' ':<8}{number:<11}{one_line(line.detail)}".rstrip()
 
 

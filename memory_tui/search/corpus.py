@@ -184,7 +184,7 @@ DAY_SECONDS = 86_400.0
 
 
 @lru_cache(100_000)
-def _shown(path: str) -> NoteDate:
+def _date_on_screen(path: str) -> NoteDate:
     day = shown_day(path)
     return NoteDate(day, "name" if day else "evergreen")
 
@@ -281,7 +281,7 @@ class Corpus:
     @property
     def dates(self) -> NoteDates:
         """What notes are aged from by our own rule."""
-        return NoteDates(self.files, _shown, "mtime", self.files.mtimes)
+        return NoteDates(self.files, _date_on_screen, "mtime", self.files.mtimes)
 
     @property
     def dates_2026_3(self) -> NoteDates:
@@ -296,7 +296,7 @@ class Corpus:
     def named(self) -> Iterator[tuple[int, dt.date]]:
         """Yield the files that carry a day in their name, with it."""
         for file, path in enumerate(self.files.paths):
-            if day := _shown(path).day:
+            if day := _date_on_screen(path).day:
                 yield file, day
 
     def vocabulary(self, words: FullText) -> Vocabulary:
@@ -362,15 +362,15 @@ class Corpus:
         stay = np.ones(len(self), np.bool_)
         stay[removed[removed >= 0]] = False
         rows = self.rows_of(page.rowids)
-        known = rows >= 0
-        changed, new = page.of_those(known), page.of_those(~known)
+        existing = rows >= 0
+        changed, new = page.of_those(existing), page.of_those(~existing)
         block, slots = self._writable(stay, len(new))
         flags = self._flags[:, stay]
         if len(changed):
             if block is self._block:
                 # Older corpora look at the rows of this block, and theirs must stay as they are.
                 block, slots = block.packed(slots, len(slots) + len(new)), np.arange(len(slots))
-            at = np.cumsum(stay)[rows[known]] - 1
+            at = np.cumsum(stay)[rows[existing]] - 1
             flags[:, at] = block.put_vectors(slots[at], changed)
         if len(new):
             flags = np.concatenate([flags, block.append(new, files.index)], axis=1)

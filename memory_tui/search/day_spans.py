@@ -68,9 +68,9 @@ def quarter(today: dt.date, number: int, year: int | None) -> Days:
 
 def season(today: dt.date, begins: int, year: int | None, back: int | None) -> Days:
     """The latest season of three months that has begun, or for `back` 1 is over; or that of `year`, where it begins."""
-    own = year or today.year - (begins > today.month) - min(0, back or 0)
-    span = months_back(dt.date(own, begins, 1), 0, 3)
-    return season(today, begins, own - 1, None) if not year and back == 1 and span[1] >= today else span
+    start_year = year or today.year - (begins > today.month) - min(0, back or 0)
+    span = months_back(dt.date(start_year, begins, 1), 0, 3)
+    return season(today, begins, start_year - 1, None) if not year and back == 1 and span[1] >= today else span
 
 
 def weekday(today: dt.date, weekday: int, back: int) -> Days:
@@ -119,7 +119,7 @@ def dated(today: dt.date, year: int | None, month: int, day: int) -> Days:
         return days_ago(dt.date(year, month, day), 0)
     # A leap day may lie up to eight years back.
     years = (today.year - back for back in range(9))
-    return next((day_, day_) for own in years if (day_ := existing(own, month, day)) and day_ <= today)
+    return next((day_, day_) for candidate in years if (day_ := existing(candidate, month, day)) and day_ <= today)
 
 
 def existing(year: int, month: int, day: int) -> dt.date | None:
@@ -133,7 +133,9 @@ def existing(year: int, month: int, day: int) -> dt.date | None:
 def day_of_month(today: dt.date, day: int) -> Days:
     """The latest such day of a month that is not in the future."""
     months = (months_back(today, back)[0] for back in range(3))
-    return next((own, own) for first in months if (own := existing(first.year, first.month, day)) and own <= today)
+    return next(
+        (latest, latest) for first in months if (latest := existing(first.year, first.month, day)) and latest <= today
+    )
 
 
 def nth(month: Days, number: int, weekday: int | None, days: int) -> Days:

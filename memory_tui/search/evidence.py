@@ -80,8 +80,8 @@ class KeywordSearch(Struct, frozen=True):
 class Boost(NamedTuple):
     """What a chunk gains over its bm25 score: shares of the question's words, words in its path, length."""
 
-    asked: float
-    held: float
+    query_share: float
+    text_share: float
     path: float
     length: float
 
@@ -126,13 +126,13 @@ class TermSearch(Struct, frozen=True):
 class Lexical(Struct, frozen=True):
     """The keyword side of OpenClaw 2026.9: its searches, the whole question first, and their `hits` as one list.
 
-    `said` are the annotations of rows that have any; `active` are the keys of the projects that the agent works on.
+    `annotations` are those of rows that have any; `active` are the keys of the projects that the agent works on.
     """
 
     plan: QueryPlan
     searches: tuple[TermSearch, ...]
     hits: tuple[Hit, ...]
-    said: Mapping[int, Annotations]
+    annotations: Mapping[int, Annotations]
     levels: Mapping[int, int] = field(default_factory=dict)
     """How exactly the question names each file that it names, by file."""
     mtimes_ms: Rows = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -151,8 +151,10 @@ class Lexical(Struct, frozen=True):
     def moved(self, place: Rows) -> Lexical:
         """The same where row i stands at `place[i]`, or at none (-1)."""
         hits = tuple(hit._replace(row=int(place[hit.row])) for hit in self.hits if place[hit.row] >= 0)
-        said = {int(place[row]): own for row, own in self.said.items() if place[row] >= 0}
-        return replace(self, hits=hits, said=said)
+        row_annotations = {
+            int(place[row]): annotations for row, annotations in self.annotations.items() if place[row] >= 0
+        }
+        return replace(self, hits=hits, annotations=row_annotations)
 
 
 class Age(Struct, frozen=True):
@@ -237,7 +239,7 @@ class Evidence(Struct, frozen=True, dict=True):
     """Where words stand that no chunk was found to hold."""
     language: str = ""
     """That of the question, or its script, where the table that made the vectors hardly knows it."""
-    known: float = 1.0
+    known_share: float = 1.0
     """How much of such a question the table knows."""
     any_word: bool = True
     """Whether `recommended` has its postings, without which no profile of our own ranks."""

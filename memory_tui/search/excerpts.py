@@ -73,23 +73,23 @@ def window(text: str, weights: Mapping[str, float]) -> Snippet:
     if not result:
         return head(text)
     best, span = -1.0, (0, 0)
-    held: dict[str, int] = {}
+    occurrences: dict[str, int] = {}
     value, end = 0.0, 0
     for i, (start, first) in enumerate(result):
         # The window moves along the words: each enters it once and leaves it once.
         while end < len(result) and (end < i or result[end][0] + jsstring.utf16_len(result[end][1]) <= start + LENGTH):
             word = result[end][1]
-            held[word] = held.get(word, 0) + 1
+            occurrences[word] = occurrences.get(word, 0) + 1
             end += 1
         # A repeated word counts a little, so that of two windows with the same words the denser one wins.
-        value = sum(weights[word] for word in held) + 0.01 * (end - i)
+        value = sum(weights[word] for word in occurrences) + 0.01 * (end - i)
         if value > best:
             last = result[end - 1] if end > i else (start, "")
             best, span = value, (start, last[0] + jsstring.utf16_len(last[1]))
         if end > i:
-            held[first] -= 1
-            if not held[first]:
-                del held[first]
+            occurrences[first] -= 1
+            if not occurrences[first]:
+                del occurrences[first]
     room = LENGTH - (span[1] - span[0])
     line = text.rfind("\n", 0, bisect_left(units, span[0])) + 1
     # Begin with the line of the first word when it is near, otherwise where the room allows.
@@ -143,7 +143,7 @@ class _Line(Struct, frozen=True):
     text: str
 
 
-class _Given(Struct):
+class _Selection(Struct):
     """The lines that are given, each with the candidate that brought it, in the order in which they came."""
 
     room: int
@@ -159,8 +159,8 @@ class _Given(Struct):
 
     def add(self, lines: Sequence[_Line], hit: Candidate) -> None:
         """Give `lines`, unless they were given, or another note says the same."""
-        known = sum(len(line.text) for line in lines if line in self.by)
-        if known >= _REPEATED * sum(len(line.text) for line in lines):
+        repeated = sum(len(line.text) for line in lines if line in self.by)
+        if repeated >= _REPEATED * sum(len(line.text) for line in lines):
             return
         words = words_in("\n".join(line.text for line in lines))
         for first, others in self.passages:
@@ -189,18 +189,18 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
         if isinstance(hit.verdict, Recalled | BeyondLimit) and hit.second is not None and hit.second.measures
     ][:CANDIDATES]
     windows = stage.windows([evidence.texts[hit.chunk.rowid] for hit in hits])
-    ordered = [(hit, item) for hit, own in zip(hits, windows, strict=True) for item in own]
+    ordered = [(hit, item) for hit, items in zip(hits, windows, strict=True) for item in items]
     ordered.sort(key=lambda pair: _OF_CHUNK * pair[0].score + (1 - _OF_CHUNK) * pair[1].share, reverse=True)
-    given, weights = _Given(characters), dict.fromkeys(trace.plan.words, 1.0)
+    selection, weights = _Selection(characters), dict.fromkeys(trace.plan.words, 1.0)
     lines_of = cache(partial(_lines, evidence, weights))
     for hit, item in ordered:
         lines = lines_of(hit.row)
-        chosen = _passage(lines, item, given)
+        chosen = _passage(lines, item, selection)
         if chosen:
-            given.add(chosen, hit)
-        if given.room <= 0:
+            selection.add(chosen, hit)
+        if selection.room <= 0:
             break
-    return tuple(islice(_joined(given), trace.settings.whole("query.maxResults")))
+    return tuple(islice(_joined(selection), trace.settings.whole("query.maxResults")))
 
 
 def _lines(evidence: Evidence, weights: dict[str, float], row: int) -> list[_Line]:
@@ -215,11 +215,11 @@ def _lines(evidence: Evidence, weights: dict[str, float], row: int) -> list[_Lin
             for number, line in enumerate(evidence.texts.get(ref.rowid, "").split("\n"), ref.start_line)
             if number > last
         ]
-    own = int(end[row] - start[row])
-    return lines[: _led_to(lines, own) + 1]
+    length = int(end[row] - start[row])
+    return lines[: _led_to(lines, length) + 1]
 
 
-def _passage(lines: Sequence[_Line], item: Window, given: _Given) -> Sequence[_Line]:
+def _passage(lines: Sequence[_Line], item: Window, selection: _Selection) -> Sequence[_Line]:
     """The lines around the best line of a window, first its own, as far as LEAST, MOST and the budget allow.
 
     A line that leads to another comes with that one, unless the note ends there; none is blank at either end.
@@ -230,7 +230,7 @@ def _passage(lines: Sequence[_Line], item: Window, given: _Given) -> Sequence[_L
 
     def fits(first: int, last: int, most: int = MOST) -> bool:
         part = lines[first : last + 1]
-        return sum(len(line.text) + 1 for line in part) <= most and given.cost(part) <= given.room
+        return sum(len(line.text) + 1 for line in part) <= most and selection.cost(part) <= selection.room
 
     if not fits(first, last, 2 * MOST):
         return ()
@@ -253,17 +253,17 @@ def _led_to(lines: Sequence[_Line], at: int) -> int:
     return at
 
 
-def _joined(given: _Given) -> Iterator[Excerpt]:
+def _joined(selection: _Selection) -> Iterator[Excerpt]:
     """The given lines as excerpts, in the order in which the first line of each came."""
-    place = {line: at for at, line in enumerate(given.by)}
+    place = {line: at for at, line in enumerate(selection.by)}
     runs: list[list[_Line]] = []
-    for line in sorted(given.by, key=lambda line: (line.path, line.number, place[line])):
+    for line in sorted(selection.by, key=lambda line: (line.path, line.number, place[line])):
         follows = runs and runs[-1][-1].path == line.path and line.number - runs[-1][-1].number <= 1
         if follows:
             runs[-1].append(line)
         else:
             runs.append([line])
     for run in sorted(runs, key=lambda run: min(place[line] for line in run)):
-        hit = given.by[min(run, key=place.__getitem__)]
-        also = dict.fromkeys(path for line in run for path in given.copies.get(line, ()))
+        hit = selection.by[min(run, key=place.__getitem__)]
+        also = dict.fromkeys(path for line in run for path in selection.copies.get(line, ()))
         yield Excerpt(hit, run[0].number, run[-1].number, "\n".join(line.text for line in run), tuple(also))

@@ -38,14 +38,14 @@ _TRIGRAM = 3
 
 
 class Matcher(Struct, frozen=True):
-    """Looks for words in the chunks of `corpus`, or in those of them that `kept` marks.
+    """Looks for words in the chunks of `corpus`, or in those of them that `eligible` marks.
 
     `full_text` is how FTS5 cuts words, empty without it; then only `by_text` has the text itself looked through.
     """
 
     words: FullText
     corpus: Corpus
-    kept: Flags | None
+    eligible: Flags | None
     full_text: str
     by_text: bool
     spells: bool = False
@@ -73,8 +73,8 @@ class Matcher(Struct, frozen=True):
                 break
         postings = self._postings(result or _NOTHING)
         # Only an answer without a match has to tell which word killed it.
-        asked = () if len(postings.rows) else unique[:_MOST_COUNTED]
-        frequency = dict(zip(asked, self._frequency(asked, "plain"), strict=True))
+        uncounted = () if len(postings.rows) else unique[:_MOST_COUNTED]
+        frequency = dict(zip(uncounted, self._frequency(uncounted, "plain"), strict=True))
         plan = QueryPlan(
             unique,
             (),
@@ -94,18 +94,18 @@ class Matcher(Struct, frozen=True):
         query = without(query, time)
         frequency: dict[str, int] = {}
 
-        def count(asked: Sequence[str]) -> Sequence[int]:
-            result = self._frequency(asked, "stemmed")
-            frequency.update(zip(asked, result, strict=True))
+        def count(words: Sequence[str]) -> Sequence[int]:
+            result = self._frequency(words, "stemmed")
+            frequency.update(zip(words, result, strict=True))
             return result
 
         if not (self.full_text or self.by_text):
             return KeywordSide(QueryPlan((), (), "", *named), Postings.none(), {})
         terms = core_tokens.terms(query, count, len(self.corpus))
-        asked = *terms.kept, *terms.common
+        searched = *terms.kept, *terms.common
         # Where nothing is matched, only words that no chunk holds are told. Those that name a time are no other words.
-        idle = alone or (not self.any_word and query.isascii() and all(count(asked)))
-        corrected = () if idle else self._corrected(query, asked, count)
+        idle = alone or (not self.any_word and query.isascii() and all(count(searched)))
+        corrected = () if idle else self._corrected(query, searched, count)
         terms = replace(terms, kept=_searched(terms.kept, corrected))
         # A word that was not counted would weigh as if no chunk held it.
         count([word for word in terms.kept if word not in frequency])
@@ -152,18 +152,18 @@ class Matcher(Struct, frozen=True):
         return rowids, bm25
 
     def _corrected(
-        self, query: str, kept: Sequence[str], count: Callable[[Sequence[str]], Sequence[int]]
+        self, query: str, words: Sequence[str], count: Callable[[Sequence[str]], Sequence[int]]
     ) -> tuple[Correction, ...]:
         """What words of a question were meant to be, where words are found whole."""
         if not self.spells or self.full_text != "unicode61":
             return ()
 
         return corrections(
-            query, kept, lambda word: count([word])[0], partial(self.corpus.vocabulary, self.words), _is_word
+            query, words, lambda word: count([word])[0], partial(self.corpus.vocabulary, self.words), _is_word
         )
 
     def _repeated(self, result: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
-        """`found` with the rank of each word counted as many times `more` as the question repeats it.
+        """`result` with the rank of each word counted as many times `more` as the question repeats it.
 
         The rank of an expression is the sum of the ranks of its words; FTS5, given a word a thousand times, compares
         each of its places with all the others.
@@ -186,8 +186,8 @@ class Matcher(Struct, frozen=True):
         trigram = self.full_text == "trigram"
         chosen = keywords.keywords(query, trigram=trigram)[: core_tokens.MOST_WORDS]
         tokens = keywords.tokens(query, trigram=trigram) if chosen else []
-        known = set(chosen)
-        dropped = tuple(dict.fromkeys(token for token in tokens if token not in known))
+        chosen_words = set(chosen)
+        dropped = tuple(dict.fromkeys(token for token in tokens if token not in chosen_words))
         each = tuple(side for side in map(self.openclaw, chosen or (query,)) if side.plan.fts_query)
         several = len(each) > 1
         expressions = (
@@ -200,13 +200,13 @@ class Matcher(Struct, frozen=True):
     def _is_looked_through(self, word: str) -> bool:
         return self.full_text != "unicode61" and (not self.full_text or len(word) < _TRIGRAM)
 
-    def _frequency(self, asked: Sequence[str], form: Form) -> list[int]:
+    def _frequency(self, words: Sequence[str], form: Form) -> list[int]:
         """In how many chunks each word stands, by the way in which it is looked for."""
         if form == "stemmed" and self.full_text:
-            return self.words.frequency(asked, form)
-        matched = [word for word in asked if not self._is_looked_through(word)]
+            return self.words.frequency(words, form)
+        matched = [word for word in words if not self._is_looked_through(word)]
         counted = dict(zip(matched, self.words.frequency(matched, form), strict=True))
-        return [counted[word] if word in counted else len(self.words.containing(word)) for word in asked]
+        return [counted[word] if word in counted else len(self.words.containing(word)) for word in words]
 
     def _weighed(self, terms: Sequence[str]) -> tuple[Rows, Floats]:
         """The chunks that hold any of `terms`, rare terms weighing more, in the shape of bm25: negative."""
@@ -228,10 +228,10 @@ class Matcher(Struct, frozen=True):
         if rows.min(initial=0) < 0:
             firsts = self.words.originals(rowids[rows < 0])
             rows = self.corpus.rows_of([firsts.get(rowid, rowid) for rowid in rowids.tolist()])
-        elif self.kept is None:
+        elif self.eligible is None:
             return Postings.of(rows, bm25)
-        known = rows >= 0 if self.kept is None else (rows >= 0) & self.kept[rows]
-        return Postings.of(rows[known], bm25[known])
+        is_row = rows >= 0 if self.eligible is None else (rows >= 0) & self.eligible[rows]
+        return Postings.of(rows[is_row], bm25[is_row])
 
 
 _NOTHING: tuple[Rows, Floats] = (np.empty(0, dtype=np.int64), np.empty(0))
@@ -245,15 +245,15 @@ def _both(result: tuple[Rows, Floats] | None, rowids: Rows) -> tuple[Rows, Float
     return result[0][stay], result[1][stay]
 
 
-def _searched(kept: Sequence[str], corrected: Sequence[Correction]) -> tuple[str, ...]:
-    """The words `kept`, those that were corrected in their places."""
+def _searched(words: Sequence[str], corrected: Sequence[Correction]) -> tuple[str, ...]:
+    """Return `words`, those that were corrected in their places."""
     instead: dict[str, Sequence[str]] = {}
     for item in corrected:
         if not item.also:
             first, *rest = core_tokens.WORD.findall(item.asked)
             instead |= {first: item.searched, **dict.fromkeys(rest, ())}
     more = [word for item in corrected for word in item.searched]
-    return tuple(dict.fromkeys([*(new for word in kept for new in instead.get(word, (word,))), *more]))
+    return tuple(dict.fromkeys([*(new for word in words for new in instead.get(word, (word,))), *more]))
 
 
 _MOST_PARTS = 4
@@ -325,18 +325,18 @@ def _is_one(question: str) -> bool:
 def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) -> tuple[QuestionPart, ...]:
     """The parts of `query` with their `words`; none where fewer than two parts have any."""
     result = []
-    asked = parts_of(query)
-    for part in asked if len(asked) > 1 else ():
+    pieces = parts_of(query)
+    for part in pieces if len(pieces) > 1 else ():
         stems = {stem for stem, _, _ in core_tokens.stems(part)}
         meant = {word for item in corrected if item.asked.lower() in part.lower() for word in item.searched}
-        own = tuple(
+        part_words = tuple(
             word
             for word in words
             if word in meant
             or (word in part if core_tokens.is_cjk(word) else any(s in stems for s, _, _ in core_tokens.stems(word)))
         )
-        if own:
-            result.append(QuestionPart(part, own))
+        if part_words:
+            result.append(QuestionPart(part, part_words))
     return tuple(result) if len(result) > 1 else ()
 
 

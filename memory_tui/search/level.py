@@ -65,12 +65,12 @@ class AnswerSignals(Struct, frozen=True):
         """The weighted sum that is compared with that of unrelated questions."""
         words = _WINDOW * self.window + _RAREST * self.rarest
         if self.kind == "words alone":
-            return words + _HELD * self.closeness
+            return words + _WORDS_ALONE * self.closeness
         cosine = _USUAL_COSINE if self.cosine is None else self.cosine
         return words + _CLOSENESS * self.closeness + _MEANING * self.closeness * cosine
 
 
-WEIGHTS = _WINDOW, _CLOSENESS, _MEANING, _RAREST, _HELD = 3.0, 9.0, 12.0, 7.5, 5.5
+WEIGHTS = _WINDOW, _CLOSENESS, _MEANING, _RAREST, _WORDS_ALONE = 3.0, 9.0, 12.0, 7.5, 5.5
 _USUAL_COSINE = 0.125
 """The cosine that the sum takes where no meaning was compared: that of an unrelated question."""
 _NEAR_COSINE = 0.24
@@ -198,34 +198,34 @@ class AnswerLevel(Struct, frozen=True):
     def sentence(self) -> str:
         """The level in words, with the numbers that made it."""
         result = self.signals
-        held = f"the best window holds {result.closeness:.0%} of what was asked, in these words or in like ones"
+        window = f"the best window holds {result.closeness:.0%} of what was asked, in these words or in like ones"
         near = "" if result.cosine is None else f", and the nearest has cosine {result.cosine:.2f}"
         if self.level == "found":
-            return f"Found: {held}{near}."
+            return f"Found: {window}{near}."
         if self.level == "nearby only":
-            return f"Nearby only, which may not answer it: {held}{near}."
-        return f"Probably nothing answers it: {held}{near}."
+            return f"Nearby only, which may not answer it: {window}{near}."
+        return f"Probably nothing answers it: {window}{near}."
 
     @property
     def explanation(self) -> str:
         """The sum behind the likelihood, as figures that add up."""
         result, than = self.signals, self.unrelated
         if result.kind == "words alone":
-            held = f"{_HELD:g} x words {result.closeness:.3f}"
+            terms = f"{_WORDS_ALONE:g} x words {result.closeness:.3f}"
         else:
             cosine = _USUAL_COSINE if result.cosine is None else result.cosine
-            held = (
+            terms = (
                 f"{_CLOSENESS:g} x words or like ones {result.closeness:.3f} + "
                 f"{_MEANING:g} x {result.closeness:.3f} x cosine {cosine:.3f}"
             )
-        asked = f"{than.questions} asked here, over {plural(than.chunks, 'chunk')}"
-        measured = asked if than.questions else "usual; memory-tui eval measures yours"
+        sample = f"{than.questions} asked here, over {plural(than.chunks, 'chunk')}"
+        measured = sample if than.questions else "usual; memory-tui eval measures yours"
         usual, rest = USUAL[result.kind].mean, round(1 - _FOLLOWED, 2)
         because = (
             f" = {_APART[result.kind]:g} - {rest:g} x ({than.mean:.2f} - {usual:g} as usual)" if than.questions else ""
         )
         return (
-            f"evidence {result.evidence:.2f} = {_WINDOW:g} x window words {result.window:.3f} + {held} + "
+            f"evidence {result.evidence:.2f} = {_WINDOW:g} x window words {result.window:.3f} + {terms} + "
             f"{_RAREST:g} x rarest word held {result.rarest:.3f}; unrelated questions reach {than.mean:.2f} "
             f"({measured}): {signed(self.above, 2)} points, as likely as not at {signed(self.apart, 2)}{because}; "
             f"likelihood {self.likelihood:.2f}, found from {self.doubt_below:g}"

@@ -84,7 +84,11 @@ def boost(words: frozenset[str], text: str, path: str) -> Boost:
 
 def boosted(text_score: float, gain: Boost) -> float:
     """Return the keyword score: bm25's and its boost, 1 at most (6.2)."""
-    return text_score if gain is NO_BOOST else min(1.0, text_score + (gain.asked + gain.held + gain.path + gain.length))
+    return (
+        text_score
+        if gain is NO_BOOST
+        else min(1.0, text_score + (gain.query_share + gain.text_share + gain.path + gain.length))
+    )
 
 
 # --- paths (6.3, 6.9) ----------------------------------------------------------------------------------------------
@@ -254,16 +258,16 @@ def importance_factor(importance: int) -> float:
     return 0.75 + 0.05 * importance if importance else 1.0
 
 
-def project_factor(said: Annotations, active: Collection[str]) -> float:
+def project_factor(annotations: Annotations, active: Collection[str]) -> float:
     """What the projects of a chunk multiply by where some are `active` (7.3)."""
-    if not active or not said.project:
+    if not active or not annotations.project:
         return 1.0
-    return ACTIVE if all(key in active for key in said.keys) else INACTIVE
+    return ACTIVE if all(key in active for key in annotations.keys) else INACTIVE
 
 
-def dropped(said: Mapping[int, Annotations]) -> frozenset[int]:
+def dropped(annotations: Mapping[int, Annotations]) -> frozenset[int]:
     """The rows that are never recalled, because nobody can tell their project (7.3)."""
-    return frozenset(row for row, own in said.items() if INVALID_PROJECT in own.keys)
+    return frozenset(row for row, entry in annotations.items() if INVALID_PROJECT in entry.keys)
 
 
 # --- likeness (7.7) ------------------------------------------------------------------------------------------------
@@ -332,18 +336,18 @@ def _folded(text: str) -> str:
 
 
 class PathIndex:
-    """The paths of `files`, but for those that are `gone`, by their places."""
+    """The paths of `files`, but for those that were `removed`, by their places."""
 
     def __init__(self, files: Files, removed: frozenset[int], *, trigram: bool) -> None:
         self.paths = files.paths
         self.trigram = trigram
-        self._gone = removed
+        self._removed = removed
         self._live = [file for file in range(len(files.paths)) if file not in removed]
         self._sources = files.sources
 
-    def is_of(self, files: Files, gone: frozenset[int]) -> bool:
-        """Whether this holds for `files` without those that are `gone` as well: no note came or went."""
-        return self.paths is files.paths and self._gone == gone
+    def is_of(self, files: Files, removed: frozenset[int]) -> bool:
+        """Whether this holds for `files` without those that were `removed` as well: no note came or went."""
+        return self.paths is files.paths and self._removed == removed
 
     @cached_property
     def _tokens(self) -> Mapping[int, tuple[str, ...]]:
@@ -355,8 +359,8 @@ class PathIndex:
     @cached_property
     def _files_with(self) -> Mapping[str, tuple[int, ...]]:
         result: defaultdict[str, list[int]] = defaultdict(list)
-        for file, own in self._tokens.items():
-            for token in dict.fromkeys(own):
+        for file, file_tokens in self._tokens.items():
+            for token in dict.fromkeys(file_tokens):
                 result[token].append(file)
         return {token: tuple(files) for token, files in result.items()}
 
@@ -404,8 +408,8 @@ class PathIndex:
             for file in best:
                 if file in levels and file not in scores:
                     continue
-                own = float(saturated(np.array(ranks[file]))) if matched else 1.0
-                scores[file] = max(scores.get(file, 0.0), own)
+                path_score = float(saturated(np.array(ranks[file]))) if matched else 1.0
+                scores[file] = max(scores.get(file, 0.0), path_score)
         return [PathHit(file, levels.get(file, 0), score) for file, score in scores.items()]
 
     def _key(self, file: int) -> tuple[bytes, str]:
@@ -421,16 +425,17 @@ class PathIndex:
 
     def _matching(self, words: Sequence[str]) -> dict[int, float]:
         """bm25 of every file that holds all `words`, added up as FTS5 does."""
-        known = {word: self._frequencies(word) for word in dict.fromkeys(words)}
-        every = [known[word] for word in words]
+        frequencies = {word: self._frequencies(word) for word in dict.fromkeys(words)}
+        every = [frequencies[word] for word in words]
         files = set(every[0]).intersection(*every[1:])
         count = len(self._live)
-        weights = [fts5_idf(len(own), count) for own in every]
+        weights = [fts5_idf(len(counts), count) for counts in every]
         result = {}
         for file in files:
             length = length_damping(len(self._tokens[file]), self._mean)
             result[file] = -sum(
-                idf * (own[file] * (K1 + 1) / (own[file] + length)) for idf, own in zip(weights, every, strict=True)
+                idf * (counts[file] * (K1 + 1) / (counts[file] + length))
+                for idf, counts in zip(weights, every, strict=True)
             )
         return result
 
@@ -444,8 +449,8 @@ class PathIndex:
         rarest = min((self._files_with.get(token, ()) for token in phrase), key=len)
         result = {}
         for file in rarest:
-            own, size = self._tokens[file], len(phrase)
-            count = sum(list(own[at : at + size]) == phrase for at in range(len(own) - size + 1))
+            path_tokens, size = self._tokens[file], len(phrase)
+            count = sum(list(path_tokens[at : at + size]) == phrase for at in range(len(path_tokens) - size + 1))
             if count:
                 result[file] = count
         return result
@@ -458,29 +463,29 @@ class LexicalCache(Struct, frozen=True):
     """What of one corpus does not depend on the question: its paths, and what the annotations of rows say."""
 
     paths: PathIndex
-    said: Mapping[int, Annotations]
+    annotations: Mapping[int, Annotations]
 
 
-_known: WeakKeyDictionary[Corpus, LexicalCache] = WeakKeyDictionary()
+_caches: WeakKeyDictionary[Corpus, LexicalCache] = WeakKeyDictionary()
 
 
 def known_of(store: Store, corpus: Corpus, *, trigram: bool) -> LexicalCache:
     """Return what is known of `corpus`, worked out once; paths stay from one to the next where no note came or went."""
-    cache = _known.get(corpus)
+    cache = _caches.get(corpus)
     if cache is None or cache.paths.trigram != trigram:
         rowids = store.annotations()
         rows = corpus.rows_of(list(rowids)).tolist()
-        said = {row: Annotations(*values) for row, values in zip(rows, rowids.values(), strict=True) if row >= 0}
-        removed = _gone(store, corpus)
-        others = (other.paths for other in list(_known.values()))
+        annotations = {row: Annotations(*values) for row, values in zip(rows, rowids.values(), strict=True) if row >= 0}
+        removed = _removed_files(store, corpus)
+        others = (other.paths for other in list(_caches.values()))
         same = next(
             (paths for paths in others if paths.is_of(corpus.files, removed) and paths.trigram == trigram), None
         )
-        cache = _known[corpus] = LexicalCache(same or PathIndex(corpus.files, removed, trigram=trigram), said)
+        cache = _caches[corpus] = LexicalCache(same or PathIndex(corpus.files, removed, trigram=trigram), annotations)
     return cache
 
 
-def _gone(store: Store, corpus: Corpus) -> frozenset[int]:
+def _removed_files(store: Store, corpus: Corpus) -> frozenset[int]:
     """Return the files of `corpus` that were removed; a note without text has no chunk either, but its path counts."""
     paths = corpus.files.paths
     empty = np.flatnonzero(np.bincount(corpus.file_of, minlength=len(paths)) == 0).tolist()
@@ -488,7 +493,7 @@ def _gone(store: Store, corpus: Corpus) -> frozenset[int]:
     return frozenset(file for file in empty if paths[file] not in there)
 
 
-class _Found(Struct, frozen=True):
+class _SearchHits(Struct, frozen=True):
     """What one search found: the best `rows` with bm25 and text score, and hits by `paths`."""
 
     rows: Rows
@@ -513,13 +518,13 @@ class _Search:
         self.store, self.matcher, self.query, self.corpus = store, matcher, query, matcher.corpus
         self.seen = known_of(store, self.corpus, trigram=matcher.full_text == "trigram")
         self.levels = self.seen.paths.exact(query)
-        files = self.corpus.file_of if matcher.kept is None else self.corpus.file_of[matcher.kept]
+        files = self.corpus.file_of if matcher.eligible is None else self.corpus.file_of[matcher.eligible]
         self.counts = np.bincount(files, minlength=len(self.corpus.files.paths)) if len(self.corpus) else np.zeros(0)
         self.searches: list[TermSearch] = []
 
     def all(self, whole: KeywordSide) -> tuple[Lexical, dict[int, str]]:
-        first = self.one(self.query, whole)
-        each = [first, *(self.one(term, self.matcher.openclaw(term)) for term in self.terms(first))]
+        first = self.once(self.query, whole)
+        each = [first, *(self.once(term, self.matcher.openclaw(term)) for term in self.terms(first))]
         rows = distinct(np.concatenate([item.rows for item in each])).tolist()
         rowids = self.corpus.rowids[rows].tolist()
         texts, words = self.store.texts(rowids), core_tokens.words_of(self.query)
@@ -532,14 +537,14 @@ class _Search:
             self.searches[0].plan,
             tuple(self.searches),
             tuple(hits),
-            self.seen.said,
+            self.seen.annotations,
             self.levels,
             self.corpus.files.mtimes_ms,
             self.seen.paths.order,
         )
         return lexical, texts
 
-    def terms(self, first: _Found) -> tuple[str, ...]:
+    def terms(self, first: _SearchHits) -> tuple[str, ...]:
         """Return the keywords that are looked for one by one after the whole question found `first` (6.7)."""
         rows = {*first.rows.tolist(), *(hit.row for hit in first.paths)}
         if sum(int(self.corpus.file_of[row]) not in self.levels for row in rows) >= LIMIT:
@@ -549,7 +554,7 @@ class _Search:
         before, again = (core_tokens.WORD.findall(text.lower()) for text in (self.query, " ".join(terms)))
         return () if rows and before == again else terms
 
-    def one(self, query: str, side: KeywordSide) -> _Found:
+    def once(self, query: str, side: KeywordSide) -> _SearchHits:
         """Search once: in texts, where `side` found its words, and in paths (6.2, 6.4)."""
         rows, bm25 = side.postings.rows[:LIMIT], side.postings.bm25[:LIMIT]
         matched = self.matcher.matches(query)
@@ -557,16 +562,16 @@ class _Search:
         self.searches.append(
             TermSearch(query, side.plan, len(side.postings.rows), len(rows), len(paths), side.frequency)
         )
-        return _Found(rows, bm25, formulas.saturated(bm25) if matched else np.zeros(len(rows)), matched, paths)
+        return _SearchHits(rows, bm25, formulas.saturated(bm25) if matched else np.zeros(len(rows)), matched, paths)
 
-    def hits(self, found: _Found, term: int, gains: Mapping[int, Boost]) -> list[Hit]:
+    def hits(self, result: _SearchHits, term: int, gains: Mapping[int, Boost]) -> list[Hit]:
         """Return what one search found, with the boosts of texts, and by paths (6.2, 6.4, 6.6)."""
         hits = []
-        for row, rank, score in zip(found.rows.tolist(), found.bm25.tolist(), found.text.tolist(), strict=True):
-            gain, bm25 = gains[row], rank if found.is_matched else np.nan
+        for row, rank, score in zip(result.rows.tolist(), result.bm25.tolist(), result.text.tolist(), strict=True):
+            gain, bm25 = gains[row], rank if result.is_matched else np.nan
             level = self.levels.get(int(self.corpus.file_of[row]), 0)
             hits.append(Hit(row, self.place(row), level, True, boosted(score, gain), score, 0.0, bm25, gain, term))
-        return merged_and_limited([hits, found.paths])
+        return merged_and_limited([hits, result.paths])
 
     def paths(self, query: str, term: int) -> list[Hit]:
         """Return the first chunk of each file whose path was found (6.4)."""

@@ -76,7 +76,7 @@ def joined(texts: Sequence[Passages]) -> Joined:
 
 _Word = tuple[tuple[int, ...], tuple[int, ...]]
 """The keys of its stems, and its tokens."""
-_known: dict[str, _Word] = {}
+_cut_before: dict[str, _Word] = {}
 
 
 def stem_key(stem: str) -> int:
@@ -91,12 +91,12 @@ def stems_of(word: str) -> Sequence[str]:
 
 def _cut_words(words: Iterable[str], table: StaticTable | None) -> Mapping[str, _Word]:
     """Return the stems and tokens of `words`; neither a token of FTS5 nor one of BERT reaches over a space."""
-    global _known  # noqa: PLW0603 - replaced, never emptied: another thread may be reading it
+    global _cut_before  # noqa: PLW0603 - replaced, never emptied: another thread may be reading it
     # Without a table, which is a fault, nothing is remembered, so that no word is without its tokens afterwards.
-    known = _known if len(_known) < _MOST_WORDS and table is not None else {}
-    new = list({word for word in words if word not in known})
+    cut_words = _cut_before if len(_cut_before) < _MOST_WORDS and table is not None else {}
+    new = list({word for word in words if word not in cut_words})
     if not new:
-        return known
+        return cut_words
     spelled = [tokens.segmented(word) for word in new]
     # FTS5 cuts all of them in one call, which takes as long as a dozen words do.
     ends = np.cumsum([len(word.encode("utf-8", "replace")) + 1 for word in spelled]).tolist()
@@ -110,9 +110,9 @@ def _cut_words(words: Iterable[str], table: StaticTable | None) -> Mapping[str, 
     cut = dict(zip(new, zip(map(tuple, stems), map(tuple, ids), strict=True), strict=True))
     if table is None:
         return cut
-    known.update((word, own) for word, own in cut.items() if len(word) <= _LONGEST)
-    _known = known
-    return known if all(len(word) <= _LONGEST for word in new) else {**known, **cut}
+    cut_words.update((word, entry) for word, entry in cut.items() if len(word) <= _LONGEST)
+    _cut_before = cut_words
+    return cut_words if all(len(word) <= _LONGEST for word in new) else {**cut_words, **cut}
 
 
 # --- letters -------------------------------------------------------------------------------------------------------
@@ -219,17 +219,17 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
     split = [
         [(at, line.split()) for at, line in enumerate(text.split("\n")) if line.strip()] or [(0, [])] for text in texts
     ]
-    known = _cut_words((word for lines in split for _, words in lines for word in words), table)
+    cut_words = _cut_words((word for lines in split for _, words in lines for word in words), table)
     ids: list[int] = []
     id_counts: list[int] = []
     parts: list[tuple[list[int], list[int], list[int]]] = []
     for lines in split:
         begins, stems, counts, filled = [0], list[int](), list[int](), 0
         for at, (_, words) in enumerate(lines):
-            own = [known[word] for word in words]
-            line = list(chain.from_iterable([stem for stem, _ in own]))
+            word_parts = [cut_words[word] for word in words]
+            line = list(chain.from_iterable([stem for stem, _ in word_parts]))
             tokens_before = len(ids)
-            ids += chain.from_iterable([tokens for _, tokens in own])
+            ids += chain.from_iterable([tokens for _, tokens in word_parts])
             stems += line
             counts.append(len(line))
             id_counts.append(len(ids) - tokens_before)
@@ -266,9 +266,11 @@ def _passages(
     """Return the passages of one text, whose lines begin at number `first` of those of all texts."""
     ids, id_counts, bounds, sums = tokens_of_all
     last = first + len(lines)
-    own = sums[first:last]
-    windows = np.add.reduceat(own, begins, axis=0)
-    line_norm, window_norm = (np.sqrt(np.einsum("ij,ij->i", part, part, dtype=np.float64)) for part in (own, windows))
+    line_sums = sums[first:last]
+    windows = np.add.reduceat(line_sums, begins, axis=0)
+    line_norm, window_norm = (
+        np.sqrt(np.einsum("ij,ij->i", part, part, dtype=np.float64)) for part in (line_sums, windows)
+    )
     return Passages(
         np.array([number for number, _ in lines], np.int64),
         np.array(begins, np.int64),
@@ -291,25 +293,25 @@ class PassageMemory:
     def __init__(self, most: int = REMEMBERED) -> None:
         self._most = most
         self._size = 0
-        self._known: OrderedDict[tuple[bool, str], Passages] = OrderedDict()
+        self._remembered: OrderedDict[tuple[bool, str], Passages] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, texts: Sequence[str], table: StaticTable | None) -> list[Passages]:
         """Return the passages of `texts`; there is one table, or none."""
         keys = [(table is not None, text) for text in texts]
         with self._lock:
-            answer = {key: self._known[key] for key in keys if key in self._known}
+            answer = {key: self._remembered[key] for key in keys if key in self._remembered}
             for key in answer:
-                self._known.move_to_end(key)
+                self._remembered.move_to_end(key)
         fresh = [key for key in dict.fromkeys(keys) if key not in answer]
         answer |= zip(fresh, cut([text for _, text in fresh], table), strict=True)
         with self._lock:
             for key in fresh:
                 # Another thread may have cut the same text meanwhile.
-                self._size += _size(answer[key]) - (_size(self._known[key]) if key in self._known else 0)
-                self._known[key] = answer[key]
+                self._size += _size(answer[key]) - (_size(self._remembered[key]) if key in self._remembered else 0)
+                self._remembered[key] = answer[key]
             while self._size > self._most:
-                self._size -= _size(self._known.popitem(last=False)[1])
+                self._size -= _size(self._remembered.popitem(last=False)[1])
         return [answer[key] for key in keys]
 
 

@@ -86,10 +86,10 @@ def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
     """What MMR compares of a chunk: the ASCII words of its snippet (OpenClaw), or its words and bigrams."""
     if profile.exact_paths:
         return lexical_2026_9.mmr_tokens(head(text).text)
-    shown = head(text).text.lower()
+    snippet = head(text).text.lower()
     if profile.snippet == "head":
-        return frozenset(_ASCII_TOKENS.findall(shown))
-    return frozenset(tokens.WORD.findall(tokens.segmented(shown)))
+        return frozenset(_ASCII_TOKENS.findall(snippet))
+    return frozenset(tokens.WORD.findall(tokens.segmented(snippet)))
 
 
 def likeness(evidence: Evidence, profile: Profile, rows: Rows) -> Likeness:
@@ -102,7 +102,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     """`evidence` under `settings`: a frozen record with a verdict for every candidate."""
     began = time.perf_counter()
     mode = mode_of(evidence, settings)
-    rules = Rules.of(settings, mode, evidence.known)
+    rules = Rules.of(settings, mode, evidence.known_share)
     side = side_of(evidence, mode, rules)
     ranking = Ranking.of(evidence, side, mode, rules)
     candidates, table = ranking.candidates, ranking.table
@@ -188,7 +188,7 @@ def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
     if not profile.exact_paths:
         return ()
     result = {*evidence.nearest.tolist(), *(hit.row for hit in evidence.lexical.hits)}
-    never = sorted(result & lexical_2026_9.dropped(evidence.lexical.said))
+    never = sorted(result & lexical_2026_9.dropped(evidence.lexical.annotations))
     return (
         (
             notice(
@@ -207,8 +207,8 @@ def _meaning_alone(
 ) -> tuple[Notice, ...]:
     """That no note holds a word that was looked for: something is always nearest, however far it is."""
     any_word = ranking.rules.profile.join == "OR"
-    asked = any_word and mode == "hybrid" and side.plan.words and not ranking.candidates.text_matches
-    if not asked or not recalled:
+    applies = any_word and mode == "hybrid" and side.plan.words and not ranking.candidates.text_matches
+    if not applies or not recalled:
         return ()
     near = sum((hit.cosine or 0.0) > 0 for hit in recalled)
     plan = replace(side.plan, elsewhere=ranking.evidence.elsewhere)
@@ -232,7 +232,7 @@ def _waiting(evidence: Evidence, empty: EmptyReason | None) -> tuple[Notice, ...
 def _words_alone(evidence: Evidence, rules: Rules, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
     """That there are vectors, but the model made none of this query, too little to count, or none across languages."""
     if evidence.language and rules.profile.second_stage:
-        return (notice("language_unknown", language=evidence.language, known=evidence.known),)
+        return (notice("language_unknown", language=evidence.language, known=evidence.known_share),)
     return ((notice("words_unknown", recalled=len(recalled)),) if evidence.pointless else ()) + _not_translated(
         evidence, rules
     )
@@ -242,12 +242,12 @@ def _not_translated(evidence: Evidence, rules: Rules) -> tuple[Notice, ...]:
     """That words in another script than the Latin one are in no note, and have no meaning in another language here."""
     spelled = {each_item.asked for each_item in evidence.recommended.plan.corrections} if rules.corrects else ()
     words = (word for word in tokens.WORD.findall(evidence.query) if word not in spelled)
-    asked = dict.fromkeys(word for word in words if _LETTERS.search(word))
-    if evidence.provider != "builtin" or not asked:
+    foreign = dict.fromkeys(word for word in words if _LETTERS.search(word))
+    if evidence.provider != "builtin" or not foreign:
         return ()
     sides = (evidence.openclaw, evidence.recommended)
-    held = any(count for side in sides for word, count in side.frequency.items() if _LETTERS.search(word))
-    return () if held else (notice("not_translated", words=tuple(asked)),)
+    is_matched = any(count for side in sides for word, count in side.frequency.items() if _LETTERS.search(word))
+    return () if is_matched else (notice("not_translated", words=tuple(foreign)),)
 
 
 _LETTERS = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
@@ -386,7 +386,7 @@ class Ranking(Struct, frozen=True):
             strict = passed & ~rescued
             rescued = without_repeats(order.tolist(), ranges(table), strict, rescued)
             passed = strict | rescued
-        order, plain = (np.concatenate([own[~rescued[own]], own[rescued[own]]]) for own in (order, plain))
+        order, plain = (np.concatenate([rows[~rescued[rows]], rows[rescued[rows]]]) for rows in (order, plain))
         table["passed"], table["rescued"] = passed, rescued
         # A vector-only hit faces minScore even while keyword hits face the relaxed floor.
         table["bar"] = np.where(passing.keyword, floor, rules.min_score)
@@ -414,62 +414,62 @@ class Ranking(Struct, frozen=True):
 
     def verdict(self, at: int) -> Verdict:
         """Return what became of the candidate at `at`."""
-        own, limit = self.table[at], self.rules.results
-        place, relaxed = int(own["place"]), bool(self.relaxed and own["keyword"])
-        if place > limit and own["displaced"] and own["twin"] >= 0:
-            twin = self.evidence.refs[int(self.table["row"][own["twin"]])]
-            return DisplacedByMmr(twin, float(own["similarity"]), place, limit)
+        entry, limit = self.table[at], self.rules.results
+        place, relaxed = int(entry["place"]), bool(self.relaxed and entry["keyword"])
+        if place > limit and entry["displaced"] and entry["twin"] >= 0:
+            twin = self.evidence.refs[int(self.table["row"][entry["twin"]])]
+            return DisplacedByMmr(twin, float(entry["similarity"]), place, limit)
         if place > limit:
             return BeyondLimit(place, limit)
         if place:
-            return Recalled(place, self.relaxed, bool(own["rescued"]), self.keeps_back)
-        bar = float(own["bar"])
-        margin = bar - float(own["score"])
-        if own["faded"]:
-            return LoweredByDecay(bar, margin, float(own["age_days"]), float(own["age_factor"]), relaxed)
+            return Recalled(place, self.relaxed, bool(entry["rescued"]), self.keeps_back)
+        bar = float(entry["bar"])
+        margin = bar - float(entry["score"])
+        if entry["faded"]:
+            return LoweredByDecay(bar, margin, float(entry["age_days"]), float(entry["age_factor"]), relaxed)
         return BelowMinScore(bar, margin, relaxed)
 
     def candidate(self, at: int) -> Candidate:
         """Write out the candidate at `at` with all that made its score."""
-        evidence, rules, own = self.evidence, self.rules, self.table[at]
-        row, verdict = int(own["row"]), self.verdict(at)
+        evidence, rules, entry = self.evidence, self.rules, self.table[at]
+        row, verdict = int(entry["row"]), self.verdict(at)
         ref = evidence.refs[row]
         text = evidence.texts[ref.rowid]
-        shown = self._snippet(text, isinstance(verdict, Recalled))
+        snippet = self._snippet(text, isinstance(verdict, Recalled))
         # OpenClaw counts what follows the last line end of a note as one more line.
         blank_end = ref.source == MEMORY and text.endswith("\n")
-        said = evidence.lexical.said.get(row, NOTHING_SAID)
+        annotations = evidence.lexical.annotations.get(row, NOTHING_SAID)
         second = second_part(self.candidates, self.table, at, rules, evidence.refs)
-        columns: list[Any] = [None if value != value else value for value in own[list(_NUMBERS)].item()]
-        factors = {"importance": str(said.importance or ""), "project": said.project}
+        columns: list[Any] = [None if value != value else value for value in entry[list(_NUMBERS)].item()]
+        factors = {"importance": str(annotations.importance or ""), "project": annotations.project}
         return Candidate(
             *columns,
             chunk=ref,
             verdict=verdict,
-            snippet=shown.text,
-            snippet_line=min(ref.end_line, ref.start_line + shown.lines_before),
+            snippet=snippet.text,
+            snippet_line=min(ref.end_line, ref.start_line + snippet.lines_before),
             last_line=max(ref.start_line, ref.end_line - blank_end),
             vector_weight=rules.vector_weight,
             text_weight=rules.text_weight,
             first_share=rules.share(self.candidates.dated) * (1.0 - rules.second_weight if second else 1.0),
-            age_basis=age_of(evidence, rules.profile).dates.basis(int(own["file"])) if rules.decay else "off",
-            mmr=self._choice(own),
+            age_basis=age_of(evidence, rules.profile).dates.basis(int(entry["file"])) if rules.decay else "off",
+            mmr=self._choice(entry),
             factors=tuple(
-                Factor(term, float(own[term]), factors[term])
+                Factor(term, float(entry[term]), factors[term])
                 for term in ("importance", "project")
                 if term in rules.profile.terms
             ),
             lexical=self._lexical(row),
-            annotations=said,
+            annotations=annotations,
             provenance=self._provenance(row, ref),
             second=second,
         )
 
-    def _choice(self, own: np.void) -> MmrPart | None:
-        if not own["chosen"]:
+    def _choice(self, entry: np.void) -> MmrPart | None:
+        if not entry["chosen"]:
             return None
-        twin = self.evidence.refs[int(self.table["row"][own["twin"]])] if own["twin"] >= 0 else None
-        return MmrPart(float(own["relevance"]), float(own["similarity"]), twin, int(own["chosen"]))
+        twin = self.evidence.refs[int(self.table["row"][entry["twin"]])] if entry["twin"] >= 0 else None
+        return MmrPart(float(entry["relevance"]), float(entry["similarity"]), twin, int(entry["chosen"]))
 
     def _provenance(self, row: int, ref: ChunkRef) -> Provenance | None:
         lexical = self.evidence.lexical
@@ -503,13 +503,13 @@ def _varied(evidence: Evidence, table: Table, ordered: list[Rows], lead: Floats,
     """Put each group of candidates in the order of variety; fills in what made each choice."""
     alike = likeness(evidence, rules.profile, table["row"])
     order: list[int] = []
-    for own in ordered:
-        values = table["merit" if table["level"][own[0]] else "score"][own]
-        for step in formulas.mmr(values, alike.among(own), rules.mmr_lambda, lead[own]):
-            item = int(own[step.item])
+    for group in ordered:
+        values = table["merit" if table["level"][group[0]] else "score"][group]
+        for step in formulas.mmr(values, alike.among(group), rules.mmr_lambda, lead[group]):
+            item = int(group[step.item])
             order.append(item)
             table["relevance"][item], table["similarity"][item] = step.relevance, step.similarity
-            table["twin"][item] = own[step.nearest] if step.nearest >= 0 else -1
+            table["twin"][item] = group[step.nearest] if step.nearest >= 0 else -1
             table["chosen"][item] = len(order)
     return np.array(order, dtype=np.int64)
 

@@ -83,7 +83,7 @@ class _Clock(Struct):
         self.since = now
 
 
-class Asked(Struct, frozen=True):
+class EmbeddedQuery(Struct, frozen=True):
     """A query with its vector in the space `identity`, or why it has none.
 
     `pointless` tells that there is a vector side, and a vector that points nowhere. `seconds` is what embedding took.
@@ -97,7 +97,7 @@ class Asked(Struct, frozen=True):
     seconds: float = 0.0
 
 
-def embed(query: str, identity: Identity | None, provider: Provider | None) -> Asked:
+def embed(query: str, identity: Identity | None, provider: Provider | None) -> EmbeddedQuery:
     """The vector of `query` in the space `identity` of an index; asks the provider, so it can take seconds.
 
     Raises QueryError for a query that is too long.
@@ -106,10 +106,10 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> A
         raise QueryError(
             f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
         )
-    began, asked = time.perf_counter(), Asked(jsstring.trim(query), identity)
-    if identity is not None and provider is not None and asked.query:
-        asked = _embedded(asked, identity, provider)
-    return replace(asked, seconds=time.perf_counter() - began)
+    began, result = time.perf_counter(), EmbeddedQuery(jsstring.trim(query), identity)
+    if identity is not None and provider is not None and result.query:
+        result = _embedded(result, identity, provider)
+    return replace(result, seconds=time.perf_counter() - began)
 
 
 def ranked_by(context: SearchContext, settings: Settings) -> SearchContext:
@@ -120,31 +120,33 @@ def ranked_by(context: SearchContext, settings: Settings) -> SearchContext:
     return replace(context, any_word=rules.corrects, most=most)
 
 
-def gather(query: str, context: SearchContext, now: float, source: str = "", asked: Asked | None = None) -> Evidence:
+def gather(
+    query: str, context: SearchContext, now: float, source: str = "", prepared: EmbeddedQuery | None = None
+) -> Evidence:
     """Everything the index knows about `query`; `source` keeps to memory or sessions. `now` is in epoch seconds.
 
-    `asked` is the query where it was embedded before. All of the answer is of one state of the index: that of
+    `prepared` is the query where it was embedded before. All of the answer is of one state of the index: that of
     `context.corpus`, which whoever calls has read in the snapshot that is open, or from an index that nobody writes.
 
     Raises QueryError for a query that is too long, Cancelled when the store was interrupted.
     """
     corpus = context.corpus
-    embedded = asked or embed(query, corpus.identity, context.provider)
+    embedded = prepared or embed(query, corpus.identity, context.provider)
     with context.store.snapshot():
         return _gather(query, embedded, context, now, source)
 
 
-def _gather(query: str, embedded: Asked, context: SearchContext, now: float, source: str) -> Evidence:
+def _gather(query: str, embedded: EmbeddedQuery, context: SearchContext, now: float, source: str) -> Evidence:
     corpus, notices = context.corpus, [*context.notices, *embedded.notices]
     clock = _Clock({"embed": embedded.seconds * 1000})
-    kept = _of_source(corpus, source)
-    asked, vector, pointless = embedded.query, embedded.vector, embedded.pointless
-    time_asked = time_in(asked, day_at(now, context.zone)) if context.reads_time else None
+    eligible = _of_source(corpus, source)
+    question, vector, pointless = embedded.query, embedded.vector, embedded.pointless
+    time_asked = time_in(question, day_at(now, context.zone)) if context.reads_time else None
     full_text = context.store.words.cut()
     matcher = Matcher(
         context.store.words,
         corpus,
-        kept,
+        eligible,
         full_text,
         by_text=vector is None,
         spells=context.spells,
@@ -153,42 +155,51 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     )
     if not full_text:
         notices.append(notice("no_full_text", reason=context.store.words.missing(), by_text=vector is None))
-    if (different := len(set(tokens.WORD.findall(asked)))) > tokens.MOST_ALTERNATIVES:
+    if (different := len(set(tokens.WORD.findall(question)))) > tokens.MOST_ALTERNATIVES:
         notices.append(
             notice("long_question", different=different, rarest=tokens.MOST_ALTERNATIVES, first=tokens.MOST_WORDS)
         )
-    theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
-    notices += [notice("searched_otherwise", correction=item) for item in ours.plan.corrections]
+    openclaw, recommended = matcher.openclaw(question), matcher.recommended(question, time_asked)
+    notices += [notice("searched_otherwise", correction=item) for item in recommended.plan.corrections]
     notices += (
-        [notice("read_as_time", words=ours.plan.time_words, days=str(ours.plan.time), alone=ours.plan.time_alone)]
-        if ours.plan.time
+        [
+            notice(
+                "read_as_time",
+                words=recommended.plan.time_words,
+                days=str(recommended.plan.time),
+                alone=recommended.plan.time_alone,
+            )
+        ]
+        if recommended.plan.time
         else []
     )
     notices += (
-        [notice("asked_in_parts", parts=tuple(item.asked for item in ours.plan.parts))] if ours.plan.parts else []
+        [notice("asked_in_parts", parts=tuple(item.asked for item in recommended.plan.parts))]
+        if recommended.plan.parts
+        else []
     )
-    single = matcher.keywords(asked) if vector is None else None
+    single = matcher.keywords(question) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
-    result, read = lexical_2026_9.search(context.store, matcher, asked, theirs) if newest else (Lexical.none(), {})
+    result, read = lexical_2026_9.search(context.store, matcher, question, openclaw) if newest else (Lexical.none(), {})
     result = replace(result, active=context.projects, origins=context.origins)
     clock.lap("text")
-    sides = (theirs, ours, *(single.each if single else ()))
+    sides = (openclaw, recommended, *(single.each if single else ()))
     matched = [*candidates(*sides, most=context.most), *(hit.row for hit in result.hits)]
     cosine: Floats | None = None
     nearest = np.empty(0, dtype=np.int64)
     found_by: NearestBy = ""
     if vector is not None:
-        cosine, found_by = _cosine(context, vector, kept, matched)
+        cosine, found_by = _cosine(context, vector, eligible, matched)
         nearest = _nearest(context, vector, cosine, np.array(matched, dtype=np.int64))
         notices += _zero_vectors(corpus)
     clock.lap("vector")
-    language, share = _hardly_known(asked, corpus.identity) if vector is not None or pointless else ("", 1.0)
+    language, share = _hardly_known(question, corpus.identity) if vector is not None or pointless else ("", 1.0)
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
     without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
-    known = {rowid: read[rowid] for rowid in rowids if rowid in read}
-    texts = known | context.store.texts([rowid for rowid in rowids if rowid not in known])
+    read_texts = {rowid: read[rowid] for rowid in rowids if rowid in read}
+    texts = read_texts | context.store.texts([rowid for rowid in rowids if rowid not in read_texts])
     if len(texts) < len(pool):
         raise context.store.damaged("chunks are missing")
     clock.lap("read")
@@ -205,8 +216,8 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         embedded=int(np.count_nonzero(corpus.embedded)),
         nearest=nearest,
         nearest_by=found_by,
-        openclaw=theirs,
-        recommended=ours,
+        openclaw=openclaw,
+        recommended=recommended,
         keywords=single,
         pointless=pointless,
         full_text=bool(full_text),
@@ -226,18 +237,18 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         uuid=corpus.uuid,
         source=source,
         language=language,
-        known=0.0 if pointless else share,
+        known_share=0.0 if pointless else share,
         any_word=context.any_word,
         # The places that a store knows are among all of its chunks.
         vector=vector if found_by == SQLITE_VEC else None,
     )
 
 
-def _of_time(corpus: Corpus, asked: Time | None) -> frozenset[int]:
+def _of_time(corpus: Corpus, named_time: Time | None) -> frozenset[int]:
     """The files whose name carries a day of the time that was asked about."""
-    if asked is None:
+    if named_time is None:
         return frozenset()
-    return frozenset(file for file, day in corpus.named() if asked.holds(day))
+    return frozenset(file for file, day in corpus.named() if named_time.holds(day))
 
 
 def _of_source(corpus: Corpus, source: str) -> Flags | None:
@@ -251,21 +262,21 @@ def _of_source(corpus: Corpus, source: str) -> Flags | None:
 # --- meaning -------------------------------------------------------------------------------------------------------
 
 
-def _embedded(asked: Asked, needed: Identity, provider: Provider) -> Asked:
+def _embedded(question: EmbeddedQuery, needed: Identity, provider: Provider) -> EmbeddedQuery:
     """Return the query with its vector in the space of the index, or with a notice of why there is no vector side."""
     try:
         # What only an answer tells, its own answer tells: nobody is asked twice for one question.
         identity = provider.expected(needed) if isinstance(provider, ChainMember) else provider.identity
         if identity == needed:
-            vector = provider.embed([asked.query], "query")[0]
+            vector = provider.embed([question.query], "query")[0]
             identity = provider.identity
         if identity != needed:
-            built, own = (f"{item.provider} {item.model}" for item in (needed, identity))
-            return replace(asked, notices=(notice("other_model", made_with=built, asked_with=own),))
+            built, used = (f"{item.provider} {item.model}" for item in (needed, identity))
+            return replace(question, notices=(notice("other_model", made_with=built, asked_with=used),))
     except ProviderError as error:
-        return replace(asked, notices=(notice("meaning_off", cause=error.message, remedy=error.next_step),))
+        return replace(question, notices=(notice("meaning_off", cause=error.message, remedy=error.next_step),))
     # A query without any known token points nowhere; the original skips its vector side as well.
-    return replace(asked, vector=vector) if vector.any() else replace(asked, pointless=True)
+    return replace(question, vector=vector) if vector.any() else replace(question, pointless=True)
 
 
 _KNOWN_LANGUAGE, _LEAST_KNOWN = 0.75, 0.1
@@ -284,12 +295,12 @@ def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
         return "", 1.0
     from memory_tui.providers.builtin import static_table
 
-    known = static_table().known(query)
-    if known >= _KNOWN_LANGUAGE:
+    share = static_table().known(query)
+    if share >= _KNOWN_LANGUAGE:
         return "", 1.0
     scripts = Counter(unicodedata.name(item, "unknown").split()[0] for item in query if item.isalpha())
-    first = next((own for own in _SPOKEN if own in scripts), max(scripts, key=scripts.__getitem__))
-    return _SPOKEN.get(first, first.title()), known if known >= _LEAST_KNOWN else 0.0
+    first = next((script for script in _SPOKEN if script in scripts), max(scripts, key=scripts.__getitem__))
+    return _SPOKEN.get(first, first.title()), share if share >= _LEAST_KNOWN else 0.0
 
 
 def _nearest(context: SearchContext, vector: Vectors, cosine: Floats, by_words: Rows) -> Rows:
@@ -304,7 +315,7 @@ def _nearest(context: SearchContext, vector: Vectors, cosine: Floats, by_words: 
 
 
 def _cosine(
-    context: SearchContext, vector: Vectors, kept: Flags | None, matched: Sequence[int]
+    context: SearchContext, vector: Vectors, eligible: Flags | None, matched: Sequence[int]
 ) -> tuple[Floats, NearestBy]:
     """The cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`.
 
@@ -312,18 +323,18 @@ def _cosine(
     """
     corpus, found_by = context.corpus, NUMPY
     # A vector of zeros has no direction: it counts 0, although the original gives it 1.
-    shown = corpus.embedded if kept is None else corpus.embedded & kept
+    comparable = corpus.embedded if eligible is None else corpus.embedded & eligible
     if corpus.dims:
         result = cosines(corpus, vector).astype(np.float64)
-    elif kept is not None:
-        rows, result = np.flatnonzero(kept), np.full(len(corpus), np.nan)
+    elif eligible is not None:
+        rows, result = np.flatnonzero(eligible), np.full(len(corpus), np.nan)
         result[rows] = vectors_of(context.store, corpus, rows) @ vector
     else:
         pointless = np.flatnonzero(corpus.embedded & ~corpus.has_vector)
-        scores, told = cosines_of_nearest(context.store, corpus, vector, MOST_CANDIDATES, [*matched, *pointless])
-        result, found_by = scores.astype(np.float64), SQLITE_VEC if told else NUMPY
+        scores, by_vec0 = cosines_of_nearest(context.store, corpus, vector, MOST_CANDIDATES, [*matched, *pointless])
+        result, found_by = scores.astype(np.float64), SQLITE_VEC if by_vec0 else NUMPY
         result[np.isneginf(result)] = np.nan
-    result[~shown] = np.nan
+    result[~comparable] = np.nan
     return result, found_by
 
 
@@ -331,11 +342,11 @@ def _best(cosine: Floats, most: int) -> Rows:
     """The rows of the `most` greatest cosines and of those that rounding alone may have put below them, 800 at most;
     greatest first, equal ones in index order.
     """
-    known = np.flatnonzero(~np.isnan(cosine))
-    if len(known) > most:
-        cut = np.partition(cosine[known], len(known) - most)[len(known) - most]
-        known = known[cosine[known] >= cut - _ROUNDING]
-    return known[np.argsort(-cosine[known], kind="stable")][: 4 * MOST_CANDIDATES].astype(np.int64)
+    comparable = np.flatnonzero(~np.isnan(cosine))
+    if len(comparable) > most:
+        cut = np.partition(cosine[comparable], len(comparable) - most)[len(comparable) - most]
+        comparable = comparable[cosine[comparable] >= cut - _ROUNDING]
+    return comparable[np.argsort(-cosine[comparable], kind="stable")][: 4 * MOST_CANDIDATES].astype(np.int64)
 
 
 # --- what is missing ------------------------------------------------------------------------------------------------

@@ -70,12 +70,12 @@ class Rules(Struct, frozen=True):
         return 1.0 / (1.0 + self.fresh_weight + self.day_weight(dated))
 
     @classmethod
-    def of(cls, settings: Settings, mode: Mode, known: float = 1.0) -> Rules:
+    def of(cls, settings: Settings, mode: Mode, known_share: float = 1.0) -> Rules:
         """The rules in force in `mode`: without one side its weight is lost, as in the original."""
-        return cls.by({key: settings.values[key].value for key in TUNE_KEYS}, mode, known)
+        return cls.by({key: settings.values[key].value for key in TUNE_KEYS}, mode, known_share)
 
     @classmethod
-    def by(cls, values: Mapping[str, Scalar], mode: Mode, known: float = 1.0) -> Rules:
+    def by(cls, values: Mapping[str, Scalar], mode: Mode, known_share: float = 1.0) -> Rules:
         """The rules of `values`, one for each knob that ranks; meaning counts by how much of the question is known."""
         profile = profiles.get(str(values["profile"]))
         if profile.fixed:
@@ -85,7 +85,7 @@ class Rules(Struct, frozen=True):
             float(values["query.hybrid.vectorWeight"]), float(values["query.hybrid.textWeight"])
         )
         if profile.second_stage:
-            vector, text = known * vector, text + (1.0 - known) * vector
+            vector, text = known_share * vector, text + (1.0 - known_share) * vector
         one_sided = mode != "hybrid"
         if one_sided and profile.missing_side == "zero":
             vector, text = (1.0, 0.0) if mode == "vectors only" else (0.0, 1.0)
@@ -189,7 +189,7 @@ def mode_of(evidence: Evidence, settings: Settings) -> Mode:
 
 def compares(evidence: Evidence, profile: Profile) -> bool:
     """Whether meaning counts: of a language that the table does not know, a release of OpenClaw counts it still."""
-    return evidence.cosine is not None and not (evidence.known == 0.0 and profile.second_stage)
+    return evidence.cosine is not None and not (evidence.known_share == 0.0 and profile.second_stage)
 
 
 def mode_by(evidence: Evidence, name: str, *, hybrid: bool) -> Mode:
@@ -284,8 +284,8 @@ def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rule
 
     compared = compares(evidence, profile)
     table["cosine"] = cosine = evidence.cosine[rows] if compared and evidence.cosine is not None else np.nan
-    known = ~np.isnan(table["cosine"]) & (computed | (table["vector_rank"] > 0))
-    vector_scale, values = 1.0, np.where(known, cosine, 0.0)
+    with_vector = ~np.isnan(table["cosine"]) & (computed | (table["vector_rank"] > 0))
+    vector_scale, values = 1.0, np.where(with_vector, cosine, 0.0)
     if profile.vector_score == "share":
         if compared and evidence.cosine is not None and len(evidence.nearest):
             vector_scale = max(float(evidence.cosine[evidence.nearest[0]]), 0.0)
@@ -346,7 +346,7 @@ def _stages(
                 evidence.indexed,
                 query,
                 [texts[at] for at in reference.tolist()],
-                meaning=0.0 if mode == "keywords only" else evidence.known,
+                meaning=0.0 if mode == "keywords only" else evidence.known_share,
             )
         return stage
 
@@ -381,7 +381,7 @@ def _unmatched(hit: Hit | None) -> float:
 
 def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode: Mode) -> Rows:
     """`rows` without those that are never recalled, in the order in which equal ones stand."""
-    never = lexical_2026_9.dropped(evidence.lexical.said)
+    never = lexical_2026_9.dropped(evidence.lexical.annotations)
     rows = rows[[row not in never for row in rows.tolist()]] if never else rows
     if mode == "keywords only":
 
@@ -404,10 +404,10 @@ def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode:
 
 def _term(term: str, result: Lexical, rows: Rows) -> Floats:
     """What `term` multiplies each of `rows` by."""
-    said = [result.said.get(row, NOTHING_SAID) for row in rows.tolist()]
+    annotations = [result.annotations.get(row, NOTHING_SAID) for row in rows.tolist()]
     if term == "importance":
-        return np.array([lexical_2026_9.importance_factor(own.importance) for own in said], dtype=np.float64)
-    return np.array([lexical_2026_9.project_factor(own, result.active) for own in said], dtype=np.float64)
+        return np.array([lexical_2026_9.importance_factor(entry.importance) for entry in annotations], dtype=np.float64)
+    return np.array([lexical_2026_9.project_factor(entry, result.active) for entry in annotations], dtype=np.float64)
 
 
 def column(values: Sequence[float]) -> Floats:
@@ -495,12 +495,16 @@ def second_part(candidates: Candidates, table: Table, i: int, rules: Rules, refs
     """Return what the second stage made of number `i` of `candidates`, whose `table` is scored; None where none ran."""
     if not candidates.stages or not rules.second_weight > 0:
         return None
-    own = table[i]
-    weight, score, lost = rules.share(candidates.dated) * rules.second_weight, float(own["second"]), float(own["lost"])
-    if not own["inside"]:
+    entry = table[i]
+    weight, score, lost = (
+        rules.share(candidates.dated) * rules.second_weight,
+        float(entry["second"]),
+        float(entry["lost"]),
+    )
+    if not entry["inside"]:
         return SecondPart(weight, 0.0, 0.0)
     stages = candidates.stages[1:] or candidates.stages
-    stage, row = stages[max(0, int(own["part"]))], int(own["row"])
+    stage, row = stages[max(0, int(entry["part"]))], int(entry["row"])
     line, window = stage.places(row)
     inside, first = table["row"][table["inside"]].tolist(), refs[row].start_line
     values = stage.measure(inside, [candidates.texts[at] for at in np.flatnonzero(table["inside"]).tolist()])
@@ -516,11 +520,11 @@ def second_part(candidates: Candidates, table: Table, i: int, rules: Rules, refs
         weight * score,
         measures,
         lost,
-        refs[int(table["row"][own["beside"]])] if lost else None,
+        refs[int(table["row"][entry["beside"]])] if lost else None,
         first + line,
         (first + window[0], first + window[1]),
         stage.query if len(stages) > 1 else "",
-        bool(own["leads"]),
+        bool(entry["leads"]),
     )
 
 
@@ -534,8 +538,8 @@ def leads(part: Rows, total: Floats, passed: Flags) -> Floats:
     `part` is the number of the part that each candidate answers, -1 for none; arrays of (rules, candidates).
     """
     lead = np.zeros(total.shape)
-    for own in range(1 + int(part.max(initial=-1))):
-        there = passed & (part == own)
+    for number in range(1 + int(part.max(initial=-1))):
+        there = passed & (part == number)
         rules = np.flatnonzero(there.any(axis=1))
         lead[rules, np.argmax(np.where(there, total, -np.inf), axis=1)[rules]] = LEAD
     return lead
@@ -545,9 +549,9 @@ def groups(table: Table, merit: Floats, score: Floats) -> list[Rows]:
     """Return the candidates in their order before variety: exactly named notes by level, then all others."""
     ordered = []
     for level in sorted(set(table["level"].tolist()), reverse=True):
-        own = np.flatnonzero(table["level"] == level)
-        keys = (-merit[own],) if level else (-merit[own], -score[own])
-        ordered.append(own[np.lexsort(keys)])
+        rows = np.flatnonzero(table["level"] == level)
+        keys = (-merit[rows],) if level else (-merit[rows], -score[rows])
+        ordered.append(rows[np.lexsort(keys)])
     return ordered
 
 
@@ -583,8 +587,8 @@ class Likeness:
         number: defaultdict[str, int] = defaultdict(count().__next__)
         columns = [[number[token] for token in items] for items in sets]
         holds = np.zeros((len(sets), -(-len(number) // 64) * 64), np.bool_)
-        for row, own in zip(holds, columns, strict=True):
-            row[own] = True
+        for row, marked in zip(holds, columns, strict=True):
+            row[marked] = True
         # A bit a token, so that a set is compared with all others in some microseconds.
         self._bits = np.packbits(holds, axis=1).view(np.uint64)
         self._sizes = np.array([len(items) for items in sets], dtype=np.float64)
@@ -595,6 +599,6 @@ class Likeness:
         union = self._sizes + self._sizes[i] - shared
         return np.where(union > 0, shared / np.maximum(union, 1.0), 1.0)
 
-    def among(self, own: Rows) -> Callable[[int], Floats]:
-        """Return what gives the similarity of the i-th of the sets `own` to each of them."""
-        return lambda i: self.row(int(own[i]))[own]
+    def among(self, rows: Rows) -> Callable[[int], Floats]:
+        """Return what gives the similarity of the i-th of the sets at `rows` to each of them."""
+        return lambda i: self.row(int(rows[i]))[rows]

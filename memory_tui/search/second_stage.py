@@ -154,8 +154,8 @@ class SecondStage:
             stem_key(stem) for word in left_out if word in inside and not tokens.is_cjk(word) for stem in stems_of(word)
         }
         self._others = np.array(sorted(others - set(by_key)), np.int64)
-        held, lines = (stem_counts(self._others, first.passages) > 0).sum(axis=1).tolist(), len(first.passages.lines)
-        self._others_idf = np.array([LEFT_OUT * lucene_idf(count, lines) for count in held])
+        counts, lines = (stem_counts(self._others, first.passages) > 0).sum(axis=1).tolist(), len(first.passages.lines)
+        self._others_idf = np.array([LEFT_OUT * lucene_idf(count, lines) for count in counts])
         self._grams = grams_of(words)
         grams = gram_counts(self._grams, first)
         self._grams_idf = np.array([lucene_idf(count, len(reference)) for count in (grams > 0).sum(axis=1).tolist()])
@@ -169,7 +169,7 @@ class SecondStage:
         raw = np.array([item.weight * by[item.by] for item in MEASURES])
         raw[_LETTERS] *= COMPOUNDS if is_german(first.passages) else 1.0
         self.weights: Floats = np.asarray(raw / raw.sum() if raw.any() else raw, dtype=np.float64)
-        self._known: dict[int, tuple[Measured, int]] = {}
+        self._remembered: dict[int, tuple[Measured, int]] = {}
         self.signals = self._signals(self._measured(first))
 
     def _rarity_of(self, word: str, idf: float) -> float:
@@ -209,16 +209,16 @@ class SecondStage:
 
     def measure(self, rows: Sequence[int], texts: Sequence[str]) -> Floats:
         """Measure the `texts` of `rows`, each once: (rows, measures)."""
-        new = [(row, text) for row, text in zip(rows, texts, strict=True) if row not in self._known]
+        new = [(row, text) for row, text in zip(rows, texts, strict=True) if row not in self._remembered]
         if new:
             measured = self._measured(joined(_memory.of([text for _, text in new], self._vocabulary)))
-            self._known.update((row, (measured, at)) for at, (row, _) in enumerate(new))
-        values = [measured.values[at] for measured, at in map(self._known.__getitem__, rows)]
+            self._remembered.update((row, (measured, at)) for at, (row, _) in enumerate(new))
+        values = [measured.values[at] for measured, at in map(self._remembered.__getitem__, rows)]
         return np.array(values, dtype=np.float64).reshape(len(rows), len(MEASURES))
 
     def places(self, row: int) -> tuple[int, tuple[int, int]]:
         """Return the best line of `row`, which was measured, and the first and last line of its best window."""
-        measured, at = self._known[row]
+        measured, at = self._remembered[row]
         first, last = measured.window[at].tolist()
         return int(measured.line[at]), (first, last)
 
@@ -246,11 +246,11 @@ class SecondStage:
         others = okapi_bm25(stem_counts(self._others, passages), self._others_idf, lengths, self._line_length)
         in_windows = np.add.reduceat(counts, starts, axis=1)
         windows = okapi_bm25(in_windows, self._idf, np.add.reduceat(lengths, starts), self._window_length)
-        held = (in_windows > 0).astype(np.float64)
+        exact = (in_windows > 0).astype(np.float64)
         with one_blas_thread():
             line_cosine, window_cosine, like = self._meaning(passages)
-        close = self._rarity @ np.maximum(held, like) / (float(self._rarity.sum()) or 1.0)
-        return _Inside(searched + others, searched, line_cosine, windows, window_cosine, held, close)
+        close = self._rarity @ np.maximum(exact, like) / (float(self._rarity.sum()) or 1.0)
+        return _Inside(searched + others, searched, line_cosine, windows, window_cosine, exact, close)
 
     def _meaning(self, passages: Passages) -> tuple[Floats, Floats, Floats]:
         """Return the cosine of every line and window with the question, 0 for negative ones and without meaning, and
@@ -291,7 +291,7 @@ class SecondStage:
             okapi_bm25(grams, self._grams_idf, sizes, self._letters_length),
             np.maximum.reduceat(inside.close, by_window),
         ]
-        in_text = np.maximum.reduceat(inside.held, by_window, axis=1)
+        in_text = np.maximum.reduceat(inside.exact, by_window, axis=1)
         line = best_of_each(inside.lines, inside.line_cosine, texts.lines_from, best_line)
         window = best_of_each(inside.windows, inside.window_cosine, texts.windows_from, best_window)
         ends = np.append(starts[1:], len(passages.lines)) - 1
@@ -309,7 +309,7 @@ class SecondStage:
 class _Inside(NamedTuple):
     """What a question finds in every line and every window of some texts.
 
-    `lines`, `searched` (without the words that were left out) and `windows` are bm25, `held` tells which windows hold
+    `lines`, `searched` (without the words that were left out) and `windows` are bm25, `exact` tells which windows hold
     each word: (words, windows), `close` is the share of the question that a window holds or is like.
     """
 
@@ -318,7 +318,7 @@ class _Inside(NamedTuple):
     line_cosine: Floats
     windows: Floats
     window_cosine: Floats
-    held: Floats
+    exact: Floats
     close: Floats
 
 

@@ -105,19 +105,19 @@ def _in_latin(word: str) -> str:
 
 def corrections(
     query: str,
-    kept: Sequence[str],
+    searched: Sequence[str],
     frequency: Callable[[str], int],
     vocabulary: Callable[[], Vocabulary],
     is_word: Callable[[str], bool],
 ) -> tuple[Correction, ...]:
-    """What the words `kept` of a question were meant to be; `frequency` tells in how many chunks a word, or two, stand.
+    """Return what `searched` words were meant to be; `frequency` tells in how many chunks a word, or two, stand.
 
     `vocabulary` is only read where a word is not held; `is_word` tells words that are no error.
     """
-    result = list(_joined(query, frozenset(kept), frequency))
+    result = list(_joined(query, frozenset(searched), frequency))
     if result and vocabulary().is_german:
         return ()
-    for word in kept:
+    for word in searched:
         if len(word) > MOST_LETTERS or not _WORD.fullmatch(word):
             continue
         if (word.isascii() and len(word) < FEWEST_LETTERS) or frequency(word):
@@ -135,13 +135,13 @@ def corrections(
     return tuple(result)
 
 
-def _joined(query: str, kept: frozenset[str], frequency: Callable[[str], int]) -> Sequence[Correction]:
+def _joined(query: str, words: frozenset[str], frequency: Callable[[str], int]) -> Sequence[Correction]:
     """Two words of the question that notes write as one."""
     result = []
     for match in _LINKED.finditer(query.lower()):
         item, other = match[1], match[3]
         # Between spaces both must be words that count: "in to" is no "into".
-        if match[2] == " " and not {item, other} <= kept:
+        if match[2] == " " and not {item, other} <= words:
             continue
         if frequency(item + other):
             is_apart = bool(frequency(f"{item} {other}"))

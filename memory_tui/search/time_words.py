@@ -111,12 +111,12 @@ _MOST_CHARACTERS = 2_000
 def lines_of(question: str, today: dt.date) -> list[list[Token]]:
     """The kinds of `question` in each language of which it holds a word that may name a time."""
     rest = re.sub(_QUOTED, lambda quote: "\0" * len(quote[0]), question[:_MOST_CHARACTERS])
-    asked = rest if re.search(r"\w", rest) else question[:_MOST_CHARACTERS]
-    words = {*re.findall(r"[^\W\d_]+|\d", asked.lower())}
+    text = rest if re.search(r"\w", rest) else question[:_MOST_CHARACTERS]
+    words = {*re.findall(r"[^\W\d_]+|\d", text.lower())}
     figures = any(word.isdigit() for word in words)
     languages = [lexicon for lexicon, telling in zip(lexicons(), _telling(), strict=True) if figures or words & telling]
-    lines = [_latin(asked, lexicon, today) for lexicon in languages]
-    return [*lines, _asian(asked)] if max(asked, default="") > "\u2fff" else lines
+    lines = [_latin(text, lexicon, today) for lexicon in languages]
+    return [*lines, _asian(text)] if max(text, default="") > "\u2fff" else lines
 
 
 @cache

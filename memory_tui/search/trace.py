@@ -512,10 +512,10 @@ class Trace(Struct, frozen=True):
 
     def at_row(self, row: int) -> Candidate | None:
         """Return the candidate that stands at `row` of the evidence, without the others being written out."""
-        own = np.flatnonzero(self.candidates["row"] == row)
-        if not len(own):
+        places = np.flatnonzero(self.candidates["row"] == row)
+        if not len(places):
             return None
-        at = int(own[0])
+        at = int(places[0])
         return self.recalled[at] if at < len(self.recalled) else self.lost[self.losers.index(at)]
 
     @property

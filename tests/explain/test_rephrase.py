@@ -10,7 +10,7 @@ import pytest
 from memory_tui import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
-from memory_tui.explain.rephrase import TRIES, WANTED, Rephrasings, of_answer, salient
+from memory_tui.explain.rephrase import ENOUGH, TRIES, Rephrasings, of_answer, salient
 from memory_tui.plan import Options
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -61,7 +61,7 @@ def test_few_questions_are_asked(engine: Engine) -> None:
     answer = engine.search.why(engine.search.gather("zzz qqq"), "memory/people.md")
     found = of_answer(lambda query: asked.append(query) or engine.search.gather(query), answer).found
     assert len(asked) <= TRIES
-    assert len(found) <= WANTED
+    assert len(found) <= ENOUGH
 
 
 def test_where_all_words_are_needed_the_missing_ones_can_be_left_out(engine: Engine) -> None:

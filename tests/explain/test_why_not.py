@@ -105,7 +105,7 @@ def _without_what_the_index_lacks(request: pytest.FixtureRequest, monkeypatch: p
 
 
 def kind_of(fate: Fate) -> str:
-    return wording.said(fate).kind
+    return wording.as_notice(fate).kind
 
 
 def variants(engine: Engine) -> list[Settings]:

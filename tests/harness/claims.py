@@ -224,7 +224,7 @@ def _outside_meaning(claim: Any, case: Case) -> None:
 
 @checks("unreadable_project")
 def _project(_: Any, case: Case) -> None:
-    assert case.row in lexical_2026_9.dropped(case.evidence.lexical.said)
+    assert case.row in lexical_2026_9.dropped(case.evidence.lexical.annotations)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ def _folded(detail: str, width: int) -> Iterator[str]:
 def sum_rows(lines: Iterable[ScoreLine], width: int) -> Iterator[Row]:
     """One step of arithmetic after the other, values in a column at the right edge, a rule above each result."""
     for line in lines:
-        value = line.shown
+        value = line.figure
         if line.operation == "=":
             yield [(" " * (width - VALUE) + "─" * VALUE, "rule")]
         label = line.label
@@ -165,7 +165,7 @@ def packed_rows(lines: Iterable[ScoreLine], width: int) -> Iterator[Row]:
         pieces: Row = [
             (line.label, "muted"),
             (f" {detail}" if detail else "", ""),
-            (f" {line.shown}" if line.value is not None else "", "strong"),
+            (f" {line.figure}" if line.value is not None else "", "strong"),
         ]
         length = sum(cell_len(text) for text, _ in pieces)
         if row and used + 3 + length > width:
