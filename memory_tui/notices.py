@@ -146,8 +146,8 @@ def number(value: float) -> str:
 def quoted(words: Iterable[str], most: int = 5) -> str:
     """Return words in quotes, those beyond `most` as a count."""
     every = [f'"{word}"' for word in words]
-    shown = ", ".join(every[:most])
-    return f"{shown} and {len(every) - most} more" if len(every) > most else shown
+    start = ", ".join(every[:most])
+    return f"{start} and {len(every) - most} more" if len(every) > most else start
 
 
 def begun(clause: str) -> str:
@@ -270,7 +270,7 @@ def shortfall(value: float) -> str:
 def against(score: float, floor: float) -> str:
     """Return `score` with enough digits to see on which side of `floor` it is."""
     ways = (f"{score:.{digits}f}" for digits in range(3, 18))
-    return next((shown for shown in ways if (float(shown) >= floor) == (score >= floor)), repr(score))
+    return next((figure for figure in ways if (float(figure) >= floor) == (score >= floor)), repr(score))
 
 
 def _recalled(place: int, relaxed: bool, rescued: bool, kept_back: bool) -> str:
@@ -431,8 +431,8 @@ LEFT_OUT: Mapping[str, str] = {
 
 def _invisible(words: Sequence[str], profile: str, part_of: Sequence[str]) -> str:
     if part_of:
-        one = "one word" if len(part_of) == 1 else "one word each"
-        return f"Notes hold {quoted(words)}, part of {quoted(part_of)}, which profile {profile} takes for {one}."
+        one_word = "one word" if len(part_of) == 1 else "one word each"
+        return f"Notes hold {quoted(words)}, part of {quoted(part_of)}, which profile {profile} takes for {one_word}."
     them = "it" if len(words) == 1 else "them"
     return f"Notes hold {quoted(words)}, but only inside longer words, where profile {profile} cannot see {them}."
 

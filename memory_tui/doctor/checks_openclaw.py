@@ -78,10 +78,10 @@ def _loaded(config: Config) -> list[Path]:
 def _is_plugin(folder: Path) -> bool:
     try:
         with (folder / _MANIFEST).open("rb") as file:
-            found = json.loads(file.read(_MOST_BYTES))
+            manifest = json.loads(file.read(_MOST_BYTES))
     except (OSError, ValueError):
         return False
-    return isinstance(found, dict) and found.get("id") == release.PLUGIN
+    return isinstance(manifest, dict) and manifest.get("id") == release.PLUGIN
 
 
 CHECKS: tuple[Check, ...] = (

@@ -31,16 +31,16 @@ _AT_ONCE = 6
 
 def checks_of(engine: Engine) -> tuple[Check, ...]:
     """The checks that say something about `engine`: those of QMD and of the memories only where they were chosen."""
-    found = CHECKS
+    checks = CHECKS
     if engine.backend.is_qmd:
         from memory_tui.doctor.checks_backends import QMD_CHECKS
 
-        found += QMD_CHECKS
+        checks += QMD_CHECKS
     if engine.plan.recalls_entries:
         from memory_tui.doctor.checks_backends import LTM_CHECKS
 
-        found += LTM_CHECKS
-    return found
+        checks += LTM_CHECKS
+    return checks
 
 
 def examine(engine: Engine, checks: Sequence[Check] | None = None, deadline: float = DEADLINE) -> Iterator[Result]:
@@ -60,7 +60,7 @@ def examine(engine: Engine, checks: Sequence[Check] | None = None, deadline: flo
                 check = waiting.get_nowait()
             except queue.Empty:
                 return
-            done.put(_one(engine, check))
+            done.put(_run_check(engine, check))
 
     for _ in range(min(_AT_ONCE, len(checks))):
         threading.Thread(target=work, name="doctor", daemon=True).start()
@@ -90,7 +90,7 @@ def verdict(results: Sequence[Result]) -> int:
     return int(any(result.finding.state in ("failed", "no answer") for result in results))
 
 
-def _one(engine: Engine, check: Check) -> Result:
+def _run_check(engine: Engine, check: Check) -> Result:
     began = time.perf_counter()
     try:
         finding = check.run(engine)

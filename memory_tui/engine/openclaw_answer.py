@@ -33,8 +33,8 @@ def by_newest(engine: Engine, stop: Stop | None = None) -> Iterator[Engine]:
             f"The index {plan.index} is cut by other rules than those of {profiles.NEWEST}.",
             f"Leave --index out, or name another one with --profile {profiles.NEWEST}.",
         )
-    asked = replace(plan.asked, changes=(*plan.asked.changes, ("profile", profiles.NEWEST)), once=False)
-    with Engine.open(asked) as other, (stop or Stop()).around(other.index.stop):
+    request = replace(plan.asked, changes=(*plan.asked.changes, ("profile", profiles.NEWEST)), once=False)
+    with Engine.open(request) as other, (stop or Stop()).around(other.index.stop):
         other.index.catch_up()
         yield other
 
@@ -60,15 +60,15 @@ def injected(engine: Engine, message: str) -> list[Triggered]:
     trust = {path: engine.notes.trust_of(path) for path in CURATED}
     entries: list[CuratedEntry] = []
     with engine.search.reader() as store, store.snapshot():
-        said = store.annotations()
+        annotations = store.annotations()
         for path in CURATED:
-            known = trust[path]
-            trusted = known is None or known.state != "untrusted"
-            chunks = [chunk for chunk in store.chunks_of(path) if chunk.rowid in said]
+            note_trust = trust[path]
+            trusted = note_trust is None or note_trust.state != "untrusted"
+            chunks = [chunk for chunk in store.chunks_of(path) if chunk.rowid in annotations]
             texts = store.texts([chunk.rowid for chunk in chunks])
             for chunk in chunks:
                 place = path, chunk.start_line, chunk.end_line, texts.get(chunk.rowid, "")
-                own, score = Annotations(*said[chunk.rowid]), scores.get(chunk.chunk_id, 0.0)
-                entries.append(CuratedEntry(*place, own, score, trusted))
+                annotation, score = Annotations(*annotations[chunk.rowid]), scores.get(chunk.chunk_id, 0.0)
+                entries.append(CuratedEntry(*place, annotation, score, trusted))
     with_triggers = [entry for entry in entries if entry.annotations.triggers][: trigger_recall.MOST_CANDIDATES]
     return trigger_recall.triggered(message, with_triggers, plan.projects)

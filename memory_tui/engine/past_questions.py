@@ -53,8 +53,8 @@ def past_questions(engine: Engine, now: float, days: int, most: int = MOST) -> P
     notebook = judgments.settled(notebook, engine.notes.read)
     saved = [PastQuestion(query.text, "saved") for query in notebook.queries]
     texts = {question.text for question in saved}
-    logged = [one for one in _logged(entries) if one.text not in texts]
-    whole = [one for one in logged if not recall_log.is_partial(one.text)]
+    logged = [question for question in _logged(entries) if question.text not in texts]
+    whole = [question for question in logged if not recall_log.is_partial(question.text)]
     questions = (*saved, *whole)[:most]
     return PastQuestions(days, entries, notebook, questions, len(saved) + len(logged) - len(questions))
 

@@ -308,7 +308,7 @@ class Providers:
         member = next((member for member in members if member.name == name), None)
         if member is None or member.approved:
             why = f"{name} is not configured here, so there is nothing to approve."
-            names = ", ".join(one.name for one in members if not one.approved) or "none"
+            names = ", ".join(other.name for other in members if not other.approved) or "none"
             raise SettingError(self.why_approved(member) if member else why, f"Waiting for approval: {names}.")
         return member
 

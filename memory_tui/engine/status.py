@@ -256,8 +256,8 @@ def _title(text: str) -> str:
 def _withheld_or_rejected(store: Store) -> dict[str, str]:
     """Why chunks have no vector, by path: withheld from the provider, or rejected by it."""
     chunks_of: dict[str, list[Withheld | Rejected]] = {}
-    kept: list[Withheld | Rejected] = [*store.withheld(), *store.rejected()]
-    for chunk in kept:
+    without: list[Withheld | Rejected] = [*store.withheld(), *store.rejected()]
+    for chunk in without:
         chunks_of.setdefault(chunk.path, []).append(chunk)
     return {
         path: f"lines {', '.join(f'{c.start_line}-{c.end_line}' for c in chunks[:3])}"

@@ -137,11 +137,11 @@ def passed(entry: NoteItem, today: dt.date) -> InboxClaim | None:
 def _ahead(text: str) -> dt.date | None:
     """Return the last day that `text` announces; None where it reports the past or names no day."""
     days = []
-    for found in _AHEAD.finditer(text):
-        clause = re.split(r"[.;!?(\n]", text[max(0, found.start() - _CLAUSE) : found.start()])[-1]
-        if found["end"] and _PAST.search(clause) and not _TO_COME.search(clause):
+    for match in _AHEAD.finditer(text):
+        clause = re.split(r"[.;!?(\n]", text[max(0, match.start() - _CLAUSE) : match.start()])[-1]
+        if match["end"] and _PAST.search(clause) and not _TO_COME.search(clause):
             continue
-        named = found["day"] or found["planned"] or found["before"] or found["after"]
+        named = match["day"] or match["planned"] or match["before"] or match["after"]
         if (day := _day(*named.split("-"))) is not None:
             days.append(day)
     return max(days, default=None)
@@ -163,10 +163,10 @@ def dead(entry: NoteItem, exists: Callable[[str], bool], *, wiki: bool = True) -
         names: set[str] = {target, beside, f"memory/{target}", f"memory/{target.lower().replace(' ', '-')}"}
         if not any(exists(name) for name in names):
             return target
-    for found in _PATH.findall(entry.text):
-        path = Path(found).expanduser()
+    for written in _PATH.findall(entry.text):
+        path = Path(written).expanduser()
         if len(path.parts) > 3 and path.parent.parent.is_dir() and not os.path.lexists(path):
-            return str(found)
+            return str(written)
     return ""
 
 
@@ -177,15 +177,15 @@ def output(entry: NoteItem) -> str:
 
 def impossible(path: str, today: dt.date) -> tuple[InboxClaim, str] | None:
     """Return the fault of the date in a note's name and a better name; None where the date is valid."""
-    found = re.search(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})([^/]*)\.md$", path)
-    if not found:
+    match = re.search(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})([^/]*)\.md$", path)
+    if not match:
         return None
-    day = _day(found[1], found[2], found[3])
+    day = _day(match[1], match[2], match[3])
     folder, _, name = path.rpartition("/")
     better = f"{folder}/undated-{name}".lstrip("/")
     # OpenClaw's calendar takes years below 100 for others, so that no age comes of them.
     if day is None or day.year < 100:
-        return InvalidDay("-".join(found.groups()[:3])), better
+        return InvalidDay("-".join(match.groups()[:3])), better
     if day > today + dt.timedelta(days=1):
         return DayAhead((day - today).days), better
     return None
@@ -243,13 +243,13 @@ class Examination:
     def __init__(self, inputs: InboxInputs, stopped: Callable[[], bool]) -> None:
         self.inputs = inputs
         self.stopped = stopped
-        self.items = [one for note in inputs.notes for one in note_items(note)]
+        self.items = [item for note in inputs.notes for item in note_items(note)]
 
     @cached_property
     def outputs(self) -> dict[int, str]:
         """Number of an item in `items` -> why it looks like the output of a tool."""
-        found = ((at, output(one)) for at, one in enumerate(self.items))
-        return {at: reason for at, reason in found if reason}
+        reasons = ((at, output(item)) for at, item in enumerate(self.items))
+        return {at: reason for at, reason in reasons if reason}
 
     @cached_property
     def contradictions(self) -> Sequence[Contradiction]:
@@ -260,7 +260,7 @@ class Examination:
 
     def memories(self) -> Iterator[NoteItem]:
         """Yield the items that do not look like the output of a tool."""
-        return (one for at, one in enumerate(self.items) if at not in self.outputs)
+        return (item for at, item in enumerate(self.items) if at not in self.outputs)
 
 
 class InboxCheck(Struct, frozen=True):
@@ -276,13 +276,13 @@ class InboxCheck(Struct, frozen=True):
     find: Callable[[Examination, InboxCheck], Iterator[Suggestion]]
 
 
-def _suggestion(check: InboxCheck, one: NoteItem, finding: InboxClaim, other: NoteItem | None = None) -> Suggestion:
-    found = Suggestion(check.kind, _passage(one), finding, check.actions, digest(one.text))
-    return found if other is None else replace(found, other=_passage(other), other_digest=digest(other.text))
+def _suggestion(check: InboxCheck, item: NoteItem, finding: InboxClaim, other: NoteItem | None = None) -> Suggestion:
+    result = Suggestion(check.kind, _passage(item), finding, check.actions, digest(item.text))
+    return result if other is None else replace(result, other=_passage(other), other_digest=digest(other.text))
 
 
-def _passage(one: NoteItem) -> Passage:
-    return Passage(one.note.path, one.first, one.last, masked(one.text))
+def _passage(item: NoteItem) -> Passage:
+    return Passage(item.note.path, item.first, item.last, masked(item.text))
 
 
 def masked(text: str) -> str:
@@ -296,13 +296,13 @@ def _secrets(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
         if run.stopped():
             raise Cancelled
         lines = note.text.split("\n")
-        for found in secret_finder.find(note.text):
-            last = found.line + note.text.count("\n", found.start, found.end)
-            secret = "\n".join(line.removesuffix("\r") for line in lines[found.line - 1 : last])
+        for match in secret_finder.find(note.text):
+            last = match.line + note.text.count("\n", match.start, match.end)
+            secret = "\n".join(line.removesuffix("\r") for line in lines[match.line - 1 : last])
             yield Suggestion(
                 check.kind,
-                Passage(note.path, found.line, last, masked(secret)),
-                SecretFound(found.kind),
+                Passage(note.path, match.line, last, masked(secret)),
+                SecretFound(match.kind),
                 check.actions,
                 digest(secret),
             )
@@ -350,13 +350,13 @@ def _paraphrases(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     chunks = run.inputs.chunks
     if chunks is None:
         return
-    for one, other, cosine in close(chunks.vectors, chunks.files, stopped=run.stopped)[:_MOST_PARAPHRASES]:
-        text, twin = chunks.texts((one, other))
+    for at, other, cosine in close(chunks.vectors, chunks.files, stopped=run.stopped)[:_MOST_PARAPHRASES]:
+        text, twin = chunks.texts((at, other))
         if not (text and twin):
             # The index changed since: the next examination reads the new text.
             continue
         if fuzz.ratio(text, twin) < NEAR:
-            first, second = Passage(*chunks.places[one], masked(text)), Passage(*chunks.places[other], masked(twin))
+            first, second = Passage(*chunks.places[at], masked(text)), Passage(*chunks.places[other], masked(twin))
             finding = CloseInMeaning(str(first), cosine)
             yield Suggestion(check.kind, second, finding, check.actions, digest(twin), first, other_digest=digest(text))
 
@@ -378,15 +378,15 @@ def _stale_facts(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 
 def _stale_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    for one in run.memories():
-        if finding := passed(one, run.inputs.today):
-            yield _suggestion(check, one, finding)
+    for item in run.memories():
+        if finding := passed(item, run.inputs.today):
+            yield _suggestion(check, item, finding)
 
 
 def _dead_paths(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    for one in run.memories():
-        if path := dead(one, run.inputs.exists, wiki=one.note.path not in run.inputs.claude):
-            yield _suggestion(check, one, PathGone(path))
+    for item in run.memories():
+        if path := dead(item, run.inputs.exists, wiki=item.note.path not in run.inputs.claude):
+            yield _suggestion(check, item, PathGone(path))
 
 
 def _unlisted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -395,11 +395,11 @@ def _unlisted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 
 def _over_budget(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    for one in run.items:
-        first, last = run.inputs.over.get(one.note.path, (0, 0))
-        host = "Claude Code" if one.note.path in run.inputs.claude else "OpenClaw"
-        if first and one.last >= first and (one.first <= last or not last):
-            yield _suggestion(check, one, BeyondBudget(one.note.path, first, last, host))
+    for item in run.items:
+        first, last = run.inputs.over.get(item.note.path, (0, 0))
+        host = "Claude Code" if item.note.path in run.inputs.claude else "OpenClaw"
+        if first and item.last >= first and (item.first <= last or not last):
+            yield _suggestion(check, item, BeyondBudget(item.note.path, first, last, host))
 
 
 def _junk(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -421,9 +421,11 @@ def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]
 
 def _untrusted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
-        if said := run.inputs.trust.get(note.path):
+        if verdict := run.inputs.trust.get(note.path):
             # A new state is a new suggestion, though an older one was kept.
-            yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), NotTrusted(said), check.actions, digest(said))
+            yield Suggestion(
+                check.kind, Passage(note.path, 1, 1, ""), NotTrusted(verdict), check.actions, digest(verdict)
+            )
 
 
 def _lost(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -441,7 +443,7 @@ def _promoted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             if block.kind != "promotion" or block.last == block.first:
                 continue
             text = "\n".join(line.removesuffix("\r") for line in lines[block.first - 1 : block.last])
-            night = next((found[1] for line in reversed(lines[: block.first]) if (found := _NIGHT.match(line))), "")
+            night = next((match[1] for line in reversed(lines[: block.first]) if (match := _NIGHT.match(line))), "")
             yield Suggestion(
                 check.kind,
                 Passage(note.path, block.first, block.last, masked(text)),
@@ -509,10 +511,10 @@ def examine(
         if stopped():
             raise Cancelled
         progress(check.kind, done, len(CHECKS))
-        found: dict[str, Suggestion] = {}
-        for one in check.find(run, check):
-            found.setdefault(one.id, one)
-        every |= dict(sorted(found.items(), key=lambda item: (item[1].place.path, item[1].place.first)))
+        suggestions: dict[str, Suggestion] = {}
+        for suggestion in check.find(run, check):
+            suggestions.setdefault(suggestion.id, suggestion)
+        every |= dict(sorted(suggestions.items(), key=lambda item: (item[1].place.path, item[1].place.first)))
     progress("", len(CHECKS), len(CHECKS))
     return tuple(every.values())
 
@@ -521,7 +523,9 @@ def changes(suggestions: Sequence[Suggestion], action: Action, curator: Curator)
     """What `action` does to the notes about all of `suggestions`, as one change. Raises EditRefused like `change`."""
     if len(suggestions) == 1:
         return change(suggestions[0], action, curator)
-    spots = [_seen(curator.plan, one) for one in suggestions if action in ("delete", "move back")]
+    spots = [
+        _seen(curator.plan, each_suggestion) for each_suggestion in suggestions if action in ("delete", "move back")
+    ]
     if action == "move back":
         return curator.plan.with_trust(move_back(spots, curator.read))
     if action != "delete":
@@ -539,10 +543,10 @@ def rewritten(suggestion: Suggestion, text: str, curator: Curator) -> Change:
     if not text.strip() or "\n" in text or text == spot.texts()[-1]:
         raise EditRefused("The line is as it was.", "Nothing was changed.")
     lines = (*note.lines[: spot.last - 1], text + end_of(line), *note.lines[spot.last :])
-    made = Change(
+    edit = Change(
         "edit", f"Edit {spot.path}:{spot.last}", (FileChange(spot.path, spot.data, Lines(note.bom, lines).data),)
     )
-    return curator.plan.with_trust(made)
+    return curator.plan.with_trust(edit)
 
 
 def change(suggestion: Suggestion, action: Action, curator: Curator) -> Change:
@@ -562,8 +566,8 @@ def change(suggestion: Suggestion, action: Action, curator: Curator) -> Change:
         return planner.with_trust(move_back([spot], curator.read))
     if action in ("merge", "merge other") and suggestion.other is not None:
         other = _seen_at(planner, suggestion.other, suggestion.other_digest)
-        kept, gone = (other, spot) if action == "merge" else (spot, other)
-        return planner.merge_duplicates(kept, [gone])
+        survivor, duplicate = (other, spot) if action == "merge" else (spot, other)
+        return planner.merge_duplicates(survivor, [duplicate])
     if action == "demote":
         return planner.demote(spot, _topic(spot))
     if action == "delete":

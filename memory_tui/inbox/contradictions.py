@@ -115,35 +115,35 @@ def fact(item: NoteItem) -> Fact | None:
     mark = ITEM.match(text)
     text = " ".join(without_markers(text)[mark.end() if mark else 0 :].replace("**", "").split())
     text = _LABEL.sub("", text, count=1) if _LABEL.match(text) else text
-    found = _MOVED.fullmatch(text) or _PAIR.fullmatch(text) or _IS.fullmatch(text)
-    if found is None:
+    match = _MOVED.fullmatch(text) or _PAIR.fullmatch(text) or _IS.fullmatch(text)
+    if match is None:
         return None
-    before = _head(found.groupdict().get("before") or "")
-    subject, value = _subject(found["subject"]), _head(found["value"])
+    before = _head(match.groupdict().get("before") or "")
+    subject, value = _subject(match["subject"]), _head(match["value"])
     # `was` is no doubt where the line tells what it was changed to.
-    doubted = _UNSURE.search(value if before else text[: found.start("value")] + found["value"][: len(value) + 2])
+    doubted = _UNSURE.search(value if before else text[: match.start("value")] + match["value"][: len(value) + 2])
     sort = next((name for name, pattern in _SORTS if pattern.fullmatch(value)), "")
-    if not subject or not sort or doubted or (sort == "word" and not (before or found.re is _IS)):
+    if not subject or not sort or doubted or (sort == "word" and not (before or match.re is _IS)):
         return None
-    rest = found["value"].strip(" `\"'“”.").removeprefix(value)
+    rest = match["value"].strip(" `\"'“”.").removeprefix(value)
     return Fact(item, subject, value, sort, before, not rest or bool(_SINCE.match(rest)))
 
 
 def _subject(text: str) -> str:
     """The subject as it is compared; empty for what is none."""
     is_code = "`" in text or "_" in text
-    found = _ARTICLE.sub("", text.strip(" `").lower())
-    words = re.findall(r"\w+", found)
+    subject = _ARTICLE.sub("", text.strip(" `").lower())
+    words = re.findall(r"\w+", subject)
     usable = 0 < len(words) <= _MOST_WORDS and not any(map(_PRONOUN.fullmatch, words))
-    return found if usable and (is_code or not _NO_SUBJECT.fullmatch(found)) else ""
+    return subject if usable and (is_code or not _NO_SUBJECT.fullmatch(subject)) else ""
 
 
 def _head(text: str) -> str:
     """The value itself, without what is said about it; empty where it is long."""
     # The dot of a title ends nothing: "Dr. Hallett" is one value.
     guarded = re.sub(r"\b(Dr|Mr|Mrs|Ms|Prof|St)\. ", "\\1\0", text)
-    found = _END.split(guarded, maxsplit=1)[0].replace("\0", ". ").strip(" `\"'“”.")
-    return found if len(found.split()) <= _MOST_WORDS else ""
+    head = _END.split(guarded, maxsplit=1)[0].replace("\0", ". ").strip(" `\"'“”.")
+    return head if len(head.split()) <= _MOST_WORDS else ""
 
 
 def pairs(
@@ -158,19 +158,23 @@ def pairs(
     for at, item in enumerate(items):
         if at % _OFTEN == 0 and stopped():
             raise Cancelled
-        if (found := fact(item)) is not None:
-            by_subject[found.subject].append(found)
+        if (statement := fact(item)) is not None:
+            by_subject[statement.subject].append(statement)
         if any(sign in item.text[:_KEYS_END] for sign in _KEY_SIGNS) and (prefix := _KEY.match(item.text)):
             keys[prefix[1].replace("**", "")] += 1
     lines: Counter[str] = Counter()
     for key, count in keys.items():
         lines[_subject(key)] += count
     for subject, facts in by_subject.items():
-        lasting = [one for one in facts if one.item.note.day is None]
+        lasting = [each_fact for each_fact in facts if each_fact.item.note.day is None]
         if " " not in subject and lines[subject] - len(lasting) >= _SPEAKS:
             continue
         yield from _lasting(lasting)
-        logs = [(day, one) for one in facts if (day := one.item.note.day) and 0 <= (today - day).days <= _RECENT_DAYS]
+        logs = [
+            (day, each_fact)
+            for each_fact in facts
+            if (day := each_fact.item.note.day) and 0 <= (today - day).days <= _RECENT_DAYS
+        ]
         if not logs:
             continue
         # The last line of the newest day.
@@ -181,34 +185,36 @@ def pairs(
         if not lasting and before is not None and newest.sort not in _MEASURED and newest.whole and before[1].whole:
             older = [before[1]]
         yield from (
-            Contradiction(one, newest, day) for one in older if _differ(one, newest) and not _knows(one, newest, day)
+            Contradiction(each_fact, newest, day)
+            for each_fact in older
+            if _differ(each_fact, newest) and not _knows(each_fact, newest, day)
         )
 
 
 def _lasting(facts: Sequence[Fact]) -> Iterator[Contradiction]:
     """Pairs of two notes; lines of one note stand under headings that make them of different things."""
-    for one, other in combinations(facts, 2):
-        notes = one.item.note.path, other.item.note.path
+    for earlier, other in combinations(facts, 2):
+        notes = earlier.item.note.path, other.item.note.path
         # Two topic notes have properties of the same name.
-        if notes[0] != notes[1] and any("/" not in path for path in notes) and _differ(one, other):
-            yield Contradiction(one, other, None)
+        if notes[0] != notes[1] and any("/" not in path for path in notes) and _differ(earlier, other):
+            yield Contradiction(earlier, other, None)
 
 
-def _differ(one: Fact, other: Fact) -> bool:
+def _differ(earlier: Fact, other: Fact) -> bool:
     """Whether both values are of one sort, and neither is a part of the other."""
-    if one.sort != other.sort:
-        return other.before != "" and one.value == other.before
-    if other.before and one.value not in (other.before, other.value):
+    if earlier.sort != other.sort:
+        return other.before != "" and earlier.value == other.before
+    if other.before and earlier.value not in (other.before, other.value):
         return False
-    if one.sort in ("name", "word"):
-        mine, theirs = (
-            set(re.findall(r"\w+", value.lower())) - {"dr", "mr", "mrs", "ms"} for value in (one.value, other.value)
+    if earlier.sort in ("name", "word"):
+        words, other_words = (
+            set(re.findall(r"\w+", value.lower())) - {"dr", "mr", "mrs", "ms"} for value in (earlier.value, other.value)
         )
-        return not mine & theirs
-    return one.value != other.value
+        return not words & other_words
+    return earlier.value != other.value
 
 
-def _knows(one: Fact, newer: Fact, day: dt.date) -> bool:
+def _knows(earlier: Fact, newer: Fact, day: dt.date) -> bool:
     """Whether a lasting item was written with the newer one in mind: it names the value, or a day as late."""
-    days = _DAY.findall(one.item.text)
-    return newer.value.lower() in one.item.text.lower() or any(found >= day.isoformat() for found in days)
+    days = _DAY.findall(earlier.item.text)
+    return newer.value.lower() in earlier.item.text.lower() or any(date >= day.isoformat() for date in days)

@@ -33,10 +33,10 @@ _CLOSE = 0.9
 _BLOCK = 1024
 
 
-def same(found: Sequence[NoteItem]) -> Iterator[tuple[NoteItem, NoteItem]]:
+def same(items: Sequence[NoteItem]) -> Iterator[tuple[NoteItem, NoteItem]]:
     """Yield pairs (to keep, to remove) of items with equal words."""
     groups: dict[str, list[NoteItem]] = defaultdict(list)
-    for entry in found:
+    for entry in items:
         if len(entry.plain) >= SHORTEST and not entry.fenced:
             groups[entry.plain].append(entry)
     for group in groups.values():
@@ -46,16 +46,16 @@ def same(found: Sequence[NoteItem]) -> Iterator[tuple[NoteItem, NoteItem]]:
 
 
 def nearly_same(
-    found: Sequence[NoteItem], stopped: Callable[[], bool] = lambda: False
+    items: Sequence[NoteItem], stopped: Callable[[], bool] = lambda: False
 ) -> Iterator[tuple[NoteItem, NoteItem, float]]:
     """Yield pairs (to keep, to remove) of near duplicates, with their likeness in 100; items that differ in numbers
     alone are measurements.
 
     Raises Cancelled when `stopped` says so.
     """
-    candidates = [entry for entry in found if len(entry.plain) >= SHORTEST and not entry.fenced]
+    candidates = [entry for entry in items if len(entry.plain) >= SHORTEST and not entry.fenced]
     words = [frozenset(segmented(entry.plain).split()) for entry in candidates]
-    sizes = [len(own) for own in words]
+    sizes = [len(item_words) for item_words in words]
     counts: Counter[str] = Counter()
     for start in range(0, len(words), _OFTEN):
         # All at once would keep every other thread waiting for as long as it takes.
@@ -66,13 +66,13 @@ def nearly_same(
     for at, entry in enumerate(candidates):
         if at % _OFTEN == 0 and stopped():
             raise Cancelled
-        own = words[at] & telling
+        shared_words = words[at] & telling
         # Let go one by one: a hundred thousand sets at once would keep other threads waiting, too.
         words[at] = frozenset()
-        if len(own) < _SHARED:
+        if len(shared_words) < _SHARED:
             continue
-        shared = Counter(chain.from_iterable(where[token] for token in own))
-        for token in own:
+        shared = Counter(chain.from_iterable(where[token] for token in shared_words))
+        for token in shared_words:
             where[token].append(at)
         enough = [(other, count) for other, count in shared.items() if count >= _SHARED]
         for other, count in nlargest(8, enough, key=itemgetter(1)) if enough else ():
@@ -87,8 +87,8 @@ def nearly_same(
 
 def _alike(a: str, b: str) -> float:
     """How like each other two texts are, in 100; 0 where they are equal, not like enough, or differ in numbers."""
-    found = 0.0 if a == b else fuzz.ratio(a, b, score_cutoff=NEAR)
-    return found if found and _NUMBER.sub("0", a) != _NUMBER.sub("0", b) else 0.0
+    likeness = 0.0 if a == b else fuzz.ratio(a, b, score_cutoff=NEAR)
+    return likeness if likeness and _NUMBER.sub("0", a) != _NUMBER.sub("0", b) else 0.0
 
 
 def close(
@@ -121,12 +121,12 @@ def close(
         value[order[start : start + _BLOCK]] = block[np.arange(len(block)), nearest]
     mean, deviation = _spread(rows, bounds)
     unusual = mean + 4.0 * deviation
-    found = [
+    result = [
         (at, int(best[at]), float(value[at]))
         for at in range(count)
         if best[best[at]] == at and at < best[at] and value[at] >= max(least, min(unusual, 0.985))
     ]
-    return sorted(found, key=lambda pair: -pair[2])
+    return sorted(result, key=lambda pair: -pair[2])
 
 
 def _spread(rows: npt.NDArray[np.float32], bounds: Sequence[tuple[int, int]]) -> tuple[float, float]:

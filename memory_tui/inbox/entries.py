@@ -145,9 +145,9 @@ def note_items(note: DatedNote) -> Iterator[NoteItem]:
 
 def plain(text: str) -> str:
     """Strip list mark, time of day, emphasis, source and line breaks from an item; lower case."""
-    said = _FIRST_MARK.sub("", text, count=1)
-    said = _SOURCE.sub("", _TIME.sub("", _MARKS.sub("", said).strip()))
-    return " ".join(said.lower().split())
+    words = _FIRST_MARK.sub("", text, count=1)
+    words = _SOURCE.sub("", _TIME.sub("", _MARKS.sub("", words).strip()))
+    return " ".join(words.lower().split())
 
 
 def _item(note: DatedNote, texts: Sequence[str], first: int, last: int, *, fenced: bool = False) -> NoteItem:
@@ -177,18 +177,18 @@ class Decisions:
             return {}
         return data if isinstance(data, dict) else {}
 
-    def open(self, found: Sequence[Suggestion], now: float) -> tuple[Suggestion, ...]:
+    def open(self, suggestions: Sequence[Suggestion], now: float) -> tuple[Suggestion, ...]:
         """Return the suggestions that are neither dismissed nor snoozed at `now` (epoch seconds)."""
         data = self._read()
-        return tuple(one for one in found if not _hidden(data.get(one.id), now))
+        return tuple(suggestion for suggestion in suggestions if not _hidden(data.get(suggestion.id), now))
 
-    def hidden(self, found: Sequence[Suggestion], now: float) -> dict[str, float]:
+    def hidden(self, suggestions: Sequence[Suggestion], now: float) -> dict[str, float]:
         """Return id -> end of snooze (epoch seconds, infinite if dismissed) of each suggestion hidden at `now`."""
         data = self._read()
         return {
-            one.id: math.inf if data[one.id] == _FOREVER else data[one.id]
-            for one in found
-            if _hidden(data.get(one.id), now)
+            suggestion.id: math.inf if data[suggestion.id] == _FOREVER else data[suggestion.id]
+            for suggestion in suggestions
+            if _hidden(data.get(suggestion.id), now)
         }
 
     def decided(self) -> frozenset[str]:

@@ -75,25 +75,25 @@ def _lost(curator: Curator | None, notes: tuple[DatedNote, ...]) -> tuple[LostNo
 
 def _over(plan: Plan, notes: tuple[DatedNote, ...]) -> dict[str, tuple[int, int]]:
     """The lines of curated notes that no session reads."""
-    found = {}
+    cuts = {}
     for note in notes:
         if note.path.rpartition("/")[2] not in ROOT_NOTES:
             continue
         host = host_of(plan, note.path)
         cut = budget.measure(note.text.encode("utf-8", "replace"), host).cut
         if cut is not None and host.limit:
-            found[note.path] = cut.line + (cut.column > 1), cut.until_line - 1 if cut.until_line else 0
-    return found
+            cuts[note.path] = cut.line + (cut.column > 1), cut.until_line - 1 if cut.until_line else 0
+    return cuts
 
 
 def _notes(roots: Roots) -> Iterator[DatedNote]:
-    for found in scan(roots).found:
-        if found.source != "memory":
+    for note in scan(roots).found:
+        if note.source != "memory":
             continue
         try:
-            data, changed = notes.snapshot(found)
+            data, changed = notes.snapshot(note)
         except Unreadable:
             # The list of files says so; there is nothing to suggest about what nobody can read.
             continue
-        read = notes.of_bytes(found.path, data, changed)
+        read = notes.of_bytes(note.path, data, changed)
         yield DatedNote(read.path, read.text, shown_day(read.path), read.replaced, bool(notes.utf16_of(data)))

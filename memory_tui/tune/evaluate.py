@@ -134,19 +134,21 @@ def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0, absent: 
 
 def saved_effect(cases: Sequence[Case], settings: Settings) -> Saved | None:
     """What other settings do to `cases`, against `settings`: which recall more right lines, which lose one."""
-    asked = [case for case in cases if case.query.relevant]
+    answerable = [case for case in cases if case.query.relevant]
 
     def recall(under: Settings) -> list[float]:
-        return [measure(case.query, case.hits(under))["recall"] for case in asked]
+        return [measure(case.query, case.hits(under))["recall"] for case in answerable]
 
     before = recall(settings)
 
     def effect(under: Settings) -> SavedEffect:
-        changes = [(case.query.text, now - was) for case, was, now in zip(asked, before, recall(under), strict=True)]
+        changes = [
+            (case.query.text, now - was) for case, was, now in zip(answerable, before, recall(under), strict=True)
+        ]
         mended = tuple(text for text, gain in changes if gain > _SAME)
-        return SavedEffect(len(asked), mended, tuple(text for text, gain in changes if gain < -_SAME))
+        return SavedEffect(len(answerable), mended, tuple(text for text, gain in changes if gain < -_SAME))
 
-    return effect if asked else None
+    return effect if answerable else None
 
 
 def compare(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> ScoreComparison:
@@ -200,18 +202,18 @@ def rivals(cases: Sequence[Case], settings: Settings, with_profile: Callable[[st
     ]
     named = {in_force: settings, "plain bm25": plain_words(with_profile(profiles.OWN))}
     named |= {name: with_profile(name) for name in others}
-    cards = {name: score(cases, one) for name, one in named.items()}
-    found = []
+    cards = {name: score(cases, each_settings) for name, each_settings in named.items()}
+    result = []
     for name, card in cards.items():
         zero = [0.0] * len(card.rows)
-        found.append(
+        result.append(
             Rival(
                 name,
                 {metric: gain(zero, card.column(metric)) for metric in TABLE_METRICS},
                 {metric: gain(card.column(metric), cards[in_force].column(metric)) for metric in TABLE_METRICS},
             )
         )
-    return tuple(found)
+    return tuple(result)
 
 
 def plain_words(settings: Settings) -> Settings:
@@ -230,20 +232,20 @@ class Shortfall(Struct, frozen=True):
 
 def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[Shortfall]:
     """The metrics that miss their floor (for noise and wrong: exceed their ceiling)."""
-    found = []
+    result = []
     for name, floor in floors.items():
         value = means[name]
         if (value > floor + _SAME) if name in COSTS else (value < floor - _SAME):
-            found.append(Shortfall(name, value, floor))
-    return found
+            result.append(Shortfall(name, value, floor))
+    return result
 
 
-def regressions(found: ScoreComparison, tolerance: float = 0.0) -> list[Shortfall]:
+def regressions(comparison: ScoreComparison, tolerance: float = 0.0) -> list[Shortfall]:
     """The means of recall, MRR and nDCG that are more than `tolerance` below the baseline."""
     return [
-        Shortfall(name, found.after[name], found.before[name])
+        Shortfall(name, comparison.after[name], comparison.before[name])
         for name in ("recall", "mrr@10", "ndcg@10")
-        if found.changes and found.after[name] < found.before[name] - tolerance - _SAME
+        if comparison.changes and comparison.after[name] < comparison.before[name] - tolerance - _SAME
     ]
 
 
@@ -273,11 +275,11 @@ def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
     seen: set[tuple[str, int]] = set()
     covered, first, gain = [], 0, 0.0
     for place, hit in enumerate(hits, 1):
-        held = {at for at in grades if at[0] == hit.path and hit.start_line <= at[1] <= hit.end_line}
-        first = first or (place if held else 0)
+        hit_lines = {at for at in grades if at[0] == hit.path and hit.start_line <= at[1] <= hit.end_line}
+        first = first or (place if hit_lines else 0)
         if place <= _CUT:
-            gain += sum(grades[at] for at in held - seen) / math.log2(place + 1)
-        seen |= held
+            gain += sum(grades[at] for at in hit_lines - seen) / math.log2(place + 1)
+        seen |= hit_lines
         covered.append(len(seen) / len(grades))
     ideal = sum(
         grade / math.log2(place + 1) for place, grade in enumerate(sorted(grades.values(), reverse=True)[:_CUT], 1)
@@ -295,7 +297,7 @@ def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
 
 def mean(scores: Sequence[Scores]) -> Scores:
     """Each metric's mean over questions; empty without any."""
-    return {name: sum(one[name] for one in scores) / len(scores) for name in NAMES} if scores else {}
+    return {name: sum(each_score[name] for each_score in scores) / len(scores) for name in NAMES} if scores else {}
 
 
 class Gain(Struct, frozen=True):

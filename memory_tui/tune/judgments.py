@@ -171,11 +171,11 @@ def parse(text: str, name: str = "the labels") -> Notebook:
                 f"{name}, line {number}, is no labelled query: {error}.",
                 'Write {"query": "...", "relevant": [{"path": "...", "line": 1, "grade": 2}]}.',
             ) from error
-        known = notebook.find(query.text)
-        if known is not None:
+        existing = notebook.find(query.text)
+        if existing is not None:
             for label in query.labels:
-                known = known.mark(label)
-        notebook = notebook.put(known or query)
+                existing = existing.mark(label)
+        notebook = notebook.put(existing or query)
     return notebook
 
 
@@ -207,12 +207,12 @@ def edit(path: Path, read: Callable[[str], Document], changes: Iterable[Callable
     """
     with _EDITING, _alone(path):
         before = load(path)
-        found = settled(before, read)
+        edited = settled(before, read)
         for change in changes:
-            found = change(found)
-        if found != before:
-            save(path, found)
-        return found
+            edited = change(edited)
+        if edited != before:
+            save(path, edited)
+        return edited
 
 
 @contextmanager
@@ -220,7 +220,7 @@ def _alone(path: Path) -> Iterator[None]:
     """Keep other processes from editing the notebook meanwhile. Raises LabelError."""
     try:
         durable.make_folder(path.parent, 0o777)
-        held = locks.wait_for(path)
+        lock = locks.wait_for(path)
     except IndexBusy as error:
         raise LabelError(f"Another memory-tui is writing the labels in {path}.", "Try again in a moment.") from error
     except (OSError, IndexUnavailable) as error:
@@ -228,21 +228,21 @@ def _alone(path: Path) -> Iterator[None]:
         raise LabelError(
             f"The labels cannot be written to {path}: {reason}", "Check the folder and its permissions."
         ) from error
-    with held:
+    with lock:
         yield
 
 
 def settled(notebook: Notebook, read: Callable[[str], Document]) -> Notebook:
     """`notebook` with every label where its answer stands in the notes now; `read` is the engine's."""
-    known: dict[str, list[str]] = {}
+    lines_by_path: dict[str, list[str]] = {}
 
     def lines(path: str) -> list[str]:
-        if path not in known:
+        if path not in lines_by_path:
             try:
-                known[path] = read(path).text.split("\n")
+                lines_by_path[path] = read(path).text.split("\n")
             except MemoryTuiError as error:
                 raise LookupError(path) from error
-        return known[path]
+        return lines_by_path[path]
 
     return Notebook(tuple(settle(query, lines) for query in notebook.queries))
 
@@ -255,7 +255,7 @@ def absent(notebook: Notebook, read: Callable[[str], Document]) -> tuple[str, ..
 
     Raises LabelError for one with a blank to fill in, such as `memory/{date}.md`: nobody wrote that label for a note.
     """
-    found = []
+    unreadable = []
     for path in sorted({label.path for query in notebook.queries for label in query.labels}):
         try:
             read(path)
@@ -265,8 +265,8 @@ def absent(notebook: Notebook, read: Callable[[str], Document]) -> tuple[str, ..
                     f"The labels are a template: there is no note {path}.",
                     f"Write the name of the note in the place of {blank[0]}.",
                 ) from error
-            found.append(path)
-    return tuple(found)
+            unreadable.append(path)
+    return tuple(unreadable)
 
 
 def _query(fields: Mapping[str, Any]) -> Query:
@@ -276,13 +276,13 @@ def _query(fields: Mapping[str, Any]) -> Query:
     rows: Iterable[Mapping[str, Any]] = next(
         (fields[name] for name in _LINES if name in fields), [fields] if "path" in fields else []
     )
-    known = {*_QUERY, *_LINES, "id", "unanswerable", "path", "line", "grade", "answer"}
+    known_fields = {*_QUERY, *_LINES, "id", "unanswerable", "path", "line", "grade", "answer"}
     query = Query(
         text.strip(),
         (),
         str(fields.get("id", "")),
         bool(fields.get("unanswerable", False)),
-        {key: value for key, value in fields.items() if key not in known},
+        {key: value for key, value in fields.items() if key not in known_fields},
     )
     for row in rows:
         grade = int(row.get("grade", HELPS))

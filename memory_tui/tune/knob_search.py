@@ -107,17 +107,17 @@ def tune(
         return NoEvidence("few labels", answerable, FEWEST, {}, None, ())
     training, held_out = split(cases, seed)
     search = _Search(training, settings, metric, progress)
-    found = search.preset() if presets else search.run()
-    front = pareto(held_out, found)
-    changes = difference(settings, found)
+    best = search.preset() if presets else search.run()
+    front = pareto(held_out, best)
+    changes = difference(settings, best)
     if not changes:
         return NoEvidence("nothing better", answerable, FEWEST, {}, None, front)
-    gained = beyond_chance(held_out, settings, found, metric, seed)
+    gained = beyond_chance(held_out, settings, best, metric, seed)
     if gained.low <= 0:
         return NoEvidence("within chance", answerable, FEWEST, changes, gained, front, detectable(gained))
-    before, after = (evaluate.mean(_scores(held_out, one)) for one in (settings, found))
+    before, after = (evaluate.mean(_scores(held_out, each_settings)) for each_settings in (settings, best))
     return Better(
-        changes, found, metric, beyond_chance(training, settings, found, metric, seed), gained, before, after, front
+        changes, best, metric, beyond_chance(training, settings, best, metric, seed), gained, before, after, front
     )
 
 
@@ -146,7 +146,7 @@ def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metr
     What others lose by it, as they do where fewer hits come, is no gain.
     """
     count = len(cases)
-    old, new = ([case.hits(one) for case in cases] for one in (before, after))
+    old, new = ([case.hits(each_settings) for case in cases] for each_settings in (before, after))
     baseline, reached = [], []
     for i, case in enumerate(cases):
         others = [cases[(i + step) % count].query for step in range(1, count)]
@@ -154,16 +154,16 @@ def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metr
         chance = sum(
             evaluate.measure(query, new[i])[metric] - evaluate.measure(query, old[i])[metric] for query in strangers
         ) / max(1, len(strangers))
-        own = evaluate.measure(case.query, old[i])[metric]
-        baseline.append(own + (min(0.0, chance) if metric in evaluate.COSTS else max(0.0, chance)))
+        real = evaluate.measure(case.query, old[i])[metric]
+        baseline.append(real + (min(0.0, chance) if metric in evaluate.COSTS else max(0.0, chance)))
         reached.append(evaluate.measure(case.query, new[i])[metric])
     return evaluate.gain(baseline, reached, seed)
 
 
-def _foreign(other: Query, own: Query) -> Query:
+def _foreign(other: Query, query: Query) -> Query:
     """The right lines of another question, without those that answer this one too."""
-    mine = {(label.path, label.line) for label in own.relevant}
-    return Query(own.text, tuple(label for label in other.relevant if (label.path, label.line) not in mine))
+    mine = {(label.path, label.line) for label in query.relevant}
+    return Query(query.text, tuple(label for label in other.relevant if (label.path, label.line) not in mine))
 
 
 def pareto(cases: Sequence[Case], settings: Settings) -> tuple[Point, ...]:
@@ -193,11 +193,11 @@ def _table(cases: Sequence[Case], chosen: Sequence[Settings]) -> list[Scores]:
     """The means over `cases` under each of `chosen`."""
     rows: list[list[Scores]] = [[] for _ in chosen]
     for case in cases:
-        known: dict[tuple[int, ...], Scores] = {}
+        scores_by_hits: dict[tuple[int, ...], Scores] = {}
         for at, hits in enumerate(case.replay.recalled_each(chosen)):
-            if hits not in known:
-                known[hits] = evaluate.measure(case.query, [case.evidence.refs[row] for row in hits])
-            rows[at].append(known[hits])
+            if hits not in scores_by_hits:
+                scores_by_hits[hits] = evaluate.measure(case.query, [case.evidence.refs[row] for row in hits])
+            rows[at].append(scores_by_hits[hits])
     return [evaluate.mean(row) for row in rows]
 
 
@@ -207,25 +207,25 @@ class _Search:
     def __init__(self, cases: Sequence[Case], settings: Settings, metric: str, progress: Progress) -> None:
         self._cases, self._base, self._metric, self._progress = cases, settings, metric, progress
         self._part = ""
-        self._known: dict[tuple[Scalar, ...], float] = {}
+        self._values_by_key: dict[tuple[Scalar, ...], float] = {}
         ignored = profiles.get(settings.word("profile")).ignores
         self._knobs = [BY_KEY[key] for key in TUNE_KEYS if key not in _LEFT_ALONE and key not in ignored]
 
     def run(self) -> Settings:
         """The best settings on these questions, with as few knobs turned as it takes."""
         starts = [self._base, *(self._base.update(turned(BY_KEY[WEIGHT], weight), ORIGIN) for weight in _STARTS)]
-        found = []
+        summits = []
         for number, start in enumerate(starts, 1):
             self._part = f"search {number} of {len(starts)}"
-            found.append(self._climb(start))
-        best = max(found, key=self._value)
+            summits.append(self._climb(start))
+        best = max(summits, key=self._value)
         return self._plainest(best) if self._value(best) > self._value(self._base) + 1e-9 else self._base
 
     def preset(self) -> Settings:
         """The best of the present settings and the whole presets; the present ones where none is better."""
         self._progress("presets")
         ignored = profiles.get(self._base.word("profile")).ignores
-        counted = ({key: one for key, one in preset.items() if key not in ignored} for preset in PRESETS)
+        counted = ({key: value for key, value in preset.items() if key not in ignored} for preset in PRESETS)
         chosen = [self._base, *(self._base.update(preset, ORIGIN) for preset in counted)]
         reached = self._values(chosen)
         return self._base if reached[0] >= max(reached) - 1e-9 else chosen[reached.index(max(reached))]
@@ -234,13 +234,17 @@ class _Search:
         return self._values([settings])[0]
 
     def _values(self, chosen: Sequence[Settings]) -> list[float]:
-        keys = [tuple(one.values[key].value for key in TUNE_KEYS) for one in chosen]
+        keys = [tuple(each_settings.values[key].value for key in TUNE_KEYS) for each_settings in chosen]
         # The searches from several starts meet, and a last round turns again what nothing has changed.
-        new = {key: one for key, one in zip(keys, chosen, strict=True) if key not in self._known}
+        new = {
+            key: each_settings
+            for key, each_settings in zip(keys, chosen, strict=True)
+            if key not in self._values_by_key
+        }
         sign = -1 if self._metric in evaluate.COSTS else 1
         for key, scores in zip(new, _table(self._cases, list(new.values())), strict=True):
-            self._known[key] = sign * scores[self._metric]
-        return [self._known[key] for key in keys]
+            self._values_by_key[key] = sign * scores[self._metric]
+        return [self._values_by_key[key] for key in keys]
 
     def _climb(self, settings: Settings) -> Settings:
         for _ in range(_ROUNDS):
@@ -294,9 +298,9 @@ def fine(knob: Knob, value: Scalar) -> list[Scalar]:
 
 def _near(knob: Knob, value: Scalar, grid: Sequence[float]) -> list[Scalar]:
     rounded = [round(round(at / knob.fine) * knob.fine, 6) for at in grid]
-    kept: list[Scalar] = [
+    values: list[Scalar] = [
         at if isinstance(knob.default, float) else int(at)
         for at in dict.fromkeys(rounded)
         if knob.low <= at <= knob.high and at != value
     ]
-    return sorted(kept, key=lambda at: abs(float(at) - float(value)))
+    return sorted(values, key=lambda at: abs(float(at) - float(value)))

@@ -70,7 +70,7 @@ def read_annotations(lines: Sequence[str], path: str) -> Annotations:
     if path in CURATED:
         closed = [line for line in lines if line.rstrip(jsstring.WHITESPACE).endswith("-->")]
         importance = _importance(closed)
-        triggers = _joined(_split(r"[,;]", (found for line in closed for found in _TRIGGER.findall(line))))
+        triggers = _joined(_split(r"[,;]", (trigger for line in closed for trigger in _TRIGGER.findall(line))))
     return Annotations(importance, triggers, "" if path == "USER.md" else _project("\n".join(lines)))
 
 
@@ -137,7 +137,7 @@ def flaws(text: str, path: str) -> list[Flaw]:
     """Find the annotations in the note `path` that OpenClaw 2026.9 passes over in silence."""
     if "<!--" not in text:
         return []
-    found, start = [], 0
+    result, start = [], 0
     for number, line in enumerate(text.split("\n"), 1):
         for marker in _OPENING.finditer(line):
             name = marker[1].lower()
@@ -146,9 +146,9 @@ def flaws(text: str, path: str) -> list[Flaw]:
             else:
                 reason = _flaw(name, line, marker.end(), path)
             if reason:
-                found.append(Flaw(number, f"{name}: {reason}"))
+                result.append(Flaw(number, f"{name}: {reason}"))
         start += len(line) + 1
-    return found
+    return result
 
 
 _OPENING = re.compile(r"<!--\s*(trigger|importance|project)\s*:", re.IGNORECASE)

@@ -83,15 +83,15 @@ def chunk_note(text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: boo
     text = jsstring.well_formed(text)
     clean = text if plain else without_markers(text)
     raw = text.replace("\r\n", "\n").split("\n")
-    found: dict[Chunk, Annotations] = {}
+    by_chunk: dict[Chunk, Annotations] = {}
     for block in blocks(clean.split("\n"), by_entries=path in BY_ENTRIES):
-        own = read_annotations(raw[block.first - 1 : block.last], path) if block.entry else None
-        own = NOTHING_SAID if plain else own
+        of_entry = read_annotations(raw[block.first - 1 : block.last], path) if block.entry else None
+        of_entry = NOTHING_SAID if plain else of_entry
         for start, end, piece in _packed(block):
-            said = read_annotations(raw[start - 1 : end], path) if own is None else own
+            annotations = read_annotations(raw[start - 1 : end], path) if of_entry is None else of_entry
             for part in _capped(piece, min(limit, MAX_INPUT_BYTES)):
-                found.setdefault(sealed(start, end, part), said)
-    return [AnnotatedChunk(chunk, said) for chunk, said in found.items()]
+                by_chunk.setdefault(sealed(start, end, part), annotations)
+    return [AnnotatedChunk(chunk, annotations) for chunk, annotations in by_chunk.items()]
 
 
 def weight(text: str) -> int:
@@ -149,11 +149,11 @@ def _parts(prefix: str) -> Iterator[str]:
         return
     start, heavy = 0, 0
     for at, character in enumerate(prefix):
-        own = _weight_of(character)
-        if heavy + own > WEIGHT:
+        cost = _weight_of(character)
+        if heavy + cost > WEIGHT:
             yield prefix[start:at]
             start, heavy = at, 0
-        heavy += own
+        heavy += cost
     yield prefix[start:]
 
 
@@ -179,19 +179,19 @@ def _emitted(segments: Sequence[_Segment]) -> Iterator[tuple[int, int, str]]:
 
 def _overlap(segments: Sequence[_Segment], window: int) -> list[_Segment]:
     """The end of `segments` that is repeated in the next chunk: whole ones, or the tail of one that fits none."""
-    kept: list[_Segment] = []
+    overlap: list[_Segment] = []
     left = window
     for segment in reversed(segments):
         if left <= 0:
             break
         if segment.size <= left:
-            kept.append(segment)
+            overlap.append(segment)
             left -= segment.size
             continue
-        if not kept and (tail := _tail(segment.text, left - 1)):
-            kept.append(_Segment(tail, segment.line, weight(tail) + 1))
+        if not overlap and (tail := _tail(segment.text, left - 1)):
+            overlap.append(_Segment(tail, segment.line, weight(tail) + 1))
         break
-    return kept[::-1]
+    return overlap[::-1]
 
 
 def _tail(text: str, most: int) -> str:

@@ -129,7 +129,7 @@ class Walk:
         self.left_out: list[LeftOut] = []
         self._folders: dict[Inode | str, str] = {}
         self._singles: dict[Inode | str, set[Inode | str]] = {}
-        self._wanted: Callable[[str], bool] | None = None
+        self._admits: Callable[[str], bool] | None = None
         self._media: MediaLimit | None = None
         self._room: float = math.inf
 
@@ -197,7 +197,7 @@ class Walk:
     def _bounded(self, absolute: str, stored: str, admits: Callable[[str], bool] | None) -> None:
         """Add every note below a folder, or none of them and the reason where there is too much to look through."""
         before = len(self.found), len(self.left_out), self.quiet, dict(self._folders)
-        self._wanted, self._room = admits, most_entries()
+        self._admits, self._room = admits, most_entries()
         try:
             self._descend(absolute, stored, absolute)
         except _TooMany:
@@ -207,7 +207,7 @@ class Walk:
             _too_large[absolute, limit] = time.monotonic()
             self._skip(stored, "too many", _too_many(limit))
         finally:
-            self._wanted, self._room = None, math.inf
+            self._admits, self._room = None, math.inf
 
     def _skip(self, path: str, rule: Rule, detail: str) -> None:
         self.left_out.append(LeftOut(path, rule, detail))
@@ -324,7 +324,7 @@ class Walk:
             raise _TooMany
         name = entry.name
         if (name.endswith(".md") or self._limit(name)) and entry.is_file(follow_symlinks=False):
-            if self._wanted is not None and not self._wanted(absolute):
+            if self._admits is not None and not self._admits(absolute):
                 self._skip(stored, "pattern", "It does not match the pattern of its entry in extraPaths.")
                 return
             status = entry.stat(follow_symlinks=False)

@@ -79,7 +79,7 @@ def read(note: Found) -> Transcript:
         record = _parsed(line)
         if record is _MALFORMED:
             skipped += 1
-        elif words := _said(record):
+        elif words := _spoken_line(record):
             spoken.append(words)
             lines.append(number)
     text = "\n".join(spoken)
@@ -93,7 +93,7 @@ def shown(note: Found) -> Document:
     Lines that are not indexed say in brackets what they are. Raises Unreadable.
     """
     raw = notes.read(note)
-    return replace(raw, text="\n".join(map(_shown, raw.text.split("\n"))))
+    return replace(raw, text="\n".join(map(_readable_line, raw.text.split("\n"))))
 
 
 def newlines(note: Found, start: int) -> int:
@@ -167,7 +167,7 @@ def _parsed(line: str) -> Any:  # noqa: ANN401 - any JSON value, None for a blan
         return _MALFORMED
 
 
-def _said(record: Any) -> str:  # noqa: ANN401
+def _spoken_line(record: Any) -> str:  # noqa: ANN401
     """The line that a record becomes; empty when it is not indexed."""
     message = record.get("message") if isinstance(record, dict) and record.get("type") == "message" else None
     if not isinstance(message, dict):
@@ -194,13 +194,13 @@ def _said(record: Any) -> str:  # noqa: ANN401
     return f"{speaker}: {redact(text)}" if text else ""
 
 
-def _shown(line: str) -> str:
+def _readable_line(line: str) -> str:
     record = _parsed(line)
     if record is _MALFORMED:
         return "(not JSON, skipped)"
     if record is None:
         return ""
-    if words := _said(record):
+    if words := _spoken_line(record):
         return words
     kind, message = (record.get("type"), record.get("message")) if isinstance(record, dict) else ("", None)
     role = message.get("role") if kind == "message" and isinstance(message, dict) else kind
