@@ -99,11 +99,11 @@ class ConfigSummary(Struct, frozen=True):
 class Plan(Struct, frozen=True):
     """Everything decided: whose notes and where, which settings hold and why, which provider."""
 
-    asked: Options
+    options: Options
     config: Config
     workspace: Path
     """Where the notes should be."""
-    own: dict[str, Value]
+    own_values: dict[str, Value]
     """What memory-tui's own configuration says of its own rules, where OpenClaw's is the one that applies."""
     chosen: dict[str, Value]
     settings: Settings
@@ -118,17 +118,17 @@ class Plan(Struct, frozen=True):
     @property
     def read_only(self) -> bool:
         """Whether no note may be changed."""
-        return self.asked.read_only
+        return self.options.read_only
 
     @property
     def now(self) -> float | None:
         """The time that ages are counted from, in epoch seconds; None for that of the clock."""
-        return self.asked.now
+        return self.options.now
 
     @property
     def once(self) -> bool:
         """Whether one question will be asked and no more, so that little should be read for it."""
-        return self.asked.once
+        return self.options.once
 
     def clock(self) -> float:
         """The time that ages are counted from, in epoch seconds."""
@@ -142,7 +142,7 @@ class Plan(Struct, frozen=True):
     @property
     def projects(self) -> frozenset[str]:
         """Keys of the projects that the agent works on, which OpenClaw from 2026.9 on ranks by."""
-        return frozenset(active_project(key) for key in self.asked.projects)
+        return frozenset(active_project(key) for key in self.options.projects)
 
     @property
     def backend(self) -> str:
@@ -160,7 +160,7 @@ class Plan(Struct, frozen=True):
     @property
     def recalls_entries(self) -> bool:
         """Whether entries of LanceDB are the agent's memory: by the slot, or by `--memories`."""
-        return bool(self.asked.memories) or self.config.value(release.SLOT) == release.LANCEDB_PLUGIN
+        return bool(self.options.memories) or self.config.value(release.SLOT) == release.LANCEDB_PLUGIN
 
     def backend_value(self, key: str) -> object:
         """The value of memory.backend or of a key below memory.qmd: as asked for now, as configured, or the default."""
@@ -173,11 +173,11 @@ class Plan(Struct, frozen=True):
 
     def with_profile(self, name: str) -> Settings:
         """The settings under profile `name` (auto included), keeping what was explicitly chosen."""
-        return _compose(name, self.config, self.own, self.chosen)
+        return _compose(name, self.config, self.own_values, self.chosen)
 
     def as_written(self) -> Settings:
         """What holds under the profile in force without anything that was only asked for now."""
-        return _compose(self.settings.word("profile"), self.config, self.own, {})
+        return _compose(self.settings.word("profile"), self.config, self.own_values, {})
 
     @property
     def index_command(self) -> str:
@@ -187,7 +187,7 @@ class Plan(Struct, frozen=True):
     @property
     def sibling(self) -> Path | None:
         """The index of the same notes that is cut by the rules of the other releases; None for one that was named."""
-        if self.asked.index:
+        if self.options.index:
             return None
         stem, mark = self.index.stem, _SUFFIX["2026.9"]
         other = stem.removesuffix(mark) if stem.endswith(mark) else f"{stem}{mark}"
@@ -196,7 +196,7 @@ class Plan(Struct, frozen=True):
     @property
     def own_named(self) -> Path | None:
         """The file of memory-tui's own configuration that was named for this run, None where none was."""
-        return self.config.path if self.asked.config and self.config.kind == "own" else None
+        return self.config.path if self.options.config and self.config.kind == "own" else None
 
     def require_enabled(self) -> None:
         """Raises ConfigError when the configuration says that the agent has no memory search."""
@@ -267,10 +267,10 @@ def choose(options: Options) -> Plan:
     provider = DEFAULT_PROVIDER if automatic else provider
     chunking = profiles.get(settings.word("profile")).chunking
     return Plan(
-        asked=options,
+        options=options,
         config=config,
         workspace=workspace,
-        own=rules,
+        own_values=rules,
         chosen=chosen,
         settings=settings,
         provider=provider,
@@ -327,8 +327,8 @@ def plan(options: Options) -> Plan:
 
 def renewed(plan: Plan) -> Plan:
     """`plan` with the configuration as it is on disk now; the settings in force stay. Raises ConfigError."""
-    now = choose(plan.asked)
-    return replace(plan, config=now.config, own=now.own)
+    now = choose(plan.options)
+    return replace(plan, config=now.config, own_values=now.own_values)
 
 
 def of_agent(options: Options, agent: str) -> Options:
@@ -350,7 +350,7 @@ def _roots(options: Options, config: Config, workspace: Path, provider: str, set
         sessions=(places.session_copies if copied else places.session_folder)(config.agent.id),
         archives=settings.on("sessions.archives"),
         chunking=profiles.get(settings.word("profile")).chunking,
-        media=None if media.hindrance(config, provider) else media.asked(config),
+        media=None if media.hindrance(config, provider) else media.media_rules(config),
     )
 
 
@@ -432,7 +432,7 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
         batches=RequestLimits(
             concurrency=plan.settings.whole("remote.concurrency"),
             batch_seconds=float(seconds) if isinstance(seconds, int) else None,
-            probe="query" if plan.once or plan.asked.answers else "document",
+            probe="query" if plan.once or plan.options.answers else "document",
         ),
         threads=plan.settings.whole("local.threads"),
         shared=_shared(config),

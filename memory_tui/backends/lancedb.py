@@ -147,8 +147,8 @@ class TableLocation(Discreet, frozen=True):
         secrets = config.headers(f"{CONFIG}storageOptions")
         options = MappingProxyType({name: secret.value for name, secret in secrets if secret.exists})
         configured = config.entries.get(f"{CONFIG}dbPath")
-        text, named_by = choices.asked.memories.strip(), "--memories"
-        if not text and choices.asked.sample:
+        text, named_by = choices.options.memories.strip(), "--memories"
+        if not text and choices.options.sample:
             text, named_by = str(choices.workspace.parent / "memories"), "default"
         elif not text and configured is not None and str(configured.value or "").strip():
             text, named_by = str(configured.value).strip(), str(configured.places[-1])

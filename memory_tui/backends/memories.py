@@ -353,7 +353,7 @@ class Memories:
     @property
     def writable(self) -> bool:
         """Tell whether a person agreed that memory-tui writes the table, here."""
-        read_only = self._choices.asked.read_only
+        read_only = self._choices.options.read_only
         return not read_only and self.approvals.find(WRITES, self.location.host) is not None
 
     def approve(self, how: str) -> None:
@@ -488,7 +488,7 @@ class Memories:
     @contextmanager
     def _changing(self, *, make: bool = False) -> Iterator[EntryTable]:
         """Yield the table, while no other process of this user changes it, once a person agreed to that."""
-        if self._choices.asked.read_only:
+        if self._choices.options.read_only:
             raise EntryRefused("The memories are read-only here.", "Leave --read-only out.")
         if not self.writable and not (make and not self.exists()):
             raise EntryRefused(

@@ -30,7 +30,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.plan import Plan
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document
-from memory_tui.workspace.scan import Found
+from memory_tui.workspace.scan import NoteFile
 
 MOST_QUERY = 50_000
 """Characters of the longest question, as of the built-in index."""
@@ -303,8 +303,8 @@ class QmdClient:
     def __init__(self, choices: Plan, approvals: Approvals) -> None:
         self.options = QmdOptions.of(choices)
         beside = choices.index.absolute()
-        beside_index = beside.with_name(f"{beside.name}.qmd") if choices.asked.index else beside.parent / "qmd"
-        named = choices.asked.qmd_home
+        beside_index = beside.with_name(f"{beside.name}.qmd") if choices.options.index else beside.parent / "qmd"
+        named = choices.options.qmd_home
         self.place = QmdFolder(Path(named).expanduser().absolute() if named else beside_index, owned=not named)
         folder = self.options.values["sessions.exportDir"]
         self.exported = Path(folder).expanduser() if folder else self.place.folder / "sessions"
@@ -443,7 +443,7 @@ class QmdClient:
             status = os.lstat(absolute)
         except OSError as error:
             raise Unreadable(f"{path} cannot be read: {error.strerror}.", UPDATE) from error
-        return notes.read(Found.of(path, absolute, status, os.path.realpath(collection.path)))
+        return notes.read(NoteFile.of(path, absolute, status, os.path.realpath(collection.path)))
 
     # --- why not ---
 

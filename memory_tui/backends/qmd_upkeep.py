@@ -152,7 +152,7 @@ def export(client: QmdClient) -> None:
     exported: set[str] = set()
     try:
         durable.make_folder(folder)
-        for item in transcripts.listing(str(sessions), archives=False).found:
+        for item in transcripts.listing(str(sessions), archives=False).notes:
             if days and item.mtime_ns / 1e9 < time.time() - days * _DAY:
                 continue
             name = os.path.basename(item.absolute).removesuffix(".jsonl")  # noqa: PTH119 - undecodable names

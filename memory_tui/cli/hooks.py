@@ -25,7 +25,7 @@ from memory_tui.openclaw import session_note
 from memory_tui.openclaw.prompt import OpeningNote
 from memory_tui.plan import Plan
 from memory_tui.recalls import recalled_lines
-from memory_tui.workspace.roots import shown
+from memory_tui.workspace.roots import document
 
 # --- prompt --------------------------------------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ def _opening(plan: Plan, args: argparse.Namespace, private: bool) -> tuple[Openi
 
     def read(path: str) -> str | None:
         try:
-            return shown(plan.roots, path).text
+            return document(plan.roots, path).text
         except (PathRefused, Unreadable):
             return None
 

@@ -129,7 +129,7 @@ def trust(args: argparse.Namespace) -> int:
         ledger.approve("openclaw trust --approve")
     if args.withdraw:
         ledger.withdraw()
-    report = ledger.report((note.path for note in scan(notes.roots).found), now)
+    report = ledger.report((note.path for note in scan(notes.roots).notes), now)
     return show(args, lambda: to_builtins(report), host_text.trust_lines(report), 1 if report.problem else 0)
 
 

@@ -117,7 +117,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview, job
 
 def _cut(plan: Plan, seen: Scan, preview: ProviderPreview, unreadable: list[tuple[str, str]]) -> Iterator[NewFile]:
     recipe = recipe_of(plan.roots, plan.settings, preview.identity, preview.max_input_bytes)
-    for note in seen.found:
+    for note in seen.notes:
         try:
             yield cut(roots.read(note), note.source, recipe, time.time())
         except Unreadable as error:

@@ -94,7 +94,7 @@ class Index:
         self._plan, self._chain, self._listener = plan, chain, listener
         self._provider = SyncProvider(plan, chain, lambda: self.request_sync("provider"))
         self.opener = IndexOpener(plan, approvals, self._notice)
-        self.readers = Readers(self.opener.vec0 if plan.asked.once else None, self.opener.expected)
+        self.readers = Readers(self.opener.vec0 if plan.options.once else None, self.opener.expected)
         """Connections that read; an index run never blocks them."""
         self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
         self._paused, self._yield = Stop(), Stop()
@@ -398,7 +398,7 @@ class Index:
             self.progress, self._synced = None, time.monotonic()
         self.last_sync = report
         self.batches.waiting = report.claimed
-        if terms and not self._plan.asked.once:
+        if terms and not self._plan.options.once:
             self.batches.start()
         if report.cancelled and self._yield.is_set():
             self.request_sync("resume")
@@ -437,7 +437,7 @@ class Index:
 
     def wish_search_sync(self) -> None:
         """Somebody asks, and the index is old or missing: have it made, where `sync.onSearch` allows."""
-        if self._plan.settings.on("sync.onSearch") and not self._plan.asked.once:
+        if self._plan.settings.on("sync.onSearch") and not self._plan.options.once:
             self.request_sync("search")
 
     def _compare_if_cheap(self, store: Store) -> bool:

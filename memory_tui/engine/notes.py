@@ -16,7 +16,7 @@ from memory_tui.engine.status import FileRow, FileVerdict
 from memory_tui.index.note_state import LastText
 from memory_tui.plan import Plan
 from memory_tui.workspace.notes import Document, NoteLines, note_lines
-from memory_tui.workspace.roots import note, reachable, scan, shown, why_path
+from memory_tui.workspace.roots import document, note, reachable, scan, why_path
 
 if TYPE_CHECKING:
     from memory_tui.inbox.checks import CheckProgress
@@ -58,14 +58,14 @@ class Notes:
 
     def read(self, path: str) -> Document:
         """A note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
-        return shown(self.plan.roots, path)
+        return document(self.plan.roots, path)
 
     def get(self, path: str, start: int = 1, lines: int | None = None) -> NoteLines:
         """Some lines of a note: at most 120, and the characters configured. Raises PathRefused, Unreadable."""
-        document = self._backend.document(path) if self._backend is not None else None
+        source = self._backend.document(path) if self._backend is not None else None
         most = self.plan.config.value(MEMORY_GET)
-        document = document or note(self.plan.roots, path)
-        return note_lines(document, start, lines, most if isinstance(most, int) else None)
+        source = source or note(self.plan.roots, path)
+        return note_lines(source, start, lines, most if isinstance(most, int) else None)
 
     def files(self) -> tuple[FileRow, ...]:
         """Every note with its state, by path."""
@@ -93,7 +93,7 @@ class Notes:
         trust = self.curator.trust
         if trust is None:
             return None
-        return trust.report((note.path for note in reachable(self.plan.roots).found), self.curator.plan.clock())
+        return trust.report((note.path for note in reachable(self.plan.roots).notes), self.curator.plan.clock())
 
     def trust_of(self, path: str) -> FileTrust | None:
         """What the ledger says of one note; None where it does not cover it."""

@@ -33,7 +33,7 @@ def by_newest(engine: Engine, stop: Stop | None = None) -> Iterator[Engine]:
             f"The index {plan.index} is cut by other rules than those of {profiles.NEWEST}.",
             f"Leave --index out, or name another one with --profile {profiles.NEWEST}.",
         )
-    request = replace(plan.asked, changes=(*plan.asked.changes, ("profile", profiles.NEWEST)), once=False)
+    request = replace(plan.options, changes=(*plan.options.changes, ("profile", profiles.NEWEST)), once=False)
     with Engine.open(request) as other, (stop or Stop()).around(other.index.stop):
         other.index.catch_up()
         yield other

@@ -27,7 +27,7 @@ from memory_tui.search.corpus import Corpus, vectors_of
 from memory_tui.search.formulas import cosine
 from memory_tui.search.level import USUAL, WEIGHTS, ByKind, Kind, UnrelatedEvidence
 from memory_tui.search.trace import ChunkRef, Trace
-from memory_tui.workspace.roots import MEMORY, shown
+from memory_tui.workspace.roots import MEMORY, document
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
@@ -85,7 +85,7 @@ class Search:
         """What unrelated queries reach in this workspace, for the levels of answers."""
 
         # Nothing is written for a sample: its folder is new each time, and nobody would read the record.
-        writes = not (self._plan.read_only or self._plan.asked.sample)
+        writes = not (self._plan.read_only or self._plan.options.sample)
         return UnrelatedRecords(self._plan.roots.workspace, writes=writes)
 
     def measure_unrelated(self, cancel: Stop) -> bool:
@@ -116,7 +116,7 @@ class Search:
     def _waiting(self) -> UnindexedTexts:
         from memory_tui.explain.absent_words import UnindexedTexts
 
-        return UnindexedTexts(lambda path: shown(self._plan.roots, path).text)
+        return UnindexedTexts(lambda path: document(self._plan.roots, path).text)
 
     @contextmanager
     def reader(self) -> Iterator[Store]:

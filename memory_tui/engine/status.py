@@ -205,7 +205,7 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
     titles = {path: _title(text) for path, text in openings(store).items()}
     stale = {item.path: item for item in freshness.stale.values()}
     rows = []
-    for note in scan.found:
+    for note in scan.notes:
         row, differs = rows_of.get(note.path), stale.pop(note.path, None)
         rows.append(
             FileRow(
@@ -242,7 +242,7 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
 
 def with_kinds(rows: Sequence[FileRow], scan: Scan, roots: Roots) -> tuple[FileRow, ...]:
     """`rows` with the type of each fact in Claude Code's memory, which stands in its front matter."""
-    facts = claude_memory.facts(roots, {note.path: note.absolute for note in scan.found})
+    facts = claude_memory.facts(roots, {note.path: note.absolute for note in scan.notes})
     return tuple(replace(row, kind=facts[row.path].type if row.path in facts else "") for row in rows)
 
 

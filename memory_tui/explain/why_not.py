@@ -38,7 +38,7 @@ from memory_tui.search.trace import (
 )
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import NoteMissing, PathVerdict, Roots, named_lines, scan, why_path
-from memory_tui.workspace.scan import Found
+from memory_tui.workspace.scan import NoteFile
 
 if TYPE_CHECKING:
     from memory_tui.index.store import Store
@@ -77,9 +77,9 @@ def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vect
     With `vector`, which an evidence has that lacks cosines, the store is asked for the exact place of the chunks.
     """
     note, gate = _on_disk(roots, store, path)
-    stored = note.path if isinstance(note, Found) else note
+    stored = note.path if isinstance(note, NoteFile) else note
     row = store.file(stored)
-    if isinstance(note, Found):
+    if isinstance(note, NoteFile):
         state = state_of(note, row, difference(note, row), None)
         gate = _state_gate(state) if state else None
     chunks = (
@@ -93,7 +93,7 @@ def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vect
     )
     holding = tuple(c for c in chunks if line is None or c.start_line <= line <= c.end_line)
     stale = _is(gate, "changed_since_indexed")
-    text = _lines(roots, note) if isinstance(note, Found) and (stale or not holding) else []
+    text = _lines(roots, note) if isinstance(note, NoteFile) and (stale or not holding) else []
     if stale and line is not None:
         holding = _holding(store, chunks, text[line - 1] if 1 <= line <= len(text) else "", holding)
     if not holding and gate is None:
@@ -107,7 +107,7 @@ def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vect
     )
 
 
-def _on_disk(roots: Roots, store: Store, path: str) -> tuple[Found | str, Notice | None]:
+def _on_disk(roots: Roots, store: Store, path: str) -> tuple[NoteFile | str, Notice | None]:
     """The note on disk, or the stored path it would have with the rule that keeps it out."""
     try:
         note = workspace_roots.located(roots, path)
@@ -120,7 +120,7 @@ def _on_disk(roots: Roots, store: Store, path: str) -> tuple[Found | str, Notice
     verdict = why_path(roots, path, seen)
     if not verdict.included:
         return verdict.path, _rule_gate(verdict)
-    return next(note for note in seen.found if note.path == verdict.path), None
+    return next(note for note in seen.notes if note.path == verdict.path), None
 
 
 def _rule_gate(verdict: PathVerdict) -> Notice:
@@ -141,9 +141,9 @@ def _state_gate(state: FileState) -> Notice:
     return notice("changed_since_indexed", change=state.detail)
 
 
-def _lines(roots: Roots, note: Found) -> list[str]:
+def _lines(roots: Roots, note: NoteFile) -> list[str]:
     try:
-        text = workspace_roots.shown(roots, note.path).text
+        text = workspace_roots.document(roots, note.path).text
     except Unreadable:
         # Then what the index says of the file is all there is to say.
         return []

@@ -87,7 +87,7 @@ def _over(plan: Plan, notes: tuple[DatedNote, ...]) -> dict[str, tuple[int, int]
 
 
 def _notes(roots: Roots) -> Iterator[DatedNote]:
-    for note in scan(roots).found:
+    for note in scan(roots).notes:
         if note.source != "memory":
             continue
         try:

@@ -127,12 +127,12 @@ def compare(
     """
     thresholds = Thresholds.of(settings) if settings else None
     stale: dict[str, FileState] = {}
-    for note in scan.found:
+    for note in scan.notes:
         row = rows.get(note.path)
         if (differs := difference(note, row)) and (state := state_of(note, row, differs, thresholds)) is not None:
             stale[note.path] = state
     if rebuild:
-        stale = {note.path: stale.get(note.path) or FileState(note.path, "pending", "rebuild") for note in scan.found}
+        stale = {note.path: stale.get(note.path) or FileState(note.path, "pending", "rebuild") for note in scan.notes}
     fresh = scan.total - len(stale)
     vanished = sort_out(scan, rows, roots, devices)
     stale.update((row.path, FileState(row.path, "pending", "deleted")) for row in vanished.deleted)
@@ -221,12 +221,12 @@ def sort_out(
 
 def _missing(scan: Scan, rows: Mapping[str, IndexedNote], roots: Roots) -> list[IndexedNote]:
     """The rows whose notes are not on disk."""
-    paths = {note.path for note in scan.found}
+    paths = {note.path for note in scan.notes}
     if scan.quiet + sum(path in rows for path in paths) == len(rows):
         return []
     if scan.quiet:
         # Which are quiet is not listed; to find out who is missing, everything is.
-        paths = {note.path for note in reachable(roots).found}
+        paths = {note.path for note in reachable(roots).notes}
     return [row for path, row in rows.items() if path not in paths]
 
 

@@ -24,7 +24,7 @@ from memory_tui.index.store import Store
 from memory_tui.workspace import roots, transcripts
 from memory_tui.workspace.annotations import without_markers
 from memory_tui.workspace.notes import shown_day
-from memory_tui.workspace.scan import Found
+from memory_tui.workspace.scan import NoteFile
 
 
 class Thresholds(Struct, frozen=True):
@@ -51,7 +51,7 @@ def due(growth: Growth, thresholds: Thresholds) -> bool:
     return growth.bytes >= max(1, thresholds.bytes) or growth.messages >= max(1, thresholds.messages)
 
 
-def growth(file: Found, row: IndexedNote | None, thresholds: Thresholds) -> Growth:
+def growth(file: NoteFile, row: IndexedNote | None, thresholds: Thresholds) -> Growth:
     """What came to `found` since `row`; a file that shrank, or was never indexed, counts whole."""
     indexed = row.size if row else 0
     start = indexed if file.size >= indexed else 0
@@ -65,7 +65,7 @@ def growth(file: Found, row: IndexedNote | None, thresholds: Thresholds) -> Grow
         return Growth(size, 0)
 
 
-def waits(file: Found, row: IndexedNote | None, thresholds: Thresholds) -> str:
+def waits(file: NoteFile, row: IndexedNote | None, thresholds: Thresholds) -> str:
     """What a changed transcript waits for, in words; empty when it is due, or is not a transcript."""
     changed = row is None or (row.state == "ok" and row.hash and row.size != file.size)
     if file.source != transcripts.SOURCE or not changed:
@@ -100,7 +100,7 @@ class FileState(Struct, frozen=True):
     patient: bool = False
 
 
-def difference(file: Found, row: IndexedNote | None) -> Difference:
+def difference(file: NoteFile, row: IndexedNote | None) -> Difference:
     """How a note on disk differs from its row by size and time; unsure when only its text can tell."""
     if row is None:
         return "new"
@@ -115,13 +115,13 @@ def difference(file: Found, row: IndexedNote | None) -> Difference:
     return ""
 
 
-def touched(file: Found, row: IndexedNote) -> bool:
+def touched(file: NoteFile, row: IndexedNote) -> bool:
     """Whether anything about the file changed after it was read, its times set back perhaps."""
     return file.ctime_ns > round(row.indexed_at * 1e9)
 
 
 def state_of(
-    note: Found, row: IndexedNote | None, differs: Difference, thresholds: Thresholds | None
+    note: NoteFile, row: IndexedNote | None, differs: Difference, thresholds: Thresholds | None
 ) -> FileState | None:
     """Say how a note differs from its row, which `differs` by size and time; None when only its times do."""
     if row is not None and differs == "unsure":
@@ -134,7 +134,7 @@ def state_of(
     return FileState(note.path, "pending", patience or differs, bool(patience))
 
 
-def _reread(note: Found, row: IndexedNote) -> Difference:
+def _reread(note: NoteFile, row: IndexedNote) -> Difference:
     try:
         return "" if roots.read(note).hash == row.hash else "changed"
     except Unreadable:

@@ -39,7 +39,7 @@ from memory_tui.index.rows import (
 from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.providers.base import Identity, Vectors
 from memory_tui.workspace.media import path_in
-from memory_tui.workspace.scan import Found, Settled
+from memory_tui.workspace.scan import NoteFile, Settled
 
 FILE = "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, chunks FROM files"
 """Reads what a IndexedNote holds."""
@@ -101,7 +101,7 @@ class Notes(Mapping[str, IndexedNote]):
         if self._rows is not None:
             self._rows.pop(path, None)
 
-    def holding(self, notes: Mapping[str, Found]) -> frozenset[str]:
+    def holding(self, notes: Mapping[str, NoteFile]) -> frozenset[str]:
         """Which of the notes `found`, by path, are settled here as they are there."""
         return frozenset(
             path

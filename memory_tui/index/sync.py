@@ -46,7 +46,7 @@ from memory_tui.providers.base import Identity, Provider
 from memory_tui.workspace import roots
 from memory_tui.workspace.notes import ChangedWhileRead, Document
 from memory_tui.workspace.roots import Roots
-from memory_tui.workspace.scan import Found, Scan
+from memory_tui.workspace.scan import NoteFile, Scan
 
 T = TypeVar("T")
 Lost = Callable[[LastText, bytes | None], None]
@@ -200,7 +200,7 @@ def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
             other.all_of(scan)
             scan = roots.scan(run.roots)
             rows = beside.known()
-            if not any(difference(note, rows.get(note.path)) for note in scan.found):
+            if not any(difference(note, rows.get(note.path)) for note in scan.notes):
                 break
         if (shrunk := _shrunk(run, beside, scan)) is not None:
             report.postponed, report.shrink = shrunk.reason, report.shrink or shrunk
@@ -217,7 +217,7 @@ def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
 
 def _shrunk(run: SyncRun, beside: Store, scan: Scan) -> Shrink | None:
     """What a person has to agree to: of the notes on disk that had text more than half have none in the new index."""
-    here, new = {note.path for note in scan.found}, beside.known()
+    here, new = {note.path for note in scan.notes}, beside.known()
     had = [path for path, row in run.store.known().items() if row.chunks and path in here]
     lost = sorted(path for path in had if (row := new.get(path)) is None or not row.chunks)
     if run.accept_shrink or len(lost) < MANY or 2 * len(lost) <= len(had):
@@ -256,7 +256,7 @@ class _Pass:
         index_write.prepare_vec0(store, self._recipe.identity.dims)
         index_write.prepare_full_text(store, abilities.tokenizer(self._recipe.fts_tokenizer))
         rows, patience = store.known(), self._patience
-        differing = [note for note in scan.found if difference(note, rows.get(note.path))]
+        differing = [note for note in scan.notes if difference(note, rows.get(note.path))]
         todo = [note for note in differing if patience is None or not waits(note, rows.get(note.path), patience)]
         report.found, report.unchanged = scan.total, scan.total - len(differing)
         if not self._rebuilding:
@@ -291,7 +291,7 @@ class _Pass:
         if now != before and not self.vanished.retained:
             index_write.remember(store, DEVICES, json.dumps(now, sort_keys=True))
 
-    def _read(self, todo: Sequence[Found], rows: Mapping[str, IndexedNote]) -> Iterator[None]:
+    def _read(self, todo: Sequence[NoteFile], rows: Mapping[str, IndexedNote]) -> Iterator[None]:
         """Make the notes of `todo` findable, at least by their words; pauses after each write."""
         for note in todo:
             self._run.stop.check()
@@ -301,7 +301,7 @@ class _Pass:
                 yield
         self._flush()
 
-    def _look_at(self, note: Found, row: IndexedNote | None) -> None:
+    def _look_at(self, note: NoteFile, row: IndexedNote | None) -> None:
         started = time.time()
         try:
             document = roots.read(note)
@@ -335,7 +335,7 @@ class _Pass:
             self._touching.append(stored._replace(indexed_at=started))
         self._progress(row.path, document.size)
 
-    def _fail(self, note: Found, row: IndexedNote | None, error: Unreadable) -> None:
+    def _fail(self, note: NoteFile, row: IndexedNote | None, error: Unreadable) -> None:
         state = CHANGED if isinstance(error, ChangedWhileRead) else "failed"
         self._report.failed = tuple(dict.fromkeys((*self._report.failed, (note.path, error.message))))
         if row is None or (row.state, row.detail) != (state, error.message):

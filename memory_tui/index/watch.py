@@ -27,7 +27,7 @@ from memory_tui.core.errors import WorkspaceError
 from memory_tui.core.events import Listener, NotesChanged, WatchChanged
 from memory_tui.workspace.media import modality_of
 from memory_tui.workspace.roots import FOLDER, Identity, Probe, Roots, RootState, probe, scan
-from memory_tui.workspace.scan import Found, known_too_large, too_large
+from memory_tui.workspace.scan import NoteFile, known_too_large, too_large
 
 _STEP_MS = 50
 """How long the event stream has to pause before events are handed over."""
@@ -267,9 +267,9 @@ class Watcher:
             self._emit(NotesChanged(time.time()))
 
 
-def _listing(roots: Roots) -> tuple[Found, ...]:
+def _listing(roots: Roots) -> tuple[NoteFile, ...]:
     try:
-        return scan(roots).found
+        return scan(roots).notes
     except WorkspaceError:
         return ()
 

@@ -135,7 +135,7 @@ def _entries(memory: Engine) -> Iterator[Entry]:
     """The annotated entries of the curated notes; a note that is not there has none."""
     for path in _BY_ENTRIES:
         try:
-            text = roots.shown(memory.plan.roots, path).text
+            text = roots.document(memory.plan.roots, path).text
         except MemoryTuiError:
             continue
         for chunk, notes in chunk_note(text, path):

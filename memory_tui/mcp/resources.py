@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from memory_tui.core.errors import PathRefused, QueryError
 from memory_tui.mcp import tools
-from memory_tui.workspace.roots import MEMORY, Roots, locate, scan, shown
+from memory_tui.workspace.roots import MEMORY, Roots, document, locate, scan
 
 SCHEME = "memory:"
 PAGE = 500
@@ -41,7 +41,7 @@ def path_of(address: str) -> str:
 def page(roots: Roots, cursor: str | None) -> tuple[list[File], str | None]:
     """Notes on disk by path, from the one after `cursor`, and the next cursor. Raises WorkspaceError, QueryError."""
     after = "" if cursor is None else _path_in(cursor)
-    notes = sorted(scan(roots).found)
+    notes = sorted(scan(roots).notes)
     notes = [item for item in notes if item.source == MEMORY and item.path > after]
     files = [File(uri(item.path), item.path, item.size, item.mtime_ns / 1e9) for item in notes[:PAGE]]
     return files, cursor_at(files[-1].path) if len(notes) > PAGE else None
@@ -69,4 +69,4 @@ def text(roots: Roots, address: str) -> str:
     """The whole text of a note, made visible where it hides. Raises PathRefused, Unreadable."""
     path = path_of(address)
     locate(roots, path)
-    return tools.visible(shown(roots, path).text)
+    return tools.visible(document(roots, path).text)

@@ -217,7 +217,7 @@ class LinkIndex:
         return (status.st_mtime_ns, status.st_size) != self._texts[path][0]
 
     def _refresh(self) -> None:
-        there = {note.path: note for note in scan(self._roots).found if note.path.endswith(".md")}
+        there = {note.path: note for note in scan(self._roots).notes if note.path.endswith(".md")}
         before = self._texts
         self._texts, self._places = {}, {path: note.absolute for path, note in there.items()}
         for path, note in there.items():

@@ -401,7 +401,7 @@ class Planner(Struct, frozen=True):
         """The last daily log before `path`, None without one."""
         logs = [
             note.path
-            for note in scan(self.roots).found
+            for note in scan(self.roots).notes
             if note.path.count("/") == 1 and shown_day(note.path) and note.path < path
         ]
         return current(self.roots, logs[-1]) if logs else None
@@ -499,7 +499,7 @@ class Planner(Struct, frozen=True):
         says so. Raises EditRefused when there are none.
         """
         today = self.now().date()
-        paths = [note.path for note in scan(self.roots).found]
+        paths = [note.path for note in scan(self.roots).notes]
         old = [
             path
             for path in paths

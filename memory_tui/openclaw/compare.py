@@ -31,7 +31,7 @@ from memory_tui.openclaw.host_index import (
 )
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import chunk_note
-from memory_tui.workspace.media import MediaRules, asked
+from memory_tui.workspace.media import MediaRules, media_rules
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.roots import REPAIRED, ROOT_NOTES_2026_9, Roots, read, scan
 from memory_tui.workspace.scan import LeftOut, Scan
@@ -140,7 +140,7 @@ def wanted(config: Config, settings: Settings, roots: Roots) -> Wanted:
         chunk_overlap=settings.whole("chunking.overlap"),
         extra_paths=roots.extra,
         patterns=roots.patterns,
-        media=asked(config),
+        media=media_rules(config),
         fts_tokenizer=settings.word("store.fts.tokenizer"),
         agent=config.agent.id,
     )
@@ -185,7 +185,7 @@ def compare_workspace(roots: Roots, path: Path, wishes: Wanted | None = None) ->
         index.counts,
         index.revision,
         index.user_version,
-        len(seen.found),
+        len(seen.notes),
         _summary(files),
         (*index.remarks, *_remarks(index, files)),
         tuple(files),
@@ -193,7 +193,7 @@ def compare_workspace(roots: Roots, path: Path, wishes: Wanted | None = None) ->
 
 
 def _of_disk(seen: Scan, index: HostIndex) -> Iterator[FileComparison]:
-    for note in seen.found:
+    for note in seen.notes:
         key = note.source, note.path
         chunks = index.chunks.get(key, ())
         if note.source != _NOTES and index.era != "own file":
@@ -208,7 +208,7 @@ def _of_disk(seen: Scan, index: HostIndex) -> Iterator[FileComparison]:
 
 
 def _of_index_alone(seen: Scan, index: HostIndex) -> Iterator[FileComparison]:
-    on_disk = {(note.source, note.path) for note in seen.found}
+    on_disk = {(note.source, note.path) for note in seen.notes}
     left_out = {left.path: left for left in seen.left_out}
     for key in (index.files.keys() | index.chunks.keys()) - on_disk:
         source, path = key

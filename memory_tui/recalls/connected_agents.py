@@ -97,7 +97,7 @@ def rankings(plan: Plan) -> tuple[AgentRanking, ...]:
 
 def wiring_of(plan: Plan, row: Host, scope: Scope, project: Path, *, log: bool) -> Wiring:
     """What `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
-    asked = wiring.of_agent(plan.asked, plan.workspace)
+    asked = wiring.of_agent(plan.options, plan.workspace)
     profile = dict(asked.changes)["profile"]
     words = openclaw.arguments(profile) if row.name == "openclaw" else tuple(wiring.words_of(asked))
     return Wiring(scope, project, wiring.command(), words, profile, log)

@@ -454,7 +454,7 @@ def _checked(engine: Engine, agent: str) -> Options:
     """The options that open `agent`. Raises what opening it would raise."""
     from memory_tui import plan
 
-    options = plan.of_agent(engine.plan.asked, agent)
+    options = plan.of_agent(engine.plan.options, agent)
     plan.plan(options).require_enabled()
     return options
 

@@ -137,7 +137,7 @@ MOST_REPEATED = 400
 
 def on_screen(engine: Engine, tuning: Tuning | None) -> tuple[Options, Mapping[str, object]]:
     """The options that open what is on screen, with the date that was chosen there, and the knobs that were turned."""
-    asked, turned = engine.plan.asked, tuning.turned if tuning is not None else {}
+    asked, turned = engine.plan.options, tuning.turned if tuning is not None else {}
     answers = "qmd" if engine.backend.is_qmd else "builtin"
     changes = [(key, value) for key, value in asked.changes if key not in turned]
     if tuning is not None and (profile := tuning.settings.word("profile")) != tuning.opened.word("profile"):

@@ -276,7 +276,7 @@ def propose_write(engine: Engine, settings: Settings) -> Callable[[PostPart], Pa
         from memory_tui.config.config_patch import patch
         from memory_tui.core.settings import TUNE_KEYS, Settings
 
-        choices = plan.choose(engine.plan.asked)
+        choices = plan.choose(engine.plan.options)
         written = replace(choices, settings=settings).as_written()
         tuned = Settings({**written.values, **{key: settings.values[key] for key in TUNE_KEYS}})
         return patch(choices.config, tuned, written)

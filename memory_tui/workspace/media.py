@@ -11,7 +11,7 @@ from msgspec import Struct
 from memory_tui.core import jsstring
 from memory_tui.core.errors import Unreadable
 from memory_tui.workspace.notes import Document, snapshot
-from memory_tui.workspace.scan import Found
+from memory_tui.workspace.scan import NoteFile
 
 if TYPE_CHECKING:
     from memory_tui.config.model import Config
@@ -36,7 +36,7 @@ class MediaRules(Struct, frozen=True):
         return self.most_bytes if modality_of(name) in self.modalities else 0
 
 
-def asked(config: Config) -> MediaRules | None:
+def media_rules(config: Config) -> MediaRules | None:
     """Which media the configuration asks for; None where `multimodal.enabled` is off."""
     if config.value("multimodal.enabled") is not True:
         return None
@@ -48,7 +48,7 @@ def asked(config: Config) -> MediaRules | None:
 
 def hindrance(config: Config, provider: str) -> str:
     """Why `provider` cannot embed the media that the configuration asks for, as a sentence; empty where it can."""
-    if asked(config) is None:
+    if media_rules(config) is None:
         return ""
     from memory_tui.providers import gemini
 
@@ -76,7 +76,7 @@ def modality_of(path: str) -> Modality | None:
     return next((kind for kind, suffixes in _SUFFIXES.items() if lower.endswith(suffixes)), None)
 
 
-def read(note: Found) -> MediaDocument:
+def read(note: NoteFile) -> MediaDocument:
     """The media file `note`, whole and unchanged while it was read. Raises Unreadable."""
     data, mtime_ns = snapshot(note)
     kind = modality_of(note.path)

@@ -18,7 +18,7 @@ from typing import Literal
 from msgspec import Struct
 
 from memory_tui.core.errors import Unreadable
-from memory_tui.workspace.scan import MAX_BYTES, Found
+from memory_tui.workspace.scan import MAX_BYTES, NoteFile
 
 _ATTEMPTS = 3
 GET_LINES = 120
@@ -66,12 +66,12 @@ class NoteDate(Struct, frozen=True):
     basis: Literal["name", "mtime", "evergreen"]
 
 
-def read(note: Found) -> Document:
+def read(note: NoteFile) -> Document:
     """The note `note`, whole and unchanged while it was read. Raises Unreadable and ChangedWhileRead."""
     return of_bytes(note.path, *snapshot(note))
 
 
-def snapshot(note: Found) -> tuple[bytes, int]:
+def snapshot(note: NoteFile) -> tuple[bytes, int]:
     """Bytes and modification time of `note`, unchanged while it was read; no link below its root is followed.
 
     Raises Unreadable (missing, not permitted, not a regular file, over MAX_BYTES) and ChangedWhileRead.
@@ -155,7 +155,7 @@ def _day(match: re.Match[str]) -> date | None:
         return None
 
 
-def _snapshot(note: Found) -> tuple[bytes, os.stat_result] | None:
+def _snapshot(note: NoteFile) -> tuple[bytes, os.stat_result] | None:
     """The file's bytes and stat, or None when it changed in between."""
     descriptor = _open(note)
     try:
@@ -175,7 +175,7 @@ def _snapshot(note: Found) -> tuple[bytes, os.stat_result] | None:
     return (data, after) if same and len(data) == after.st_size else None
 
 
-def _open(note: Found) -> int:
+def _open(note: NoteFile) -> int:
     """Open component by component below the root, so that no folder can be swapped for a link on the way."""
     if os.open not in os.supports_dir_fd:
         return os.open(note.absolute, _FILE)
@@ -278,7 +278,7 @@ def note_lines(document: Document, start: int, lines: int | None, most: int | No
     )
 
 
-def _unreadable(note: Found, error: OSError | ValueError) -> Unreadable:
+def _unreadable(note: NoteFile, error: OSError | ValueError) -> Unreadable:
     match getattr(error, "errno", None):
         case errno.ENOENT:
             return Unreadable(f"{note.path} was deleted or renamed before it could be read.", "It is scanned again.")

@@ -24,7 +24,7 @@ from memory_tui.core.errors import PathRefused, WorkspaceError
 from memory_tui.workspace import media, notes, transcripts
 from memory_tui.workspace.media import MediaRules
 from memory_tui.workspace.notes import Document
-from memory_tui.workspace.scan import Found, LeftOut, Scan, Settled, Walk, storable
+from memory_tui.workspace.scan import LeftOut, NoteFile, Scan, Settled, Walk, storable
 
 
 def entries(base: str, written: Iterable[str | ExtraPath]) -> tuple[ExtraPath, ...]:
@@ -206,7 +206,7 @@ def _walk_extra(roots: Roots, walk: Walk) -> None:
 
 def _with_sessions(roots: Roots, notes: Scan) -> Scan:
     listed = transcripts.listing(roots.sessions, roots.archives)
-    return Scan(tuple(sorted(notes.found + listed.found)), tuple(sorted(notes.left_out + listed.left_out)), notes.quiet)
+    return Scan(tuple(sorted(notes.notes + listed.notes)), tuple(sorted(notes.left_out + listed.left_out)), notes.quiet)
 
 
 def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
@@ -223,10 +223,10 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
         status = None
     except (OSError, ValueError) as error:
         return PathVerdict(stored, False, "unreadable", f"It cannot be looked at: {_cause(error)}.")
-    note = next((n for n in seen.found if n.path == stored or _is_same(status, n)), None)
+    note = next((n for n in seen.notes if n.path == stored or _is_same(status, n)), None)
     if note is not None:
         return PathVerdict(note.path, True, "included", _included(note, stored))
-    below = sum(n.path.startswith("" if stored == "." else stored + "/") for n in seen.found)
+    below = sum(n.path.startswith("" if stored == "." else stored + "/") for n in seen.notes)
     if below:
         return PathVerdict(stored, False, "folder", f"It is a folder; {below} of the notes are below it.")
     reasons = {left.path: left for left in seen.left_out}
@@ -257,12 +257,12 @@ def contained(roots: Roots, path: str) -> str:
     return locate(roots, path).absolute
 
 
-def locate(roots: Roots, path: str) -> Found:
+def locate(roots: Roots, path: str) -> NoteFile:
     """The note `path` as it is on disk now. Raises PathRefused and NoteMissing like `contained`."""
     return _at(*destination(roots, path))
 
 
-def _at(root: str, absolute: str, stored: str) -> Found:
+def _at(root: str, absolute: str, stored: str) -> NoteFile:
     try:
         status = os.lstat(absolute)
     except (FileNotFoundError, NotADirectoryError):
@@ -271,7 +271,7 @@ def _at(root: str, absolute: str, stored: str) -> Found:
         raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
     if not stat.S_ISREG(status.st_mode):
         raise PathRefused(f"{stored} is not a regular file.", _PLACES)
-    return Found.of(stored, absolute, status, root)
+    return NoteFile.of(stored, absolute, status, root)
 
 
 def destination(roots: Roots, path: str) -> tuple[str, str, str]:
@@ -391,11 +391,11 @@ def _upwards(stored: str) -> Iterator[str]:
         stored = stored.rpartition("/")[0]
 
 
-def _is_same(status: os.stat_result | None, note: Found) -> bool:
+def _is_same(status: os.stat_result | None, note: NoteFile) -> bool:
     return status is not None and status.st_ino != 0 and note.inode == (status.st_dev, status.st_ino)
 
 
-def _included(note: Found, stored: str) -> str:
+def _included(note: NoteFile, stored: str) -> str:
     if note.source == transcripts.SOURCE:
         why = "It is the transcript of a session."
     elif note.path in (*ROOT_NOTES, *ROOT_NOTES_2026_9):
@@ -407,23 +407,23 @@ def _included(note: Found, stored: str) -> str:
     return why if note.path == stored else f"{why} It is read as {note.path}."
 
 
-def read(note: Found) -> Document:
+def read(note: NoteFile) -> Document:
     """`note` as it is indexed. Raises Unreadable."""
     if note.source == transcripts.SOURCE:
         return transcripts.read(note)
     return notes.read(note) if note.path.endswith(".md") else media.read(note)
 
 
-def shown(roots: Roots, path: str) -> Document:
+def document(roots: Roots, path: str) -> Document:
     """What a person reads at the stored `path`, a transcript with its lines where the file has them.
 
     Raises PathRefused, Unreadable.
     """
     note = located(roots, path)
-    return transcripts.shown(note) if note.source == transcripts.SOURCE else read(note)
+    return transcripts.document(note) if note.source == transcripts.SOURCE else read(note)
 
 
-def located(roots: Roots, path: str) -> Found:
+def located(roots: Roots, path: str) -> NoteFile:
     """The note or transcript `path` as it is on disk now. Raises PathRefused."""
     if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
         return transcripts.locate(roots.sessions, roots.archives, path)

@@ -53,7 +53,7 @@ MediaLimit = Callable[[str], int]
 """How many bytes a file of some name may have where it is an image or a sound; 0 where it is none."""
 
 
-class Found(NamedTuple):
+class NoteFile(NamedTuple):
     """A note as the last scan found it.
 
     `path` is relative to the workspace with "/" (and may start with "../"); bytes of a name that are not UTF-8 stand
@@ -72,7 +72,7 @@ class Found(NamedTuple):
     """When anything about the file changed last, which nobody can set back; 0 where that is not known."""
 
     @classmethod
-    def of(cls, path: str, absolute: str, status: os.stat_result, root: str) -> Found:
+    def of(cls, path: str, absolute: str, status: os.stat_result, root: str) -> NoteFile:
         """The note with that `status`, below `root`."""
         inode = status.st_dev, status.st_ino
         return cls(path, absolute, status.st_size, status.st_mtime_ns, inode, root, "memory", status.st_ctime_ns)
@@ -94,14 +94,14 @@ class LeftOut(NamedTuple):
 class Scan(NamedTuple):
     """What is on disk now, both lists sorted by path; `quiet` notes more are just as they were said to be `settled`."""
 
-    found: tuple[Found, ...]
+    notes: tuple[NoteFile, ...]
     left_out: tuple[LeftOut, ...]
     quiet: int = 0
 
     @property
     def total(self) -> int:
         """How many notes are on disk."""
-        return len(self.found) + self.quiet
+        return len(self.notes) + self.quiet
 
 
 Settled = Mapping[str, Mapping[str, tuple[int, int, int]]]
@@ -125,7 +125,7 @@ class Walk:
         self._never = never
         self.quiet = 0
         self._settled: Settled = settled or {}
-        self.found: list[Found] = []
+        self.notes: list[NoteFile] = []
         self.left_out: list[LeftOut] = []
         self._folders: dict[Inode | str, str] = {}
         self._singles: dict[Inode | str, set[Inode | str]] = {}
@@ -135,14 +135,14 @@ class Walk:
 
     def result(self) -> Scan:
         """What was collected so far; of two names that are stored alike, the second is left out."""
-        self.found.sort(key=_by_path)
-        if len({note.path for note in self.found}) < len(self.found):
-            unique: dict[str, Found] = {}
-            for note in sorted(self.found):
+        self.notes.sort(key=_by_path)
+        if len({note.path for note in self.notes}) < len(self.notes):
+            unique: dict[str, NoteFile] = {}
+            for note in sorted(self.notes):
                 if unique.setdefault(note.path, note) is not note:
                     self._skip(note.path, "duplicate", "Another file's name is stored in the same letters.")
-            self.found = list(unique.values())
-        return Scan(tuple(self.found), tuple(sorted(self.left_out)), self.quiet)
+            self.notes = list(unique.values())
+        return Scan(tuple(self.notes), tuple(sorted(self.left_out)), self.quiet)
 
     def root_note(self, absolute: str, stored: str) -> None:
         """Add MEMORY.md or memory.md if it is there."""
@@ -196,13 +196,13 @@ class Walk:
 
     def _bounded(self, absolute: str, stored: str, admits: Callable[[str], bool] | None) -> None:
         """Add every note below a folder, or none of them and the reason where there is too much to look through."""
-        before = len(self.found), len(self.left_out), self.quiet, dict(self._folders)
+        before = len(self.notes), len(self.left_out), self.quiet, dict(self._folders)
         self._admits, self._room = admits, most_entries()
         try:
             self._descend(absolute, stored, absolute)
         except _TooMany:
             notes, left_out, self.quiet, self._folders = before
-            del self.found[notes:], self.left_out[left_out:]
+            del self.notes[notes:], self.left_out[left_out:]
             limit = most_entries()
             _too_large[absolute, limit] = time.monotonic()
             self._skip(stored, "too many", _too_many(limit))
@@ -250,7 +250,7 @@ class Walk:
         if status.st_size > most:
             self._skip(stored, "too big", f"It has {status.st_size:,} bytes; at most {most:,} are read.")
         else:
-            self.found.append(Found.of(stored, absolute, status, root))
+            self.notes.append(NoteFile.of(stored, absolute, status, root))
 
     def _descend(self, absolute: str, stored: str, root: str) -> None:
         # A stack instead of recursion: folders may be nested deeper than Python's call stack.

@@ -21,7 +21,7 @@ from memory_tui.core import jsstring
 from memory_tui.core.errors import PathRefused
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document
-from memory_tui.workspace.scan import MAX_BYTES, Found, LeftOut, Rule, Scan, storable
+from memory_tui.workspace.scan import MAX_BYTES, LeftOut, NoteFile, Rule, Scan, storable
 
 SOURCE = "sessions"
 """Source of transcripts, and the first part of the path under which one is stored."""
@@ -43,7 +43,7 @@ class Transcript(Document, frozen=True):
 
 def listing(folder: str, archives: bool) -> Scan:
     """The transcripts in `folder`, not below it; with `archives` also what `/reset` and deletion put aside."""
-    notes: list[Found] = []
+    notes: list[NoteFile] = []
     left: list[LeftOut] = []
     try:
         with os.scandir(folder) as entries:
@@ -56,10 +56,10 @@ def listing(folder: str, archives: bool) -> Scan:
     return Scan(tuple(sorted(notes)), tuple(sorted(left)))
 
 
-def locate(folder: str, archives: bool, path: str) -> Found:
+def locate(folder: str, archives: bool, path: str) -> NoteFile:
     """The transcript stored as `path`. Raises PathRefused."""
     seen = listing(folder, archives) if folder else Scan((), ())
-    for note in seen.found:
+    for note in seen.notes:
         if note.path == path:
             return note
     reason = next((left.detail for left in seen.left_out if left.path == path), "There is no such transcript.")
@@ -69,7 +69,7 @@ def locate(folder: str, archives: bool, path: str) -> Found:
     )
 
 
-def read(note: Found) -> Transcript:
+def read(note: NoteFile) -> Transcript:
     """The conversation in `note` as it is indexed. Raises Unreadable."""
     raw = notes.read(note)
     spoken: list[str] = []
@@ -87,7 +87,7 @@ def read(note: Found) -> Transcript:
     return Transcript(raw.path, text, digest, raw.size, raw.mtime_ns, raw.replaced, raw.nul, tuple(lines), skipped)
 
 
-def shown(note: Found) -> Document:
+def document(note: NoteFile) -> Document:
     """The conversation in `note` for a reader: as many lines as the file has, each message on the line it is on.
 
     Lines that are not indexed say in brackets what they are. Raises Unreadable.
@@ -96,7 +96,7 @@ def shown(note: Found) -> Document:
     return replace(raw, text="\n".join(map(_readable_line, raw.text.split("\n"))))
 
 
-def newlines(note: Found, start: int) -> int:
+def newlines(note: NoteFile, start: int) -> int:
     """Lines that end after byte `start` of the file. Raises OSError."""
     count = 0
     with open(note.absolute, "rb") as file:  # noqa: PTH123 - names may hold undecodable bytes
@@ -109,7 +109,7 @@ def newlines(note: Found, start: int) -> int:
 # --- which files ---------------------------------------------------------------------------------------------------
 
 
-def _look_at(entry: os.DirEntry[str], folder: str, archives: bool, notes: list[Found], left: list[LeftOut]) -> None:
+def _look_at(entry: os.DirEntry[str], folder: str, archives: bool, notes: list[NoteFile], left: list[LeftOut]) -> None:
     path = f"{SOURCE}/{storable(entry.name)}"
     archived = _ARCHIVED.search(entry.name) is not None
     rule: tuple[Rule, str] | None = None
@@ -135,7 +135,7 @@ def _look_at(entry: os.DirEntry[str], folder: str, archives: bool, notes: list[F
         left.append(LeftOut(path, *rule))
         return
     notes.append(
-        Found(
+        NoteFile(
             path,
             os.path.join(folder, entry.name),
             status.st_size,

@@ -21,7 +21,7 @@ from memory_tui.core.errors import Unreadable
 from memory_tui.inbox.checks import BY_KIND
 from memory_tui.workspace import roots
 from memory_tui.workspace.notes import Document
-from memory_tui.workspace.scan import Found
+from memory_tui.workspace.scan import NoteFile
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -504,7 +504,7 @@ def test_a_note_that_cannot_be_read_fails_the_command(
 ) -> None:
     read = roots.read
 
-    def refuse(note: Found) -> Document:
+    def refuse(note: NoteFile) -> Document:
         if note.path == "MEMORY.md":
             raise Unreadable("Input/output error.", "Check the disk.")
         return read(note)

@@ -177,12 +177,12 @@ def test_where_it_cannot_be_they_are_refused_with_the_reason(
 def test_a_picture_is_shown_by_its_label_and_never_edited_or_given_as_a_note(place: Path, play: Play) -> None:
     with Engine.open(options(place, play)) as engine:
         known, path = engine.plan.roots, "../pictures/cat.PNG"
-        assert roots.shown(known, path).text == f"Image file: {path}"
+        assert roots.document(known, path).text == f"Image file: {path}"
         for refused in (roots.note, roots.destination):
             with pytest.raises(PathRefused, match=r"does not end in \.md"):
                 refused(known, path)
         with pytest.raises(PathRefused):
-            roots.shown(known, "memory/elsewhere/../../../secret.png")
+            roots.document(known, "memory/elsewhere/../../../secret.png")
         assert roots.why_path(known, str(place / "pictures/cat.PNG")).included
 
 
@@ -205,7 +205,7 @@ def test_a_picture_is_shown_by_its_label_and_never_edited_or_given_as_a_note(pla
 )
 def test_the_type_is_told_by_the_content(tmp_path: Path, name: str, head: bytes, mime: str) -> None:
     (tmp_path / name).write_bytes(head)
-    found = roots.scan(roots.Roots.open(tmp_path, [name], media=MediaRules())).found
+    found = roots.scan(roots.Roots.open(tmp_path, [name], media=MediaRules())).notes
     assert len(found) == 1
     if mime:
         assert media.read(found[0]).mime == mime

@@ -29,7 +29,7 @@ from memory_tui.search import keywords, lexical_2026_9, trace
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Trace
-from memory_tui.workspace.roots import shown
+from memory_tui.workspace.roots import document
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
@@ -345,7 +345,7 @@ def _in_pieces(claim: Any, case: Case) -> None:
 
 @checks("waiting_note_holds")
 def _waiting(claim: Any, case: Case) -> None:
-    assert claim.word.lower() in shown(case.world.engine.plan.roots, claim.path).text.lower()
+    assert claim.word.lower() in document(case.world.engine.plan.roots, claim.path).text.lower()
     with case.world.engine.search.reader() as store:
         row = store.file(claim.path)
     assert row is None or not any(

@@ -117,10 +117,10 @@ def agree(memory: Memory, store: Store) -> None:
     known = store.known()
     fast, full = scan(memory.roots, store.known().settled), scan(memory.roots)
     assert fast.left_out == full.left_out
-    assert fast.total == full.total == len(full.found)
-    listed = set(fast.found)
-    assert listed <= set(full.found)
-    quiet = [note for note in full.found if note not in listed]
+    assert fast.total == full.total == len(full.notes)
+    listed = set(fast.notes)
+    assert listed <= set(full.notes)
+    quiet = [note for note in full.notes if note not in listed]
     assert [note.path for note in quiet if difference(note, known.get(note.path))] == []
     assert compare(fast, known, roots=memory.roots) == compare(full, known, roots=memory.roots)
 
@@ -192,7 +192,7 @@ def test_a_folder_that_becomes_a_link_while_it_is_looked_at_is_not_followed(memo
 
     monkeypatch.setattr(os, "open", swapped)
     seen = scan(memory.roots)
-    assert seen.found == ()
+    assert seen.notes == ()
     assert [(left.path, left.rule) for left in seen.left_out] == [("memory/deep", "unreadable")]
     monkeypatch.undo()
     assert [(left.path, left.rule) for left in scan(memory.roots).left_out] == [("memory/deep", "symlink")]

@@ -101,7 +101,7 @@ def act(memory: Memory, step: tuple) -> None:
 
 
 def notes(memory: Memory) -> dict[str, str]:
-    found = scan(memory.roots).found
+    found = scan(memory.roots).notes
     return {note.path: hashlib.sha256(Path(note.absolute).read_bytes()).hexdigest() for note in found}
 
 

@@ -15,7 +15,7 @@ from memory_tui.index.freshness import MANY, compare
 from memory_tui.index.rows import IndexedNote
 from memory_tui.workspace import roots
 from memory_tui.workspace.roots import Roots, scan
-from memory_tui.workspace.scan import Found, Scan
+from memory_tui.workspace.scan import NoteFile, Scan
 from tests.support.index import Memory
 
 
@@ -154,7 +154,7 @@ def test_nothing_is_lost_between_deleted_and_held(tmp_path_factory, known, kept)
     """Every missing row is either deleted or held, and more than half of many is never deleted unasked."""
     roots = Roots(tmp_path_factory.getbasetemp())
     rows = {row(number).path: row(number) for number in range(known)}
-    found = tuple(Found(path, path, 1, 0, (0, 0), "") for number, path in enumerate(rows) if number in kept)
+    found = tuple(NoteFile(path, path, 1, 0, (0, 0), "") for number, path in enumerate(rows) if number in kept)
     seen = Scan(found, ())
     gone = freshness.sort_out(seen, rows, roots)
     missing = len(rows) - len(found)

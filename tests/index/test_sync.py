@@ -292,7 +292,7 @@ def test_a_note_that_cannot_be_read_is_named_and_the_others_go_on(memory, monkey
     bad.unlink()
     os.mkfifo(bad)
     memory.write("memory/c.md", "changed")
-    seen = seen._replace(found=tuple(f._replace(mtime_ns=f.mtime_ns + 1) for f in seen.found))
+    seen = seen._replace(notes=tuple(f._replace(mtime_ns=f.mtime_ns + 1) for f in seen.notes))
     monkeypatch.setattr("tests.support.index.scan", lambda roots: seen)
     report = memory.sync()
     assert [path for path, _ in report.failed] == ["memory/b.md"]

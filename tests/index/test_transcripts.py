@@ -168,7 +168,7 @@ def test_a_transcript_that_shrank_counts_whole(memory) -> None:
     memory.told("a.jsonl", CONVERSATION * 3)
     memory.run("cli")
     memory.told("a.jsonl", CONVERSATION)
-    found = next(n for n in scan(memory.roots).found if n.source == transcripts.SOURCE)
+    found = next(n for n in scan(memory.roots).notes if n.source == transcripts.SOURCE)
     grown = note_state.growth(found, memory.store.file("sessions/a.jsonl"), Thresholds())
     assert grown == Growth(len(CONVERSATION), 5)
 

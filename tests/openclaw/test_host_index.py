@@ -275,7 +275,7 @@ def test_transcripts_among_the_sources_are_compared_like_notes(workspace: Path, 
         put(tmp_path / "sessions", f"{name}.jsonl", text="".join(json.dumps(line) + "\n" for line in lines))
     roots = Roots.open(workspace, sources=("memory", "sessions"), sessions=tmp_path / "sessions")
     made = content(workspace)
-    for found in scan(roots).found:
+    for found in scan(roots).notes:
         if found.source == "sessions" and "unknown" not in found.path:
             told = read(found)
             made.files[found.path] = told.hash, told.size

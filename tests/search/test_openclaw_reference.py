@@ -162,7 +162,7 @@ def opened(
     engine = Engine.open(Options(config=str(config), index=str(place / "index.sqlite"), provider=provider, now=NOW))
     engine.index.sync()
     roots = Roots.open(workspace, search.get("extraPaths", ()))
-    files = [(found.path, Path(found.absolute)) for found in scan(roots).found]
+    files = [(found.path, Path(found.absolute)) for found in scan(roots).notes]
     return engine, reference.Program(
         workspace,
         files,
@@ -347,7 +347,7 @@ def test_the_notes_of_a_workspace_are_those_of_the_plain_reading(
     shutil.copytree(oracle_workspace, workspace, symlinks=True)
     put(tmp_path / "outer", "beside/a.md", "beside/sub/b.md", "beside/sub/c.txt", "beside/.d/e.md", "z.md")
     (tmp_path / "outer/beside/link").symlink_to(tmp_path / "outer/beside/sub")
-    found = [note.path for note in scan(Roots.open(workspace, extra)).found]
+    found = [note.path for note in scan(Roots.open(workspace, extra)).notes]
     assert sorted(found) == reference.listed(workspace, extra)
 
 

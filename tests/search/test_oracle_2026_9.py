@@ -126,7 +126,7 @@ def opened(name: str, workspaces: Mapping[str, Path], place: Path, port: str) ->
 
 def rewrite(index: Path, places: Roots, paths: list[str]) -> None:
     """Put the files of the index at `index` into the order of `paths`."""
-    found = {note.path: note for note in roots.scan(places).found}
+    found = {note.path: note for note in roots.scan(places).notes}
     with closing(Store.open(index)) as store:
         recipe = store.recipe()
         assert recipe is not None

@@ -94,7 +94,7 @@ def content(workspace: Path, tokens: int = 400, overlap: int = 80, **meta: objec
     """What OpenClaw has indexed of `workspace` when it has just finished."""
     roots = Roots.open(workspace)
     files, chunks = {}, {}
-    for found in scan(roots).found:
+    for found in scan(roots).notes:
         document = read(found)
         files[document.path] = document.hash, document.size
         for piece in cap_bytes(chunk_text(document.text, tokens, overlap), 8000):

@@ -199,7 +199,7 @@ def test_the_real_programs_rows(oracle_data, oracle_workspace, recorded, tokens,
     with (oracle_data / recorded / "chunks.jsonl").open(encoding="utf-8") as lines:
         wanted = {row["id"]: tuple(row[field] for field in fields) for row in map(json.loads, lines)}
     made = {}
-    for found in roots.scan(roots.Roots.open(oracle_workspace)).found:
+    for found in roots.scan(roots.Roots.open(oracle_workspace)).notes:
         text = notes.read(found).text
         for chunk in cap_bytes(chunk_text(text, tokens, overlap), 8192):
             row = (found.path, "memory", chunk.start_line, chunk.end_line, chunk.hash, "hash-256", chunk.text)

@@ -71,7 +71,7 @@ def test_a_pattern_leaves_notes_out_and_says_so(tmp_path: Path) -> None:
     put(tmp_path, "ws/MEMORY.md", "more/a.md", "more/b.md", "more/deep/a.md", "more/deep/c.md", "one.md", "more/x.txt")
     more = str(tmp_path / "more")
     roots = Roots.open(tmp_path / "ws", [ExtraPath(more, "*a.md"), ExtraPath(str(tmp_path / "one.md"), "nothing*")])
-    assert [note.path for note in scan(roots).found] == ["../more/a.md", "../one.md", "MEMORY.md"]
+    assert [note.path for note in scan(roots).notes] == ["../more/a.md", "../one.md", "MEMORY.md"]
     verdict = why_path(roots, "../more/b.md")
     assert (verdict.included, verdict.rule) == (False, "pattern")
     assert "extraPaths" in verdict.detail
@@ -82,7 +82,7 @@ def test_several_entries_of_one_folder_add_up(tmp_path: Path) -> None:
     more = str(tmp_path / "more")
 
     def found(*extra: str | ExtraPath) -> list[str]:
-        return [note.path.removeprefix("../more/") for note in scan(Roots.open(tmp_path / "ws", extra)).found][:-1]
+        return [note.path.removeprefix("../more/") for note in scan(Roots.open(tmp_path / "ws", extra)).notes][:-1]
 
     assert found(ExtraPath(more, "a.md"), ExtraPath(more, "b.md")) == ["a.md", "b.md"]
     assert found(ExtraPath(more, "a.md"), ExtraPath(f"{more}/deep", "c*")) == ["a.md", "deep/c.md"]

@@ -49,7 +49,7 @@ def test_what_is_too_large_is_refused_as_a_whole_and_its_neighbours_are_read(vas
     roots = Roots.open(notes, [str(vast), "../small"])
     for _ in range(3):
         found = scan(roots)
-        assert sorted(note.path for note in found.found) == ["../small/other.md", "MEMORY.md"]
+        assert sorted(note.path for note in found.notes) == ["../small/other.md", "MEMORY.md"]
         (left,) = [left for left in found.left_out if left.rule == "too many"]
         assert left.path == "../vast"
         assert f"More than {LIMIT} files and folders" in left.detail
@@ -73,9 +73,9 @@ def test_no_more_is_looked_at_than_the_limit(
 
 def test_another_limit_lets_it_in(vast: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     roots = Roots.open(vast.parent / "notes", [str(vast)])
-    assert "../vast/note.md" not in {note.path for note in scan(roots).found}
+    assert "../vast/note.md" not in {note.path for note in scan(roots).notes}
     monkeypatch.setenv(workspace_scan.LIMIT_VARIABLE, "1000")
-    assert "../vast/note.md" in {note.path for note in scan(roots).found}
+    assert "../vast/note.md" in {note.path for note in scan(roots).notes}
 
 
 def test_it_is_not_watched_and_the_status_says_why(vast: Path, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_the_root_of_the_disk_comes_to_an_end_and_the_systems_folders_are_not_en
     monkeypatch.setenv(workspace_scan.LIMIT_VARIABLE, "2000")
     roots = Roots.open(vast.parent / "notes", ["/", "/proc", "/dev"])
     found = scan(roots)
-    assert [note.path for note in found.found] == ["MEMORY.md"]
+    assert [note.path for note in found.notes] == ["MEMORY.md"]
     details = {os.path.normpath(roots.workspace / left.path): left.detail for left in found.left_out}
     assert "More than 2,000" in details["/"]
     assert "folder of the system" in details["/proc"]

@@ -19,12 +19,12 @@ from memory_tui.core.errors import Unreadable
 from memory_tui.workspace import notes as reading
 from memory_tui.workspace.notes import ChangedWhileRead, NoteDate, note_date, read, shown_day
 from memory_tui.workspace.roots import Roots, scan
-from memory_tui.workspace.scan import MAX_BYTES, Found
+from memory_tui.workspace.scan import MAX_BYTES, NoteFile
 from tests.support.workspace import needs_inodes, put, unprivileged_folder
 
 
-def only_note(workspace: Path) -> Found:
-    (note,) = scan(Roots.open(workspace)).found
+def only_note(workspace: Path) -> NoteFile:
+    (note,) = scan(Roots.open(workspace)).notes
     return note
 
 
@@ -127,7 +127,7 @@ def test_an_extra_note_in_a_folder_that_may_not_be_listed():
         put(folder, "ws/other", "closed/a.md")
         (folder / "closed").chmod(0o100)
         try:
-            (note,) = scan(Roots.open(folder / "ws", ["../closed/a.md"])).found
+            (note,) = scan(Roots.open(folder / "ws", ["../closed/a.md"])).notes
             assert read(note).text == "note\n"
         finally:
             (folder / "closed").chmod(0o700)

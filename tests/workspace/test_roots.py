@@ -20,7 +20,7 @@ from tests.support.workspace import needs_inodes, put, unprivileged_folder
 
 
 def found(workspace: Path, *extra: str) -> list[str]:
-    return [note.path for note in scan(Roots.open(workspace, extra)).found]
+    return [note.path for note in scan(Roots.open(workspace, extra)).notes]
 
 
 def reasons(workspace: Path, *extra: str) -> dict[str, str]:
@@ -33,7 +33,7 @@ def reasons(workspace: Path, *extra: str) -> dict[str, str]:
 def test_the_real_programs_files(oracle_data, oracle_workspace):
     with (oracle_data / "2026.3.13/default/files.jsonl").open(encoding="utf-8") as lines:
         recorded = {(row["path"], row["hash"], row["mtime"], row["size"]) for row in map(json.loads, lines)}
-    notes = scan(Roots.open(oracle_workspace)).found
+    notes = scan(Roots.open(oracle_workspace)).notes
     assert {(n.path, workspace_notes.read(n).hash, n.mtime_ns / 1e6, n.size) for n in notes} == recorded
     assert [note.path for note in notes] == sorted(note.path for note in notes)
 
@@ -160,7 +160,7 @@ def test_five_hundred_levels(tmp_path):
     deep = "memory/" + "d/" * 500 + "note.md"
     put(tmp_path, deep)
     assert found(tmp_path) == [deep]
-    assert workspace_notes.read(scan(Roots.open(tmp_path)).found[0]).text == "note\n"
+    assert workspace_notes.read(scan(Roots.open(tmp_path)).notes[0]).text == "note\n"
 
 
 @needs_inodes
@@ -171,7 +171,7 @@ def test_five_hundred_levels(tmp_path):
 def test_any_name_is_found_and_read_back_by_its_stored_path(tmp_path, name):
     put(tmp_path, "memory/" + name)
     roots = Roots.open(tmp_path)
-    (note,) = scan(roots).found
+    (note,) = scan(roots).notes
     assert note.path == "memory/" + name
     assert locate(roots, note.path) == note
     assert workspace_notes.read(note).text == "note\n"
@@ -187,9 +187,9 @@ def test_names_that_are_not_utf8(tmp_path):
     Path(os.fsdecode(folder + b"/x\xff.txt")).write_text("no note\n")
     roots = Roots.open(tmp_path)
     seen = scan(roots)
-    assert [note.path for note in seen.found] == ["memory/d\\xe9/caf\\xe8.md", "memory/d\\xe9/caf\\xe9.md"]
+    assert [note.path for note in seen.notes] == ["memory/d\\xe9/caf\\xe8.md", "memory/d\\xe9/caf\\xe9.md"]
     assert [left.path for left in seen.left_out] == ["memory/d\\xe9/x\\xff.txt"]
-    for note in seen.found:
+    for note in seen.notes:
         assert workspace_notes.read(note).text == "note\n"
         assert locate(roots, note.path) == note
         assert why_path(roots, note.path).included
@@ -201,7 +201,7 @@ def test_two_names_stored_alike(tmp_path):
     put(tmp_path, "memory/caf\\xe9.md")
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/memory/caf\xe9.md")).write_text("other\n")
     seen = scan(Roots.open(tmp_path))
-    assert [note.path for note in seen.found] == ["memory/caf\\xe9.md"]
+    assert [note.path for note in seen.notes] == ["memory/caf\\xe9.md"]
     assert [(left.path, left.rule) for left in seen.left_out] == [("memory/caf\\xe9.md", "duplicate")]
 
 
@@ -314,7 +314,7 @@ def test_why_knows_home(mixed, monkeypatch):
 def test_notes_can_be_read(mixed, path):
     note = locate(mixed, path)
     assert contained(mixed, path) == note.absolute
-    assert note in scan(mixed).found
+    assert note in scan(mixed).notes
     assert locate(mixed, note.absolute) == note
     assert workspace_notes.read(note).text == "note\n"
 

@@ -57,7 +57,7 @@ def roots(tmp_path):
 
 
 def the_transcript(roots):
-    return next(found for found in scan(roots).found if found.source == "sessions")
+    return next(found for found in scan(roots).notes if found.source == "sessions")
 
 
 def test_only_what_was_said_is_read(roots) -> None:
@@ -71,14 +71,14 @@ def test_only_what_was_said_is_read(roots) -> None:
 
 
 def test_a_reader_sees_each_message_on_its_own_line_of_the_file(roots) -> None:
-    lines = workspace_roots.shown(roots, "sessions/a.jsonl").text.split("\n")
+    lines = workspace_roots.document(roots, "sessions/a.jsonl").text.split("\n")
     assert [lines[n - 1] for n in (2, 5, 8)] == list(LINES)
     assert lines[0] == "(session, not indexed)"
     assert lines[3] == "(not JSON, skipped)"
     assert lines[5] == "(toolResult, not indexed)"
     assert lines[8] == "(something else, not indexed)"
     assert len(lines) == len(CONVERSATION.split("\n"))
-    assert workspace_roots.shown(roots, "MEMORY.md").text == "note\n"
+    assert workspace_roots.document(roots, "MEMORY.md").text == "note\n"
 
 
 def test_an_empty_conversation_is_read_as_nothing(roots) -> None:
@@ -96,7 +96,7 @@ def test_which_files_are_transcripts(roots, tmp_path) -> None:
     (folder / "below" / "e.jsonl").write_text("")
     (folder / "link.jsonl").symlink_to(folder / "a.jsonl")
     seen = scan(roots)
-    assert [n.path for n in seen.found] == ["MEMORY.md", "sessions/a.jsonl"]
+    assert [n.path for n in seen.notes] == ["MEMORY.md", "sessions/a.jsonl"]
     assert {left.path: left.rule for left in seen.left_out} == {
         "sessions/b.jsonl.reset.2026-03-01": "not a transcript",
         "sessions/c.jsonl.deleted.1": "not a transcript",
@@ -106,7 +106,7 @@ def test_which_files_are_transcripts(roots, tmp_path) -> None:
         "sessions/link.jsonl": "symlink",
     }
     both = scan(Roots.open(roots.workspace, sources=("sessions",), sessions=folder, archives=True))
-    assert [n.path for n in both.found] == [
+    assert [n.path for n in both.notes] == [
         "sessions/a.jsonl",
         "sessions/b.jsonl.reset.2026-03-01",
         "sessions/c.jsonl.deleted.1",
@@ -117,7 +117,7 @@ def test_transcripts_are_read_only_where_sources_and_folder_say_so(tmp_path, roo
     folder = tmp_path / "sessions"
     assert Roots.open(roots.workspace, sessions=folder).sources == ("memory",)
     assert Roots.open(roots.workspace, sources=("sessions",)).sources == ("memory",), "never without any source"
-    assert len(scan(Roots.open(roots.workspace, sessions=folder)).found) == 1
+    assert len(scan(Roots.open(roots.workspace, sessions=folder)).notes) == 1
     gone = scan(Roots.open(roots.workspace, sources=("memory", "sessions"), sessions=tmp_path / "nowhere"))
     assert [(left.path, left.rule) for left in gone.left_out] == [("sessions", "missing root")]
 
@@ -135,7 +135,7 @@ def test_transcripts_are_read_only_where_sources_and_folder_say_so(tmp_path, roo
 def test_nothing_else_can_be_opened_as_a_transcript(roots, tmp_path, path) -> None:
     (tmp_path / "sessions" / "link.jsonl").symlink_to(tmp_path / "sessions" / "a.jsonl")
     with pytest.raises(PathRefused):
-        workspace_roots.shown(roots, path)
+        workspace_roots.document(roots, path)
 
 
 def test_what_an_agent_may_get_stays_as_it_was(roots) -> None:
@@ -201,7 +201,7 @@ def test_a_named_secret_never_stays(before, end) -> None:
 def test_any_bytes_are_read_line_by_line(tmp_path_factory, data) -> None:
     folder = tmp_path_factory.mktemp("s")
     (folder / "x.jsonl").write_bytes(data)
-    found = transcripts.listing(str(folder), archives=False).found[0]
+    found = transcripts.listing(str(folder), archives=False).notes[0]
     read = transcripts.read(found)
     assert len(read.lines) == (read.text.count("\n") + 1 if read.text else 0)
-    assert transcripts.shown(found).text.count("\n") == data.decode("utf-8", "replace").count("\n")
+    assert transcripts.document(found).text.count("\n") == data.decode("utf-8", "replace").count("\n")
