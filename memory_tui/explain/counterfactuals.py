@@ -127,7 +127,7 @@ class Flips(Struct, frozen=True):
 
     chunk: ChunkRef
     recalled: bool
-    found: tuple[Change, ...]
+    singles: tuple[Change, ...]
     not_alone: tuple[NotAlone, ...]
     searched: tuple[SearchedRange, ...]
     sets: tuple[Change, ...] = ()
@@ -136,7 +136,7 @@ class Flips(Struct, frozen=True):
     @property
     def none(self) -> Notice | None:
         """Return that no knob alone turns the verdict, where none does."""
-        return None if self.found else notice("no_single_knob", recalled=self.recalled, ranges=self.searched)
+        return None if self.singles else notice("no_single_knob", recalled=self.recalled, ranges=self.searched)
 
 
 def flips(

@@ -39,7 +39,7 @@ class Rephrased(Struct, frozen=True):
 class Rephrasings(Struct, frozen=True):
     """The questions that recall a chunk; else which changes of the question were tried, None where there was none."""
 
-    found: tuple[Rephrased, ...] = ()
+    rephrased: tuple[Rephrased, ...] = ()
     none: Notice | None = None
 
 

@@ -161,12 +161,12 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
         "others": [{**_account(other), "verdict": verdict(other.fate)} for other in value.others],
         "more": value.more,
         "notices": plain(value.trace.notices),
-        "flips": [flip(item) for item in changes.found] if changes else [],
+        "flips": [flip(item) for item in changes.singles] if changes else [],
         "sets": [change_set(item) for item in changes.sets] if changes else [],
         "notAlone": [{**plain(item), "sentence": wording.not_alone(item)} for item in changes.not_alone]
         if changes
         else [],
-        "questions": [{**plain(item), "sentence": wording.rephrased(item)} for item in questions.found]
+        "questions": [{**plain(item), "sentence": wording.rephrased(item)} for item in questions.rephrased]
         if questions
         else [],
     }

@@ -30,8 +30,8 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings |
         yield from map(_row, steps(value.best, value.trace))
     if changes is not None:
         yield from _changes(changes)
-    if questions is not None and questions.found:
-        yield f"Query: {'   or '.join(wording.rephrased(text) for text in questions.found)}"
+    if questions is not None and questions.rephrased:
+        yield f"Query: {'   or '.join(wording.rephrased(text) for text in questions.rephrased)}"
     elif questions is not None and questions.none is not None:
         yield questions.none.message
     for other in value.others:
@@ -43,7 +43,7 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings |
 def _changes(value: Flips) -> Iterator[str]:
     if value.none is not None:
         yield value.none.message
-    for change in (*value.found, *value.sets):
+    for change in (*value.singles, *value.sets):
         also = [_few(sign, refs) for sign, refs in (("+", change.comes_in), ("-", change.drops_out)) if refs]
         also += filter(None, (wording.accepted(change), wording.saved(change.saved)))
         yield f"With {'   '.join([wording.change(change), *also])}"

@@ -251,7 +251,7 @@ def test_a_wrong_recall_is_mended_by_one_knob(opened: Engine) -> None:
             row = next(row for row, ref in enumerate(evidence.refs) if ref == hit.chunk)
             mended += [
                 flip.changes
-                for flip in flips(evidence, opened.plan.settings, row, opened.plan.with_profile).found
+                for flip in flips(evidence, opened.plan.settings, row, opened.plan.with_profile).singles
                 if flip.changes.keys().isdisjoint(WHOLE) and not any(right(ref) for ref in flip.drops_out)
             ]
     assert any(right(hit.chunk) for hit in ranked.recalled)

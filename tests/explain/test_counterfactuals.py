@@ -53,7 +53,7 @@ def check(found: Evidence, settings: Settings, row: int, answer: Flips) -> None:
     own = found.refs[row]
     before, now = {c.chunk for c in rank(found, settings).recalled}, place(found, settings, row)
     assert answer.recalled == (now is not None)
-    for change in (*answer.found, *answer.sets):
+    for change in (*answer.singles, *answer.sets):
         after = {c.chunk for c in rank(found, change.settings).recalled}
         assert place(found, change.settings, row) == change.place
         assert (change.place is None) == answer.recalled
@@ -70,7 +70,7 @@ def check(found: Evidence, settings: Settings, row: int, answer: Flips) -> None:
         assert (own_loss is None) == (alone.score is None)
         assert own_loss is None or abs(own_loss.score - (alone.score or 0.0)) < 1e-6
         assert alone.place is None or getattr(own_loss and own_loss.verdict, "place", None) == alone.place > alone.limit
-    order = [(one.turns[0].key in WHOLE, one.harm, one.presses) for one in answer.found]
+    order = [(one.turns[0].key in WHOLE, one.harm, one.presses) for one in answer.singles]
     assert order == sorted(order), "the least harm comes first, another way of ranking last"
 
 
@@ -102,7 +102,7 @@ def test_every_change_is_real_and_the_nearest(found: Evidence, settings: Setting
     row = data.draw(st.integers(0, found.chunks - 1))
     answer = flips(found, settings, row, with_profile)
     check(found, settings, row, answer)
-    reported = {flip.turns[0].key: flip.turns[0].value for flip in answer.found}
+    reported = {flip.turns[0].key: flip.turns[0].value for flip in answer.singles}
     weights = settings.number(WEIGHT) + settings.number(TEXT)
     for key in TUNE_KEYS:
         if key in (TEXT, HALF_LIFE, "profile") or (key == WEIGHT and abs(weights - 1) > 1e-6):
@@ -185,7 +185,7 @@ def test_weights_of_nothing_are_turned_from_what_they_count_as() -> None:
     assert settings.number(WEIGHT) == settings.number(TEXT) == 0
     answer = flips(found, settings, 0, with_profile)
     check(found, settings, 0, answer)
-    weight = next(one.turns[0] for one in answer.found if one.turns[0].key == WEIGHT)
+    weight = next(one.turns[0] for one in answer.singles if one.turns[0].key == WEIGHT)
     assert weight.was == 0.7
 
 
@@ -219,13 +219,13 @@ def test_half_life_is_walked_and_not_solved() -> None:
     settings = chosen(OPENCLAW, maxResults=6, **{"temporalDecay.enabled": True, "halfLifeDays": 10})
     answer = flips(found, settings, 0, with_profile)
     check(found, settings, 0, answer)
-    assert next(float(one.turns[0].value) for one in answer.found if one.turns[0].key == HALF_LIFE) > 10
+    assert next(float(one.turns[0].value) for one in answer.singles if one.turns[0].key == HALF_LIFE) > 10
 
 
 def test_a_knob_that_only_moves_a_chunk_away_is_no_way_to_it() -> None:
     """Nothing is gained by raising minScore for a chunk that is over it, behind the limit."""
     answer = flips(last_of_eight()[0], chosen(OPENCLAW, minScore=0), 8, with_profile)
-    assert (answer.recalled, answer.found[0].turns[0].key) == (False, RESULTS)
+    assert (answer.recalled, answer.singles[0].turns[0].key) == (False, RESULTS)
     assert answer.not_alone
     assert all(one.passes for one in answer.not_alone), "it is over minScore now"
 
@@ -244,7 +244,7 @@ def test_the_steps_go_outwards_on_the_grid() -> None:
 def test_what_labels_say_of_a_flip() -> None:
     found = made([0.9, 0.8, 0.7, 0.6, 0.5], {})
     answer = flips(found, chosen(OPENCLAW, maxResults=2), 4, with_profile)
-    flip = next(one for one in answer.found if one.turns[0].key == RESULTS)
+    flip = next(one for one in answer.singles if one.turns[0].key == RESULTS)
     assert flip.turns[0].value == 5
     assert flip.presses == 3
     assert [ref.rowid for ref in flip.comes_in] == [2, 3]

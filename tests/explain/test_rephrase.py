@@ -37,7 +37,7 @@ def test_every_suggestion_recalls_the_chunk(engine: Engine, profile: str) -> Non
         answer = engine.search.why(evidence, path, None, settings)
         assert not answer.recalled
         assert answer.best is not None
-        for found in of_answer(engine.search.gather, answer).found:
+        for found in of_answer(engine.search.gather, answer).rephrased:
             suggested += 1
             trace = engine.search.search(found.query, settings)
             assert trace.recalled[found.place - 1].chunk == answer.best.chunk
@@ -59,7 +59,7 @@ def test_a_recalled_chunk_needs_no_other_question(engine: Engine) -> None:
 def test_few_questions_are_asked(engine: Engine) -> None:
     asked: list[str] = []
     answer = engine.search.why(engine.search.gather("zzz qqq"), "memory/people.md")
-    found = of_answer(lambda query: asked.append(query) or engine.search.gather(query), answer).found
+    found = of_answer(lambda query: asked.append(query) or engine.search.gather(query), answer).rephrased
     assert len(asked) <= TRIES
     assert len(found) <= ENOUGH
 
@@ -72,7 +72,7 @@ def test_where_all_words_are_needed_the_missing_ones_can_be_left_out(engine: Eng
         engine.search.gather("zebra voicemail omada vlan switch"), "memory/people.md", None, settings
     )
     assert not answer.recalled
-    found = of_answer(engine.search.gather, answer).found
+    found = of_answer(engine.search.gather, answer).rephrased
     assert any(one.left_out == ("zebra", "omada", "vlan", "switch") for one in found), found
 
 
@@ -88,7 +88,7 @@ def test_words_of_the_line_that_was_asked_about_come_first_and_say_where_they_st
     line = next(at for at, text in enumerate(lines, 1) if "Biscuit" in text)
     answer = engine.search.why(evidence, "memory/2026-09-20.md", line)
     asked: list[str] = []
-    found = of_answer(lambda query: asked.append(query) or engine.search.gather(query), answer).found
+    found = of_answer(lambda query: asked.append(query) or engine.search.gather(query), answer).rephrased
     assert asked[0].split()[-1] in lines[line - 1].lower()
     assert found
     for one in found:

@@ -412,7 +412,7 @@ def test_w_on_a_loser_names_a_word_that_recalls_it(workspace: Path) -> None:
         assert subject.questions is not None
         assert subject.changes is not None
         await press(pilot, "G")
-        found = subject.questions.found[0]
+        found = subject.questions.rephrased[0]
         assert app.engine is not None
         again = app.engine.search.rank(app.engine.search.gather(found.query), app.engine.plan.settings).recalled
         assert again[found.place - 1].chunk == hit.chunk

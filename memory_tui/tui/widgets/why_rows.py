@@ -108,7 +108,7 @@ class Subject(Struct, frozen=True):
     @property
     def flips(self) -> tuple[Change, ...]:
         """The changes that turn the verdict, least harm first; those of several knobs last."""
-        return (*self.changes.found, *self.changes.sets) if self.changes is not None else ()
+        return (*self.changes.singles, *self.changes.sets) if self.changes is not None else ()
 
 
 LABEL, VALUE = 8, 7
@@ -307,7 +307,7 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
         for row in _flip(found, label, subject, width, packed=packed):
             yield row, f"flip {number}"
             label = " " * LABEL
-    if changes is not None and not changes.found and not subject.working:
+    if changes is not None and not changes.singles and not subject.working:
         yield [(label, "muted"), (notices.no_flip(recalled=recalled), "")], None
         label = " " * LABEL
         if changes.no_pair is not None:
@@ -401,7 +401,7 @@ def _json_rows(subject: Subject, width: int) -> Iterator[Row]:
     elif candidate is not None:
         data = trace_json.candidate(candidate)
         changes = subject.changes
-        data["flips"] = [trace_json.flip(found) for found in changes.found] if changes else []
+        data["flips"] = [trace_json.flip(found) for found in changes.singles] if changes else []
         data["sets"] = [trace_json.change_set(found) for found in changes.sets] if changes else []
     else:
         data = {}
