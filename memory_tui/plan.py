@@ -117,26 +117,26 @@ class Plan(Struct, frozen=True):
 
     @property
     def read_only(self) -> bool:
-        """Whether no note may be changed."""
+        """Return whether no note may be changed."""
         return self.options.read_only
 
     @property
     def now(self) -> float | None:
-        """The time that ages are counted from, in epoch seconds; None for that of the clock."""
+        """Return the time that ages are counted from, in epoch seconds; None for that of the clock."""
         return self.options.now
 
     @property
     def once(self) -> bool:
-        """Whether one question will be asked and no more, so that little should be read for it."""
+        """Return whether one question will be asked and no more, so that little should be read for it."""
         return self.options.once
 
     def clock(self) -> float:
-        """The time that ages are counted from, in epoch seconds."""
+        """Return the time that ages are counted from, in epoch seconds."""
         return time.time() if self.now is None else self.now
 
     @property
     def has_ledger(self) -> bool:
-        """Whether the profile is of a release that keeps a ledger of who notes are from."""
+        """Return whether the profile is of a release that keeps a ledger of who notes are from."""
         return profiles.get(self.settings.word("profile")).exact_paths
 
     @property
@@ -146,12 +146,12 @@ class Plan(Struct, frozen=True):
 
     @property
     def backend(self) -> str:
-        """Who was chosen to search: builtin or qmd."""
+        """Return who was chosen to search: builtin or qmd."""
         return str(self.backend_value(keys.BACKEND))
 
     @property
     def backend_origin(self) -> str:
-        """Who chose the backend, in words."""
+        """Return who chose the backend, in words."""
         if keys.BACKEND in self.backend_values:
             return "--backend"
         entry = self.config.entries.get(keys.BACKEND)
@@ -159,7 +159,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def recalls_entries(self) -> bool:
-        """Whether entries of LanceDB are the agent's memory: by the slot, or by `--memories`."""
+        """Return whether entries of LanceDB are the agent's memory: by the slot, or by `--memories`."""
         return bool(self.options.memories) or self.config.value(release.SLOT) == release.LANCEDB_PLUGIN
 
     def backend_value(self, key: str) -> object:
@@ -168,20 +168,20 @@ class Plan(Struct, frozen=True):
 
     @property
     def agent(self) -> Agent:
-        """The agent whose memory this is."""
+        """Return the agent whose memory this is."""
         return self.config.agent
 
     def with_profile(self, name: str) -> Settings:
-        """The settings under profile `name` (auto included), keeping what was explicitly chosen."""
+        """Return the settings under profile `name` (auto included), keeping what was explicitly chosen."""
         return _compose(name, self.config, self.own_values, self.chosen)
 
     def as_written(self) -> Settings:
-        """What holds under the profile in force without anything that was only asked for now."""
+        """Return what holds under the profile in force without anything that was only asked for now."""
         return _compose(self.settings.word("profile"), self.config, self.own_values, {})
 
     @property
     def index_command(self) -> str:
-        """The command that makes this index, and asks before a provider gets the notes."""
+        """Return the command that makes this index, and asks before a provider gets the notes."""
         return "memory-tui index" + (f" --provider {self.provider}" if self.provider_origin == NAMED else "")
 
     @property
@@ -195,7 +195,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def own_named(self) -> Path | None:
-        """The file of memory-tui's own configuration that was named for this run, None where none was."""
+        """Return the file of memory-tui's own configuration that was named for this run, None where none was."""
         return self.config.path if self.options.config and self.config.kind == "own" else None
 
     def require_enabled(self) -> None:
@@ -216,7 +216,7 @@ class Plan(Struct, frozen=True):
         return database if self.config.kind == "openclaw" and (newest or database.is_file()) else file
 
     def summary(self) -> ConfigSummary:
-        """Every documented value, and what was decided."""
+        """Return every documented value, and what was decided."""
         return ConfigSummary(
             path=str(self.config.path or ""),
             kind=self.config.kind,
@@ -284,18 +284,18 @@ def choose(options: Options) -> Plan:
 
 
 def _profile_asked(chosen: Mapping[str, Value], config: Config) -> str:
-    """The name of the profile that was asked for, now or by a configuration."""
+    """Return the name of the profile that was asked for, now or by a configuration."""
     named = chosen.get("profile") or config.values.get("profile")
     return str(named.value) if named else "auto"
 
 
 def _typed(knob: Knob, text: str) -> Value:
-    """The value of `knob` that was typed. Raises SettingError."""
+    """Return the value of `knob` that was typed. Raises SettingError."""
     return Value(parse(knob, text), "the command line")
 
 
 def _knob(name: str) -> Knob:
-    """The knob called `name`. Raises SettingError, for a documented setting that is none with how it is set."""
+    """Return the knob called `name`. Raises SettingError, for a documented setting that is none with how it is set."""
     try:
         return find_knob(name)
     except SettingError:
@@ -326,18 +326,18 @@ def plan(options: Options) -> Plan:
 
 
 def renewed(plan: Plan) -> Plan:
-    """`plan` with the configuration as it is on disk now; the settings in force stay. Raises ConfigError."""
+    """Return `plan` with the configuration as it is on disk now; the settings in force stay. Raises ConfigError."""
     now = choose(plan.options)
     return replace(plan, config=now.config, own_values=now.own_values)
 
 
 def of_agent(options: Options, agent: str) -> Options:
-    """`options` for another agent of the same configuration, with the notes and the index that are its own."""
+    """Return `options` for another agent of the same configuration, with the notes and the index that are its own."""
     return replace(options, agent=agent, workspace=None, index=None)
 
 
 def _roots(options: Options, config: Config, workspace: Path, provider: str, settings: Settings) -> Roots:
-    """The notes, and the agent's transcripts where the configuration asks for them twice, as documented."""
+    """Return the notes, and the agent's transcripts where the configuration asks for them twice, as documented."""
     named = config.value("sources")
     sources = [str(name) for name in named] if isinstance(named, tuple) else []
     if config.value("experimental.sessionMemory") is not True:
@@ -363,7 +363,7 @@ def _own_rules(config: Config) -> dict[str, Value]:
 
 
 def _compose(name: str, config: Config, rules: dict[str, Value], chosen: dict[str, Value]) -> Settings:
-    """Settings under profile `name`, and an overlap that leaves each chunk something new, as OpenClaw has it."""
+    """Return settings under profile `name`, and an overlap that leaves each chunk something new, as OpenClaw has it."""
     meaning = release.meant(name, config)
     profile = meaning.profile
     # What a person wrote for this program holds under any profile, or beside OpenClaw's file under our own rules.
@@ -379,14 +379,14 @@ def _compose(name: str, config: Config, rules: dict[str, Value], chosen: dict[st
 
 
 def _here() -> Path | None:
-    """The current folder, when it looks like a workspace."""
+    """Return the current folder, when it looks like a workspace."""
     here = Path.cwd()
     signs = ("MEMORY.md", "memory.md", "memory")
     return here if any((here / sign).exists() for sign in signs) else None
 
 
 def _home(index: str) -> Path:
-    """`index` with a home folder for a tilde. Raises IndexRefused where nobody has that name."""
+    """Return `index` with a home folder for a tilde. Raises IndexRefused where nobody has that name."""
     try:
         return Path(index).expanduser()
     except RuntimeError:
@@ -396,7 +396,7 @@ def _home(index: str) -> Path:
 
 
 def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, ...], chunking: str) -> Path:
-    """One index a workspace, agent and provider, in the user's cache folder; two names of one folder share it.
+    """Return one index a workspace, agent and provider, in the user's cache folder; two names of one folder share it.
 
     Each provider has its own, and so have `extra` notes and the rules of `chunking`, so that asking once in another way
     makes no index anew. Chunks of two releases in one index would share a full-text table, whose bm25 then counts
@@ -460,7 +460,7 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
 
 
 def _jobs(config: Config) -> BatchOptions:
-    """`remote.batch`, with the documented values where it says nothing."""
+    """Return `remote.batch`, with the documented values where it says nothing."""
     usual = BatchOptions()
 
     def number(name: str, otherwise: float) -> float:
@@ -482,7 +482,7 @@ def _keys(config: Config) -> tuple[Secret, ...]:
 
 
 def _shared(config: Config) -> Callable[[str], Shared]:
-    """What OpenClaw is told of a provider, looked up once for each."""
+    """Return what OpenClaw is told of a provider, looked up once for each."""
 
     @cache
     def shared(name: str) -> Shared:

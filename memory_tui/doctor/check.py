@@ -39,7 +39,7 @@ class Result(Struct, frozen=True):
     milliseconds: float
 
     def as_dict(self) -> dict[str, object]:
-        """The result as JSON-ready fields."""
+        """Return the result as JSON-ready fields."""
         return {
             "check": self.check.key,
             "group": self.check.group,

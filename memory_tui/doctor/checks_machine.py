@@ -148,7 +148,7 @@ def _free_space(engine: Engine) -> CheckOutcome:
 
 
 def _file_system(path: Path) -> str:
-    """The type of the file system that `path` is on; empty where the system does not tell."""
+    """Return the type of the file system that `path` is on; empty where the system does not tell."""
     try:
         mounts = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
     except OSError:

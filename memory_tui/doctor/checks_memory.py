@@ -409,7 +409,7 @@ def _sessions(engine: Engine) -> CheckOutcome:
 
 
 def _agents(engine: Engine) -> CheckOutcome:
-    """Whether the server of each connected host answers as the host starts it, by the profile of this memory."""
+    """Return whether the server of each connected host answers as the host starts it, by the profile of this memory."""
     from memory_tui.hosts import connection
     from memory_tui.hosts.proof import prove, question_of
 

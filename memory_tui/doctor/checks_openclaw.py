@@ -69,7 +69,7 @@ def _dreaming(engine: Engine) -> CheckOutcome:
 
 
 def _loaded(config: Config) -> list[Path]:
-    """The folders of plug-ins that the file names."""
+    """Return the folders of plug-ins that the file names."""
     node = config.tree.get("plugins", "load", "paths") if config.tree is not None else None
     listed = node.value if node is not None and isinstance(node.value, list) else []
     return [expand(item.value) for item in listed if isinstance(item.value, str)]

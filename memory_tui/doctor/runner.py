@@ -44,7 +44,7 @@ def checks_of(engine: Engine) -> tuple[Check, ...]:
 
 
 def examine(engine: Engine, checks: Sequence[Check] | None = None, deadline: float = DEADLINE) -> Iterator[Result]:
-    """The result of every check as it comes; one that takes too long comes last, as `no answer`.
+    """Yield the result of every check as it comes; one that takes too long comes last, as `no answer`.
 
     The checks run on threads of their own, which are left behind when they hang: closing the engine ends them.
     """
@@ -86,7 +86,7 @@ def examine(engine: Engine, checks: Sequence[Check] | None = None, deadline: flo
 
 
 def verdict(results: Sequence[Result]) -> int:
-    """The exit code: 1 when something failed or gave no answer, else 0; warnings are no failure."""
+    """Return the exit code: 1 when something failed or gave no answer, else 0; warnings are no failure."""
     return int(any(result.finding.state in ("failed", "no answer") for result in results))
 
 

@@ -127,11 +127,11 @@ class Engine:
     # --- its state -------------------------------------------------------------------------------------------------
 
     def notices(self) -> tuple[Notice, ...]:
-        """What a person should know about configuration, index and provider before trusting an answer."""
+        """Return what a person should know about configuration, index and provider before trusting an answer."""
         return self._notices_of(self.providers.who())
 
     def status(self, deep: bool = False) -> Status:
-        """The whole state, computed now; `deep` embeds one text with the provider."""
+        """Return the whole state, computed now; `deep` embeds one text with the provider."""
         from memory_tui.engine import status
 
         probe = self.providers.probe() if deep else None
@@ -160,12 +160,12 @@ class Engine:
         return self.backend.described(replace(self.search.on_snapshot(read), trust=self.notes.trust()))
 
     def _notices_of(self, who: ServingProvider) -> tuple[Notice, ...]:
-        """What a person should know, with whose vectors rank."""
+        """Return what a person should know, with whose vectors rank."""
         vectors = other_vectors(self.plan.settings.word("profile"), who.answers)
         return with_provider_notice((*self._notices(), *vectors), who)
 
     def _notices(self) -> tuple[Notice, ...]:
-        """The same as `notices`, but for who answers."""
+        """Return the same as `notices`, but for who answers."""
         plan = self.plan
         notices: list[Notice] = [
             notice(
@@ -192,7 +192,7 @@ class Engine:
         return self._trust.last_ledger(self.plan.clock()) if self.plan.has_ledger else None
 
     def _origins(self) -> Mapping[str, str]:
-        """Who notes are from by the ledger, by path."""
+        """Return who notes are from by the ledger, by path."""
         ledger = self._ledger()
         return {} if ledger is None else ledger.classes
 

@@ -138,12 +138,12 @@ class Index:
 
     @property
     def paused(self) -> bool:
-        """Whether indexing is paused."""
+        """Return whether indexing is paused."""
         return self._paused.is_set()
 
     @property
     def watched_state(self) -> Mark | None:
-        """What stands for the notes as they are: which index it is that holds all of them, and its generation.
+        """Return what stands for the notes as they are: which index it is that holds all of them, and its generation.
 
         None while a save would not be noticed, or while one that was noticed is not indexed yet.
         """
@@ -151,7 +151,7 @@ class Index:
 
     @property
     def written_elsewhere(self) -> bool:
-        """Whether another process is writing the index now, or is about to because nothing is indexed yet."""
+        """Return whether another process is writing the index now, or is about to because nothing is indexed yet."""
         who = locks.living(self.opener.path)
         return (who is not None and not who.is_this_process) or (self.leadership.refused and not self._begun())
 
@@ -478,7 +478,7 @@ class Index:
         return now
 
     def _next_maker(self, store: Store, has: Identity) -> tuple[Provider | None, Settings, Identity | None]:
-        """Who would make the vectors of the next sync, the settings, and the space of them, which is `has` where
+        """Return who would make the vectors of the next sync, the settings, and the space of them, which is `has` where
         nothing else can be told without asking.
         """
         chain, settings = self._chain, self._plan.settings
@@ -503,7 +503,7 @@ class Index:
         self.status_cost = max(self.status_cost, time.monotonic() - began)
 
     def notices(self) -> list[Notice]:
-        """What a person has to decide, or should know, about index and disk."""
+        """Return what a person has to decide, or should know, about index and disk."""
         now, notices = self.compared, list(self.opener.notices)
         away = lost(self.root_watch.states())
         notices += [
@@ -629,7 +629,7 @@ class Index:
             self.writer.submit(self._compare_only)
 
     def _due(self) -> str:
-        """Why a sync is due, empty when none is."""
+        """Return why a sync is due, empty when none is."""
         minutes, now = self._plan.settings.whole("sync.intervalMinutes"), time.monotonic()
         # That the index cannot be opened is said once a minute and not twice a second.
         failed = self._request is not None and self._request.done() and now - self._requested < SWEEP_SECONDS
@@ -652,7 +652,7 @@ class Index:
 
 
 def mark_of(store: Store | None) -> Mark:
-    """Which index `store` is, and its generation."""
+    """Return which index `store` is, and its generation."""
     if store is None or store.identified is None:
         return "", 0
     return str(store.meta("uuid") or ""), store.generation()

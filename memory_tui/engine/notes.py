@@ -44,38 +44,38 @@ class Notes:
 
     @cached_property
     def curator(self) -> Curator:
-        """What changes notes and takes changes back; after each one the index is brought up to date."""
+        """Return what changes notes and takes changes back; after each one the index is brought up to date."""
         from memory_tui.notes import curator
 
         return curator.curator(self.plan, lambda _: self._index.request_sync("edit"))
 
     @cached_property
     def decisions(self) -> Decisions:
-        """What was decided about suggestions without changing a note."""
+        """Return what was decided about suggestions without changing a note."""
         from memory_tui.inbox.entries import Decisions
 
         return Decisions(self.curator.journal.folder, self._notice)
 
     def read(self, path: str) -> Document:
-        """A note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
+        """Return a note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
         return document(self.plan.roots, path)
 
     def get(self, path: str, start: int = 1, lines: int | None = None) -> NoteLines:
-        """Some lines of a note: at most 120, and the characters configured. Raises PathRefused, Unreadable."""
+        """Return some lines of a note: at most 120, and the characters configured. Raises PathRefused, Unreadable."""
         source = self._backend.document(path) if self._backend is not None else None
         most = self.plan.config.value(MEMORY_GET)
         source = source or note(self.plan.roots, path)
         return note_lines(source, start, lines, most if isinstance(most, int) else None)
 
     def files(self) -> tuple[FileRow, ...]:
-        """Every note with its state, by path."""
+        """Return every note with its state, by path."""
         roots = self.plan.roots
         seen = reachable(roots)
         rows = self._search.on_snapshot(lambda store: status.file_rows(store, seen, self._index.freshness(store, seen)))
         return status.with_kinds(rows, seen, roots)
 
     def why_file(self, path: str) -> FileVerdict:
-        """Why a path is, or is not, part of the memory."""
+        """Return why a path is, or is not, part of the memory."""
         seen = scan(self.plan.roots)
         verdict = why_path(self.plan.roots, path, seen)
         return self._search.on_snapshot(
@@ -89,14 +89,14 @@ class Notes:
         return budget.prompt_of(self.plan, self.curator.trust, self.curator.plan.clock(), path, data)
 
     def trust(self) -> TrustReport | None:
-        """What OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
+        """Return what OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
         trust = self.curator.trust
         if trust is None:
             return None
         return trust.report((note.path for note in reachable(self.plan.roots).notes), self.curator.plan.clock())
 
     def trust_of(self, path: str) -> FileTrust | None:
-        """What the ledger says of one note; None where it does not cover it."""
+        """Return what the ledger says of one note; None where it does not cover it."""
         trust = self.curator.trust
         return None if trust is None else trust.of(path, self.curator.plan.clock())
 
@@ -143,7 +143,7 @@ class Notes:
         *,
         every: bool = False,
     ) -> tuple[Suggestion, ...]:
-        """What should be looked at; seconds on a large memory. With `every` what was kept or put off, too.
+        """Return what should be looked at; seconds on a large memory. With `every` what was kept or put off, too.
 
         `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
         """
@@ -156,7 +156,7 @@ class Notes:
         return suggestions if every else self.decisions.open(suggestions, now)
 
     def recalled_paths(self) -> frozenset[str] | None:
-        """The paths that logged recalls and reads delivered; None where too few were logged to tell."""
+        """Return the paths that logged recalls and reads delivered; None where too few were logged to tell."""
         from memory_tui.recalls import recall_log
 
         entries = recall_log.read(recall_log.recall_log_path(self.plan.roots.workspace)).entries

@@ -73,7 +73,7 @@ class IndexOpener:
         return self.opened and self.file != self._last
 
     def vec0(self) -> Vec0Use:
-        """How sqlite-vec is to be used, from which library; one that a configuration names needs an approval."""
+        """Return how sqlite-vec is to be used, from which library; one that a configuration names needs an approval."""
         from memory_tui.index.abilities import Vec0Use
 
         settings, (library, named_by) = self._plan.settings, named_extension(self._plan)
@@ -98,7 +98,7 @@ class IndexOpener:
         return library, named_by
 
     def whole(self) -> bool:
-        """Whether the index lies in its own place, was closed or is in use, and no rebuild of it was begun."""
+        """Return whether the index lies in its own place, was closed or is in use, and no rebuild of it was begun."""
         from memory_tui.index import index_file, integrity
 
         if index_file.is_temporary(self.path) or index_file.rebuild_of(self.path).exists():
@@ -106,7 +106,7 @@ class IndexOpener:
         return self._shared() or integrity.fits(self.path)
 
     def open(self, damage: str) -> Store:
-        """The index, made if it is not there; checked first where it was not closed, or changed since.
+        """Return the index, made if it is not there; checked first where it was not closed, or changed since.
 
         `damage` is what was found wrong with the one that `close` has just closed: it is moved aside.
         Raises IndexUnavailable.
@@ -180,7 +180,7 @@ class IndexOpener:
         return run
 
     def _checked(self, store: Store, suspicion: str) -> Store:
-        """The index, once it was read from end to end; another one where this one is damaged."""
+        """Return the index, once it was read from end to end; another one where this one is damaged."""
         from memory_tui.index import index_write, integrity
 
         problems = [suspicion] if suspicion == integrity.DAMAGED else integrity.problems(store)
@@ -215,7 +215,7 @@ class IndexOpener:
         return store
 
     def _suspicion(self) -> str:
-        """Why the file should be checked before it is trusted; empty for a new one and one that others use."""
+        """Return why the file should be checked before it is trusted; empty for a new one and one that others use."""
         from memory_tui.index import integrity
 
         path = self.path
@@ -254,7 +254,7 @@ class IndexOpener:
         self._remove(path for path in _old(time.time()) if path != self.path)
 
     def _shared(self) -> bool:
-        """Whether another process has the index open to keep or to write it."""
+        """Return whether another process has the index open to keep or to write it."""
         return _held_elsewhere(self.path)
 
     def _move_aside(self, why: str) -> None:
@@ -277,7 +277,7 @@ class IndexOpener:
 
 
 def _held_elsewhere(index: Path) -> bool:
-    """Whether another process has `index` open to keep or to write it."""
+    """Return whether another process has `index` open to keep or to write it."""
     others = (locks.living(index, "keeper"), locks.living(index))
     return any(who is not None and not who.is_this_process for who in others)
 

@@ -44,7 +44,7 @@ def _is_newest(plan: Plan) -> bool:
 
 
 def injected(engine: Engine, message: str) -> list[Triggered]:
-    """The curated entries that OpenClaw 2026.9 injects for `message`, each with its reason.
+    """Return the curated entries that OpenClaw 2026.9 injects for `message`, each with its reason.
 
     Raises SettingError where the index was cut by another release's rules.
     """

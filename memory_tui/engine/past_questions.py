@@ -42,7 +42,7 @@ class PastQuestions(Struct, frozen=True):
 
 
 def past_questions(engine: Engine, now: float, days: int, most: int = MOST) -> PastQuestions:
-    """The questions of the last `days` before `now` (epoch seconds), the newest first, after the saved ones.
+    """Return the questions of the last `days` before `now` (epoch seconds), the newest first, after the saved ones.
 
     Raises IndexUnavailable, LabelError.
     """
@@ -60,7 +60,7 @@ def past_questions(engine: Engine, now: float, days: int, most: int = MOST) -> P
 
 
 def _logged(entries: tuple[RecallEntry, ...]) -> Iterator[PastQuestion]:
-    """Each question of the log once, the newest first."""
+    """Yield each question of the log once, the newest first."""
     seen = set()
     for entry in reversed(entries):
         key = entry.query.strip(), entry.corpus
@@ -79,7 +79,7 @@ Progress = Callable[[int, int], None]
 def never_of(
     engine: Engine, past: PastQuestions, path: str, line: int | None, progress: Progress | None = None
 ) -> WhyNever:
-    """Why a line of a note (None: any line) does not come, over `past` and questions out of its own words.
+    """Return why a line of a note (None: any line) does not come, over `past` and questions out of its own words.
 
     Raises IndexUnavailable, QueryError, Cancelled.
     """
@@ -95,7 +95,7 @@ def never_of(
 
 
 def _own_words(engine: Engine, path: str, line: int | None) -> list[PastQuestion]:
-    """Questions out of the words of the chunk that holds the line; of the first chunk of a note."""
+    """Return questions out of the words of the chunk that holds the line; of the first chunk of a note."""
     refs = engine.search.chunks_of(path)
     ref = next((chunk for chunk in refs if line is None or chunk.start_line <= line <= chunk.end_line), None)
     if ref is None:
@@ -117,7 +117,7 @@ class Unreached(Struct, frozen=True):
 
 
 def unreached(engine: Engine, past: PastQuestions) -> Unreached:
-    """The indexed lines of notes that nothing which was logged delivered. Raises IndexUnavailable, Cancelled."""
+    """Return the indexed lines of notes that nothing which was logged delivered. Raises IndexUnavailable, Cancelled."""
     if not past.entries:
         # Nobody knows what was delivered.
         return Unreached(past.days, 0, 0, ())
@@ -146,7 +146,7 @@ def unreached(engine: Engine, past: PastQuestions) -> Unreached:
 
 
 def _chunks(corpus: Corpus) -> list[ChunkRef]:
-    """The lines of every chunk."""
+    """Return the lines of every chunk."""
     starts, ends, rowids = corpus.start_lines, corpus.end_lines, corpus.rowids
     return [
         ChunkRef(int(rowids[row]), "", corpus.path(row), "", int(starts[row]), int(ends[row]))

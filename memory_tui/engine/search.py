@@ -51,7 +51,7 @@ _BETWEEN_SECONDS = 0.02
 
 
 def with_provider_notice(notices: Sequence[Notice], who: ServingProvider) -> tuple[Notice, ...]:
-    """`notices` with that of `who`, which is not repeated where the question met the same failure."""
+    """Return `notices` with that of `who`, which is not repeated where the question met the same failure."""
     notice = provider_notice(who)
     if notice is None or any(n.code == notice.code and n.message.startswith(notice.message) for n in notices):
         return tuple(notices)
@@ -82,7 +82,7 @@ class Search:
 
     @cached_property
     def unrelated(self) -> UnrelatedRecords:
-        """What unrelated queries reach in this workspace, for the levels of answers."""
+        """Return what unrelated queries reach in this workspace, for the levels of answers."""
 
         # Nothing is written for a sample: its folder is new each time, and nobody would read the record.
         writes = not (self._plan.read_only or self._plan.options.sample)
@@ -136,7 +136,7 @@ class Search:
             raise
 
     def on_snapshot(self, run: Callable[[Store], Outcome]) -> Outcome:
-        """What `run` makes of one state of the index; of nothing where there is no index that can be read.
+        """Return what `run` makes of one state of the index; of nothing where there is no index that can be read.
 
         Raises Cancelled.
         """
@@ -155,7 +155,7 @@ class Search:
     def ranked(
         self, query: str, settings: Settings, cancel: Stop | None = None, source: str = "", *, by_words: bool = False
     ) -> tuple[Trace, Evidence]:
-        """The ranking of `query` under `settings` and what it is made of, for who asks under no others.
+        """Return the ranking of `query` under `settings` and what it is made of, for who asks under no others.
 
         Raises like `gather`.
         """
@@ -164,7 +164,7 @@ class Search:
         return self.rank(evidence, settings), evidence
 
     def rank(self, evidence: Evidence, settings: Settings) -> Trace:
-        """`evidence` under `settings`: pure and quick, for any thread."""
+        """Return `evidence` under `settings`: pure and quick, for any thread."""
         from memory_tui.search.rank import rank
 
         return rank(evidence, settings)
@@ -179,7 +179,7 @@ class Search:
         as_written: bool = False,
         now: float | None = None,
     ) -> Evidence:
-        """What the index knows about `query`, all of it in one state; `by_words` without asking the provider.
+        """Return what the index knows about `query`, all of it in one state; `by_words` without asking the provider.
 
         With `as_written` no word is corrected and none is read as a time.
         Ages are counted from `now` (epoch seconds; None: the clock of the engine). A damaged index is made again first,
@@ -284,7 +284,7 @@ class Search:
                 self.rank(gather("memory", context, self._plan.clock(), "", embedded), self._plan.settings)
 
     def _context(self, store: Store, corpus: Corpus, *, as_written: bool = False) -> SearchContext:
-        """What any query is searched in; with `as_written` no word of it is read, corrected or parted."""
+        """Return what any query is searched in; with `as_written` no word of it is read, corrected or parted."""
         from memory_tui.search.retrieve import SearchContext
 
         settings = self._plan.settings
@@ -300,7 +300,7 @@ class Search:
         )
 
     def embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> EmbeddedQuery:
-        """The question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
+        """Return the question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
         from memory_tui.search.retrieve import embed
 
         provider = self._chain.of_space(identity) if identity and not by_words else None
@@ -309,7 +309,7 @@ class Search:
         return embed(query, identity, provider)
 
     def why(self, evidence: Evidence, path: str, line: int | None = None, settings: Settings | None = None) -> WhyNot:
-        """Why a line of a note (1-based; None: any of them) was, or was not, recalled.
+        """Return why a line of a note (1-based; None: any of them) was, or was not, recalled.
 
         Where the index was made anew since, the question is asked again: the rows of `evidence` are of no use then.
         Raises IndexUnavailable, Cancelled.
@@ -326,7 +326,7 @@ class Search:
         raise IndexBusy("The index is rebuilt again and again.", "Ask again when the rebuild has finished.")
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
-        """The chunks of a note as they are indexed, in order."""
+        """Return the chunks of a note as they are indexed, in order."""
         with self.index.reader() as store:
             rows = store.chunks_of(path) if store is not None else []
         return tuple(
@@ -363,11 +363,11 @@ class Search:
     # --- looking into the index ------------------------------------------------------------------------------------
 
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
+        """Return what is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
         return self.on_snapshot(lambda store: tuple(integrity.problems(store)))
 
     def tables(self) -> tuple[TableSize, ...]:
-        """Rows and bytes of each kind of table; reads the whole index file, so it can take a second."""
+        """Return rows and bytes of each kind of table; reads the whole index file, so it can take a second."""
         return self.on_snapshot(disk_usage.tables)
 
     def sample(self) -> tuple[ChunkRef, str] | None:
@@ -376,7 +376,7 @@ class Search:
             return _sample(store, state)
 
     def remeasured(self) -> tuple[str, float] | None:
-        """The path of that chunk, and how like its stored vector it is when it is embedded anew, as a cosine.
+        """Return the path of that chunk, and how like its stored vector it is when it is embedded anew, as a cosine.
 
         None without vectors. Raises IndexUnavailable, ProviderError.
         """
@@ -392,7 +392,7 @@ class Search:
         return sample[0].path, float(cosine(stored, provider.embed([sample[1]], "document")[0])[0])
 
     def chunks(self) -> Chunks | None:
-        """The chunks of notes with their vectors, to be compared with each other; None while there are none."""
+        """Return the chunks of notes with their vectors, to be compared with each other; None while there are none."""
         # A search needs none of the checks.
         from memory_tui.inbox.checks import Chunks
 
@@ -416,7 +416,7 @@ class Search:
 
 
 def _sample(store: Store, corpus: Corpus) -> tuple[ChunkRef, str] | None:
-    """A chunk from the middle of `corpus` with its text; None when there is none."""
+    """Return a chunk from the middle of `corpus` with its text; None when there is none."""
     if not len(corpus):
         return None
     row = len(corpus) // 2
@@ -452,14 +452,14 @@ class UnrelatedRecords:
         self._here: dict[tuple[str, Kind], UnrelatedEvidence] = {}
 
     def of(self, uuid: str) -> ByKind:
-        """What was measured in the index `uuid`."""
+        """Return what was measured in the index `uuid`."""
         kinds: tuple[Kind, ...] = tuple(USUAL)
         records = self._stored()
         measured_here = {kind: self._here.get((uuid, kind)) or _measured(records, kind, uuid) for kind in kinds}
         return {kind: measured for kind, measured in measured_here.items() if measured is not None}
 
     def is_due(self, uuid: str, chunks: int, settings: Settings) -> bool:
-        """Whether an index of so many `chunks` should be measured: it never was, or its size is another by half.
+        """Return whether an index of so many `chunks` should be measured: it never was, or its size is another by half.
 
         Never under a profile that tells no levels.
         """
@@ -469,7 +469,7 @@ class UnrelatedRecords:
         return chunks > 0 and not any(chunks <= _GROWN * then and then <= _GROWN * chunks for then in measured)
 
     def _stored(self) -> Mapping[str, Any]:
-        """The records of this workspace by kind; none where they cannot be read."""
+        """Return the records of this workspace by kind; none where they cannot be read."""
         try:
             changed = self._path.stat().st_mtime_ns
             if self._read[0] != changed:
@@ -498,7 +498,7 @@ class UnrelatedRecords:
 
 
 def _measured(records: Mapping[str, Any], kind: Kind, uuid: str) -> UnrelatedEvidence | None:
-    """What the records `kept` say of a kind of evidence in the index `uuid`; None where they do not."""
+    """Return what the records `kept` say of a kind of evidence in the index `uuid`; None where they do not."""
     record = records.get(kind)
     # Sums of other weights, or of another kind of evidence, say nothing of these.
     expected = {"kind": kind, "uuid": uuid, "weights": list(WEIGHTS)}

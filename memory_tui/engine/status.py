@@ -198,7 +198,7 @@ class FileVerdict(Struct, frozen=True):
 
 
 def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, ...]:
-    """Every note on disk and every note that only the index still has, by path."""
+    """Return every note on disk and every note that only the index still has, by path."""
     from memory_tui.index.note_rows import openings
 
     rows_of, without_vector = store.known(), _withheld_or_rejected(store)
@@ -241,7 +241,7 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
 
 
 def with_kinds(rows: Sequence[FileRow], scan: Scan, roots: Roots) -> tuple[FileRow, ...]:
-    """`rows` with the type of each fact in Claude Code's memory, which stands in its front matter."""
+    """Return `rows` with the type of each fact in Claude Code's memory, which stands in its front matter."""
     facts = claude_memory.facts(roots, {note.path: note.absolute for note in scan.notes})
     return tuple(replace(row, kind=facts[row.path].type if row.path in facts else "") for row in rows)
 
@@ -254,7 +254,7 @@ def _title(text: str) -> str:
 
 
 def _withheld_or_rejected(store: Store) -> dict[str, str]:
-    """Why chunks have no vector, by path: withheld from the provider, or rejected by it."""
+    """Return why chunks have no vector, by path: withheld from the provider, or rejected by it."""
     chunks_of: dict[str, list[Withheld | Rejected]] = {}
     without: list[Withheld | Rejected] = [*store.withheld(), *store.rejected()]
     for chunk in without:
@@ -267,7 +267,7 @@ def _withheld_or_rejected(store: Store) -> dict[str, str]:
 
 
 def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileVerdict:
-    """What is to be said of `path`: the rule, and the state of its index."""
+    """Return what is to be said of `path`: the rule, and the state of its index."""
     row = store.file(path.path)
     differs = freshness.stale.get(path.path)
     if not path.included:
@@ -288,7 +288,7 @@ def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileV
 
 
 def writer_process(index: Path, role: Role) -> WriterProcess | None:
-    """Who has the `role` now."""
+    """Return who has the `role` now."""
     who = locks.living(index, role)
     return WriterProcess(who.pid, who.since, who.is_this_process) if who else None
 
@@ -307,7 +307,7 @@ def status(
     paused: bool = False,
     roots: tuple[RootState, ...] = (),
 ) -> Status:
-    """The whole state; `probe` is the outcome of a deep check, `unrelated` what unrelated questions reach."""
+    """Return the whole state; `probe` is the outcome of a deep check, `unrelated` what unrelated questions reach."""
     counts, identity, vec0 = store.counts(), store.identity(), abilities.vec0(vec0_use)
     return Status(
         backend="builtin",
@@ -356,7 +356,7 @@ def status(
 
 
 def _refused(chunks: Sequence[Rejected]) -> list[Notice]:
-    """How many chunks have no vector because the provider refused them, and why."""
+    """Return how many chunks have no vector because the provider refused them, and why."""
     return (
         [notice("vectors_refused", chunks=len(chunks), reasons=tuple(sorted({chunk.reason for chunk in chunks})))]
         if chunks
@@ -387,7 +387,7 @@ def _vectors(plan: Plan, store: Store, vec0: Vec0) -> VectorSearch:
 
 
 def _compared_by(store: Store, vec0: Vec0) -> str:
-    """Who finds the nearest vectors for a command; the app and the server compare all of them in memory."""
+    """Return who finds the nearest vectors for a command; the app and the server compare all of them in memory."""
     if not vec0.ready:
         return "numpy, exact"
     mirrored = store.vec0_dims() > 0 or store.identity() is None
@@ -408,7 +408,7 @@ def _full_text(store: Store) -> WordSearch:
 
 
 def _lost(plan: Plan, vec0: Vec0) -> list[Notice]:
-    """What full-text search and vectors have to do without, and what is done instead."""
+    """Return what full-text search and vectors have to do without, and what is done instead."""
     lost, settings = list[Notice](), plan.settings
     if reason := abilities.fts5():
         lost.append(notice("no_full_text", reason=reason, by_text=None))

@@ -68,7 +68,7 @@ def pending(unsearchable: Sequence[Unsearchable]) -> list[str]:
 
 
 def notes_lacking(trace: Trace, reader: str, *, by_itself: bool) -> tuple[str, str] | None:
-    """Which notes the answer lacks as they are on disk, and what to do; None where it lacks none.
+    """Return which notes the answer lacks as they are on disk, and what to do; None where it lacks none.
 
     `reader` prints a note; `by_itself`: who answers indexes where the settings allow it.
     """
@@ -90,7 +90,7 @@ def notes_lacking(trace: Trace, reader: str, *, by_itself: bool) -> tuple[str, s
 
 
 def words_elsewhere(evidence: Evidence, source: Store, waiting: UnindexedTexts) -> Elsewhere:
-    """Where the words of `evidence` stand that no indexed chunk was found to hold."""
+    """Return where the words of `evidence` stand that no indexed chunk was found to hold."""
     lacking = _lacking(evidence)
     if not lacking:
         return Elsewhere()
@@ -130,7 +130,7 @@ def _lacking(evidence: Evidence) -> tuple[str, ...]:
 
 
 def holds(text: str, word: str) -> bool:
-    """Whether a reader finds `word` in `text`: letters of ASCII as a word of their own, others anywhere."""
+    """Return whether a reader finds `word` in `text`: letters of ASCII as a word of their own, others anywhere."""
     if not word.isascii():
         return word.casefold() in text.casefold()
     # Letters of another alphabet make one word with it; Chinese, Japanese and Korean characters do not.
@@ -138,7 +138,7 @@ def holds(text: str, word: str) -> bool:
 
 
 def _held_by_texts(word: str, source: Store) -> bool | None:
-    """Whether a text holds `word`; None where too many texts would have to be read to tell."""
+    """Return whether a text holds `word`; None where too many texts would have to be read to tell."""
     if not word.isascii():
         forms = {word, word.lower(), word.upper(), word.capitalize()}
         return any(len(source.words.containing(form)) for form in forms)
@@ -152,7 +152,7 @@ def _held_by_texts(word: str, source: Store) -> bool | None:
 
 
 def _part_in_texts(word: str, source: Store) -> str:
-    """The longest part of the Chinese, Japanese or Korean characters of `word` that a text holds; else empty."""
+    """Return the longest part of the Chinese, Japanese or Korean characters of `word` that a text holds; else empty."""
     if not source.words.cut():
         return ""
     parts = []
@@ -169,5 +169,5 @@ def _part_in_texts(word: str, source: Store) -> str:
 
 
 def _joined(pairs: str) -> str:
-    """The run that pairs of neighbours, written one behind the other, are cut out of."""
+    """Return the run that pairs of neighbours, written one behind the other, are cut out of."""
     return pairs[::2] + pairs[-1:]

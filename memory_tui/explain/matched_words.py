@@ -40,7 +40,7 @@ class MatchedWords:
 
     @classmethod
     def of(cls, trace: Trace | None) -> MatchedWords:
-        """The words that `trace` was answered by."""
+        """Return the words that `trace` was answered by."""
         if trace is None or trace.mode in ("vectors only", "nothing"):
             return cls(QueryPlan((), (), ""), profiles.OWN)
         return cls(trace.plan, trace.profile)
@@ -75,7 +75,7 @@ class MatchedWords:
 
 
 def _lowered(text: str) -> str:
-    """`text` in lower case, as many characters as before."""
+    """Return `text` in lower case, as many characters as before."""
     return "".join(low if len(low := character.lower()) == 1 else character for character in text)
 
 

@@ -53,7 +53,7 @@ def rephrase(
     first: int = 1,
     line: int | None = None,
 ) -> Rephrasings:
-    """Questions that recall the chunk `rowid`, of which `text` is the text; the shortest change first.
+    """Return questions that recall the chunk `rowid`, of which `text` is the text; the shortest change first.
 
     Words of `line` are tried before others of the chunk, which begins at line `first` of its note. `ask` gathers
     evidence, on a worker thread. `absent` are the words that a search for all words failed on.
@@ -84,7 +84,7 @@ def rephrase(
 
 
 def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> Rephrasings:
-    """Questions that recall the chunk that speaks in `answer`; none for one that is recalled already."""
+    """Return questions that recall the chunk that speaks in `answer`; none for one that is recalled already."""
     best = answer.best
     if best is None or best.recalled:
         return Rephrasings()
@@ -98,7 +98,7 @@ def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> Rephrasings:
 def remedies(
     answer: WhyNot, settings: Settings, with_profile: WithProfile, ask: Callable[[str], Evidence], saved: Saved | None
 ) -> tuple[Flips | None, Rephrasings]:
-    """The settings and the words that would change what `answer` says; no settings where no chunk speaks.
+    """Return the settings and the words that would change what `answer` says; no settings where no chunk speaks.
 
     Raises QueryError, ProviderError and what else `ask` raises.
     """
@@ -129,7 +129,7 @@ def _words(text: str) -> list[str]:
 
 
 def _without(query: str, absent: tuple[str, ...]) -> str:
-    """`query` without the words `absent`; empty when nothing is left, or nothing was taken away."""
+    """Return `query` without the words `absent`; empty when nothing is left, or nothing was taken away."""
     absent_words = set(absent)
     rest = tokens.WORD.sub(lambda match: "" if match.group() in absent_words else match.group(), query)
     rest = " ".join(rest.split())

@@ -20,7 +20,7 @@ from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
-    """A record as a dictionary with camelCase keys, recursively; by its own `as_dict` where it has one.
+    """Return a record as a dictionary with camelCase keys, recursively; by its own `as_dict` where it has one.
 
     A notice has its kind and its sentence beside its evidence.
     """
@@ -39,7 +39,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
 
 
 def tagged(value: object) -> dict[str, Any]:
-    """A claim as data with its kind."""
+    """Return a claim as data with its kind."""
     if isinstance(value, Notice):
         # A gate of words within another gate has a kind of its own.
         inner = {name: tagged(part) if isinstance(part, Notice) else plain(part) for name, part in value.fields.items()}
@@ -48,7 +48,7 @@ def tagged(value: object) -> dict[str, Any]:
 
 
 def result(candidate: Candidate) -> dict[str, Any]:
-    """One hit in the documented shape, plus its citation."""
+    """Return one hit in the documented shape, plus its citation."""
     chunk = candidate.chunk
     return {
         "path": chunk.path,
@@ -65,7 +65,7 @@ def result(candidate: Candidate) -> dict[str, Any]:
 
 
 def _recall_metadata(candidate: Candidate) -> dict[str, Any]:
-    """What OpenClaw 2026.9 adds to a hit; nothing under other profiles."""
+    """Return what OpenClaw 2026.9 adds to a hit; nothing under other profiles."""
     if candidate.provenance is None:
         return {}
     annotations = candidate.annotations
@@ -74,12 +74,12 @@ def _recall_metadata(candidate: Candidate) -> dict[str, Any]:
 
 
 def verdict(value: Fate) -> dict[str, Any]:
-    """A verdict with its kind, its evidence, and a sentence."""
+    """Return a verdict with its kind, its evidence, and a sentence."""
     return {**tagged(value), "sentence": wording.sentence(value)}
 
 
 def chunk(value: ChunkRef) -> dict[str, Any]:
-    """Where a chunk stands."""
+    """Return where a chunk stands."""
     return {
         "id": value.id,
         "path": value.path,
@@ -91,7 +91,7 @@ def chunk(value: ChunkRef) -> dict[str, Any]:
 
 
 def components(value: Candidate, *, proposed: bool = True) -> dict[str, Any]:
-    """Every number that makes a score, of a chunk that a side `proposed` or that is supposed to be."""
+    """Return every number that makes a score, of a chunk that a side `proposed` or that is supposed to be."""
     terms = {
         "lexical": plain(value.lexical),
         "factors": plain(value.factors),
@@ -132,20 +132,20 @@ def components(value: Candidate, *, proposed: bool = True) -> dict[str, Any]:
 
 
 def candidate(value: Candidate) -> dict[str, Any]:
-    """Every number of one candidate, and its verdict; without its text."""
+    """Return every number of one candidate, and its verdict; without its text."""
     place = chunk(value.chunk)
     del place["citation"]
     return {**place, **components(value), "verdict": verdict(value.verdict)}
 
 
 def _account(value: Account) -> dict[str, Any]:
-    """One chunk's part in the answer; `components` with `proposed` false are what they would have been."""
+    """Return one chunk's part in the answer; `components` with `proposed` false are what they would have been."""
     numbers = components(value.candidate, proposed=value.proposed) if value.candidate is not None else None
     return {"chunk": chunk(value.chunk), "components": {"proposed": value.proposed, **numbers} if numbers else None}
 
 
 def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> dict[str, Any]:
-    """Why a line was, or was not, recalled, what would change it, and which questions recall it."""
+    """Return why a line was, or was not, recalled, what would change it, and which questions recall it."""
     best = _account(value.best) if value.best is not None else {"chunk": None, "components": None}
     return {
         "query": value.trace.query,
@@ -173,12 +173,12 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
 
 
 def claim(value: Notice) -> dict[str, Any]:
-    """A claim with its kind, its evidence, and a sentence."""
+    """Return a claim with its kind, its evidence, and a sentence."""
     return {**tagged(value), "sentence": value.message}
 
 
 def _claims(value: WhyNot, changes: Flips | None, questions: Rephrasings | None) -> Iterator[Notice]:
-    """The claims about a line, besides its verdict."""
+    """Yield the claims about a line, besides its verdict."""
     if value.without is not None:
         yield value.without
     if changes is not None:
@@ -189,7 +189,7 @@ def _claims(value: WhyNot, changes: Flips | None, questions: Rephrasings | None)
 
 
 def flip(value: Change) -> dict[str, Any]:
-    """One change that turns the verdict; `presses` is null for another profile."""
+    """Return one change that turns the verdict; `presses` is null for another profile."""
     (turn,) = value.turns
     return {
         "knob": turn.key,
@@ -205,7 +205,7 @@ def flip(value: Change) -> dict[str, Any]:
 
 
 def change_set(value: Change) -> dict[str, Any]:
-    """Several changes that together recall a chunk; of each knob how far it may go."""
+    """Return several changes that together recall a chunk; of each knob how far it may go."""
     return {
         "turns": [
             {"knob": turn.key, "from": turn.was, "to": turn.value, "accepted": list(turn.accepted)}
@@ -220,7 +220,7 @@ def change_set(value: Change) -> dict[str, Any]:
 
 
 def _effects(comes_in: Sequence[ChunkRef], drops_out: Sequence[ChunkRef], saved: SavedEffect | None) -> dict[str, Any]:
-    """What else a change does: other chunks, and saved questions where there are any."""
+    """Return what else a change does: other chunks, and saved questions where there are any."""
     return {
         "comesIn": [chunk(ref) for ref in comes_in],
         "dropsOut": [chunk(ref) for ref in drops_out],
@@ -237,7 +237,7 @@ def _empty(value: Trace) -> dict[str, Any] | None:
 
 
 def trace(value: Trace) -> dict[str, Any]:
-    """The whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
+    """Return the whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
     now = dt.datetime.fromtimestamp(value.now, dt.UTC).isoformat()
     by_words = [
         (value.chunks[at], float(value.candidates["bm25"][at]), float(value.candidates["text"][at]))
@@ -286,7 +286,7 @@ def trace(value: Trace) -> dict[str, Any]:
 
 
 def passage(value: Excerpt) -> dict[str, Any]:
-    """A passage with its lines and its citation."""
+    """Return a passage with its lines and its citation."""
     return {
         "path": value.hit.chunk.path,
         "startLine": value.first,
@@ -298,7 +298,7 @@ def passage(value: Excerpt) -> dict[str, Any]:
 
 
 def answer_level(value: Trace) -> dict[str, Any] | None:
-    """Whether the notes hold what was asked, and by which numbers; None under a profile that does not say."""
+    """Return whether the notes hold what was asked, and by which numbers; None under a profile that does not say."""
     if value.level is None:
         return None
     return {**plain(value.level), "sentence": value.level.sentence, "explanation": value.level.explanation}

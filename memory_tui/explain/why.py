@@ -24,7 +24,7 @@ class TermCount(Struct, frozen=True):
 
 
 def count_terms(plan: QueryPlan, text: str, profile: str) -> TermCount:
-    """The words of `plan` counted in `text`, by stem where the profile stems."""
+    """Return the words of `plan` counted in `text`, by stem where the profile stems."""
     stemmed = profiles.get(profile).join == "OR"
     present: dict[str, int] = {}
     for token in tokens.tokens(text, stemmed=stemmed):
@@ -87,7 +87,7 @@ def _left_out(claim: Notice, trace: Trace) -> str:
 
 
 def _whole(dropped: Sequence[str], trace: Trace) -> list[str]:
-    """Words as a person asked them; of pairs of characters, which are no words, how many of which run."""
+    """Return words as a person asked them; of pairs of characters, which are no words, how many of which run."""
     whole = {word: tokens.as_asked([word], trace.query)[0] for word in dropped}
     pairs = Counter(run for word, run in whole.items() if run != word)
     return [word for word, run in whole.items() if run == word] + [
@@ -104,18 +104,18 @@ def _by_run(counts: Mapping[str, int], trace: Trace) -> dict[str, list[str]]:
 
 
 def _indexed_with_more(trace: Trace) -> bool:
-    """Whether words were looked for in more than the text of a chunk."""
+    """Return whether words were looked for in more than the text of a chunk."""
     return profiles.get(trace.profile).join == "OR" and not trace.plan.inside and trace.mode != "vectors only"
 
 
 def _times(word: str, in_text: int, in_date: int) -> str:
-    """`sunday 3x`, and how many of them stand in the day of the file's name: `sunday 1x (date)`."""
+    """Return `sunday 3x`, and how many of them stand in the day of the file's name: `sunday 1x (date)`."""
     share = f" ({in_date} in the date)" if in_text else " (date)"
     return f"{word} {in_text + in_date}x{share if in_date else ''}"
 
 
 def _how_matched(trace: Trace) -> str:
-    """What a person would not expect of the words that are shown; empty where there is nothing."""
+    """Return what a person would not expect of the words that are shown; empty where there is nothing."""
     plan = trace.plan
     remarks = ["not searched, only counted"] if trace.mode == "vectors only" and plan.words else []
     if profiles.get(trace.profile).join == "OR" and any(len(word) == 2 and tokens.is_cjk(word) for word in plan.words):
@@ -124,6 +124,6 @@ def _how_matched(trace: Trace) -> str:
 
 
 def file_line(path: str, trace: Trace) -> ScoreLine:
-    """Whether the note on disk is what was indexed, as far as the last look at the folder knows."""
+    """Return whether the note on disk is what was indexed, as far as the last look at the folder knows."""
     waiting = next((item for item in trace.unsearchable if item.path == path), None)
     return ScoreLine("file", f"{waiting.state}: {waiting.detail}" if waiting else "indexed as it is on disk")

@@ -87,7 +87,7 @@ class WhyNever(Struct, frozen=True):
 
     @property
     def claims(self) -> tuple[NeverClaim, ...]:
-        """Everything that is said."""
+        """Return everything that is said."""
         return (*self.reached, *self.stopped, *self.changes)
 
 
@@ -116,7 +116,7 @@ def _words(text: str) -> list[str]:
 def why_never(
     path: str, line: int | None, answers: Sequence[tuple[PastQuestion, WhyNot]], settings: Settings
 ) -> WhyNever:
-    """What became of a line over all `answers`, each the verdict on it for one question under `settings`."""
+    """Return what became of a line over all `answers`, each the verdict on it for one question under `settings`."""
     outcomes: dict[Asker, list[bool]] = defaultdict(list)
     stopped: dict[str, list[str]] = defaultdict(list)
     for question, answer in answers:
@@ -175,7 +175,7 @@ def _nearest(replays: Replays, settings: Settings, key: str, value: Scalar, wins
 
 
 def _moved(replays: Replays, settings: Settings, tried: Sequence[Settings]) -> list[int]:
-    """How many other hits come or go under each of `tried`, over all questions."""
+    """Return how many other hits come or go under each of `tried`, over all questions."""
     counts = [0] * len(tried)
     for _, row, replay in replays:
         first, *then = map(set, replay.recalled_each([settings, *tried]))
@@ -185,7 +185,7 @@ def _moved(replays: Replays, settings: Settings, tried: Sequence[Settings]) -> l
 
 
 def _won(replays: Replays, tried: Sequence[Settings]) -> list[tuple[str, ...]]:
-    """The questions for which the line is recalled, under each of `tried`."""
+    """Return the questions for which the line is recalled, under each of `tried`."""
     won: list[list[str]] = [[] for _ in tried]
     for text, row, replay in replays:
         for at, standing in enumerate(replay.standings(row, tried)):
@@ -199,7 +199,7 @@ def _turned(settings: Settings, key: str, value: Scalar) -> Settings:
 
 
 def _between(key: str, was: Scalar, value: Scalar) -> list[Scalar]:
-    """The values of a knob on the way to `value`, by its steps, nearest to that of now first."""
+    """Return the values of a knob on the way to `value`, by its steps, nearest to that of now first."""
     knob = BY_KEY[key]
     if isinstance(value, bool | str) or isinstance(was, str):
         return [value]

@@ -72,7 +72,7 @@ class ExplainedLine(Struct, frozen=True):
 
 
 def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vectors | None = None) -> ExplainedLine:
-    """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is.
+    """Return everything that disk and index know of a line; costs a stat for a note that is indexed as it is.
 
     With `vector`, which an evidence has that lacks cosines, the store is asked for the exact place of the chunks.
     """
@@ -108,7 +108,7 @@ def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vect
 
 
 def _on_disk(roots: Roots, store: Store, path: str) -> tuple[NoteFile | str, Notice | None]:
-    """The note on disk, or the stored path it would have with the rule that keeps it out."""
+    """Return the note on disk, or the stored path it would have with the rule that keeps it out."""
     try:
         note = workspace_roots.located(roots, path)
     except PathRefused:
@@ -154,7 +154,7 @@ def _lines(roots: Roots, note: NoteFile) -> list[str]:
 def _holding(
     store: Store, chunks: tuple[ChunkRef, ...], line: str, by_number: tuple[ChunkRef, ...]
 ) -> tuple[ChunkRef, ...]:
-    """The chunks of an older text that hold `line` of the new one; of a blank line those of its number."""
+    """Return the chunks of an older text that hold `line` of the new one; of a blank line those of its number."""
     if not line.strip():
         return by_number
     texts = store.texts([c.rowid for c in chunks])
@@ -172,13 +172,13 @@ def _remark(gate: Notice | None) -> str:
 
 
 def side_of(evidence: Evidence, settings: Settings) -> KeywordSide:
-    """The word side that counts under `settings`."""
+    """Return the word side that counts under `settings`."""
     mode = mode_of(evidence, settings)
     return side_under(evidence, mode, Rules.of(settings, mode))
 
 
 def row_of(evidence: Evidence, rowid: int) -> int | None:
-    """Where a chunk stands in `evidence`, None when it is not there; rows are in the order of rowids."""
+    """Return where a chunk stands in `evidence`, None when it is not there; rows are in the order of rowids."""
     rowids = evidence.refs.rowids
     at = int(np.searchsorted(rowids, rowid))
     return at if at < len(rowids) and rowids[at] == rowid else None
@@ -222,7 +222,7 @@ def _sides(evidence: Evidence) -> Iterator[KeywordSide]:
 
 
 def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Candidate | None:
-    """The candidate that `row` would be, had both sides proposed it as the last of their pools.
+    """Return the candidate that `row` would be, had both sides proposed it as the last of their pools.
 
     `text` is the chunk's. None when nothing can be asked at all. Its rank and verdict are those of the supposition.
     """
@@ -255,7 +255,7 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
 
 
 def _listed_last(small: Evidence, nearest: Rows, trace: Trace, at: int, text: str) -> Candidate | None:
-    """The candidate that row `at` would be under 2026.9: near by meaning; without vectors a hit of no words."""
+    """Return the candidate that row `at` would be under 2026.9: near by meaning; without vectors a hit of no words."""
     hits, ref = small.lexical.hits, small.refs[at]
     if small.cosine is None:
         place = ref.path, ref.start_line, ref.end_line, ref.id
@@ -281,7 +281,7 @@ def _bm25(evidence: Evidence, side: KeywordSide, row: int) -> float | None:
 
 
 def find(trace: Trace, row: int) -> Candidate | None:
-    """The candidate of `trace` that stands at `row` of its evidence; only its own record is written out."""
+    """Return the candidate of `trace` that stands at `row` of its evidence; only its own record is written out."""
     return trace.at_row(row)
 
 
@@ -303,7 +303,7 @@ class Account(Struct, frozen=True):
 
     @property
     def recalled(self) -> bool:
-        """Whether the agent was given the chunk."""
+        """Return whether the agent was given the chunk."""
         return isinstance(self.fate, Recalled)
 
 
@@ -325,12 +325,12 @@ class WhyNot(Struct, frozen=True):
 
     @property
     def recalled(self) -> bool:
-        """Whether the agent was given the line."""
+        """Return whether the agent was given the line."""
         return isinstance(self.fate, Recalled)
 
     @property
     def row(self) -> int | None:
-        """Where the chunk that speaks stands in the evidence."""
+        """Return where the chunk that speaks stands in the evidence."""
         return row_of(self.evidence, self.best.chunk.rowid) if self.best is not None else None
 
 
@@ -347,7 +347,7 @@ class Inquest:
         self._by_rules_of_2026_9 = profiles.get(self.trace.profile).exact_paths
 
     def fate(self, row: int, text: str) -> Fate:
-        """What became of the chunk at `row`, whose text is `text`."""
+        """Return what became of the chunk at `row`, whose text is `text`."""
         candidate = find(self.trace, row)
         return candidate.verdict if candidate is not None else self._pool_gate(row, text)
 
@@ -365,7 +365,7 @@ class Inquest:
         return (2 if isinstance(verdict, LoweredByDecay) else 1), candidate.score
 
     def account(self, row: int, text: str) -> Account:
-        """The fate of a chunk with its numbers."""
+        """Return the fate of a chunk with its numbers."""
         ref = self.evidence.refs[row]
         real = find(self.trace, row)
         if real is not None:
@@ -407,7 +407,7 @@ class Inquest:
         return Notice("outside_vector_pool", fields)
 
     def _why_no_vectors(self) -> str:
-        """Why there is no vector side; empty when the index is one of words alone, or nothing was asked."""
+        """Return why there is no vector side; empty when the index is one of words alone, or nothing was asked."""
         for lost in self.evidence.notices:
             if lost.code == "provider":
                 return lost.message.rstrip(".")
@@ -416,7 +416,7 @@ class Inquest:
         return "the embedding model knows no word of the query" if self.evidence.pointless else ""
 
     def _vector_rank(self, row: int) -> int | None:
-        """The 1-based place of `row` among all cosines, by the order in which the pool was made."""
+        """Return the 1-based place of `row` among all cosines, by the order in which the pool was made."""
         cosine, nearest = self.evidence.cosine, self.evidence.nearest
         if cosine is None or np.isnan(cosine[row]):
             return None
@@ -431,14 +431,14 @@ class Inquest:
         return max(int(before), len(nearest)) + 1
 
     def _postings(self) -> tuple[Postings, ...]:
-        """All matches; of each keyword where they were looked for one by one."""
+        """Return all matches; of each keyword where they were looked for one by one."""
         keywords = None if self._by_rules_of_2026_9 else self.evidence.keywords
         return (
             tuple(side.postings for side in keywords.each) if self._side.whole and keywords else (self._side.postings,)
         )
 
     def _outside(self, postings: Postings, row: int) -> Notice | None:
-        """The place of `row` among the matches, with the worst that got into the pool."""
+        """Return the place of `row` among the matches, with the worst that got into the pool."""
         place = postings.rank_of(row)
         if place is None:
             return None
@@ -470,7 +470,7 @@ class Inquest:
 
 
 def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:
-    """The words of `plan` that are not found in `text`, a word with inner signs counting as a phrase."""
+    """Return the words of `plan` that are not found in `text`, a word with inner signs counting as a phrase."""
     if plan.inside:
         return tuple(word for word in plan.words if word.lower() not in text.lower())
     joined = f" {' '.join(tokens.tokens(text, stemmed=False))} "
@@ -496,7 +496,7 @@ def why(evidence: Evidence, settings: Settings, place: ExplainedLine) -> WhyNot:
 
 
 def _without_its_gate(evidence: Evidence, settings: Settings, fate: Fate, rowid: int) -> Notice | None:
-    """What becomes of a chunk with the gate that stopped it switched off."""
+    """Return what becomes of a chunk with the gate that stopped it switched off."""
     by_gate: Mapping[type, str] = {LoweredByDecay: "decay", DisplacedByMmr: "mmr"}
     gate, row = by_gate.get(type(fate)), row_of(evidence, rowid)
     if gate is None or row is None or GATE_SWITCHES[gate] in profiles.get(settings.word("profile")).fixed:
@@ -531,7 +531,7 @@ def against_their_index(answer: WhyNot, lacks: Callable[[str], str | None]) -> W
 
 
 def named(roots: Roots, store: Store, typed: str) -> tuple[str, int | None]:
-    """The path and the line that were typed.
+    """Return the path and the line that were typed.
 
     Raises NoteMissing where neither disk nor index knows the note, or it ends before the line: what was mistyped is no
     line that lost.
@@ -551,5 +551,5 @@ def named(roots: Roots, store: Store, typed: str) -> tuple[str, int | None]:
 
 
 def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, path: str, line: int | None) -> WhyNot:
-    """Why a line of the note at `path` was, or was not, recalled, as `store` and the disk know it now."""
+    """Return why a line of the note at `path` was, or was not, recalled, as `store` and the disk know it now."""
     return why(evidence, settings, locate(roots, store, path, line, evidence.vector))

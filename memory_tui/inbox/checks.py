@@ -536,7 +536,7 @@ def changes(suggestions: Sequence[Suggestion], action: Action, curator: Curator)
 
 
 def rewritten(suggestion: Suggestion, text: str, curator: Curator) -> Change:
-    """The change that puts `text` in the place of the last line of a suggestion. Raises EditRefused."""
+    """Return the change that puts `text` in the place of the last line of a suggestion. Raises EditRefused."""
     spot = _seen(curator.plan, suggestion)
     note = spot.lines()
     line = note.lines[spot.last - 1]
@@ -550,7 +550,7 @@ def rewritten(suggestion: Suggestion, text: str, curator: Curator) -> Change:
 
 
 def change(suggestion: Suggestion, action: Action, curator: Curator) -> Change:
-    """What `action` does to the notes. Raises EditRefused where the lines changed since, or nothing would."""
+    """Return what `action` does to the notes. Raises EditRefused where the lines changed since, or nothing would."""
     place, planner = suggestion.place, curator.plan
     if action == "restore":
         return bring_back(curator, place.path, suggestion.change)
@@ -592,7 +592,7 @@ def _spot(planner: Planner, place: Passage) -> Spot:
 
 
 def _topic(spot: Spot) -> str:
-    """The title of the topic note that lines go to: that of the heading they stand under."""
+    """Return the title of the topic note that lines go to: that of the heading they stand under."""
     texts = Lines.of(spot.data, spot.path).texts()
     above = [section for section in sections(texts) if section.line < spot.first and section.title]
     return above[-1].title if above else "More"

@@ -106,7 +106,7 @@ class Contradiction(NamedTuple):
 
 
 def fact(item: NoteItem) -> Fact | None:
-    """What an item says of a subject; None where it says nothing that can be compared."""
+    """Return what an item says of a subject; None where it says nothing that can be compared."""
     text = item.text
     if text[0].isspace() or text[0] == "|" or not any(sign in text for sign in _SIGNS):
         return None
@@ -130,7 +130,7 @@ def fact(item: NoteItem) -> Fact | None:
 
 
 def _subject(text: str) -> str:
-    """The subject as it is compared; empty for what is none."""
+    """Return the subject as it is compared; empty for what is none."""
     is_code = "`" in text or "_" in text
     subject = _ARTICLE.sub("", text.strip(" `").lower())
     words = re.findall(r"\w+", subject)
@@ -139,7 +139,7 @@ def _subject(text: str) -> str:
 
 
 def _head(text: str) -> str:
-    """The value itself, without what is said about it; empty where it is long."""
+    """Return the value itself, without what is said about it; empty where it is long."""
     # The dot of a title ends nothing: "Dr. Hallett" is one value.
     guarded = re.sub(r"\b(Dr|Mr|Mrs|Ms|Prof|St)\. ", "\\1\0", text)
     head = _END.split(guarded, maxsplit=1)[0].replace("\0", ". ").strip(" `\"'“”.")
@@ -192,7 +192,7 @@ def pairs(
 
 
 def _lasting(facts: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Pairs of two notes; lines of one note stand under headings that make them of different things."""
+    """Yield pairs of two notes; lines of one note stand under headings that make them of different things."""
     for earlier, other in combinations(facts, 2):
         notes = earlier.item.note.path, other.item.note.path
         # Two topic notes have properties of the same name.
@@ -201,7 +201,7 @@ def _lasting(facts: Sequence[Fact]) -> Iterator[Contradiction]:
 
 
 def _differ(earlier: Fact, other: Fact) -> bool:
-    """Whether both values are of one sort, and neither is a part of the other."""
+    """Return whether both values are of one sort, and neither is a part of the other."""
     if earlier.sort != other.sort:
         return other.before != "" and earlier.value == other.before
     if other.before and earlier.value not in (other.before, other.value):
@@ -215,6 +215,6 @@ def _differ(earlier: Fact, other: Fact) -> bool:
 
 
 def _knows(earlier: Fact, newer: Fact, day: dt.date) -> bool:
-    """Whether a lasting item was written with the newer one in mind: it names the value, or a day as late."""
+    """Return whether a lasting item was written with the newer one in mind: it names the value, or a day as late."""
     days = _DAY.findall(earlier.item.text)
     return newer.value.lower() in earlier.item.text.lower() or any(date >= day.isoformat() for date in days)

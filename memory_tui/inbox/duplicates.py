@@ -97,7 +97,7 @@ def close(
     least: float = _CLOSE,
     stopped: Callable[[], bool] = lambda: False,
 ) -> list[tuple[int, int, float]]:
-    """Pairs of rows of different groups that are each other's nearest, with their cosine, the closest first.
+    """Return pairs of rows of different groups that are each other's nearest, with their cosine, the closest first.
 
     `vectors` are unit rows (n, dims) or zeros; a pair has to stand out from what any two of them are like. Raises
     Cancelled when `stopped` says so.

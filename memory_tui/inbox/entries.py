@@ -68,7 +68,7 @@ class Suggestion(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """The finding as a sentence."""
+        """Return the finding as a sentence."""
         return self.finding.sentence
 
     @property
@@ -170,7 +170,7 @@ class Decisions:
         self._records = TABLE.of(str(folder), self._read_old, tell=notice)
 
     def _read_old(self) -> dict[str, Any]:
-        """What earlier releases kept in a file of its own. Raises OSError, ValueError."""
+        """Return what earlier releases kept in a file of its own. Raises OSError, ValueError."""
         try:
             data = json.loads(self._old.read_bytes())
         except FileNotFoundError:

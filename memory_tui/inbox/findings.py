@@ -16,11 +16,11 @@ class InboxClaim(Struct, frozen=True):
     @property
     @abstractmethod
     def sentence(self) -> str:
-        """The claim in words."""
+        """Return the claim in words."""
 
     @property
     def group(self) -> str:
-        """What of its kind it belongs to, for a heading; empty where a kind is one group."""
+        """Return what of its kind it belongs to, for a heading; empty where a kind is one group."""
         return ""
 
 
@@ -31,7 +31,7 @@ class SecretFound(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What it looks like, and who may get it."""
+        """Return what it looks like, and who may get it."""
         return f"It looks like a secret: {self.sort}. Agents can recall it, and tell it to their model."
 
 
@@ -43,7 +43,7 @@ class NotUtf8(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What search makes of it."""
+        """Return what search makes of it."""
         if self.utf16:
             return "It looks like UTF-16, not UTF-8: its words match no question, here or in OpenClaw."
         pieces = f"{plural(self.replaced, 'byte sequence')} in it {'is' if self.replaced == 1 else 'are'}"
@@ -57,7 +57,7 @@ class NotTrusted(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What the ledger says."""
+        """Return what the ledger says."""
         return f"OpenClaw's ledger says: {self.state}."
 
 
@@ -74,7 +74,7 @@ class PromotedThere(InboxClaim, frozen=True):
 
     @property
     def group(self) -> str:
-        """The night."""
+        """Return the night."""
         return f"on {self.night}" if self.night else ""
 
 
@@ -88,7 +88,7 @@ class LinesLost(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """How many, when, and where their text is."""
+        """Return how many, when, and where their text is."""
         at = dt.datetime.fromtimestamp(self.at).astimezone()
         what = f"It lost {plural(self.lines, 'line')} to another program, found {at:%Y-%m-%d %H:%M}"
         return f"{what}{', and is not there any more' if self.gone else ''}. The journal has the text."
@@ -101,7 +101,7 @@ class AnnotationIdle(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The annotation and its cause."""
+        """Return the annotation and its cause."""
         return f"{self.cause}."
 
 
@@ -112,7 +112,7 @@ class InvalidDay(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What follows for its age."""
+        """Return what follows for its age."""
         return "Invalid date: this note never fades."
 
 
@@ -123,7 +123,7 @@ class DayAhead(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """How far, and what follows for its age."""
+        """Return how far, and what follows for its age."""
         return f"Its date is {self.days} days ahead. The note counts as new until then."
 
 
@@ -134,7 +134,7 @@ class SaidTwice(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Which one does."""
+        """Return which one does."""
         return f"{self.twin} says the same."
 
 
@@ -146,7 +146,7 @@ class SaidAlmostTwice(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Which one does."""
+        """Return which one does."""
         return f"{self.twin} says nearly the same."
 
 
@@ -158,7 +158,7 @@ class CloseInMeaning(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Which one is, and how close."""
+        """Return which one is, and how close."""
         return f"{self.twin} is close in meaning (cosine {self.cosine:.2f})."
 
 
@@ -172,7 +172,7 @@ class SaidOtherwise(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Both values, and where the other one stands."""
+        """Return both values, and where the other one stands."""
         return f"“{self.subject}” is {self.value} here, and {self.other} in {self.twin}."
 
 
@@ -187,7 +187,7 @@ class Outdated(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Both values, and the day of the newer one."""
+        """Return both values, and the day of the newer one."""
         return f"“{self.subject}” is {self.value} here, and {self.other} in {self.twin}, of {self.day}."
 
 
@@ -199,7 +199,7 @@ class DayPassed(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Which day, and how long ago."""
+        """Return which day, and how long ago."""
         return f"{self.day} reads as a date to come, but it was {plural(self.ago, 'day')} ago."
 
 
@@ -210,7 +210,7 @@ class DayMoves(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Which words."""
+        """Return which words."""
         return f"“{self.words}” in a note without a date means another day each time it is read."
 
 
@@ -221,7 +221,7 @@ class PathGone(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Which path."""
+        """Return which path."""
         return f"{self.path} is not there."
 
 
@@ -232,7 +232,7 @@ class Unlisted(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What follows, and the line to add."""
+        """Return what follows, and the line to add."""
         return f"MEMORY.md does not point to it, so a session of Claude Code does not know of it. Add: {self.line}"
 
 
@@ -246,7 +246,7 @@ class BeyondBudget(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Which lines."""
+        """Return which lines."""
         until = f"to line {self.last}" if self.last else "on"
         return f"No session of {self.host} reads {self.path} from line {self.first} {until}."
 
@@ -258,7 +258,7 @@ class ToolOutput(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What it looks like."""
+        """Return what it looks like."""
         return f"It looks like output of a tool: {self.cause}."
 
 
@@ -269,5 +269,5 @@ class NeverDelivered(InboxClaim, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Its age, and that nothing did."""
+        """Return its age, and that nothing did."""
         return f"It is {self.age} days old, and no logged search or read delivered it."

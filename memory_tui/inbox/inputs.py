@@ -32,7 +32,7 @@ def view(
     curator: Curator | None = None,
     recalled: frozenset[str] | None = None,
 ) -> InboxInputs:
-    """Everything that suggestions are made of, at `now` (epoch seconds); reads every note."""
+    """Return everything that suggestions are made of, at `now` (epoch seconds); reads every note."""
     files = trust.files if trust is not None else ()
     workspace = os.path.realpath(plan.roots.workspace)
     folders = tuple(os.path.realpath(folder) + os.sep for folder in (workspace, *plan.roots.extra))
@@ -58,14 +58,14 @@ def view(
 
 
 def host_of(plan: Plan, path: str) -> budget.HostLimit:
-    """Who reads a curated note into its sessions: Claude Code its own, OpenClaw any other."""
+    """Return who reads a curated note into its sessions: Claude Code its own, OpenClaw any other."""
     if claude_code.is_auto_memory(plan.roots.workspace / path):
         return budget.CLAUDE_CODE
     return budget.hosts(plan.config, plan.roots.workspace)[0]
 
 
 def _lost(curator: Curator | None, notes: tuple[DatedNote, ...]) -> tuple[LostNote, ...]:
-    """The daily notes that lack lines; none where the journal cannot be read, which the list of changes says."""
+    """Return the daily notes that lack lines; none where the journal cannot be read, which the list of changes says."""
     if curator is None:
         return ()
     from memory_tui.notes.restore import lost_notes
@@ -74,7 +74,7 @@ def _lost(curator: Curator | None, notes: tuple[DatedNote, ...]) -> tuple[LostNo
 
 
 def _over(plan: Plan, notes: tuple[DatedNote, ...]) -> dict[str, tuple[int, int]]:
-    """The lines of curated notes that no session reads."""
+    """Return the lines of curated notes that no session reads."""
     cuts = {}
     for note in notes:
         if note.path.rpartition("/")[2] not in ROOT_NOTES:

@@ -61,7 +61,7 @@ class Block(Struct):
 
     @classmethod
     def empty(cls, dims: int, rows: int) -> Block:
-        """A block with room for more than `rows`."""
+        """Return a block with room for more than `rows`."""
         room = int(rows * _ROOM) + _SPARE
         return cls(
             0,
@@ -88,7 +88,7 @@ class Block(Struct):
         return np.array([page.embedded, page.has_vector])
 
     def packed(self, slots: Indices, rows: int) -> Block:
-        """A copy of the rows in `slots` with room for more than `rows`."""
+        """Return a copy of the rows in `slots` with room for more than `rows`."""
         other = Block.empty(self.matrix.shape[1], rows)
         count = other.used = len(slots)
         other.rowids[:count] = self.rowids[slots]
@@ -123,7 +123,7 @@ class Files(Struct, frozen=True):
 
     @classmethod
     def of(cls, notes: NoteColumns) -> Files:
-        """The `notes`, in their order."""
+        """Return the `notes`, in their order."""
         return cls(
             notes.paths,
             # There are few sources: what a store reads is a string of its own for each note.
@@ -133,7 +133,7 @@ class Files(Struct, frozen=True):
         )
 
     def patched(self, rows: Sequence[IndexedNote]) -> Files:
-        """These notes with new modification times, and new notes at the end."""
+        """Return these notes with new modification times, and new notes at the end."""
         new = Files.of(
             NoteColumns.of(
                 [(row.id, row.path, row.source, row.mtime_ns, row.chunks) for row in rows if row.id not in self.index]
@@ -243,16 +243,16 @@ class Corpus:
         return self._block.matrix[self._slots[np.asarray(rows, np.int64)]]
 
     def chunk_id(self, row: int) -> str:
-        """The documented id of a row's chunk."""
+        """Return the documented id of a row's chunk."""
         return self._block.ids[int(self._slots[row])]
 
     def path(self, row: int) -> str:
-        """The path of the note that a row's chunk is of."""
+        """Return the path of the note that a row's chunk is of."""
         return self.files.paths[int(self.file_of[row])]
 
     @cached_property
     def refs(self) -> Chunks:
-        """Where each row stands."""
+        """Return where each row stands."""
         files = self.files
         return Chunks(
             self.rowids,
@@ -266,7 +266,7 @@ class Corpus:
         )
 
     def rows_of(self, rowids: RowIds | Sequence[int]) -> Indices:
-        """The row of each rowid, -1 for a rowid that is not here (gone, later, or a repeat)."""
+        """Return the row of each rowid, -1 for a rowid that is not here (gone, later, or a repeat)."""
         needed = np.asarray(rowids, np.int64)
         if not len(self):
             return np.full(len(needed), -1, np.int64)
@@ -275,12 +275,12 @@ class Corpus:
 
     @cached_property
     def files_with_chunks(self) -> int:
-        """How many files have a chunk."""
+        """Return how many files have a chunk."""
         return len(distinct(self.file_of))
 
     @property
     def dates(self) -> NoteDates:
-        """What notes are aged from by our own rule."""
+        """Return what notes are aged from by our own rule."""
         return NoteDates(self.files, _date_on_screen, "mtime", self.files.mtimes)
 
     @property
@@ -312,7 +312,7 @@ class Corpus:
 
     @classmethod
     def load(cls, store: Store, *, vectors: bool = True) -> Corpus:
-        """Everything in the store, read in pages. Without `vectors` only `cosines_of_nearest` can compare.
+        """Return everything in the store, read in pages. Without `vectors` only `cosines_of_nearest` can compare.
 
         Raises IndexUnavailable, Cancelled.
         """
@@ -339,7 +339,7 @@ class Corpus:
             )
 
     def refresh(self, store: Store) -> Corpus:
-        """The corpus as it is now: this one if nothing changed, else another whose making costs what changed.
+        """Return the corpus as it is now: this one if nothing changed, else another whose making costs what changed.
 
         It is loaded anew after a rebuild, and when more happened than the store remembers.
         """
@@ -356,7 +356,7 @@ class Corpus:
             return self._patched(delta)
 
     def _patched(self, delta: Delta) -> Corpus:
-        """This corpus with what changed."""
+        """Return this corpus with what changed."""
         files, page = self.files.patched(delta.notes), delta.chunks
         removed = self.rows_of(delta.gone)
         stay = np.ones(len(self), np.bool_)
@@ -378,7 +378,7 @@ class Corpus:
         return Corpus(delta.generation, self.uuid, self.identity, files, block, slots, flags)
 
     def _writable(self, stay: Flags, more: int) -> tuple[Block, Indices]:
-        """The block to append `more` rows to, and the slots in it of the rows that stay.
+        """Return the block to append `more` rows to, and the slots in it of the rows that stay.
 
         That is another block where this one is full or holds too many dead rows.
         """
@@ -397,7 +397,7 @@ _one_at_a_time = threading.Lock()
 
 @cache
 def _openblas() -> ctypes.CDLL | None:
-    """The OpenBLAS that numpy brings; None where it multiplies by another library."""
+    """Return the OpenBLAS that numpy brings; None where it multiplies by another library."""
     result = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
     return result if hasattr(result, "scipy_openblas_set_num_threads64_") else None
 
@@ -440,7 +440,7 @@ def products(rows: Vectors, vector: Vectors) -> Vectors:
 
 
 def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Indices:
-    """Each of `rows` (from 0) once, in order: numpy's own `unique` imports masked arrays first, for 30 ms."""
+    """Return each of `rows` (from 0) once, in order: numpy's own `unique` imports masked arrays first, for 30 ms."""
     if len(rows) > _MANY:
         return np.flatnonzero(np.bincount(rows))
     ordered = np.sort(rows)

@@ -11,18 +11,18 @@ _UNIT_DAYS = {"h": 0, "d": 1, "w": 7, "e": 7, "m": 30, "q": 91, "y": 365}
 
 
 def day_at(now: float, zone: dt.tzinfo | None) -> dt.date:
-    """The day at `now` (epoch seconds) in `zone`, None for this machine's."""
+    """Return the day at `now` (epoch seconds) in `zone`, None for this machine's."""
     return dt.datetime.fromtimestamp(now, dt.UTC).astimezone(zone).date()
 
 
 def days_ago(today: dt.date, days: int) -> Days:
-    """The day so many days before today; after it for a negative number."""
+    """Return the day so many days before today; after it for a negative number."""
     day = today - dt.timedelta(days=days)
     return day, day
 
 
 def week(today: dt.date, back: int) -> Days:
-    """The week, Monday to Sunday, `back` weeks before this one."""
+    """Return the week, Monday to Sunday, `back` weeks before this one."""
     monday = today - dt.timedelta(days=today.weekday() + 7 * back)
     return monday, monday + dt.timedelta(days=6)
 
@@ -35,7 +35,7 @@ def weekend(today: dt.date, back: int) -> Days:
 
 
 def whole_month(year: int, month: int) -> Days:
-    """All days of a month."""
+    """Return all days of a month."""
     return dt.date(year, month, 1), dt.date(year, month, monthrange(year, month)[1])
 
 
@@ -47,7 +47,7 @@ def months_back(today: dt.date, back: int, months: int = 1) -> Days:
 
 
 def calendar(today: dt.date, unit: str, back: int) -> Days:
-    """The week, weekend, month, quarter or year so many of them before this one."""
+    """Return the week, weekend, month, quarter or year so many of them before this one."""
     if unit == "w":
         return week(today, back)
     if unit == "e":
@@ -62,7 +62,7 @@ def calendar(today: dt.date, unit: str, back: int) -> Days:
 
 
 def quarter(today: dt.date, number: int, year: int | None) -> Days:
-    """A quarter, from 1 to 4, of `year`, or the latest that has begun."""
+    """Return a quarter, from 1 to 4, of `year`, or the latest that has begun."""
     return months_back(dt.date(year or today.year - (3 * number - 2 > today.month), 3 * number - 2, 1), 0, 3)
 
 
@@ -74,7 +74,7 @@ def season(today: dt.date, begins: int, year: int | None, back: int | None) -> D
 
 
 def weekday(today: dt.date, weekday: int, back: int) -> Days:
-    """The latest such day before today; 0 is that of this week, -1 the next, 2 the one before the latest."""
+    """Return the latest such day before today; 0 is that of this week, -1 the next, 2 the one before the latest."""
     if back == 0:
         return days_ago(today, today.weekday() - weekday)
     return days_ago(today, (today.weekday() - weekday - (back > 0)) % 7 + (back > 0) + 7 * (back - (back > 0)))
@@ -88,7 +88,7 @@ def rolling(today: dt.date, count: float, unit: str) -> Days:
 
 
 def some(today: dt.date, unit: str) -> Days:
-    """The last few days, weeks, months or years."""
+    """Return the last few days, weeks, months or years."""
     return rolling(today, 4 * _UNIT_DAYS[unit] + 3, "d")
 
 
@@ -108,13 +108,13 @@ def ago(today: dt.date, count: float, unit: str) -> Days:
 
 
 def few(today: dt.date, unit: str) -> Days:
-    """A few hours, days, weeks or months ago."""
+    """Return a few hours, days, weeks or months ago."""
     days = _UNIT_DAYS[unit]
     return today - dt.timedelta(days=5 * days if days > 1 else 10 * days), today - dt.timedelta(days=2 * days)
 
 
 def dated(today: dt.date, year: int | None, month: int, day: int) -> Days:
-    """A day with its year, or the latest such day that is not in the future."""
+    """Return a day with its year, or the latest such day that is not in the future."""
     if year:
         return days_ago(dt.date(year, month, day), 0)
     # A leap day may lie up to eight years back.
@@ -123,7 +123,7 @@ def dated(today: dt.date, year: int | None, month: int, day: int) -> Days:
 
 
 def existing(year: int, month: int, day: int) -> dt.date | None:
-    """That day; None where there is none."""
+    """Return that day; None where there is none."""
     try:
         return dt.date(year, month, day)
     except ValueError:
@@ -131,7 +131,7 @@ def existing(year: int, month: int, day: int) -> dt.date | None:
 
 
 def day_of_month(today: dt.date, day: int) -> Days:
-    """The latest such day of a month that is not in the future."""
+    """Return the latest such day of a month that is not in the future."""
     months = (months_back(today, back)[0] for back in range(3))
     return next(
         (latest, latest) for first in months if (latest := existing(first.year, first.month, day)) and latest <= today
@@ -139,7 +139,7 @@ def day_of_month(today: dt.date, day: int) -> Days:
 
 
 def nth(month: Days, number: int, weekday: int | None, days: int) -> Days:
-    """The first, second or last (0) such weekday of a month, or its first, second or last so many `days`."""
+    """Return the first, second or last (0) such weekday of a month, or its first, second or last so many `days`."""
     first, last = month
     if weekday is not None:
         days = 7
@@ -152,7 +152,7 @@ def nth(month: Days, number: int, weekday: int | None, days: int) -> Days:
 
 
 def beside(span: Days, count: int, unit: str, *, after: bool) -> Days:
-    """The day or the days of a unit so many units before or after `span`."""
+    """Return the day or the days of a unit so many units before or after `span`."""
     days = _UNIT_DAYS[unit]
     if after:
         return span[1] + dt.timedelta(days=days * (count - 1) + 1), span[1] + dt.timedelta(days=days * count)
@@ -160,7 +160,7 @@ def beside(span: Days, count: int, unit: str, *, after: bool) -> Days:
 
 
 def part_of(span: Days, part: int) -> Days:
-    """The beginning (0), middle or end (2) of a span: ten days of a month, a third of another one."""
+    """Return the beginning (0), middle or end (2) of a span: ten days of a month, a third of another one."""
     first, last = span
     if 28 <= (last - first).days + 1 <= 31:
         return (
@@ -173,7 +173,7 @@ def part_of(span: Days, part: int) -> Days:
 
 
 def half_of(span: Days, half: int) -> Days:
-    """The first or second half: six months of a year, fifteen days of a month."""
+    """Return the first or second half: six months of a year, fifteen days of a month."""
     first, last = span
     middle = (
         first.replace(month=7) if first.year + 1 == (last + dt.timedelta(days=1)).year and first.month == 1 else None

@@ -149,7 +149,7 @@ class Lexical(Struct, frozen=True):
         return cls(QueryPlan((), (), ""), (), (), {})
 
     def moved(self, place: Rows) -> Lexical:
-        """The same where row i stands at `place[i]`, or at none (-1)."""
+        """Return the same where row i stands at `place[i]`, or at none (-1)."""
         hits = tuple(hit._replace(row=int(place[hit.row])) for hit in self.hits if place[hit.row] >= 0)
         row_annotations = {
             int(place[row]): annotations for row, annotations in self.annotations.items() if place[row] >= 0
@@ -166,7 +166,7 @@ class Age(Struct, frozen=True):
     zone: dt.tzinfo | None = None
 
     def days(self, files: Integers) -> Floats:
-        """The age of each of `files` in days, NaN for evergreen ones."""
+        """Return the age of each of `files` in days, NaN for evergreen ones."""
         result: Floats = (self.now - self.dates.seconds(files)) / DAY_SECONDS + self.more
         offset = dt.datetime.fromtimestamp(self.now, self.zone).utcoffset() if self.zone is not None else None
         if offset:
@@ -248,7 +248,7 @@ class Evidence(Struct, frozen=True, dict=True):
 
     @cached_property
     def reusable(self) -> dict[object, Any]:
-        """What one ranking worked out and the next can use, because no knob changes it.
+        """Return what one ranking worked out and the next can use, because no knob changes it.
 
         Nothing in it may refer to this evidence: a circle of megabytes would stay until Python looks for garbage.
         """
@@ -256,12 +256,12 @@ class Evidence(Struct, frozen=True, dict=True):
 
     @property
     def chunks(self) -> int:
-        """Chunks that this is the evidence of: those in the index, unless some were picked out."""
+        """Return chunks that this is the evidence of: those in the index, unless some were picked out."""
         return len(self.refs)
 
     @property
     def indexed(self) -> int:
-        """Chunks in the index."""
+        """Return chunks in the index."""
         return self.of_chunks or self.chunks
 
 

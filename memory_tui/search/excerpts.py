@@ -36,12 +36,12 @@ class Snippet(Struct, frozen=True):
 
 
 def head(text: str) -> Snippet:
-    """The first 700 UTF-16 units, never half a character (OpenClaw)."""
+    """Return the first 700 UTF-16 units, never half a character (OpenClaw)."""
     return Snippet(jsstring.utf16_head(text, LENGTH), 0)
 
 
 def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
-    """Where the words of `weights` stand in `text`, as (character, word) in order; words match by stem."""
+    """Return where the words of `weights` stand in `text`, as (character, word) in order; words match by stem."""
     stem_of = {stem: word for word in weights for stem in tokens.word_stems(word)}
     result: list[tuple[int, str]] = []
     data = text.encode("utf-8", "replace")
@@ -115,12 +115,12 @@ _LEADS = re.compile(rf"\s*\n|[ ]{{0,3}}#{{1,6}}\s|{_RULER}\n|[ \t]*\|.*\n{_RULER
 
 
 def words_in(text: str) -> frozenset[str]:
-    """The words of `text`, by which it may repeat another one."""
+    """Return the words of `text`, by which it may repeat another one."""
     return frozenset(_WORD.findall(text.lower()))
 
 
 def repeats(words: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether two texts with these words say the same: they share most of them, and some at all."""
+    """Return whether two texts with these words say the same: they share most of them, and some at all."""
     return len(words & others) >= max(_FEWEST_WORDS, _REPEATED * len(words | others))
 
 
@@ -154,7 +154,7 @@ class _Selection(Struct):
     """The notes that repeat a passage, by its first line."""
 
     def cost(self, lines: Sequence[_Line]) -> int:
-        """The characters that `lines` would add."""
+        """Return the characters that `lines` would add."""
         return sum(len(line.text) + 1 for line in lines if line not in self.by)
 
     def add(self, lines: Sequence[_Line], hit: Candidate) -> None:
@@ -175,7 +175,7 @@ class _Selection(Struct):
 
 
 def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt, ...]:
-    """What of the answer fits into so many `characters`, best first, `maxResults` excerpts at most.
+    """Return what of the answer fits into so many `characters`, best first, `maxResults` excerpts at most.
 
     `evidence` is what `trace` was made of. Without a second stage there are none.
     """
@@ -220,7 +220,7 @@ def _lines(evidence: Evidence, weights: dict[str, float], row: int) -> list[_Lin
 
 
 def _passage(lines: Sequence[_Line], item: Window, selection: _Selection) -> Sequence[_Line]:
-    """The lines around the best line of a window, first its own, as far as LEAST, MOST and the budget allow.
+    """Return the lines around the best line of a window, first its own, as far as LEAST, MOST and the budget allow.
 
     A line that leads to another comes with that one, unless the note ends there; none is blank at either end.
     """
@@ -247,14 +247,14 @@ def _passage(lines: Sequence[_Line], item: Window, selection: _Selection) -> Seq
 
 
 def _led_to(lines: Sequence[_Line], at: int) -> int:
-    """The first line from `at` on that says something itself; the number of lines where none does."""
+    """Return the first line from `at` on that says something itself; the number of lines where none does."""
     while at < len(lines) and _LEADS.match(lines[at].text + "\n" + (lines[at + 1].text if at + 1 < len(lines) else "")):
         at += 1
     return at
 
 
 def _joined(selection: _Selection) -> Iterator[Excerpt]:
-    """The given lines as excerpts, in the order in which the first line of each came."""
+    """Yield the given lines as excerpts, in the order in which the first line of each came."""
     place = {line: at for at, line in enumerate(selection.by)}
     runs: list[list[_Line]] = []
     for line in sorted(selection.by, key=lambda line: (line.path, line.number, place[line])):

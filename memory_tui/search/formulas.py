@@ -47,7 +47,7 @@ def share(values: Floats, best: float) -> Floats:
 
 
 def lifted(cosines: Floats, floor: float) -> Floats:
-    """Each cosine as if one of 0 were `floor`; what is exactly 0 has no vector, or one of zeros, and stays 0."""
+    """Return each cosine as if one of 0 were `floor`; what is exactly 0 has no vector, or one of zeros, and stays 0."""
     return np.where(cosines != 0, floor + (1 - floor) * cosines, 0.0) if floor else cosines
 
 
@@ -73,7 +73,7 @@ def decay_factor(age_days: Floats, half_life_days: float | Floats) -> Floats:
 
 
 def left_by_age(age_days: float | None, half_life_days: float) -> float:
-    """`decay_factor` of one age; 1 for what has none."""
+    """Return `decay_factor` of one age; 1 for what has none."""
     return 1.0 if age_days is None else float(decay_factor(np.asarray(age_days), half_life_days))
 
 

@@ -56,7 +56,7 @@ class Matcher(Struct, frozen=True):
     """Whether chunks that hold any word are matched, and not the words alone told."""
 
     def openclaw(self, query: str) -> KeywordSide:
-        """All words of `query` at once, each of them needed."""
+        """Return all words of `query` at once, each of them needed."""
         every = core_tokens.WORD.findall(query)
         unique = tuple(dict.fromkeys(every))[: core_tokens.MOST_WORDS]
         inside = {word: None for word in unique if self._is_looked_through(word)}
@@ -84,7 +84,7 @@ class Matcher(Struct, frozen=True):
         return KeywordSide(plan, postings, frequency)
 
     def matches(self, query: str) -> bool:
-        """Whether full-text search is asked for any word of `query`, and not the texts alone."""
+        """Return whether full-text search is asked for any word of `query`, and not the texts alone."""
         return any(not self._is_looked_through(word) for word in core_tokens.WORD.findall(query))
 
     def recommended(self, query: str, time: Time | None) -> KeywordSide:
@@ -134,7 +134,7 @@ class Matcher(Struct, frozen=True):
         return KeywordSide(replace(plan, time_alone=alone), postings, frequency)
 
     def _by_any(self, words: Sequence[str], common: Sequence[str]) -> tuple[Rows, Floats]:
-        """The chunks that hold any of `words`, with their bm25 by Lucene's idf, to which `common` words add.
+        """Return the chunks that hold any of `words`, with their bm25 by Lucene's idf, to which `common` words add.
 
         That of FTS5 gives a word of half the chunks no weight: so a name that many notes hold tells none from another.
         """
@@ -154,7 +154,7 @@ class Matcher(Struct, frozen=True):
     def _corrected(
         self, query: str, words: Sequence[str], count: Callable[[Sequence[str]], Sequence[int]]
     ) -> tuple[Correction, ...]:
-        """What words of a question were meant to be, where words are found whole."""
+        """Return what words of a question were meant to be, where words are found whole."""
         if not self.spells or self.full_text != "unicode61":
             return ()
 
@@ -163,7 +163,7 @@ class Matcher(Struct, frozen=True):
         )
 
     def _repeated(self, result: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
-        """`result` with the rank of each word counted as many times `more` as the question repeats it.
+        """Return `result` with the rank of each word counted as many times `more` as the question repeats it.
 
         The rank of an expression is the sum of the ranks of its words; FTS5, given a word a thousand times, compares
         each of its places with all the others.
@@ -178,11 +178,11 @@ class Matcher(Struct, frozen=True):
         return rowids, bm25
 
     def _match(self, words: Sequence[str]) -> Matches:
-        """The chunks that hold all of `words`."""
+        """Return the chunks that hold all of `words`."""
         return self.words.match(words, "plain", "all")
 
     def keywords(self, query: str) -> KeywordSearch:
-        """The keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
+        """Return the keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
         trigram = self.full_text == "trigram"
         chosen = keywords.keywords(query, trigram=trigram)[: core_tokens.MOST_WORDS]
         tokens = keywords.tokens(query, trigram=trigram) if chosen else []
@@ -209,7 +209,7 @@ class Matcher(Struct, frozen=True):
         return [counted[word] if word in counted else len(self.words.containing(word)) for word in words]
 
     def _weighed(self, terms: Sequence[str]) -> tuple[Rows, Floats]:
-        """The chunks that hold any of `terms`, rare terms weighing more, in the shape of bm25: negative."""
+        """Return the chunks that hold any of `terms`, rare terms weighing more, in the shape of bm25: negative."""
         weights: dict[int, float] = {}
         for term in terms:
             rowids = self.words.containing(term).tolist()
@@ -238,7 +238,7 @@ _NOTHING: tuple[Rows, Floats] = (np.empty(0, dtype=np.int64), np.empty(0))
 
 
 def _both(result: tuple[Rows, Floats] | None, rowids: Rows) -> tuple[Rows, Floats]:
-    """What was found and is among `rowids`; a match by its letters alone has rank 0, and so the text score 1."""
+    """Return what was found and is among `rowids`; a match by its letters alone has rank 0, and so the text score 1."""
     if result is None:
         return rowids, np.zeros(len(rowids))
     stay = np.isin(result[0], rowids)
@@ -290,7 +290,7 @@ _VERB = rf"\W*(?:{_VERBS})\b"
 
 
 def parts_of(question: str) -> tuple[str, ...]:
-    """What `question` asks one by one, in its order; the whole of it where that is one thing.
+    """Return what `question` asks one by one, in its order; the whole of it where that is one thing.
 
     A part begins after the end of a sentence, or after "and" before a word that asks. It has a word that asks, or
     begins with a verb: what follows "Dr." has neither. What asks nothing belongs to the part before, where that has not
@@ -323,7 +323,7 @@ def _is_one(question: str) -> bool:
 
 
 def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) -> tuple[QuestionPart, ...]:
-    """The parts of `query` with their `words`; none where fewer than two parts have any."""
+    """Return the parts of `query` with their `words`; none where fewer than two parts have any."""
     result = []
     pieces = parts_of(query)
     for part in pieces if len(pieces) > 1 else ():
@@ -341,7 +341,7 @@ def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) ->
 
 
 def _is_word(word: str) -> bool:
-    """Whether the token table knows a word as a whole; it then is no error, though no note holds it."""
+    """Return whether the token table knows a word as a whole; it then is no error, though no note holds it."""
     from memory_tui.providers.builtin import static_table
 
     try:
@@ -355,5 +355,5 @@ def _like(word: str) -> str:
 
 
 def candidates(*sides: KeywordSide, most: int = MOST_CANDIDATES) -> list[int]:
-    """The `most` best rows of what each of `sides` found, those of the first side first."""
+    """Return the `most` best rows of what each of `sides` found, those of the first side first."""
     return [row for side in sides for row in side.postings.rows[:most].tolist()]

@@ -134,12 +134,12 @@ def keywords(query: str, *, trigram: bool = False) -> tuple[str, ...]:
 
 
 def tokens(query: str, *, trigram: bool = False) -> list[str]:
-    """What `keywords` chooses from: segments between spaces and punctuation, cut further by their script."""
+    """Return what `keywords` chooses from: segments between spaces and punctuation, cut further by their script."""
     return [token for segment in _segments(jsstring.trim(query.lower())) for token in _cut(segment, trigram)]
 
 
 def is_keyword(token: str) -> bool:
-    """Whether `token` says enough to be searched for."""
+    """Return whether `token` says enough to be searched for."""
     if token in _every_stop_word() or _DIGITS.fullmatch(token):
         return False
     if len(token) < FEWEST_LETTERS and _LETTERS.fullmatch(token):
@@ -184,7 +184,7 @@ def _bigrams(run: str) -> Iterator[str]:
 
 
 def _korean(segment: str) -> Iterator[str]:
-    """A Korean word and its stem without a particle, each only where it is no stop word."""
+    """Yield a Korean word and its stem without a particle, each only where it is no stop word."""
     stops = stop_words("ko")
     stem = next((segment.removesuffix(end) for end in _PARTICLES if segment.endswith(end) and segment != end), "")
     stemmed_to_stop = bool(stem) and stem in stops

@@ -50,19 +50,19 @@ class AnswerSignals(Struct, frozen=True):
 
     @property
     def kind(self) -> Kind:
-        """What the evidence is made of: only such of the same kind can be compared."""
+        """Return what the evidence is made of: only such of the same kind can be compared."""
         if self.cosine is None:
             return "pairs alone" if self.pairs else "words alone"
         return "pairs" if self.pairs else "words"
 
     @property
     def steepness(self) -> float:
-        """How much a point adds to the logarithm of the odds."""
+        """Return how much a point adds to the logarithm of the odds."""
         return _STEEPNESS_PAIRS if self.pairs else 1.0
 
     @property
     def evidence(self) -> float:
-        """The weighted sum that is compared with that of unrelated questions."""
+        """Return the weighted sum that is compared with that of unrelated questions."""
         words = _WINDOW * self.window + _RAREST * self.rarest
         if self.kind == "words alone":
             return words + _WORDS_ALONE * self.closeness
@@ -99,7 +99,7 @@ class UnrelatedEvidence(Struct, frozen=True):
 
     @classmethod
     def of(cls, evidence: Sequence[float], generation: int, chunks: int) -> UnrelatedEvidence:
-        """The mean of the `evidence` of one question or more, without the highest fifth."""
+        """Return the mean of the `evidence` of one question or more, without the highest fifth."""
         lower = sorted(evidence)[: math.ceil((1 - _TOUCHED) * len(evidence))]
         return cls(sum(lower) / len(lower), len(evidence), generation, chunks)
 
@@ -137,7 +137,7 @@ class LevelBasis(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The basis in words, with its numbers."""
+        """Return the basis in words, with its numbers."""
         if not profiles.get(self.profile).second_stage:
             return f"none under {self.profile}"
         if not self.measured:
@@ -153,12 +153,12 @@ class LevelBasis(Struct, frozen=True):
         )
 
     def as_dict(self) -> dict[str, object]:
-        """The same as data."""
+        """Return the same as data."""
         return {"sentence": self.sentence, "measured": self.measured}
 
 
 def is_cjk(query: str) -> bool:
-    """Whether a query is mostly of Chinese, Japanese or Korean characters."""
+    """Return whether a query is mostly of Chinese, Japanese or Korean characters."""
     return 2 * sum(map(len, tokens.cjk_runs(query))) > sum(map(str.isalnum, query))
 
 
@@ -181,22 +181,22 @@ class AnswerLevel(Struct, frozen=True):
 
     @property
     def above(self) -> float:
-        """How many points the evidence is above that of unrelated questions."""
+        """Return how many points the evidence is above that of unrelated questions."""
         return self.signals.evidence - self.unrelated.mean
 
     @property
     def apart(self) -> float:
-        """How many points above unrelated questions an answer is as likely as not."""
+        """Return how many points above unrelated questions an answer is as likely as not."""
         return points_apart(self.signals.kind, self.unrelated)
 
     @property
     def keeps_back(self) -> bool:
-        """Whether an agent gets none of the nearest hits, unless it asks for them."""
+        """Return whether an agent gets none of the nearest hits, unless it asks for them."""
         return self.level == "nothing holds these words"
 
     @property
     def sentence(self) -> str:
-        """The level in words, with the numbers that made it."""
+        """Return the level in words, with the numbers that made it."""
         result = self.signals
         window = f"the best window holds {result.closeness:.0%} of what was asked, in these words or in like ones"
         near = "" if result.cosine is None else f", and the nearest has cosine {result.cosine:.2f}"
@@ -208,7 +208,7 @@ class AnswerLevel(Struct, frozen=True):
 
     @property
     def explanation(self) -> str:
-        """The sum behind the likelihood, as figures that add up."""
+        """Return the sum behind the likelihood, as figures that add up."""
         result, than = self.signals, self.unrelated
         if result.kind == "words alone":
             terms = f"{_WORDS_ALONE:g} x words {result.closeness:.3f}"
@@ -233,12 +233,12 @@ class AnswerLevel(Struct, frozen=True):
 
 
 def points_apart(kind: Kind, unrelated: UnrelatedEvidence) -> float:
-    """How many points above `unrelated` questions an answer of a `kind` is as likely as not."""
+    """Return how many points above `unrelated` questions an answer of a `kind` is as likely as not."""
     return _APART[kind] - (1 - _FOLLOWED) * (unrelated.mean - USUAL[kind].mean)
 
 
 def likelihood(signals: AnswerSignals, unrelated: UnrelatedEvidence) -> float:
-    """How likely it is that the notes answer, from 0 to 1."""
+    """Return how likely it is that the notes answer, from 0 to 1."""
     missing = points_apart(signals.kind, unrelated) - (signals.evidence - unrelated.mean)
     return 1.0 / (1.0 + math.exp(min(700.0, signals.steepness * missing)))
 

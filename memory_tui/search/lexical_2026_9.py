@@ -46,14 +46,14 @@ _WORD_SHARE, _TEXT_SHARE, _PATH_WORD, _LENGTH_UNITS, _MOST_LENGTH = 0.45, 0.2, 0
 
 
 def fallback_terms(query: str, *, trigram: bool) -> tuple[str, ...]:
-    """The keywords that are looked for one by one where the whole question finds too little (6.7, 6.8)."""
+    """Return the keywords that are looked for one by one where the whole question finds too little (6.7, 6.8)."""
     whole = jsstring.trim(query).lower()
     result = (word for word in keywords.tokens(query, trigram=trigram) if keywords.is_keyword(word))
     return tuple(word for word in dict.fromkeys(result) if word != whole)[:MOST_TERMS]
 
 
 def path_words(text: str) -> list[str]:
-    """The tokens of `text` that a path is looked through for: words with their combining marks (6.1)."""
+    """Return the tokens of `text` that a path is looked through for: words with their combining marks (6.1)."""
     result: list[str] = []
     inside = False
     for character in text:
@@ -95,13 +95,13 @@ def boosted(text_score: float, gain: Boost) -> float:
 
 
 def plain_path(path: str) -> str:
-    """`path` as it is compared with a question (6.3)."""
+    """Return `path` as it is compared with a question (6.3)."""
     text = jsstring.trim(path).replace("\\", "/").removeprefix("./")
     return unicodedata.normalize("NFC", text).lower()
 
 
 def exact_names(path: str) -> tuple[str, str, str]:
-    """What a question has to be to name `path`: the whole of it, its last part, that without extension (6.3)."""
+    """Return what a question has to be to name `path`: the whole of it, its last part, that without extension (6.3)."""
     whole = plain_path(path)
     name = whole.rpartition("/")[2]
     dot = name.rfind(".")
@@ -146,25 +146,25 @@ def collation(path: str) -> tuple[object, ...]:
 
 
 def path_order(paths: Sequence[str]) -> Counts:
-    """Where each of `paths` stands among them (6.9)."""
+    """Return where each of `paths` stands among them (6.9)."""
     place = {path: at for at, path in enumerate(sorted(set(paths), key=collation))}
     return np.array([place[path] for path in paths], dtype=np.int64)
 
 
 @functools.cache
 def _letters() -> Mapping[int, str]:
-    """What stands for each ASCII character where letters are compared."""
+    """Return what stands for each ASCII character where letters are compared."""
     return {code: _primary(chr(code).lower()) for code in range(128)}
 
 
 @functools.cache
 def _cases() -> Mapping[int, str]:
-    """What stands for each ASCII character where cases are compared."""
+    """Return what stands for each ASCII character where cases are compared."""
     return {code: "0" if chr(code).lower() == chr(code) else "1" for code in range(128)}
 
 
 def _primary(character: str) -> str:
-    """Two characters, of which the first is the class of `character`."""
+    """Return two characters, of which the first is the class of `character`."""
     at = _SIGNS.find(character)
     if at >= 0:
         return f"0{chr(at)}"
@@ -199,7 +199,7 @@ def order_k(hit: Hit) -> tuple[object, ...]:
 
 
 def merged(lists: Iterable[Sequence[Hit]]) -> list[Hit]:
-    """One hit a chunk, with the best of what each list knows of it, in order K (6.5)."""
+    """Return one hit a chunk, with the best of what each list knows of it, in order K (6.5)."""
     return sorted(_united(lists).values(), key=order_k)
 
 
@@ -212,7 +212,7 @@ def _united(lists: Iterable[Sequence[Hit]]) -> dict[int, Hit]:
 
 
 def _both(item: Hit, other: Hit) -> Hit:
-    """Two findings of one chunk as one; of two in its text the better speaks."""
+    """Return two findings of one chunk as one; of two in its text the better speaks."""
     best = max((hit for hit in (item, other) if hit.body), key=lambda hit: hit.score, default=item)
     return Hit(
         row=item.row,
@@ -229,14 +229,14 @@ def _both(item: Hit, other: Hit) -> Hit:
 
 
 def merged_and_limited(lists: Sequence[Sequence[Hit]]) -> list[Hit]:
-    """`lists` as one, cut to 200 a kind; in any order where nothing is cut (6.6)."""
+    """Return `lists` as one, cut to 200 a kind; in any order where nothing is cut (6.6)."""
     if sum(map(len, lists)) <= LIMIT:
         return list(_united(lists).values())
     return limited(merged(lists))
 
 
 def limited(hits: Sequence[Hit]) -> list[Hit]:
-    """`hits`, in order K, cut to 200 a kind (6.6)."""
+    """Return `hits`, in order K, cut to 200 a kind (6.6)."""
     exact: list[Hit] = []
     bodies, paths = 0, set[str]()
     for hit in hits:
@@ -254,19 +254,19 @@ def limited(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def importance_factor(importance: int) -> float:
-    """What an importance of 1 to 10 multiplies by: 0.80 to 1.25, 1 without one (7.2)."""
+    """Return what an importance of 1 to 10 multiplies by: 0.80 to 1.25, 1 without one (7.2)."""
     return 0.75 + 0.05 * importance if importance else 1.0
 
 
 def project_factor(annotations: Annotations, active: Collection[str]) -> float:
-    """What the projects of a chunk multiply by where some are `active` (7.3)."""
+    """Return what the projects of a chunk multiply by where some are `active` (7.3)."""
     if not active or not annotations.project:
         return 1.0
     return ACTIVE if all(key in active for key in annotations.keys) else INACTIVE
 
 
 def dropped(annotations: Mapping[int, Annotations]) -> frozenset[int]:
-    """The rows that are never recalled, because nobody can tell their project (7.3)."""
+    """Return the rows that are never recalled, because nobody can tell their project (7.3)."""
     return frozenset(row for row, entry in annotations.items() if INVALID_PROJECT in entry.keys)
 
 
@@ -346,7 +346,7 @@ class PathIndex:
         self._sources = files.sources
 
     def is_of(self, files: Files, removed: frozenset[int]) -> bool:
-        """Whether this holds for `files` without those that were `removed` as well: no note came or went."""
+        """Return whether this holds for `files` without those that were `removed` as well: no note came or went."""
         return self.paths is files.paths and self._removed == removed
 
     @cached_property
@@ -370,7 +370,7 @@ class PathIndex:
 
     @cached_property
     def order(self) -> Counts:
-        """Where the path of each file stands among all (6.9)."""
+        """Return where the path of each file stands among all (6.9)."""
         return path_order(self.paths)
 
     @cached_property
@@ -379,7 +379,7 @@ class PathIndex:
 
     @cached_property
     def _names(self) -> Mapping[str, tuple[int, ...]]:
-        """The files by everything that names them."""
+        """Return the files by everything that names them."""
         result: defaultdict[str, list[int]] = defaultdict(list)
         for file in self._live:
             for name in dict.fromkeys(exact_names(self.paths[file])):
@@ -387,13 +387,13 @@ class PathIndex:
         return {name: tuple(files) for name, files in result.items()}
 
     def exact(self, query: str) -> dict[int, int]:
-        """How exactly `query` names each file that it names (6.3)."""
+        """Return how exactly `query` names each file that it names (6.3)."""
         plain = plain_path(query)
         result = {file: exact_level(plain, exact_names(self.paths[file])) for file in self._names.get(plain, ())}
         return {file: level for file, level in result.items() if level}
 
     def search(self, query: str, exact_query: str, has_chunk: Callable[[int], bool]) -> list[PathHit]:
-        """The files whose path holds `query`, or that `exact_query` names; only those that `has_chunk` (6.4)."""
+        """Return the files whose path holds `query`, or that `exact_query` names; only those that `has_chunk` (6.4)."""
         levels = self.exact(exact_query)
         result = [(plan, self._fulfilling(plan)) for plan in plans(query, trigram=self.trigram)]
         named = {file: level for file, level in levels.items() if has_chunk(file)}
@@ -416,7 +416,7 @@ class PathIndex:
         return self.paths[file].encode("utf-8", "replace"), self._sources[file]
 
     def _fulfilling(self, plan: Plan) -> dict[int, float]:
-        """The files that fulfil `plan`, each with its bm25 (0 where nothing is matched)."""
+        """Return the files that fulfil `plan`, each with its bm25 (0 where nothing is matched)."""
         matched, contained = plan
         ranks = self._matching(matched) if matched else dict.fromkeys(self._live, 0.0)
         if not contained:
@@ -440,7 +440,7 @@ class PathIndex:
         return result
 
     def _frequencies(self, word: str) -> dict[int, int]:
-        """How often `word` stands in each path that holds it; one of several tokens as a phrase."""
+        """Return how often `word` stands in each path that holds it; one of several tokens as a phrase."""
         phrase = self._cut(word)
         if not phrase:
             return {}

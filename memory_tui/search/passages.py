@@ -203,7 +203,7 @@ def _function_words() -> tuple[Ids, Ids]:
 
 
 def is_german(passages: Passages) -> bool:
-    """Whether a text holds more German function words than English ones."""
+    """Return whether a text holds more German function words than English ones."""
     german, english = (int(np.isin(passages.stems, words).sum()) for words in _function_words())
     return german > english
 

@@ -38,14 +38,14 @@ class Time(Struct, frozen=True):
     any_year: bool = False
 
     def holds(self, day: dt.date) -> bool:
-        """Whether `day` lies in the span."""
+        """Return whether `day` lies in the span."""
         if self.any_year:
             return (day.month, day.day) == (self.first.month, self.first.day)
         return self.first <= day <= self.last
 
     @property
     def spelled(self) -> str:
-        """The span as figures: `2026-03-04`, `2026-03-02 to 2026-03-08`, `03-04 of any year`."""
+        """Return the span as figures: `2026-03-04`, `2026-03-02 to 2026-03-08`, `03-04 of any year`."""
         if self.any_year:
             return f"{self.first:%m-%d} of any year"
         if self.first == self.last:
@@ -71,7 +71,7 @@ def time_in(question: str, today: dt.date) -> Time | None:
 
 
 def without(question: str, time: Time | None) -> str:
-    """`question` without the words that name its time; the whole of it when nothing else is left."""
+    """Return `question` without the words that name its time; the whole of it when nothing else is left."""
     if time is None:
         return question
     rest = re.sub(r"\s+", " ", f"{question[: time.start]} {question[time.end :]}").strip()
@@ -92,38 +92,38 @@ class _Parts(Struct, frozen=True):
         return int(self.value(part))
 
     def value(self, part: str, other: float = 0) -> float:
-        """The value of a part, or `other`."""
+        """Return the value of a part, or `other`."""
         at = self.match.start(part) if part in self.match.re.groupindex else -1
         return self.tokens[at].value if at >= 0 else other
 
     def has(self, *parts: str) -> bool:
-        """Whether any of `parts` stands there."""
+        """Return whether any of `parts` stands there."""
         return any(self.match[part] is not None for part in parts if part in self.match.re.groupindex)
 
     @property
     def unit(self) -> str:
-        """The letter of a unit of time."""
+        """Return the letter of a unit of time."""
         return self.match["unit"]
 
     @property
     def plural(self) -> bool:
-        """Whether the unit is named as several, but for weekends."""
+        """Return whether the unit is named as several, but for weekends."""
         return self.value("unit") == 1 and self.unit != "e"
 
     @property
     def count(self) -> float:
-        """How many units: "half a", "two", "one and a half"."""
+        """Return how many units: "half a", "two", "one and a half"."""
         return 0.5 if self.has("half") else self.value("count", 1) + 0.5 * self.has("plus", "more")
 
     @property
     def back(self) -> int | None:
-        """How many units back: 1 last, 0 this, -1 next, 2 before last."""
+        """Return how many units back: 1 last, 0 this, -1 next, 2 before last."""
         used = [token.value for token in self.tokens[: self.match.end()] if token.kind in "RrsZ"]
         return 2 if used and re.search("v[oj]*R", self.match[0]) else int(used[0]) if used else None
 
     @property
     def year(self) -> int | None:
-        """The year that is named, by its number or as "last year"."""
+        """Return the year that is named, by its number or as "last year"."""
         named = self.tokens[self.match.start("year") : self.match.end("year")] if self.has("year") else []
         return next(
             (int(t.value if t.kind == "Y" else self.today.year - t.value) for t in named if t.kind in "YRrs"), None
@@ -131,7 +131,7 @@ class _Parts(Struct, frozen=True):
 
     @property
     def month(self) -> Days:
-        """The month that is named: of its year, last, this, next, or the latest that has begun."""
+        """Return the month that is named: of its year, last, this, next, or the latest that has begun."""
         year, back = self.year or self.today.year, None if self.year else self.back
         if back is None or back > 0:
             today = spans.months_back(self.today, 1)[0] if back else self.today
@@ -309,7 +309,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _matches(rules: Rules, tokens: list[Token], today: dt.date) -> list[tuple[Callable[..., Days], _Parts]]:
-    """The rules that match at the first of `tokens`, an "in" or an article before them."""
+    """Return the rules that match at the first of `tokens`, an "in" or an article before them."""
     line = "".join(token.kind for token in tokens)
     return [
         (read, _Parts(match, tokens, today))
@@ -335,7 +335,7 @@ def _read(tokens: list[Token], today: dt.date, *, ends: bool = True) -> _Reading
 
 
 def _continued(left: _Reading, tokens: list[Token], today: dt.date, *, ends: bool) -> _Reading:
-    """`left` with what follows it: "to" another span, or what changes a span from behind."""
+    """Return `left` with what follows it: "to" another span, or what changes a span from behind."""
     line = "".join(token.kind for token in tokens)
     between = _compiled("[tup&] i*").match(line, left.length)
     right = _read([Token("i"), *tokens[between.end() :]], today, ends=False) if between else None
@@ -360,7 +360,7 @@ def _continued(left: _Reading, tokens: list[Token], today: dt.date, *, ends: boo
 
 
 def _days(read: Callable[..., Days], *parts: _Parts | Days) -> Days | None:
-    """What a rule reads; None for a day that does not exist."""
+    """Return what a rule reads; None for a day that does not exist."""
     try:
         first, last = read(*parts)
     except (ValueError, OverflowError, StopIteration):

@@ -69,7 +69,7 @@ from memory_tui.workspace.roots import MEMORY
 
 
 def not_copied(evidence: Evidence, mode: Mode, profile: Profile) -> Iterator[Notice]:
-    """What OpenClaw itself would not have answered to this query."""
+    """Yield what OpenClaw itself would not have answered to this query."""
     if not profile.faults:
         return
     # A question that is kept back, or a provider that fails, leaves the vectors where they are.
@@ -83,7 +83,7 @@ _ASCII_TOKENS = re.compile(r"[a-z0-9_]+")
 
 
 def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
-    """What MMR compares of a chunk: the ASCII words of its snippet (OpenClaw), or its words and bigrams."""
+    """Return what MMR compares of a chunk: the ASCII words of its snippet (OpenClaw), or its words and bigrams."""
     if profile.exact_paths:
         return lexical_2026_9.mmr_tokens(head(text).text)
     snippet = head(text).text.lower()
@@ -99,7 +99,7 @@ def likeness(evidence: Evidence, profile: Profile, rows: Rows) -> Likeness:
 
 
 def rank(evidence: Evidence, settings: Settings) -> Trace:
-    """`evidence` under `settings`: a frozen record with a verdict for every candidate."""
+    """Return `evidence` under `settings`: a frozen record with a verdict for every candidate."""
     began = time.perf_counter()
     mode = mode_of(evidence, settings)
     rules = Rules.of(settings, mode, evidence.known_share)
@@ -159,13 +159,13 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
 
 
 def can_rank(evidence: Evidence, name: str) -> bool:
-    """Whether `evidence` has what the profile `name` goes by: 2026.9 finds words in chunks of its own alone."""
+    """Return whether `evidence` has what the profile `name` goes by: 2026.9 finds words in chunks of its own alone."""
     of = profiles.get(name)
     return (evidence.any_word or of.join == "AND") and (not of.exact_paths or evidence.chunking in ("", of.chunking))
 
 
 def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:
-    """Those of `notices` that are true under `rules`, as they are true of the release."""
+    """Yield those of `notices` that are true under `rules`, as they are true of the release."""
     for each_item in notices:
         elsewhere = each_item.kind == "setting_ignored" and each_item.fields["profile"] != rules.profile.name
         if each_item.kind == "zero_vectors" and rules.profile.exact_paths:
@@ -177,14 +177,14 @@ def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:
 
 
 def _other_chunks(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
-    """That the index was cut by the rules of another release than the one whose rules rank."""
+    """Say that the index was cut by the rules of another release than the one whose rules rank."""
     if not evidence.chunking or profile.name == OWN or evidence.chunking == profile.chunking:
         return ()
     return (notice("cut_otherwise", chunking=evidence.chunking, profile=profile.name),)
 
 
 def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
-    """Chunks that were found and are never recalled, because their project marker cannot be read."""
+    """Return chunks that were found and are never recalled, because their project marker cannot be read."""
     if not profile.exact_paths:
         return ()
     result = {*evidence.nearest.tolist(), *(hit.row for hit in evidence.lexical.hits)}
@@ -205,7 +205,7 @@ def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
 def _meaning_alone(
     side: KeywordSide, mode: Mode, ranking: Ranking, recalled: tuple[Candidate, ...]
 ) -> tuple[Notice, ...]:
-    """That no note holds a word that was looked for: something is always nearest, however far it is."""
+    """Say that no note holds a word that was looked for: something is always nearest, however far it is."""
     any_word = ranking.rules.profile.join == "OR"
     applies = any_word and mode == "hybrid" and side.plan.words and not ranking.candidates.text_matches
     if not applies or not recalled:
@@ -224,7 +224,7 @@ def _meaning_alone(
 
 
 def _waiting(evidence: Evidence, empty: EmptyReason | None) -> tuple[Notice, ...]:
-    """That a note which waits holds a word that no indexed one does; an answer without a match says so itself."""
+    """Say that a note which waits holds a word that no indexed one does; an answer without a match says so itself."""
     by_itself = isinstance(empty, NothingMatched)
     return (notice("waiting_holds", elsewhere=evidence.elsewhere),) if evidence.elsewhere.held and not by_itself else ()
 
@@ -255,13 +255,13 @@ _LETTERS = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 
 
 def _no_table(candidates: Candidates) -> tuple[Notice, ...]:
-    """That lines and windows were compared by their words alone."""
+    """Say that lines and windows were compared by their words alone."""
     problems = [stage.problem for stage in candidates.stages if stage.problem]
     return (notice("passages_by_words", problem=problems[0]),) if problems else ()
 
 
 def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
-    """What became of weights that do not add up to 1."""
+    """Return what became of weights that do not add up to 1."""
     vector, text = settings.values["query.hybrid.vectorWeight"], settings.values["query.hybrid.textWeight"]
     if abs(float(vector.value) + float(text.value) - 1.0) < 1e-6:
         return ()

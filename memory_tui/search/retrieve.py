@@ -98,7 +98,7 @@ class EmbeddedQuery(Struct, frozen=True):
 
 
 def embed(query: str, identity: Identity | None, provider: Provider | None) -> EmbeddedQuery:
-    """The vector of `query` in the space `identity` of an index; asks the provider, so it can take seconds.
+    """Return the vector of `query` in the space `identity` of an index; asks the provider, so it can take seconds.
 
     Raises QueryError for a query that is too long.
     """
@@ -123,7 +123,7 @@ def ranked_by(context: SearchContext, settings: Settings) -> SearchContext:
 def gather(
     query: str, context: SearchContext, now: float, source: str = "", prepared: EmbeddedQuery | None = None
 ) -> Evidence:
-    """Everything the index knows about `query`; `source` keeps to memory or sessions. `now` is in epoch seconds.
+    """Return everything the index knows about `query`; `source` keeps to memory or sessions. `now` is in epoch seconds.
 
     `prepared` is the query where it was embedded before. All of the answer is of one state of the index: that of
     `context.corpus`, which whoever calls has read in the snapshot that is open, or from an index that nobody writes.
@@ -245,14 +245,14 @@ def _gather(query: str, embedded: EmbeddedQuery, context: SearchContext, now: fl
 
 
 def _of_time(corpus: Corpus, named_time: Time | None) -> frozenset[int]:
-    """The files whose name carries a day of the time that was asked about."""
+    """Return the files whose name carries a day of the time that was asked about."""
     if named_time is None:
         return frozenset()
     return frozenset(file for file, day in corpus.named() if named_time.holds(day))
 
 
 def _of_source(corpus: Corpus, source: str) -> Flags | None:
-    """Which rows are of `source`; None for all."""
+    """Return which rows are of `source`; None for all."""
     if not source:
         return None
     needed = np.array([name == source for name in corpus.files.sources], dtype=np.bool_)
@@ -304,7 +304,7 @@ def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
 
 
 def _nearest(context: SearchContext, vector: Vectors, cosine: Floats, by_words: Rows) -> Rows:
-    """The nearest rows, greatest first; `cosine` is made precise of these and of `by_words`."""
+    """Return the nearest rows, greatest first; `cosine` is made precise of these and of `by_words`."""
     nearest = _best(cosine, context.most)
     precise = distinct(np.concatenate([nearest, by_words]))
     precise = precise[~np.isnan(cosine[precise])]
@@ -317,7 +317,7 @@ def _nearest(context: SearchContext, vector: Vectors, cosine: Floats, by_words: 
 def _cosine(
     context: SearchContext, vector: Vectors, eligible: Flags | None, matched: Sequence[int]
 ) -> tuple[Floats, NearestBy]:
-    """The cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`.
+    """Return the cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`.
 
     Also who found the nearest. Of one source numpy does, because vec0 knows the nearest of all.
     """
@@ -353,6 +353,6 @@ def _best(cosine: Floats, most: int) -> Rows:
 
 
 def _zero_vectors(corpus: Corpus) -> list[Notice]:
-    """How many chunks have a vector that points nowhere, if any has."""
+    """Return how many chunks have a vector that points nowhere, if any has."""
     zeros = int(np.count_nonzero(corpus.embedded & ~corpus.has_vector))
     return [notice("zero_vectors", count=zeros, profile="")] if zeros else []

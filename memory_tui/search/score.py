@@ -53,12 +53,12 @@ class Rules(Struct, frozen=True):
 
     @property
     def corrects(self) -> bool:
-        """Whether words are searched in our own way, which corrects them."""
+        """Return whether words are searched in our own way, which corrects them."""
         return self.profile.join == "OR"
 
     @property
     def fresh_weight(self) -> float:
-        """What age adds at most, beside the rest of a score."""
+        """Return what age adds at most, beside the rest of a score."""
         return self.recency if self.decay and self.profile.age == "add" else 0.0
 
     def day_weight(self, dated: bool) -> float:
@@ -71,7 +71,7 @@ class Rules(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: Settings, mode: Mode, known_share: float = 1.0) -> Rules:
-        """The rules in force in `mode`: without one side its weight is lost, as in the original."""
+        """Return the rules in force in `mode`: without one side its weight is lost, as in the original."""
         return cls.by({key: settings.values[key].value for key in TUNE_KEYS}, mode, known_share)
 
     @classmethod
@@ -183,7 +183,7 @@ class Candidates(Struct, frozen=True):
 
 
 def mode_of(evidence: Evidence, settings: Settings) -> Mode:
-    """Which sides can answer: by what the index has, what the query gives, and whether hybrid is on."""
+    """Return which sides can answer: by what the index has, what the query gives, and whether hybrid is on."""
     return mode_by(evidence, settings.word("profile"), hybrid=settings.on("query.hybrid.enabled"))
 
 
@@ -193,7 +193,7 @@ def compares(evidence: Evidence, profile: Profile) -> bool:
 
 
 def mode_by(evidence: Evidence, name: str, *, hybrid: bool) -> Mode:
-    """The same, by the name of a profile and the switch."""
+    """Return the same, by the name of a profile and the switch."""
     profile = profiles.get(name)
     hybrid = (hybrid or bool(profile.fixed)) and evidence.full_text
     # With a vector of zeros the original finds no neighbours, and weighs the words as in any hybrid search.
@@ -205,7 +205,7 @@ def mode_by(evidence: Evidence, name: str, *, hybrid: bool) -> Mode:
 
 
 def side_of(evidence: Evidence, mode: Mode, rules: Rules) -> KeywordSide:
-    """The word side by the profile's own way of asking."""
+    """Return the word side by the profile's own way of asking."""
     if rules.profile.join == "OR":
         return evidence.recommended
     if rules.profile.text_score == "boosted":
@@ -216,7 +216,7 @@ def side_of(evidence: Evidence, mode: Mode, rules: Rules) -> KeywordSide:
 
 
 def _merged(search: KeywordSearch, rules: Rules) -> KeywordSide:
-    """What the keywords found one by one: of each chunk its best score, the first of equal ones (OpenClaw)."""
+    """Return what the keywords found one by one: of each chunk its best score, the first of equal ones (OpenClaw)."""
     best: dict[int, tuple[float, float]] = {}
     for side in search.each:
         rows, bm25 = side.postings.rows[: rules.limit], side.postings.bm25[: rules.limit]
@@ -231,7 +231,7 @@ def _merged(search: KeywordSearch, rules: Rules) -> KeywordSide:
 
 
 def _listed(result: Lexical) -> KeywordSide:
-    """The lexical side as a word side: all its hits, with the bm25 of those whose words were matched."""
+    """Return the lexical side as a word side: all its hits, with the bm25 of those whose words were matched."""
     postings = Postings(
         np.array([hit.row for hit in result.hits], dtype=np.int64), np.array([hit.bm25 for hit in result.hits])
     )
@@ -243,7 +243,7 @@ _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 
 def pools(evidence: Evidence, side: KeywordSide, mode: Mode, limit: int) -> tuple[Rows, Rows]:
-    """What each side proposes: the rows nearest by cosine, and those best by bm25."""
+    """Return what each side proposes: the rows nearest by cosine, and those best by bm25."""
     nearest = evidence.nearest[:limit] if evidence.cosine is not None and mode != "keywords only" else _NO_ROWS
     most = 0 if mode not in ("hybrid", "keywords only") else None if side.whole else limit
     return nearest, side.postings.rows[:most]
@@ -256,7 +256,7 @@ def _text_scores(profile: Profile, bm25: Floats, best: float) -> Floats:
 
 
 def _ranks(pool: Rows, rows: Rows) -> Rows:
-    """The 1-based place of each of `rows` in `pool`, 0 when it is not there; of two places the first."""
+    """Return the 1-based place of each of `rows` in `pool`, 0 when it is not there; of two places the first."""
     place = dict(zip(pool[::-1].tolist(), range(len(pool), 0, -1), strict=True))
     return np.array([place.get(row, 0) for row in rows.tolist()], dtype=np.int64)
 
@@ -356,7 +356,7 @@ def _stages(
 
 
 def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
-    """The second stage that looked for the whole question of `evidence` in `mode`; None where none ran."""
+    """Return the second stage that looked for the whole question of `evidence` in `mode`; None where none ran."""
     stages = (
         item
         for key, item in tuple(evidence.reusable.items())
@@ -375,12 +375,12 @@ def _keyword_score(hit: Hit | None, mode: Mode) -> float:
 
 
 def _unmatched(hit: Hit | None) -> float:
-    """The keyword score of a chunk whose text was looked through, because no word of it could be matched."""
+    """Return the keyword score of a chunk whose text was looked through, because no word of it could be matched."""
     return hit.score if hit is not None and hit.body and hit.text_score == 0 else 0.0
 
 
 def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode: Mode) -> Rows:
-    """`rows` without those that are never recalled, in the order in which equal ones stand."""
+    """Return `rows` without those that are never recalled, in the order in which equal ones stand."""
     never = lexical_2026_9.dropped(evidence.lexical.annotations)
     rows = rows[[row not in never for row in rows.tolist()]] if never else rows
     if mode == "keywords only":
@@ -403,7 +403,7 @@ def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode:
 
 
 def _term(term: str, result: Lexical, rows: Rows) -> Floats:
-    """What `term` multiplies each of `rows` by."""
+    """Return what `term` multiplies each of `rows` by."""
     annotations = [result.annotations.get(row, NOTHING_SAID) for row in rows.tolist()]
     if term == "importance":
         return np.array([lexical_2026_9.importance_factor(entry.importance) for entry in annotations], dtype=np.float64)
@@ -411,7 +411,7 @@ def _term(term: str, result: Lexical, rows: Rows) -> Floats:
 
 
 def column(values: Sequence[float]) -> Floats:
-    """One value for each of the rules, to be spread over candidates."""
+    """Return one value for each of the rules, to be spread over candidates."""
     return np.array(values, dtype=np.float64)[:, None]
 
 

@@ -50,7 +50,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_length(self) -> Mapping[int, Sequence[str]]:
-        """The words of letters alone, which may be what was meant."""
+        """Return the words of letters alone, which may be what was meant."""
         words: dict[int, list[str]] = {}
         for word in self.chunks_of:
             if len(word) >= FEWEST_LETTERS - 1 and _WORD.fullmatch(word) and not tokens.is_cjk(word):
@@ -59,7 +59,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
 
     @cached_property
     def is_german(self) -> bool:
-        """Whether more chunks hold German function words than English ones."""
+        """Return whether more chunks hold German function words than English ones."""
         german, english = (sum(self.chunks_of.get(word, 0) for word in words) for words in (GERMAN, ENGLISH))
         return german > english
 
@@ -71,7 +71,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
         return {_in_latin(word): word for word in sorted(foreign, key=self.chunks_of.__getitem__)} if foreign else {}
 
     def in_another_script(self, word: str) -> str:
-        """The word that is spelled as `word` is, in another script; empty where none is."""
+        """Return the word that is spelled as `word` is, in another script; empty where none is."""
         if _OTHER_SCRIPT.fullmatch(word):
             spelled = _in_latin(word)
             return spelled if len(spelled) >= FEWEST_LETTERS and spelled in self.chunks_of else ""
@@ -136,7 +136,7 @@ def corrections(
 
 
 def _joined(query: str, words: frozenset[str], frequency: Callable[[str], int]) -> Sequence[Correction]:
-    """Two words of the question that notes write as one."""
+    """Return two words of the question that notes write as one."""
     result = []
     for match in _LINKED.finditer(query.lower()):
         item, other = match[1], match[3]
@@ -150,7 +150,7 @@ def _joined(query: str, words: frozenset[str], frequency: Callable[[str], int]) 
 
 
 def _parts(word: str, words: Vocabulary, frequency: Callable[[str], int]) -> tuple[str, ...]:
-    """The two words, one behind the other, that notes write a word as; empty where there are none."""
+    """Return the two words, one behind the other, that notes write a word as; empty where there are none."""
     splits = [(word[:at], word[at:]) for at in range(2, len(word) - 1)]
     there = [pair for pair in splits if all(words.chunks_of.get(part) for part in pair)]
     return max((pair for pair in there if frequency(" ".join(pair))), key=lambda pair: len(pair[0]), default=())

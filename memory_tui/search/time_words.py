@@ -50,7 +50,7 @@ def _languages() -> list[dict[str, Kinds]]:
 
 @cache
 def lexicons() -> tuple[dict[str, Kinds], ...]:
-    """What each word says, in each language that separates words; English first."""
+    """Return what each word says, in each language that separates words; English first."""
     english, german, *others = _languages()[:-1]
     times = ["morgen", "früh", "vormittag", "mittag", "nachmittag", "abend", "nacht", "ochtend", "middag", "avond"]
     # Another one, because of two first questions at the same time each makes its own, and reads what both share.
@@ -109,7 +109,7 @@ _MOST_CHARACTERS = 2_000
 
 
 def lines_of(question: str, today: dt.date) -> list[list[Token]]:
-    """The kinds of `question` in each language of which it holds a word that may name a time."""
+    """Return the kinds of `question` in each language of which it holds a word that may name a time."""
     rest = re.sub(_QUOTED, lambda quote: "\0" * len(quote[0]), question[:_MOST_CHARACTERS])
     text = rest if re.search(r"\w", rest) else question[:_MOST_CHARACTERS]
     words = {*re.findall(r"[^\W\d_]+|\d", text.lower())}
@@ -121,7 +121,7 @@ def lines_of(question: str, today: dt.date) -> list[list[Token]]:
 
 @cache
 def _telling() -> tuple[frozenset[str], ...]:
-    """The words of each language without one of which, or a figure, a question names no time."""
+    """Return the words of each language without one of which, or a figure, a question names no time."""
     return tuple(
         frozenset(word.rpartition("_")[2] for word, kinds in lexicon.items() if _TELLING & {kind for kind, _ in kinds})
         for lexicon in lexicons()
@@ -132,7 +132,7 @@ def _telling() -> tuple[frozenset[str], ...]:
 
 
 def _latin(question: str, lexicon: dict[str, Kinds], today: dt.date) -> list[Token]:
-    """The kinds of words, figures and marks, each as its neighbours have it; `i` where a time needs no "in"."""
+    """Return the kinds of words, figures and marks, each as its neighbours have it; `i` where a time needs no "in"."""
     tokens: list[Token] = []
     pieces = list(re.finditer(_PIECE, question))
     after = 0
@@ -157,7 +157,7 @@ def _latin(question: str, lexicon: dict[str, Kinds], today: dt.date) -> list[Tok
 
 
 def _longest(question: str, pieces: list[re.Match[str]], lexicon: dict[str, Kinds]) -> tuple[Kinds, int]:
-    """What the longest known words at the first of `pieces` say, and where they end; `x` inside an address."""
+    """Return what the longest known words at the first of `pieces` say, and where they end; `x` inside an address."""
     start = pieces[0].start()
     for last in reversed(pieces):
         kinds = lexicon.get(re.sub(r"[\s'’-]", "_", question[start : last.end()].lower()))
@@ -168,7 +168,7 @@ def _longest(question: str, pieces: list[re.Match[str]], lexicon: dict[str, Kind
 
 
 def _role(question: str, before: list[Token], token: Token, behind: list[Token]) -> str:
-    """The kind of a word beside its neighbours; `x` in a name, `E` after "every"."""
+    """Return the kind of a word beside its neighbours; `x` in a name, `E` after "every"."""
     text, kind, last = question[token.start : token.end], token.kind, before[-1] if before else Token(".")
     led = _led(before)
     shouts = question.isupper()
@@ -191,7 +191,7 @@ def _role(question: str, before: list[Token], token: Token, behind: list[Token])
 
 
 def _month_or_day(question: str, before: list[Token], token: Token, behind: list[Token]) -> str:
-    """Whether a month or a weekday is one: "may", "sun", "April's" and "Black Friday's" seldom are."""
+    """Return whether a month or a weekday is one: "may", "sun", "April's" and "Black Friday's" seldom are."""
     text, kind, last = question[token.start : token.end], token.kind, before[-1] if before else Token("")
     led, follower, capital = _led(before), behind[0].kind, text[0].isupper()
     if _SHORT.fullmatch(text.lower()):
@@ -212,7 +212,7 @@ def _month_or_day(question: str, before: list[Token], token: Token, behind: list
 
 
 def _led(before: list[Token]) -> str:
-    """The kind before a word, articles apart."""
+    """Return the kind before a word, articles apart."""
     return next((token.kind for token in reversed(before) if token.kind not in "oj"), "")
 
 
@@ -220,7 +220,7 @@ def _led(before: list[Token]) -> str:
 
 
 def _figures(question: str, piece: re.Match[str], before: list[Token], today: dt.date) -> list[Token]:
-    """What figures say: a date, an ordinal, a number, a year, two of them; `x` where they are part of a name."""
+    """Return what figures say: a date, an ordinal, a number, a year, two of them; `x` where they are part of a name."""
     text, (start, end) = piece["figures"], piece.span()
     left, right = question[start - 1 : start] if start else "", question[end : end + 1]
     word = question[before[-1].start : before[-1].end].lower() if before else ""
@@ -248,7 +248,7 @@ def _number(text: str, start: int, end: int, nth: str | None, today: dt.date) ->
 
 
 def _date(text: str, *, led: bool, dot: bool) -> Figures | None:
-    """A date in figures; without `led`, what may as well be a version or an address is none."""
+    """Return a date in figures; without `led`, what may as well be a version or an address is none."""
     if match := re.fullmatch(r"((?:19|20)\d\d)([-/.])(\d{1,2})\2(\d{1,2})", text):
         return (int(match[1]), int(match[3]), int(match[4])) if match[2] != "." or led else None
     if match := re.fullmatch(r"((?:19|20)\d\d)-(0\d|1[0-2])|(\d{1,2})/((?:19|20)\d\d)", text):
@@ -281,7 +281,7 @@ def _asian_piece() -> re.Pattern[str]:
 
 
 def _asian(question: str) -> list[Token]:
-    """The kinds of Chinese, Japanese and Korean words."""
+    """Return the kinds of Chinese, Japanese and Korean words."""
     tokens: list[Token] = []
     for piece in _asian_piece().finditer(question):
         name, (start, end) = piece.lastgroup or "x", piece.span()
@@ -306,7 +306,7 @@ def _asian(question: str) -> list[Token]:
 
 
 def _han(text: str) -> int:
-    """A number up to 99 in Chinese figures, a year digit by digit, or any number in Arabic figures."""
+    """Return a number up to 99 in Chinese figures, a year digit by digit, or any number in Arabic figures."""
     tens, ten, ones = text.rpartition("十")
     if ten:
         return _DIGITS_HAN.get(tens, 1) * 10 + _DIGITS_HAN.get(ones, 0)

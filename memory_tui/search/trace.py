@@ -45,7 +45,7 @@ class ChunkRef(Struct, frozen=True):
 
     @property
     def citation(self) -> str:
-        """`path#Lstart-Lend`."""
+        """Return `path#Lstart-Lend`."""
         return f"{self.path}#L{self.start_line}-L{self.end_line}"
 
 
@@ -287,7 +287,7 @@ class Candidate(Numbers, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float:
-        """What both stages count for beside what age and a named day add."""
+        """Return what both stages count for beside what age and a named day add."""
         return self.first_share + (self.second.weight if self.second else 0.0)
 
 
@@ -313,7 +313,7 @@ class Elsewhere(Struct, frozen=True):
 
     @property
     def clause(self) -> str:
-        """What waits, as a clause; empty where no note that waits can hold a word."""
+        """Return what waits, as a clause; empty where no note that waits can hold a word."""
         if self.held:
             word, path = self.held[0]
             return f'the note {path}, which is not indexed yet, holds "{word}"'
@@ -358,7 +358,7 @@ class QueryPlan(Struct, frozen=True):
 
     @property
     def readings(self) -> tuple[str, ...]:
-        """What was searched otherwise than it was written, each as a clause."""
+        """Return what was searched otherwise than it was written, each as a clause."""
         words = (
             f'"{item.asked}" searched {"also " if item.also else ""}as "{" ".join(item.searched)}"'
             for item in self.corrections
@@ -409,7 +409,7 @@ class Unsearchable(Struct, frozen=True):
 
 
 def _begun(clause: str) -> str:
-    """A clause as the beginning of a sentence."""
+    """Return a clause as the beginning of a sentence."""
     return f"{clause[0].upper()}{clause[1:]}"
 
 
@@ -520,7 +520,7 @@ class Trace(Struct, frozen=True):
 
     @property
     def keeps_back(self) -> bool:
-        """Whether an agent gets none of the hits, unless it asks for the nearest."""
+        """Return whether an agent gets none of the hits, unless it asks for the nearest."""
         return self.level is not None and self.level.keeps_back
 
     @property

@@ -34,12 +34,12 @@ class Case(Struct, frozen=True):
 
     @classmethod
     def of(cls, query: Query, evidence: Evidence) -> Case:
-        """`evidence` reduced to what can be a candidate, so that hundreds of questions fit in memory."""
+        """Return `evidence` reduced to what can be a candidate, so that hundreds of questions fit in memory."""
         small, _ = subset(evidence)
         return cls(query, small, Reranking(small))
 
     def hits(self, settings: Settings) -> tuple[ChunkRef, ...]:
-        """What is recalled under `settings`, in order."""
+        """Return what is recalled under `settings`, in order."""
         return tuple(self.evidence.refs[row] for row in self.replay.recalled(settings))
 
 
@@ -63,7 +63,7 @@ class Scorecard(Struct, frozen=True):
     absent: tuple[str, ...] = ()
 
     def column(self, metric: str) -> list[float]:
-        """One metric of each question."""
+        """Return one metric of each question."""
         return [row.scores[metric] for row in self.rows]
 
 
@@ -80,12 +80,12 @@ class QueryChange(Struct, frozen=True):
 
     @property
     def broke(self) -> bool:
-        """Whether a right line that was recalled no longer is."""
+        """Return whether a right line that was recalled no longer is."""
         return self.difference("recall") < -_SAME
 
     @property
     def mended(self) -> bool:
-        """Whether more right lines are recalled than before."""
+        """Return whether more right lines are recalled than before."""
         return self.difference("recall") > _SAME
 
 
@@ -101,12 +101,12 @@ class ScoreComparison(Struct, frozen=True):
 
     @property
     def broke(self) -> tuple[QueryChange, ...]:
-        """The questions that lost a right line."""
+        """Return the questions that lost a right line."""
         return tuple(change for change in self.changes if change.broke)
 
     @property
     def mended(self) -> tuple[QueryChange, ...]:
-        """The questions that won a right line."""
+        """Return the questions that won a right line."""
         return tuple(change for change in self.changes if change.mended)
 
 
@@ -124,7 +124,7 @@ def collect(ask: Ask, notebook: Notebook, progress: Progress | None = None) -> t
 
 
 def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0, absent: tuple[str, ...] = ()) -> Scorecard:
-    """The metrics of `cases` under `settings`; about a millisecond a question."""
+    """Return the metrics of `cases` under `settings`; about a millisecond a question."""
     rows = []
     for case in cases:
         hits = case.hits(settings)
@@ -133,7 +133,7 @@ def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0, absent: 
 
 
 def saved_effect(cases: Sequence[Case], settings: Settings) -> Saved | None:
-    """What other settings do to `cases`, against `settings`: which recall more right lines, which lose one."""
+    """Return what other settings do to `cases`, against `settings`: which recall more right lines, which lose one."""
     answerable = [case for case in cases if case.query.relevant]
 
     def recall(under: Settings) -> list[float]:
@@ -152,7 +152,7 @@ def saved_effect(cases: Sequence[Case], settings: Settings) -> Saved | None:
 
 
 def compare(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> ScoreComparison:
-    """Two measurements by question; those that only one of them has are counted, not compared."""
+    """Return two measurements by question; those that only one of them has are counted, not compared."""
     both = [text for text in after if text in before]
     changes = tuple(QueryChange(text, before[text], after[text]) for text in both)
     gains = {name: gain([c.before[name] for c in changes], [c.after[name] for c in changes]) for name in NAMES}
@@ -166,12 +166,12 @@ def compare(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> ScoreC
 
 
 def by_question(card: Scorecard) -> dict[str, Scores]:
-    """The metrics of a scorecard by question."""
+    """Return the metrics of a scorecard by question."""
     return {row.query.text: row.scores for row in card.rows}
 
 
 def restored(data: Any) -> dict[str, Scores]:  # noqa: ANN401 - JSON of unknown origin
-    """The metrics by question of an earlier evaluation, from its JSON. Raises LabelError."""
+    """Return the metrics by question of an earlier evaluation, from its JSON. Raises LabelError."""
     try:
         return {str(row["query"]): {name: float(row["metrics"][name]) for name in NAMES} for row in data["queries"]}
     except (KeyError, TypeError, ValueError) as error:
@@ -195,7 +195,7 @@ TABLE_METRICS = ("recall@6", "ndcg@10")
 
 
 def rivals(cases: Sequence[Case], settings: Settings, with_profile: Callable[[str], Settings]) -> tuple[Rival, ...]:
-    """The rules in force, plain bm25 and every other profile that can rank these chunks, in this order."""
+    """Return the rules in force, plain bm25 and every other profile that can rank these chunks, in this order."""
     in_force = settings.word("profile")
     others = [
         name for name in profiles.PROFILES if name != in_force and all(can_rank(case.evidence, name) for case in cases)
@@ -231,7 +231,7 @@ class Shortfall(Struct, frozen=True):
 
 
 def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[Shortfall]:
-    """The metrics that miss their floor (for noise and wrong: exceed their ceiling)."""
+    """Return the metrics that miss their floor (for noise and wrong: exceed their ceiling)."""
     result = []
     for name, floor in floors.items():
         value = means[name]
@@ -241,7 +241,7 @@ def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[Shortfall]:
 
 
 def regressions(comparison: ScoreComparison, tolerance: float = 0.0) -> list[Shortfall]:
-    """The means of recall, MRR and nDCG that are more than `tolerance` below the baseline."""
+    """Return the means of recall, MRR and nDCG that are more than `tolerance` below the baseline."""
     return [
         Shortfall(name, comparison.after[name], comparison.before[name])
         for name in ("recall", "mrr@10", "ndcg@10")
@@ -260,7 +260,7 @@ Scores = Mapping[str, float]
 
 
 def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
-    """The metrics of one answer.
+    """Return the metrics of one answer.
 
     A hit is right when it holds a line of a grade above 0. nDCG counts novelty: a hit gains the grades of the lines
     that no hit before it held, and the ideal has one line a rank. Without a right line (unanswerable) all but noise
@@ -296,7 +296,7 @@ def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
 
 
 def mean(scores: Sequence[Scores]) -> Scores:
-    """Each metric's mean over questions; empty without any."""
+    """Return each metric's mean over questions; empty without any."""
     return {name: sum(each_score[name] for each_score in scores) / len(scores) for name in NAMES} if scores else {}
 
 
@@ -309,7 +309,7 @@ class Gain(Struct, frozen=True):
 
     @property
     def sure(self) -> bool:
-        """Whether the interval leaves no doubt that there is a difference."""
+        """Return whether the interval leaves no doubt that there is a difference."""
         return self.low > 0 or self.high < 0
 
 
@@ -317,7 +317,7 @@ RESAMPLES = 2000
 
 
 def gain(before: Sequence[float], after: Sequence[float], seed: int = 1) -> Gain:
-    """How much better `after` is than `before`, question by question (paired bootstrap, percentiles)."""
+    """Return how much better `after` is than `before`, question by question (paired bootstrap, percentiles)."""
     differences = np.array(after) - np.array(before)
     if not len(differences):
         return Gain(0.0, 0.0, 0.0)

@@ -53,16 +53,16 @@ class Query(Struct, frozen=True):
 
     @property
     def relevant(self) -> tuple[Label, ...]:
-        """The lines that answer or help."""
+        """Return the lines that answer or help."""
         return tuple(label for label in self.labels if label.grade > WRONG)
 
     @property
     def judged(self) -> bool:
-        """Whether it can be measured: it has a right line, or is known to have none."""
+        """Return whether it can be measured: it has a right line, or is known to have none."""
         return bool(self.relevant) or self.unanswerable
 
     def grade(self, chunk: ChunkRef) -> int | None:
-        """The best grade of a line in `chunk`, None when none is labelled."""
+        """Return the best grade of a line in `chunk`, None when none is labelled."""
         return max(
             (
                 label.grade
@@ -73,12 +73,12 @@ class Query(Struct, frozen=True):
         )
 
     def mark(self, label: Label) -> Query:
-        """A copy with this judgement, which replaces another of the same line."""
+        """Return a copy with this judgement, which replaces another of the same line."""
         others = tuple(old for old in self.labels if (old.path, old.line) != (label.path, label.line))
         return replace(self, labels=(*others, label), unanswerable=self.unanswerable and label.grade == WRONG)
 
     def unmark(self, path: str, line: int) -> Query:
-        """A copy without a judgement of that line."""
+        """Return a copy without a judgement of that line."""
         return replace(self, labels=tuple(old for old in self.labels if (old.path, old.line) != (path, line)))
 
 
@@ -88,31 +88,31 @@ class Notebook(Struct, frozen=True):
     queries: tuple[Query, ...] = ()
 
     def find(self, text: str) -> Query | None:
-        """The question `text`, whatever blanks surround it."""
+        """Return the question `text`, whatever blanks surround it."""
         return next((query for query in self.queries if query.text == text.strip()), None)
 
     def put(self, query: Query) -> Notebook:
-        """A copy in which `query` stands in the place of the one with the same text, or at the end."""
+        """Return a copy in which `query` stands in the place of the one with the same text, or at the end."""
         if self.find(query.text) is None:
             return Notebook((*self.queries, query))
         return Notebook(tuple(query if old.text == query.text else old for old in self.queries))
 
     def mark(self, text: str, label: Label) -> Notebook:
-        """A copy in which question `text` has this label; it is kept from now on."""
+        """Return a copy in which question `text` has this label; it is kept from now on."""
         return self.put((self.find(text) or Query(text.strip())).mark(label))
 
     def without(self, text: str) -> Notebook:
-        """A copy that does not keep question `text`."""
+        """Return a copy that does not keep question `text`."""
         return Notebook(tuple(query for query in self.queries if query.text != text.strip()))
 
     @property
     def judged(self) -> tuple[Query, ...]:
-        """The questions that can be measured."""
+        """Return the questions that can be measured."""
         return tuple(query for query in self.queries if query.judged)
 
 
 def settle(query: Query, lines: Callable[[str], list[str]]) -> Query:
-    """`query` with each label moved to where its answer stands now, when its line no longer holds it.
+    """Return `query` with each label moved to where its answer stands now, when its line no longer holds it.
 
     `lines` gives the lines of a note as it is indexed; it may raise LookupError for one that is gone.
     """
@@ -138,7 +138,7 @@ _QUERY = ("query", "question")
 
 
 def notebook_path(workspace: Path, config: Path | None = None) -> Path:
-    """Where the notebook of `workspace` lies: beside memory-tui's own configuration, one file a workspace.
+    """Return where the notebook of `workspace` lies: beside memory-tui's own configuration, one file a workspace.
 
     `config` is such a file that was named for this run; a notebook that lies in the usual place already stays there.
     """
@@ -159,7 +159,7 @@ def load(path: Path) -> Notebook:
 
 
 def parse(text: str, name: str = "the labels") -> Notebook:
-    """The notebook in `text`; labels of one question may stand on several lines. Raises LabelError."""
+    """Return the notebook in `text`; labels of one question may stand on several lines. Raises LabelError."""
     notebook = Notebook()
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -180,7 +180,7 @@ def parse(text: str, name: str = "the labels") -> Notebook:
 
 
 def dump(notebook: Notebook) -> str:
-    """The notebook as JSON Lines."""
+    """Return the notebook as JSON Lines."""
     return "".join(json.dumps(_fields(query), ensure_ascii=False) + "\n" for query in notebook.queries)
 
 
@@ -233,7 +233,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def settled(notebook: Notebook, read: Callable[[str], Document]) -> Notebook:
-    """`notebook` with every label where its answer stands in the notes now; `read` is the engine's."""
+    """Return `notebook` with every label where its answer stands in the notes now; `read` is the engine's."""
     lines_by_path: dict[str, list[str]] = {}
 
     def lines(path: str) -> list[str]:
@@ -251,7 +251,7 @@ _BLANK = re.compile(r"\{[\w+-]+\}")
 
 
 def absent(notebook: Notebook, read: Callable[[str], Document]) -> tuple[str, ...]:
-    """The notes that labels name and that cannot be read, in order; `read` is the engine's.
+    """Return the notes that labels name and that cannot be read, in order; `read` is the engine's.
 
     Raises LabelError for one with a blank to fill in, such as `memory/{date}.md`: nobody wrote that label for a note.
     """

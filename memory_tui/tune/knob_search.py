@@ -122,7 +122,7 @@ def tune(
 
 
 def detectable(gain: Gain) -> float:
-    """The least true gain that four of five measurements as wide as `gain` would tell from none.
+    """Return the least true gain that four of five measurements as wide as `gain` would tell from none.
 
     1.96 + 0.84 standard errors: the quantiles of the normal distribution for 95 % in the middle and for 80 %.
     """
@@ -130,18 +130,18 @@ def detectable(gain: Gain) -> float:
 
 
 def split(cases: Sequence[Case], seed: int) -> tuple[list[Case], list[Case]]:
-    """Two halves; where a question belongs depends on its text, so that a new label moves few of the others."""
+    """Return two halves; where a question belongs depends on its text, so that a new label moves few of the others."""
     ordered = sorted(cases, key=lambda case: hashlib.sha256(f"{seed}:{case.query.text}".encode()).digest())
     return ordered[0::2], ordered[1::2]
 
 
 def difference(before: Settings, after: Settings) -> dict[str, Scalar]:
-    """The knobs whose values differ, with those of `after`."""
+    """Return the knobs whose values differ, with those of `after`."""
     return {key: after.values[key].value for key in TUNE_KEYS if after.values[key].value != before.values[key].value}
 
 
 def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metric: str, seed: int) -> Gain:
-    """The gain per question less what it gains by the labels of other questions, which only chance can help.
+    """Return the gain per question less what it gains by the labels of other questions, which only chance can help.
 
     What others lose by it, as they do where fewer hits come, is no gain.
     """
@@ -161,7 +161,7 @@ def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metr
 
 
 def _foreign(other: Query, query: Query) -> Query:
-    """The right lines of another question, without those that answer this one too."""
+    """Return the right lines of another question, without those that answer this one too."""
     mine = {(label.path, label.line) for label in query.relevant}
     return Query(query.text, tuple(label for label in other.relevant if (label.path, label.line) not in mine))
 
@@ -190,7 +190,7 @@ def _scores(cases: Sequence[Case], settings: Settings) -> list[Scores]:
 
 
 def _table(cases: Sequence[Case], chosen: Sequence[Settings]) -> list[Scores]:
-    """The means over `cases` under each of `chosen`."""
+    """Return the means over `cases` under each of `chosen`."""
     rows: list[list[Scores]] = [[] for _ in chosen]
     for case in cases:
         scores_by_hits: dict[tuple[int, ...], Scores] = {}
@@ -212,7 +212,7 @@ class _Search:
         self._knobs = [BY_KEY[key] for key in TUNE_KEYS if key not in _LEFT_ALONE and key not in ignored]
 
     def run(self) -> Settings:
-        """The best settings on these questions, with as few knobs turned as it takes."""
+        """Return the best settings on these questions, with as few knobs turned as it takes."""
         starts = [self._base, *(self._base.update(turned(BY_KEY[WEIGHT], weight), ORIGIN) for weight in _STARTS)]
         summits = []
         for number, start in enumerate(starts, 1):
@@ -222,7 +222,7 @@ class _Search:
         return self._plainest(best) if self._value(best) > self._value(self._base) + 1e-9 else self._base
 
     def preset(self) -> Settings:
-        """The best of the present settings and the whole presets; the present ones where none is better."""
+        """Return the best of the present settings and the whole presets; the present ones where none is better."""
         self._progress("presets")
         ignored = profiles.get(self._base.word("profile")).ignores
         counted = ({key: value for key, value in preset.items() if key not in ignored} for preset in PRESETS)
@@ -259,7 +259,7 @@ class _Search:
         return settings
 
     def _best(self, knob: Knob, settings: Settings, values: Sequence[Scalar]) -> Settings:
-        """The best of `values`, the present one where none is better."""
+        """Return the best of `values`, the present one where none is better."""
         self._progress(f"{self._part}: {knob.label}")
         chosen = [settings, *(settings.update(turned(knob, value), ORIGIN) for value in values)]
         reached = self._values(chosen)
@@ -267,7 +267,7 @@ class _Search:
         return settings if reached[0] >= top - 1e-9 else chosen[reached.index(top)]
 
     def _plainest(self, settings: Settings) -> Settings:
-        """`settings` with every knob back where it was that does not earn its change."""
+        """Return `settings` with every knob back where it was that does not earn its change."""
         value = self._value(settings)
         for key in difference(self._base, settings):
             if key != TEXT:
@@ -278,7 +278,7 @@ class _Search:
 
 
 def coarse(knob: Knob, value: Scalar) -> list[Scalar]:
-    """The values of `knob` by its steps, by factors where its range is wide; nearest to `value` first."""
+    """Return the values of `knob` by its steps, by factors where its range is wide; nearest to `value` first."""
     if isinstance(knob.default, bool):
         return [not value]
     if knob.low > 0 and knob.high / knob.low > _LOGARITHMIC:
@@ -289,7 +289,7 @@ def coarse(knob: Knob, value: Scalar) -> list[Scalar]:
 
 
 def fine(knob: Knob, value: Scalar) -> list[Scalar]:
-    """The values within a step of `value`, by fine steps."""
+    """Return the values within a step of `value`, by fine steps."""
     if isinstance(knob.default, bool):
         return []
     reach = round(knob.step / knob.fine)

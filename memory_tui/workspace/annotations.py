@@ -36,7 +36,7 @@ class Annotations(NamedTuple):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The project keys one by one."""
+        """Return the project keys one by one."""
         return tuple(self.project.split("; ")) if self.project else ()
 
 
@@ -52,7 +52,7 @@ def annotations_of(importance: int, triggers: str, project: str) -> Annotations:
 
 
 def without_markers(text: str) -> str:
-    """`text` without the markers that close on their own line.
+    """Return `text` without the markers that close on their own line.
 
     Where there was one, blanks at the end of every line go as well; lines keep their numbers.
     """
@@ -63,7 +63,7 @@ def without_markers(text: str) -> str:
 
 
 def read_annotations(lines: Sequence[str], path: str) -> Annotations:
-    """What the raw `lines` of an entry, or of a chunk, of the note `path` say."""
+    """Return what the raw `lines` of an entry, or of a chunk, of the note `path` say."""
     if not any("<!--" in line for line in lines):
         return NOTHING_SAID
     importance, triggers = 0, ""
@@ -89,7 +89,7 @@ def _joined(parts: Iterable[str]) -> str:
 
 
 def _project(text: str) -> str:
-    """The project keys of every marker in `text`, or that one of them cannot be read."""
+    """Return the project keys of every marker in `text`, or that one of them cannot be read."""
     keys: list[str] = []
     for marker in _PROJECT.finditer(text):
         end = text.find("-->", marker.end())
@@ -103,12 +103,12 @@ def _project(text: str) -> str:
 
 
 def active_project(written: str) -> str:
-    """The key of a project that the agent works on, as a person writes it."""
+    """Return the key of a project that the agent works on, as a person writes it."""
     return project_key(jsstring.trim(written))
 
 
 def project_key(key: str) -> str:
-    """`key` as it is compared: a path as it stands, else with its host in lower case."""
+    """Return `key` as it is compared: a path as it stands, else with its host in lower case."""
     if key.startswith("path:"):
         return key
     host, slash, rest = key.partition("/")
@@ -116,7 +116,7 @@ def project_key(key: str) -> str:
 
 
 def origin_class(path: str, ledger: Mapping[str, str]) -> str:
-    """Who a memory file is from: system, what the `ledger` has of it, else agent or untrusted by its path."""
+    """Return who a memory file is from: system, what the `ledger` has of it, else agent or untrusted by its path."""
     if path in ("DREAMS.md", "dreams.md") or path.startswith(("memory/dreaming/", "memory/.dreams/")):
         return "system"
     if path in ledger:
@@ -156,7 +156,7 @@ _DROPPED = "so OpenClaw never recalls the entry"
 
 
 def _flaw(name: str, line: str, at: int, path: str) -> str:
-    """Why a trigger or an importance whose value begins at `at` has no effect; empty where it has one."""
+    """Return why a trigger or an importance whose value begins at `at` has no effect; empty where it has one."""
     end = line.find("-->", at)
     if end < 0:
         return "it does not close on its line, so it has no effect and stays in the text"
@@ -172,7 +172,7 @@ def _flaw(name: str, line: str, at: int, path: str) -> str:
 
 
 def _project_flaw(text: str, at: int, path: str) -> str:
-    """Why a project whose keys begin at `at` has no effect, or loses its entry; empty where it counts."""
+    """Return why a project whose keys begin at `at` has no effect, or loses its entry; empty where it counts."""
     if path == "USER.md":
         return "it is not read in USER.md"
     end = text.find("-->", at)

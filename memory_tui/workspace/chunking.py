@@ -32,7 +32,7 @@ class Chunk(NamedTuple):
 
 
 def chunk_text(text: str, tokens: int = 400, overlap: int = 80) -> list[Chunk]:
-    """The chunks of `text`, of about `tokens` x 4 UTF-16 units, `overlap` x 4 of them repeated; no blank ones.
+    """Return the chunks of `text`, of about `tokens` x 4 UTF-16 units, `overlap` x 4 of them repeated; no blank ones.
 
     The overlap is made of whole segments, and a chunk takes one new segment whatever its length: a chunk can reach
     twice the size, and a line of nearly full size is repeated in a chunk for each short line that follows it.
@@ -75,7 +75,7 @@ def chunk_id(source: str, path: str, chunk: Chunk, model: str) -> str:
 
 
 def sealed(start_line: int, end_line: int, text: str) -> Chunk:
-    """The chunk of these lines, with the hash of its `text`."""
+    """Return the chunk of these lines, with the hash of its `text`."""
     return _chunk(start_line, end_line, text.encode(), text)
 
 
@@ -100,7 +100,7 @@ def _segments(text: str, size: int) -> tuple[list[str], Sequence[int], list[int]
 
 
 def _runs(sums: list[int], size: int, overlap: int) -> list[tuple[int, int]]:
-    """The (start, end) of each chunk in segments, end exclusive."""
+    """Return the (start, end) of each chunk in segments, end exclusive."""
     last = len(sums) - 1
     start, end = 0, max(1, bisect_right(sums, size) - 1)
     runs = [(start, end)]
@@ -127,5 +127,5 @@ def _pieces(data: bytes, limit: int) -> Iterable[bytes]:
 
 
 def _continues(byte: int) -> bool:
-    """Whether `byte` is inside a UTF-8 sequence."""
+    """Return whether `byte` is inside a UTF-8 sequence."""
     return byte & 0xC0 == 0x80

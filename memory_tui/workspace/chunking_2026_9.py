@@ -76,7 +76,7 @@ class _Segment(NamedTuple):
 
 
 def chunk_note(text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: bool = False) -> list[AnnotatedChunk]:
-    """The chunks of the note `path`, none of them blank, longer ones than `limit` bytes of UTF-8 cut on.
+    """Return the chunks of the note `path`, none of them blank, longer ones than `limit` bytes of UTF-8 cut on.
 
     Of chunks that are equal to the letter on the same lines there is one. A `plain` text has no annotations.
     """
@@ -95,7 +95,7 @@ def chunk_note(text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: boo
 
 
 def weight(text: str) -> int:
-    """What `text` takes of a chunk."""
+    """Return what `text` takes of a chunk."""
     return len(text) if text.isascii() else sum(map(_weight_of, text))
 
 
@@ -118,7 +118,7 @@ class NoteBlock(NamedTuple):
 
 
 def blocks(lines: Sequence[str], *, by_entries: bool) -> Iterator[NoteBlock]:
-    """All lines as one block; of curated files each entry and each section."""
+    """Yield all lines as one block; of curated files each entry and each section."""
     if not by_entries:
         yield NoteBlock(lines, 1, len(lines), False)
         return
@@ -143,7 +143,7 @@ def _segments(block: NoteBlock) -> Iterator[_Segment]:
 
 
 def _parts(prefix: str) -> Iterator[str]:
-    """`prefix` in pieces that each weigh at most what a chunk may."""
+    """Yield `prefix` in pieces that each weigh at most what a chunk may."""
     if weight(prefix) <= WEIGHT:
         yield prefix
         return
@@ -195,7 +195,7 @@ def _overlap(segments: Sequence[_Segment], window: int) -> list[_Segment]:
 
 
 def _tail(text: str, most: int) -> str:
-    """The longest end of `text` that weighs at most `most`."""
+    """Return the longest end of `text` that weighs at most `most`."""
     heavy, start = 0, len(text)
     while start and heavy + _weight_of(text[start - 1]) <= most:
         start -= 1

@@ -32,12 +32,12 @@ class MediaRules(Struct, frozen=True):
     most_bytes: int = _MOST_BYTES
 
     def limit(self, name: str) -> int:
-        """How many bytes a file called `name` may have; 0 for one that is no media."""
+        """Return how many bytes a file called `name` may have; 0 for one that is no media."""
         return self.most_bytes if modality_of(name) in self.modalities else 0
 
 
 def media_rules(config: Config) -> MediaRules | None:
-    """Which media the configuration asks for; None where `multimodal.enabled` is off."""
+    """Return which media the configuration asks for; None where `multimodal.enabled` is off."""
     if config.value("multimodal.enabled") is not True:
         return None
     every, names, most = MediaRules(), config.value("multimodal.modalities"), config.value("multimodal.maxFileBytes")
@@ -71,13 +71,13 @@ class MediaDocument(Document, frozen=True):
 
 
 def modality_of(path: str) -> Modality | None:
-    """What a file is by its name; None for one that is no media."""
+    """Return what a file is by its name; None for one that is no media."""
     lower = path.lower()
     return next((kind for kind, suffixes in _SUFFIXES.items() if lower.endswith(suffixes)), None)
 
 
 def read(note: NoteFile) -> MediaDocument:
-    """The media file `note`, whole and unchanged while it was read. Raises Unreadable."""
+    """Return the media file `note`, whole and unchanged while it was read. Raises Unreadable."""
     data, mtime_ns = snapshot(note)
     kind = modality_of(note.path)
     mime = _mime(data[:512], note.path)
@@ -92,7 +92,7 @@ def read(note: NoteFile) -> MediaDocument:
 
 
 def entry_hash(path: str, label: str, mime: str, data: bytes) -> str:
-    """The documented hash of a media file, which is that of its one chunk too."""
+    """Return the documented hash of a media file, which is that of its one chunk too."""
     entry = {"path": path, "contentText": label, "mimeType": mime, "dataHash": hashlib.sha256(data).hexdigest()}
     return jsstring.sha256_hex(json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
 
@@ -107,7 +107,7 @@ def path_in(text: str, digest: str) -> str:
 
 
 def _mime(head: bytes, path: str) -> str:
-    """The type of content that begins with `head`, as its magic numbers tell; empty for an unknown one."""
+    """Return the type of content that begins with `head`, as its magic numbers tell; empty for an unknown one."""
     for magic, mime in _MAGIC:
         if head.startswith(magic):
             return mime

@@ -27,7 +27,7 @@ GET_CHARACTERS = 12_000
 
 
 def _flags(*names: str) -> int:
-    """The `os.open` flags that this system has."""
+    """Return the `os.open` flags that this system has."""
     return sum(getattr(os, name, 0) for name in names)
 
 
@@ -67,7 +67,7 @@ class NoteDate(Struct, frozen=True):
 
 
 def read(note: NoteFile) -> Document:
-    """The note `note`, whole and unchanged while it was read. Raises Unreadable and ChangedWhileRead."""
+    """Return the note `note`, whole and unchanged while it was read. Raises Unreadable and ChangedWhileRead."""
     return of_bytes(note.path, *snapshot(note))
 
 
@@ -89,7 +89,7 @@ def snapshot(note: NoteFile) -> tuple[bytes, int]:
 
 
 def note_date(path: str) -> NoteDate:
-    """Which date ages the note stored as `path` in OpenClaw 2026.3: only memory/YYYY-MM-DD.md goes by its name.
+    """Return which date ages the note stored as `path` in OpenClaw 2026.3: only memory/YYYY-MM-DD.md goes by its name.
 
     Other notes below memory/ and the root notes are evergreen; impossible days and extra paths go by mtime.
     """
@@ -116,7 +116,7 @@ def _date_by(match: re.Match[str] | None, path: str, root_notes: tuple[str, ...]
 
 
 def shown_day(path: str) -> date | None:
-    """The real day that a note's name starts with, in any folder: `2026-01-02.md`, `2026-01-02-router.md`."""
+    """Return the real day that a note's name starts with, in any folder: `2026-01-02.md`, `2026-01-02-router.md`."""
     match = _DAY_FIRST.search(path)
     return _day(match) if match else None
 
@@ -129,13 +129,13 @@ def title_of(lines: Sequence[str], at: int = 0) -> str:
 
 
 def heading_of(line: str) -> str:
-    """The words of a heading that is more than a date; empty for any other line."""
+    """Return the words of a heading that is more than a date; empty for any other line."""
     match = _HEADING.match(line)
     return match["title"] if match and not _ONLY_A_DATE.fullmatch(match["title"]) else ""
 
 
 def is_heading(line: str) -> bool:
-    """Whether a line is a heading."""
+    """Return whether a line is a heading."""
     return _HEADING.match(line) is not None
 
 
@@ -156,7 +156,7 @@ def _day(match: re.Match[str]) -> date | None:
 
 
 def _snapshot(note: NoteFile) -> tuple[bytes, os.stat_result] | None:
-    """The file's bytes and stat, or None when it changed in between."""
+    """Return the file's bytes and stat, or None when it changed in between."""
     descriptor = _open(note)
     try:
         before = os.fstat(descriptor)
@@ -205,7 +205,7 @@ def _read_all(descriptor: int, size: int) -> bytes:
 
 
 def of_bytes(path: str, data: bytes, mtime_ns: int) -> Document:
-    """The note `path` as if `data` were in its file."""
+    """Return the note `path` as if `data` were in its file."""
     replaced = 0
     try:
         text = data.decode("utf-8")
@@ -221,7 +221,7 @@ _BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def utf16_of(data: bytes) -> str:
-    """The codec by which `data` looks like UTF-16 or UTF-32; empty where it does not.
+    """Return the codec by which `data` looks like UTF-16 or UTF-32; empty where it does not.
 
     Of most letters of most alphabets one byte in two is 0. A file that a crash filled up with zeros has them in a row.
     """
@@ -251,7 +251,7 @@ class NoteLines(Struct, frozen=True):
 
 
 def note_lines(document: Document, start: int, lines: int | None, most: int | None = None) -> NoteLines:
-    """`lines` lines of `document` from `start` (1-based): at most 120 lines, and `most` or 12,000 characters."""
+    """Return `lines` lines of `document` from `start` (1-based): at most 120 lines, and `most` or 12,000 characters."""
     most = most or GET_CHARACTERS
     every = document.text.split("\n")
     if every[-1] == "":

@@ -144,7 +144,7 @@ class Roots(Struct, frozen=True):
         )
 
     def stored(self, absolute: str) -> str:
-        """The path under which `absolute` is stored: relative to the workspace, "/" between names."""
+        """Return the path under which `absolute` is stored: relative to the workspace, "/" between names."""
         try:
             return storable(os.path.relpath(absolute, self.workspace))
         except ValueError:
@@ -165,7 +165,7 @@ class PathVerdict(Struct, frozen=True):
 
 
 def scan(roots: Roots, settled: Settled | None = None) -> Scan:
-    """Every note on disk with size and modification time, and a reason for whatever else is there.
+    """Return every note on disk with size and modification time, and a reason for whatever else is there.
 
     With `settled` those notes below a folder that are just so are counted and not listed. Costs a listing of each
     folder and one stat a note. Raises WorkspaceError when the workspace has gone away, which is not the same as a
@@ -210,7 +210,7 @@ def _with_sessions(roots: Roots, notes: Scan) -> Scan:
 
 
 def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
-    """Why the file a person names is or is not a note, by the scan `seen` or a new one.
+    """Return why the file a person names is or is not a note, by the scan `seen` or a new one.
 
     `path` is absolute, or relative to the workspace; it need not exist.
     """
@@ -249,7 +249,7 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
 
 
 def contained(roots: Roots, path: str) -> str:
-    """The absolute path of the note `path`, which is stored (relative to the workspace) or absolute.
+    """Return the absolute path of the note `path`, which is stored (relative to the workspace) or absolute.
 
     Raises PathRefused for anything that is not a regular .md file inside the roots reached without a link, and its
     subclass NoteMissing when nothing is at an allowed path.
@@ -258,7 +258,7 @@ def contained(roots: Roots, path: str) -> str:
 
 
 def locate(roots: Roots, path: str) -> NoteFile:
-    """The note `path` as it is on disk now. Raises PathRefused and NoteMissing like `contained`."""
+    """Return the note `path` as it is on disk now. Raises PathRefused and NoteMissing like `contained`."""
     return _at(*destination(roots, path))
 
 
@@ -275,7 +275,7 @@ def _at(root: str, absolute: str, stored: str) -> NoteFile:
 
 
 def destination(roots: Roots, path: str) -> tuple[str, str, str]:
-    """Where the note `path` is or would be: the root that reaches it, its absolute and its stored path.
+    """Return where the note `path` is or would be: the root that reaches it, its absolute and its stored path.
 
     Nothing need be there. Raises PathRefused for what is no path of a note, or lies behind a link.
     """
@@ -306,7 +306,7 @@ def _placed(roots: Roots, path: str) -> tuple[str, str, str]:
 
 
 def _is_absent(workspace: str, absolute: str) -> bool:
-    """Whether nothing is at a path of the workspace; of what lies outside, or behind a link, nothing is told."""
+    """Return whether nothing is at a path of the workspace; of what lies outside, or behind a link, nothing is told."""
     try:
         return _below(workspace, absolute) and not any(_linked(workspace, absolute)) and not os.path.lexists(absolute)
     except (OSError, ValueError):
@@ -358,13 +358,13 @@ def _below(folder: str, absolute: str) -> bool:
 
 
 def _folders(roots: Roots) -> Iterator[str]:
-    """The folders whose every note is read, as they are named; memory/ first."""
+    """Yield the folders whose every note is read, as they are named; memory/ first."""
     yield _join(str(roots.workspace), FOLDER)
     yield from roots.extra
 
 
 def _allowed(roots: Roots, absolute: str) -> Iterator[str]:
-    """The roots through which `absolute` may be read; links above a root are followed, none below."""
+    """Yield the roots through which `absolute` may be read; links above a root are followed, none below."""
     base = str(roots.workspace)
     if _below(_join(base, FOLDER), absolute) or absolute in [_join(base, name) for name in roots.root_notes]:
         yield base
@@ -376,7 +376,7 @@ def _allowed(roots: Roots, absolute: str) -> Iterator[str]:
 
 
 def _linked(root: str, absolute: str) -> Iterator[str]:
-    """Each symbolic link on the way from `root` (excluded) to `absolute`."""
+    """Yield each symbolic link on the way from `root` (excluded) to `absolute`."""
     at = root.rstrip(os.sep)
     for name in absolute[len(at) + 1 :].split(os.sep):
         at = at + os.sep + name
@@ -385,7 +385,7 @@ def _linked(root: str, absolute: str) -> Iterator[str]:
 
 
 def _upwards(stored: str) -> Iterator[str]:
-    """`stored`, then each folder above it."""
+    """Yield `stored`, then each folder above it."""
     while stored:
         yield stored
         stored = stored.rpartition("/")[0]
@@ -408,14 +408,14 @@ def _included(note: NoteFile, stored: str) -> str:
 
 
 def read(note: NoteFile) -> Document:
-    """`note` as it is indexed. Raises Unreadable."""
+    """Return `note` as it is indexed. Raises Unreadable."""
     if note.source == transcripts.SOURCE:
         return transcripts.read(note)
     return notes.read(note) if note.path.endswith(".md") else media.read(note)
 
 
 def document(roots: Roots, path: str) -> Document:
-    """What a person reads at the stored `path`, a transcript with its lines where the file has them.
+    """Return what a person reads at the stored `path`, a transcript with its lines where the file has them.
 
     Raises PathRefused, Unreadable.
     """
@@ -424,7 +424,7 @@ def document(roots: Roots, path: str) -> Document:
 
 
 def located(roots: Roots, path: str) -> NoteFile:
-    """The note or transcript `path` as it is on disk now. Raises PathRefused."""
+    """Return the note or transcript `path` as it is on disk now. Raises PathRefused."""
     if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
         return transcripts.locate(roots.sessions, roots.archives, path)
     if roots.media is not None and roots.media.limit(path):
@@ -433,7 +433,7 @@ def located(roots: Roots, path: str) -> NoteFile:
 
 
 def note(roots: Roots, path: str) -> Document:
-    """The note `path`; never a transcript, because memory_get gives none. Raises PathRefused, Unreadable."""
+    """Return the note `path`; never a transcript, because memory_get gives none. Raises PathRefused, Unreadable."""
     return notes.read(locate(roots, path))
 
 
@@ -459,28 +459,28 @@ class RootState(Struct, frozen=True):
 
     @property
     def readable(self) -> bool:
-        """Whether the notes below it can be read."""
+        """Return whether the notes below it can be read."""
         return self.state in ("there", "watcher stalled")
 
     @property
     def main(self) -> bool:
-        """Whether it is the workspace, or its folder of notes."""
+        """Return whether it is the workspace, or its folder of notes."""
         return self.path in (WORKSPACE, FOLDER)
 
     @property
     def next_step(self) -> str:
-        """What a person can do about a root that is not there, and what happens then."""
+        """Return what a person can do about a root that is not there, and what happens then."""
         if self.state == "watcher stalled":
             return "A look every minute, and each search, still finds what changed; r looks at once."
         others = "" if self.main else ", or take it out of the configuration"
         return f"The index keeps what it held of it. Bring it back{others}; it is indexed again as soon as it is there."
 
     def unreadable(self, cause: str) -> RootState:
-        """The state of the same root where it cannot be read."""
+        """Return the state of the same root where it cannot be read."""
         return replace(self, state="unreadable", detail=f"{self.absolute} cannot be read: {cause}.")
 
     def covers(self, path: str) -> bool:
-        """Whether the note stored as `path` lies below it."""
+        """Return whether the note stored as `path` lies below it."""
         if self.path == WORKSPACE:
             return not path.startswith(("../", "/")) and ":" not in path[:3]
         return path == self.path or path.startswith(f"{self.path}/")
@@ -512,17 +512,17 @@ def probe(roots: Roots, expected: Collection[str], begin: Callable[[RootState], 
 
 
 def lost(states: Iterable[RootState]) -> tuple[RootState, ...]:
-    """Those of `states` that are not there; what cannot be read comes first, and the workspace before others."""
+    """Return those of `states` that are not there; what cannot be read comes first, and the workspace before others."""
     return tuple(sorted((s for s in states if s.state != "there"), key=lambda root: (root.readable, not root.main)))
 
 
 def root_of(path: str, states: Iterable[RootState]) -> RootState | None:
-    """The root that the note stored as `path` lies below: the nearest of `states`."""
+    """Return the root that the note stored as `path` lies below: the nearest of `states`."""
     return max((root for root in states if root.covers(path)), key=lambda root: len(root.path), default=None)
 
 
 def root_places(roots: Roots) -> dict[str, str]:
-    """The absolute path of each root by its stored path, the workspace first."""
+    """Return the absolute path of each root by its stored path, the workspace first."""
     base = str(roots.workspace)
     places = {WORKSPACE: base, FOLDER: _join(base, FOLDER)}
     for extra in roots.extra:

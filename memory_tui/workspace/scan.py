@@ -73,7 +73,7 @@ class NoteFile(NamedTuple):
 
     @classmethod
     def of(cls, path: str, absolute: str, status: os.stat_result, root: str) -> NoteFile:
-        """The note with that `status`, below `root`."""
+        """Return the note with that `status`, below `root`."""
         inode = status.st_dev, status.st_ino
         return cls(path, absolute, status.st_size, status.st_mtime_ns, inode, root, "memory", status.st_ctime_ns)
 
@@ -100,7 +100,7 @@ class Scan(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many notes are on disk."""
+        """Return how many notes are on disk."""
         return len(self.notes) + self.quiet
 
 
@@ -109,7 +109,7 @@ Settled = Mapping[str, Mapping[str, tuple[int, int, int]]]
 
 
 def storable(path: str) -> str:
-    """`path` as it is stored and shown: "/" between names, undecodable bytes written as `\\xff`."""
+    """Return `path` as it is stored and shown: "/" between names, undecodable bytes written as `\\xff`."""
     if os.sep != "/":
         path = path.replace(os.sep, "/")
     if path.isascii():
@@ -134,7 +134,7 @@ class Walk:
         self._room: float = math.inf
 
     def result(self) -> Scan:
-        """What was collected so far; of two names that are stored alike, the second is left out."""
+        """Return what was collected so far; of two names that are stored alike, the second is left out."""
         self.notes.sort(key=_by_path)
         if len({note.path for note in self.notes}) < len(self.notes):
             unique: dict[str, NoteFile] = {}
@@ -242,7 +242,7 @@ class Walk:
                 self._keep(stored, absolute, status, root)
 
     def _limit(self, name: str) -> int:
-        """How many bytes a file that is no note may have; 0 for one that is not read."""
+        """Return how many bytes a file that is no note may have; 0 for one that is not read."""
         return self._media(name) if self._media is not None else 0
 
     def _keep(self, stored: str, absolute: str, status: os.stat_result, root: str) -> None:
@@ -350,13 +350,13 @@ class _TooMany(Exception):
 
 
 def most_entries() -> int:
-    """How many files and folders may lie below one of extraPaths."""
+    """Return how many files and folders may lie below one of extraPaths."""
     number = os.environ.get(LIMIT_VARIABLE, "")
     return int(number) if number.isascii() and number.isdigit() and int(number) else MOST_ENTRIES
 
 
 def known_too_large(absolute: str) -> bool:
-    """Whether `absolute`, one of extraPaths, was found too large a moment ago."""
+    """Return whether `absolute`, one of extraPaths, was found too large a moment ago."""
     at = _too_large.get((absolute, most_entries()))
     return at is not None and time.monotonic() - at < _REMEMBERED_SECONDS
 
@@ -413,7 +413,7 @@ def _opened(folder: str) -> tuple[int | str, Entries]:
 
 
 def _folder_key(folder: str | int) -> Inode | str:
-    """What tells a folder from all others, by whatever path it is reached."""
+    """Return what tells a folder from all others, by whatever path it is reached."""
     status = os.stat(folder)
     return (status.st_dev, status.st_ino) if status.st_ino or isinstance(folder, int) else os.path.realpath(folder)
 

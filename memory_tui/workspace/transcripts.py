@@ -42,7 +42,7 @@ class Transcript(Document, frozen=True):
 
 
 def listing(folder: str, archives: bool) -> Scan:
-    """The transcripts in `folder`, not below it; with `archives` also what `/reset` and deletion put aside."""
+    """Return the transcripts in `folder`, not below it; with `archives` also what `/reset` and deletion put aside."""
     notes: list[NoteFile] = []
     left: list[LeftOut] = []
     try:
@@ -57,7 +57,7 @@ def listing(folder: str, archives: bool) -> Scan:
 
 
 def locate(folder: str, archives: bool, path: str) -> NoteFile:
-    """The transcript stored as `path`. Raises PathRefused."""
+    """Return the transcript stored as `path`. Raises PathRefused."""
     seen = listing(folder, archives) if folder else Scan((), ())
     for note in seen.notes:
         if note.path == path:
@@ -70,7 +70,7 @@ def locate(folder: str, archives: bool, path: str) -> NoteFile:
 
 
 def read(note: NoteFile) -> Transcript:
-    """The conversation in `note` as it is indexed. Raises Unreadable."""
+    """Return the conversation in `note` as it is indexed. Raises Unreadable."""
     raw = notes.read(note)
     spoken: list[str] = []
     lines: list[int] = []
@@ -88,7 +88,7 @@ def read(note: NoteFile) -> Transcript:
 
 
 def document(note: NoteFile) -> Document:
-    """The conversation in `note` for a reader: as many lines as the file has, each message on the line it is on.
+    """Return the conversation in `note` for a reader: as many lines as the file has, each message on the line it is on.
 
     Lines that are not indexed say in brackets what they are. Raises Unreadable.
     """
@@ -97,7 +97,7 @@ def document(note: NoteFile) -> Document:
 
 
 def newlines(note: NoteFile, start: int) -> int:
-    """Lines that end after byte `start` of the file. Raises OSError."""
+    """Return lines that end after byte `start` of the file. Raises OSError."""
     count = 0
     with open(note.absolute, "rb") as file:  # noqa: PTH123 - names may hold undecodable bytes
         file.seek(start)
@@ -158,7 +158,7 @@ def _no_constant(name: str) -> float:
 
 
 def _parsed(line: str) -> Any:  # noqa: ANN401 - any JSON value, None for a blank line
-    """The record in a line, None for a blank line, _MALFORMED for what is not JSON."""
+    """Return the record in a line, None for a blank line, _MALFORMED for what is not JSON."""
     if not jsstring.trim(line):
         return None
     try:
@@ -168,7 +168,7 @@ def _parsed(line: str) -> Any:  # noqa: ANN401 - any JSON value, None for a blan
 
 
 def _spoken_line(record: Any) -> str:  # noqa: ANN401
-    """The line that a record becomes; empty when it is not indexed."""
+    """Return the line that a record becomes; empty when it is not indexed."""
     message = record.get("message") if isinstance(record, dict) and record.get("type") == "message" else None
     if not isinstance(message, dict):
         return ""
