@@ -141,7 +141,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def projects(self) -> frozenset[str]:
-        """Keys of the projects that the agent works on, which OpenClaw from 2026.9 on ranks by."""
+        """Return keys of the projects that the agent works on, which OpenClaw from 2026.9 on ranks by."""
         return frozenset(active_project(key) for key in self.options.projects)
 
     @property
@@ -199,7 +199,7 @@ class Plan(Struct, frozen=True):
         return self.config.path if self.options.config and self.config.kind == "own" else None
 
     def require_enabled(self) -> None:
-        """Raises ConfigError when the configuration says that the agent has no memory search."""
+        """Raise ConfigError when the configuration says that the agent has no memory search."""
         if self.config.disabled:
             place = self.config.entries["enabled"].places[-1]
             raise ConfigError(

@@ -52,20 +52,20 @@ class Result(Struct, frozen=True):
 
 
 def ok(evidence: str) -> CheckOutcome:
-    """All is well."""
+    """Make the outcome of a check that found nothing wrong."""
     return CheckOutcome("ok", evidence)
 
 
 def warning(evidence: str, fix: str) -> CheckOutcome:
-    """It works, and somebody should know."""
+    """Make the outcome of what works, and somebody should know of."""
     return CheckOutcome("warning", evidence, fix)
 
 
 def failed(evidence: str, fix: str) -> CheckOutcome:
-    """It does not work."""
+    """Make the outcome of what does not work."""
     return CheckOutcome("failed", evidence, fix)
 
 
 def skipped(evidence: str) -> CheckOutcome:
-    """The question does not arise."""
+    """Make the outcome of a question that does not arise."""
     return CheckOutcome("skipped", evidence)

@@ -188,7 +188,7 @@ class Engine:
         return trust.of_plan(self.plan)
 
     def _ledger(self) -> Ledger | None:
-        """OpenClaw's ledger, where the profile is of a release that has one."""
+        """Return OpenClaw's ledger, where the profile is of a release that has one."""
         return self._trust.last_ledger(self.plan.clock()) if self.plan.has_ledger else None
 
     def _origins(self) -> Mapping[str, str]:

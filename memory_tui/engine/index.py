@@ -352,7 +352,7 @@ class Index:
             raise
 
     def _sync(self, store: Store, reason: str, force: bool, accept_shrink: bool) -> SyncReport:
-        """The one loop: scan, compare, bring up to date, compare again, tell."""
+        """Run the one loop: scan, compare, bring up to date, compare again, tell."""
         self._yield.clear()
         before = self.compared
         self._follow_sessions()

@@ -62,7 +62,7 @@ class IndexOpener:
 
     @property
     def file(self) -> tuple[int, int] | None:
-        """Device and inode of the index file; None where there is none."""
+        """Return device and inode of the index file; None where there is none."""
         from memory_tui.index import index_file
 
         return index_file.file_at(self.path)

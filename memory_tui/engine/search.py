@@ -485,7 +485,7 @@ class UnrelatedRecords:
         self.keep(tuple(ask_unrelated(ask)), settings)
 
     def keep(self, evidence: Sequence[Evidence], settings: Settings) -> None:
-        """Keep what the unrelated questions `asked` reach; nothing where no second stage looked into chunks."""
+        """Keep what the unrelated questions reach; nothing where no second stage looked into chunks."""
         from memory_tui.explain.noise import unrelated_evidence
 
         for kind, measured in unrelated_evidence(evidence, settings).items():
@@ -498,7 +498,7 @@ class UnrelatedRecords:
 
 
 def _measured(records: Mapping[str, Any], kind: Kind, uuid: str) -> UnrelatedEvidence | None:
-    """Return what the records `kept` say of a kind of evidence in the index `uuid`; None where they do not."""
+    """Return what `records` say of a kind of evidence in the index `uuid`; None where they do not."""
     record = records.get(kind)
     # Sums of other weights, or of another kind of evidence, say nothing of these.
     expected = {"kind": kind, "uuid": uuid, "weights": list(WEIGHTS)}

@@ -63,7 +63,7 @@ class UnindexedTexts:
 
 
 def pending(unsearchable: Sequence[Unsearchable]) -> list[str]:
-    """Paths of the notes that wait to be indexed, or were being written when they were read."""
+    """Return paths of the notes that wait to be indexed, or were being written when they were read."""
     return [item.path for item in unsearchable if item.state in ("pending", "changed while read")]
 
 

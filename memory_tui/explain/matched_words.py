@@ -80,7 +80,7 @@ def _lowered(text: str) -> str:
 
 
 def _characters(text: str) -> range | list[int]:
-    """For each UTF-8 byte of `text`, and its end, the number of the character that it belongs to."""
+    """Return for each UTF-8 byte of `text`, and its end, the number of the character that it belongs to."""
     if text.isascii():
         return range(len(text) + 1)
     sizes = [len(character.encode("utf-8", "replace")) for character in text]

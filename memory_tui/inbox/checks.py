@@ -253,7 +253,7 @@ class Examination:
 
     @cached_property
     def contradictions(self) -> Sequence[Contradiction]:
-        """Items that give one subject two values."""
+        """Return items that give one subject two values."""
         from memory_tui.inbox.contradictions import pairs
 
         return tuple(pairs(list(self.memories()), self.inputs.today, self.stopped))

@@ -130,7 +130,7 @@ def close(
 
 
 def _spread(rows: npt.NDArray[np.float32], bounds: Sequence[tuple[int, int]]) -> tuple[float, float]:
-    """Mean and standard deviation of the products of rows of different groups, without making them all.
+    """Return mean and standard deviation of the products of rows of different groups, without making them all.
 
     The products of all rows of a matrix V sum to |sum of V's rows|^2, and their squares to |V^T V|^2 (Frobenius).
     """

@@ -113,12 +113,12 @@ class Files(Struct, frozen=True):
 
     @property
     def mtimes(self) -> npt.NDArray[np.float64]:
-        """Modification times in seconds."""
+        """Return modification times in seconds."""
         return self.mtimes_ns / 1e9
 
     @property
     def mtimes_ms(self) -> npt.NDArray[np.int64]:
-        """Modification times in whole milliseconds, as OpenClaw 2026.9 cuts them."""
+        """Return modification times in whole milliseconds, as OpenClaw 2026.9 cuts them."""
         return self.mtimes_ns // 1_000_000
 
     @classmethod
@@ -230,7 +230,7 @@ class Corpus:
 
     @property
     def dims(self) -> int:
-        """Dimensions of the vectors in memory, 0 without any."""
+        """Return dimensions of the vectors in memory, 0 without any."""
         return int(self._block.matrix.shape[1])
 
     @property
@@ -239,7 +239,7 @@ class Corpus:
         return self._pick(self._block.matrix)
 
     def vectors(self, rows: Indices | Sequence[int]) -> Vectors:
-        """Float32 array (len(rows), dims) of some rows, for instance to compare chunks with each other."""
+        """Return a float32 array (len(rows), dims) of some rows, for instance to compare chunks with each other."""
         return self._block.matrix[self._slots[np.asarray(rows, np.int64)]]
 
     def chunk_id(self, row: int) -> str:
@@ -423,7 +423,7 @@ _AT_ONCE = 4
 
 
 def products(rows: Vectors, vector: Vectors) -> Vectors:
-    """Float32 array (rows,): each of `rows` times `vector`, to the last digit whatever stands beside it.
+    """Return a float32 array (rows,): each of `rows` times `vector`, to the last digit whatever stands beside it.
 
     BLAS takes rows by fours, and sums those that are left over in another order: they get empty rows beside them. So
     two processes agree, although one of them read the rows anew and the other added them one by one.

@@ -28,7 +28,7 @@ def week(today: dt.date, back: int) -> Days:
 
 
 def weekend(today: dt.date, back: int) -> Days:
-    """Saturday and Sunday `back` weekends ago: 0 is the latest that has begun, -1 the next."""
+    """Return Saturday and Sunday `back` weekends ago: 0 is the latest that has begun, -1 the next."""
     begun = today.weekday() >= 5
     saturday = week(today, back + (back == 0 and not begun) + (back < 0 and not begun))[0] + dt.timedelta(days=5)
     return saturday, saturday + dt.timedelta(days=1)
@@ -40,7 +40,7 @@ def whole_month(year: int, month: int) -> Days:
 
 
 def months_back(today: dt.date, back: int, months: int = 1) -> Days:
-    """So many `months`, of which the first is `back` months before this one."""
+    """Return so many `months`, of which the first is `back` months before this one."""
     first = today.year * 12 + today.month - 1 - back
     last = first + months - 1
     return dt.date(first // 12, first % 12 + 1, 1), whole_month(last // 12, last % 12 + 1)[1]
@@ -81,7 +81,7 @@ def weekday(today: dt.date, weekday: int, back: int) -> Days:
 
 
 def rolling(today: dt.date, count: float, unit: str) -> Days:
-    """So many hours, days, weeks, months or years up to today; from today for a negative number."""
+    """Return so many hours, days, weeks, months or years up to today; from today for a negative number."""
     days = round(count * _UNIT_DAYS[unit]) if unit != "h" else int(-(-count // 24) if count > 1 else 0)
     other = today - dt.timedelta(days=days)
     return min(other, today), max(other, today)
@@ -93,7 +93,7 @@ def some(today: dt.date, unit: str) -> Days:
 
 
 def ago(today: dt.date, count: float, unit: str) -> Days:
-    """So many units ago; the coarser the unit, the wider the span around that day."""
+    """Return so many units ago; the coarser the unit, the wider the span around that day."""
     if unit == "y" and count % 1:
         unit, count = "m", count * 12
     if unit in "hd":

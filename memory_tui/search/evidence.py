@@ -48,14 +48,14 @@ class Postings(Struct, frozen=True):
         return (int(there[0]) + 1, float(self.bm25[there[0]])) if len(there) else None
 
     def spread(self, chunks: int) -> Floats:
-        """bm25 for each of `chunks` rows, NaN for those that did not match."""
+        """Return bm25 for each of `chunks` rows, NaN for those that did not match."""
         values = np.full(chunks, np.nan)
         values[self.rows] = self.bm25
         return values
 
     @classmethod
     def none(cls) -> Postings:
-        """No match at all."""
+        """Return no match at all."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0))
 
 
@@ -145,7 +145,7 @@ class Lexical(Struct, frozen=True):
 
     @classmethod
     def none(cls) -> Lexical:
-        """Nothing was found."""
+        """Return the side of a search that found nothing."""
         return cls(QueryPlan((), (), ""), (), (), {})
 
     def moved(self, place: Rows) -> Lexical:

@@ -19,7 +19,7 @@ MOST_CANDIDATES = 200
 
 
 def candidate_limit(max_results: int, multiplier: int, fewest: int) -> int:
-    """Candidates per side: min(200, max(1, results x multiplier)) (OpenClaw manager), but at least `fewest`."""
+    """Return candidates per side: min(200, max(1, results x multiplier)) (OpenClaw manager), but at least `fewest`."""
     return min(MOST_CANDIDATES, max(1, max_results * multiplier, fewest))
 
 
@@ -31,12 +31,12 @@ def normalised_weights(vector: float, text: float) -> tuple[float, float]:
 
 
 def clamped(rank: Floats) -> Floats:
-    """1/(1+max(0, rank)): OpenClaw up to 2026.3.2; always 1, because FTS5 ranks are negative."""
+    """Return 1/(1+max(0, rank)): OpenClaw up to 2026.3.2; always 1, because FTS5 ranks are negative."""
     return np.asarray(1.0 / (1.0 + np.maximum(0.0, rank)), dtype=np.float64)
 
 
 def saturated(rank: Floats) -> Floats:
-    """r/(1+r) with r = -rank, and 1/(1+rank) for ranks that are not negative (OpenClaw from 2026.3.7)."""
+    """Return r/(1+r) with r = -rank, and 1/(1+rank) for ranks that are not negative (OpenClaw from 2026.3.7)."""
     relevance = np.abs(rank)
     return np.where(rank < 0, relevance / (1.0 + relevance), 1.0 / (1.0 + relevance))
 
@@ -67,7 +67,7 @@ def cosine(vectors: npt.NDArray[np.float32], query: npt.NDArray[np.float32]) -> 
 
 
 def decay_factor(age_days: Floats, half_life_days: float | Floats) -> Floats:
-    """exp(-ln 2 / half-life x max(0, age)); 1 where the age is not known (OpenClaw temporal decay)."""
+    """Return exp(-ln 2 / half-life x max(0, age)); 1 where the age is not known (OpenClaw temporal decay)."""
     factor = np.exp(-math.log(2) / half_life_days * np.maximum(0.0, age_days))
     return np.where(np.isnan(age_days), 1.0, factor)
 
@@ -144,7 +144,7 @@ def length_damping(length: Length, mean_length: float) -> Length:
 
 
 def okapi_bm25(counts: Floats, idf: Floats, lengths: Floats, mean_length: float) -> Floats:
-    """Okapi bm25: idf x tf (k1 + 1) / (tf + the damping of the length).
+    """Return Okapi bm25: idf x tf (k1 + 1) / (tf + the damping of the length).
 
     `counts` is (terms, passages), `idf` (terms,), `lengths` (passages,); returns (passages,), 0 where no term stands
     (Robertson and Zaragoza 2009).

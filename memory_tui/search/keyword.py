@@ -201,7 +201,7 @@ class Matcher(Struct, frozen=True):
         return self.full_text != "unicode61" and (not self.full_text or len(word) < _TRIGRAM)
 
     def _frequency(self, words: Sequence[str], form: Form) -> list[int]:
-        """In how many chunks each word stands, by the way in which it is looked for."""
+        """Return in how many chunks each word stands, by the way in which it is looked for."""
         if form == "stemmed" and self.full_text:
             return self.words.frequency(words, form)
         matched = [word for word in words if not self._is_looked_through(word)]
@@ -220,7 +220,7 @@ class Matcher(Struct, frozen=True):
         return np.array(order, dtype=np.int64), np.array([weights[rowid] for rowid in order], dtype=np.float64)
 
     def _postings(self, result: tuple[Rows, Floats]) -> Postings:
-        """Matches as corpus rows, a repeat standing for the chunk that it repeats."""
+        """Return matches as corpus rows, a repeat standing for the chunk that it repeats."""
         rowids, bm25 = result
         if not len(rowids):
             return Postings.none()

@@ -424,7 +424,7 @@ class PathIndex:
         return {file: rank for file, rank in ranks.items() if all(w in self._contents[file] for w in contained)}
 
     def _matching(self, words: Sequence[str]) -> dict[int, float]:
-        """bm25 of every file that holds all `words`, added up as FTS5 does."""
+        """Return bm25 of every file that holds all `words`, added up as FTS5 does."""
         frequencies = {word: self._frequencies(word) for word in dict.fromkeys(words)}
         every = [frequencies[word] for word in words]
         files = set(every[0]).intersection(*every[1:])

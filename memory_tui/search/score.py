@@ -262,7 +262,7 @@ def _ranks(pool: Rows, rows: Rows) -> Rows:
 
 
 def age_of(evidence: Evidence, profile: Profile) -> Age:
-    """Ages by the profile's own rule of which names carry a day."""
+    """Return ages by the profile's own rule of which names carry a day."""
     if profile.exact_paths and evidence.lexical_age is not None:
         return evidence.lexical_age
     return evidence.openclaw_age if profile.age == "multiply" else evidence.recommended_age
@@ -533,7 +533,7 @@ LEAD = 4.0
 
 
 def leads(part: Rows, total: Floats, passed: Flags) -> Floats:
-    """LEAD for the best of each part of a question that `passed`, else 0; no score changes by it.
+    """Return LEAD for the best of each part of a question that `passed`, else 0; no score changes by it.
 
     `part` is the number of the part that each candidate answers, -1 for none; arrays of (rules, candidates).
     """

@@ -269,7 +269,7 @@ def _date(text: str, *, led: bool, dot: bool) -> Figures | None:
 
 @cache
 def _asian_piece() -> re.Pattern[str]:
-    """Numbers with what they count, and the longest known words."""
+    """Return the pattern of numbers with what they count, and of the longest known words."""
     number = r"(?:(?<!\d)\d{1,3}(?!\d)|[〇一二两兩三四五六七八九十]+)"
     words = sorted(map(re.escape, east_asian()), key=len, reverse=True)
     numeral = [word for word in words if len(word) > 1 and word[0] in "一二三四五六七八九十"]

@@ -75,7 +75,7 @@ class QueryChange(Struct, frozen=True):
     after: Scores
 
     def difference(self, metric: str) -> float:
-        """After minus before."""
+        """Return the value after less that before."""
         return self.after[metric] - self.before[metric]
 
     @property

@@ -158,7 +158,7 @@ def _parts(prefix: str) -> Iterator[str]:
 
 
 def _packed(block: NoteBlock) -> Iterator[tuple[int, int, str]]:
-    """First line, last line and text of each chunk of `block`, without blank ones."""
+    """Yield first line, last line and text of each chunk of `block`, without blank ones."""
     current: list[_Segment] = []
     size = 0
     for segment in _segments(block):

@@ -72,7 +72,7 @@ def read(note: NoteFile) -> Document:
 
 
 def snapshot(note: NoteFile) -> tuple[bytes, int]:
-    """Bytes and modification time of `note`, unchanged while it was read; no link below its root is followed.
+    """Return bytes and modification time of `note`, unchanged while it was read; no link below its root is followed.
 
     Raises Unreadable (missing, not permitted, not a regular file, over MAX_BYTES) and ChangedWhileRead.
     """
@@ -192,7 +192,7 @@ def _open(note: NoteFile) -> int:
 
 
 def _read_all(descriptor: int, size: int) -> bytes:
-    """Up to `size` bytes plus one, which tells a file that grew."""
+    """Return up to `size` bytes plus one, which tells a file that grew."""
     data = os.read(descriptor, size + 1)
     if len(data) in (0, size):
         return data

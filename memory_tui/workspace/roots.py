@@ -120,7 +120,7 @@ class Roots(Struct, frozen=True):
         chunking: str = "2026.3",
         media: MediaRules | None = None,
     ) -> Roots:
-        """Roots as a configuration writes them: `~` stands for home, extra paths are relative to the workspace.
+        """Return roots as a configuration writes them: `~` stands for home, extra paths are relative to the workspace.
 
         An extra path with a pattern is an ExtraPath. `sessions` is the absolute folder of transcripts; it counts where
         `sources` names it, and with nothing left notes do. `chunking` is the release by whose rules notes are read.

@@ -87,7 +87,7 @@ class LeftOut(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Rule and sentence: `symlink: It is a symbolic link.`"""
+        """Return rule and sentence: `symlink: It is a symbolic link.`"""
         return f"{self.rule}: {self.detail}"
 
 
