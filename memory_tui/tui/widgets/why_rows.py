@@ -315,8 +315,8 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
     alone = wording.none_alone(changes.not_alone) if changes is not None else ""
     said = [(alone, "muted")] if alone else []
     asked = subject.questions
-    if asked is not None and asked.found:
-        said.append((f"query: {'  or '.join(one_line(wording.rephrased(q)) for q in asked.found)}", "good"))
+    if asked is not None and asked.rephrased:
+        said.append((f"query: {'  or '.join(one_line(wording.rephrased(q)) for q in asked.rephrased)}", "good"))
     elif asked is not None and asked.none is not None and changes is not None and not recalled:
         said.append((one_line(asked.none.message), "muted"))
     if subject.working:
