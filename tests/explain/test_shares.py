@@ -82,7 +82,7 @@ def check(candidate: Candidate, trace: Trace) -> None:
     for line in lines:
         assert len(line.label) < WIDEST
         check_detail(line)
-        operation, value = line.shown[:1], line.shown[2:]
+        operation, value = line.figure[:1], line.figure[2:]
         if operation == "=":
             assert abs(running - float(value)) <= 0.51 * 10.0 ** -len(value.partition(".")[2]), lines
             running = float(value)
@@ -117,10 +117,10 @@ def check_detail(line: ScoreLine) -> None:
     if line.value is not None and (found := re.search(rf"x {NUMBER}(?:  |$)", detail)) and "counts 0" not in detail:
         before = detail[: found.start()]
         score = re.findall(rf"(?:= |cosine |always |path |^){NUMBER}", before)[-1]
-        assert near(float(score) * float(found[1]), line.shown.replace("- ", "-").lstrip("+x= ")), detail
+        assert near(float(score) * float(found[1]), line.figure.replace("- ", "-").lstrip("+x= ")), detail
     if found := re.search(rf"(?:^|  ){NUMBER} d old.*half-life {NUMBER} d", detail):
         left = re.match(rf"{NUMBER} x ", detail)
-        assert near(0.5 ** (float(found[1]) / float(found[2])), left[1] if left else line.shown[2:]), detail
+        assert near(0.5 ** (float(found[1]) / float(found[2])), left[1] if left else line.figure[2:]), detail
 
 
 def check_formula(formula: str) -> None:
