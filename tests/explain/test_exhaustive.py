@@ -123,7 +123,7 @@ def check_flips(rowid: int, answer: Flips, asked: Asked) -> Iterator[str]:
     """Check that every change turns the verdict of a fresh search as it says, and needs each of its turns."""
     now = asked.hits()
     assert answer.recalled == (rowid in now)
-    for change in (*answer.found, *answer.sets):
+    for change in (*answer.singles, *answer.sets):
         after = asked.hits(changes_of([*change.turns]))
         assert (rowid in after) != answer.recalled, change
         assert (change.place, change.changes) == (after.get(rowid), changes_of([*change.turns]))
