@@ -228,10 +228,9 @@ def _sees_a_save(_: Engine) -> CheckOutcome:
         took = (time.monotonic() - began) * 1000
     if seen.is_set():
         return ok(f"A file that was saved was noticed within {took:.0f} ms.")
-    silence = f"no watch was given: {refused}" if refused else f"nothing was announced within {_SIGHT_SECONDS:.0f} s"
+    told = f"no watch was given: {refused}" if refused else f"nothing was announced within {_SIGHT_SECONDS:.0f} s"
     return warning(
-        f"A file was saved, and {silence}.",
-        "Leave sync.onSearch on; in a container, set WATCHFILES_FORCE_POLLING=true.",
+        f"A file was saved, and {told}.", "Leave sync.onSearch on; in a container, set WATCHFILES_FORCE_POLLING=true."
     )
 
 

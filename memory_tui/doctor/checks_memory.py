@@ -42,20 +42,20 @@ def _fresh(engine: Engine) -> CheckOutcome:
         return warning(
             f"{plural(len(pending), 'note')} not searchable as on disk, for instance {pending[0].path}.", _REINDEX
         )
-    count = f"{fresh.fresh} of {fresh.total} notes are indexed as they are on disk"
+    said = f"{fresh.fresh} of {fresh.total} notes are indexed as they are on disk"
     other = [(fresh.failed, "cannot be read"), (fresh.unsettled, "is being written"), (fresh.missing, "is not there")]
     if left := [f"{notes[0].path} {why}" for notes, why in other if notes]:
-        return warning(f"{count}: {'; '.join(left)}.", "Run memory-tui status to see each of them.")
-    return ok(f"{count}.")
+        return warning(f"{said}: {'; '.join(left)}.", "Run memory-tui status to see each of them.")
+    return ok(f"{said}.")
 
 
 def _whole_notes(engine: Engine) -> CheckOutcome:
-    in_part = engine.status().in_part
-    if not in_part:
+    found = engine.status().in_part
+    if not found:
         return ok("No note holds bytes or lines that could not be indexed.")
-    more = f", and {plural(len(in_part) - 1, 'more note')}" if len(in_part) > 1 else ""
+    more = f", and {plural(len(found) - 1, 'more note')}" if len(found) > 1 else ""
     return warning(
-        f"{in_part[0].path}: {in_part[0].detail}{more}.",
+        f"{found[0].path}: {found[0].detail}{more}.",
         "Run memory-tui status to see each; memory-tui inbox converts notes.",
     )
 
@@ -88,10 +88,10 @@ def _identity(engine: Engine) -> CheckOutcome:
 
 
 def _remeasured(engine: Engine) -> CheckOutcome:
-    changed = engine.search.remeasured()
-    if changed is None:
+    found = engine.search.remeasured()
+    if found is None:
         return skipped("There is no vector to compare with.")
-    path, cosine = changed
+    path, cosine = found
     if cosine < 0.99:
         return failed(
             f"A chunk of {path} embedded anew is {cosine:.3f} like its stored vector; it should be 1.",
@@ -153,39 +153,35 @@ def _provider_call(engine: Engine) -> CheckOutcome:
     return ok(f"{probe['provider']} {probe['model']} embedded a text in {took:.0f} ms.")
 
 
-def _openclaw_index(engine: Engine) -> CheckOutcome:
+def _theirs(engine: Engine) -> CheckOutcome:
     from memory_tui.openclaw import compare
 
     config, roots = engine.plan.config, engine.plan.roots
     if config.kind != "openclaw":
         return skipped("The configuration is not OpenClaw's.")
     try:
-        comparison = compare.compare_workspace(
+        found = compare.compare_workspace(
             roots, compare.database(config), compare.wanted(config, engine.plan.settings, roots)
         )
     except MemoryTuiError as error:
         return warning(error.message, error.next_step or "Run memory-tui openclaw compare-index for details.")
-    if comparison.state != "ok":
-        return warning(
-            f"OpenClaw's own index: {comparison.state}.", "Run memory-tui openclaw compare-index for details."
-        )
+    if found.state != "ok":
+        return warning(f"OpenClaw's own index: {found.state}.", "Run memory-tui openclaw compare-index for details.")
     return ok("OpenClaw's own index can be read; memory-tui openclaw compare-index shows the differences.")
 
 
 def _trust(engine: Engine) -> CheckOutcome:
-    report = engine.notes.trust()
-    if report is None or not report.ledger:
+    found = engine.notes.trust()
+    if found is None or not found.ledger:
         return skipped("OpenClaw keeps no ledger of these notes.")
-    if report.problem:
-        return warning(f"Trust is unknown: {report.problem}", report.next_step)
-    bad = [file for file in report.files if file.state in ("untrusted", "edited", "ignored", "unknown")]
-    if bad or report.remarks:
-        remarks = [*report.remarks, *(f"{file.path}: {file.words}." for file in bad[:3])]
+    if found.problem:
+        return warning(f"Trust is unknown: {found.problem}", found.next_step)
+    bad = [file for file in found.files if file.state in ("untrusted", "edited", "ignored", "unknown")]
+    if bad or found.remarks:
+        said = [*found.remarks, *(f"{file.path}: {file.words}." for file in bad[:3])]
         more = f" And {len(bad) - 3} more." if len(bad) > 3 else ""
-        return warning(
-            " ".join(remarks) + more, "Run memory-tui openclaw trust to see every note, and how to repair one."
-        )
-    return ok(f"{plural(len(report.files), 'note')}, none edited since the agent wrote it and none untrusted.")
+        return warning(" ".join(said) + more, "Run memory-tui openclaw trust to see every note, and how to repair one.")
+    return ok(f"{plural(len(found.files), 'note')}, none edited since the agent wrote it and none untrusted.")
 
 
 INDEX_CHECKS: tuple[Check, ...] = (
@@ -197,7 +193,7 @@ INDEX_CHECKS: tuple[Check, ...] = (
     Check("self-similarity", "index", "A stored vector matches a new one of its text", _remeasured),
     Check("finds-itself", "index", "A search for a note's own words finds it", _finds_itself),
     Check("writer", "index", "The process that writes the index", _writer),
-    Check("their-index", "index", "OpenClaw's own index can be read", _openclaw_index),
+    Check("their-index", "index", "OpenClaw's own index can be read", _theirs),
     Check("trust", "notes", "OpenClaw trusts the notes", _trust),
     Check("provider", "provider", "The provider is usable", _provider),
     Check("provider-call", "provider", "The provider embeds a text", _provider_call),
@@ -265,11 +261,11 @@ def _dates(engine: Engine) -> CheckOutcome:
     tomorrow = (dt.datetime.fromtimestamp(engine.plan.clock(), dt.UTC) + dt.timedelta(days=1)).date()
     impossible, future = [], []
     for row in engine.notes.files():
-        match = _DATED.search(row.path)
-        if not match:
+        found = _DATED.search(row.path)
+        if not found:
             continue
         try:
-            day = dt.date.fromisoformat(match[1])
+            day = dt.date.fromisoformat(found[1])
         except ValueError:
             impossible.append(row.path)
             continue
@@ -397,8 +393,8 @@ def _results(engine: Engine) -> CheckOutcome:
 
 def _sessions(engine: Engine) -> CheckOutcome:
     config = engine.plan.config
-    sources = config.value("sources")
-    if not isinstance(sources, tuple) or "sessions" not in sources:
+    asked = config.value("sources")
+    if not isinstance(asked, tuple) or "sessions" not in asked:
         return skipped("Transcripts are not configured.")
     if config.value("experimental.sessionMemory") is not True:
         return warning(
@@ -409,29 +405,29 @@ def _sessions(engine: Engine) -> CheckOutcome:
 
 
 def _agents(engine: Engine) -> CheckOutcome:
-    """Return whether the server of each connected host answers as the host starts it, by the profile of this memory."""
+    """Whether the server of each connected host answers as the host starts it, by the profile of this memory."""
     from memory_tui.hosts import connection
     from memory_tui.hosts.proof import prove, question_of
 
-    connections = connection.every()
-    if not connections:
+    made = connection.every()
+    if not made:
         return skipped("No agent is connected. memory-tui connect HOST connects one.")
-    answers: list[str] = []
-    for connected in connections:
-        if lost := connection.wired(connected):
-            return failed(f"{connected.host}: {' '.join(lost)}", f"Run memory-tui connect {connected.host} again.")
+    told: list[str] = []
+    for one in made:
+        if lost := connection.wired(one):
+            return failed(f"{one.host}: {' '.join(lost)}", f"Run memory-tui connect {one.host} again.")
         try:
-            proof = prove(connected.start, question_of(connected.start), _PROOF_SECONDS)
+            proof = prove(one.start, question_of(one.start), _PROOF_SECONDS)
         except MemoryTuiError as error:
-            return failed(f"{connected.host}: {error.message}", error.next_step)
-        answers.append(f"{connected.host} answers in {proof.answer_ms:.0f} ms with profile {proof.profile}")
+            return failed(f"{one.host}: {error.message}", error.next_step)
+        told.append(f"{one.host} answers in {proof.answer_ms:.0f} ms with profile {proof.profile}")
         here = engine.plan.settings.word("profile")
-        if str(engine.plan.workspace) in connected.start.words and proof.profile != here:
+        if str(engine.plan.workspace) in one.start.words and proof.profile != here:
             return warning(
-                f"{connected.host} gets answers by profile {proof.profile}, and this is profile {here}.",
+                f"{one.host} gets answers by profile {proof.profile}, and this is profile {here}.",
                 f"Add --profile {proof.profile} to see what the agent gets.",
             )
-    return ok(f"{'; '.join(answers)}.")
+    return ok(f"{'; '.join(told)}.")
 
 
 SETTING_CHECKS: tuple[Check, ...] = (

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memory_tui.providers.chain import Chain, ServingProvider
     from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
-    from memory_tui.search.retrieve import EmbeddedQuery, SearchContext
+    from memory_tui.search.retrieve import Asking, SearchContext
 
 Outcome = TypeVar("Outcome")
 
@@ -299,7 +299,7 @@ class Search:
             zone=self._plan.config.time_zone,
         )
 
-    def embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> EmbeddedQuery:
+    def embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asking:
         """Return the question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
         from memory_tui.search.retrieve import embed
 

@@ -152,18 +152,16 @@ def _held_by_texts(word: str, source: Store) -> bool | None:
 
 
 def _part_in_texts(word: str, source: Store) -> str:
-    """Return the longest part of the Chinese, Japanese or Korean characters of `word` that a text holds; else empty."""
+    """The longest part of the Chinese, Japanese or Korean characters of `word` that a text holds; else empty."""
     if not source.words.cut():
         return ""
-    parts = []
+    found = []
     for run in CJK_RUN.findall(word):
         pairs = [run[at : at + 2] for at in range(min(len(run) - 1, MOST_PAIRS))]
-        whole_pairs = [
-            pair for pair, count in zip(pairs, source.words.frequency(pairs, "stemmed"), strict=True) if count
-        ]
-        joined = "".join(pair if pair in whole_pairs else "\0" for pair in pairs)
-        parts += [part for part in map(_joined, joined.split("\0")) if part] + whole_pairs
-    by_length = sorted(dict.fromkeys(parts), key=len, reverse=True)
+        known = [pair for pair, count in zip(pairs, source.words.frequency(pairs, "stemmed"), strict=True) if count]
+        joined = "".join(pair if pair in known else "\0" for pair in pairs)
+        found += [part for part in map(_joined, joined.split("\0")) if part] + known
+    by_length = sorted(dict.fromkeys(found), key=len, reverse=True)
     likely = [*by_length[:MOST_PARTS], *by_length[-1:]]
     return next((part for part in likely if len(source.words.containing(part))), "")
 

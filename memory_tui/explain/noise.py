@@ -85,22 +85,21 @@ def ask_unrelated(ask: Callable[[str], Evidence]) -> Iterator[Evidence]:
         yield subset(ask(question))[0]
 
 
-def unrelated_evidence(questions: Sequence[Evidence], settings: Settings) -> ByKind:
-    """Return what the unrelated `questions` reach, each also by its words alone, as without a provider.
+def unrelated_evidence(asked: Sequence[Evidence], settings: Settings) -> ByKind:
+    """Return what the unrelated questions that were `asked` reach, each also by its words alone, as without a provider.
 
     One that no chunk shares a word with reaches 0. Nothing where no second stage looks into chunks.
     """
-    evidence_by_kind: defaultdict[Kind, list[float]] = defaultdict(list)
-    for evidence in questions if profiles.get(settings.word("profile")).second_stage else ():
+    found: defaultdict[Kind, list[float]] = defaultdict(list)
+    for evidence in asked if profiles.get(settings.word("profile")).second_stage else ():
         alone = replace(evidence, cosine=None, nearest=evidence.nearest[:0])
         for each in (alone,) if evidence.cosine is None else (evidence, alone):
             if (level := rank(each, settings).level) is not None:
-                evidence_by_kind[level.signals.kind].append(level.signals.evidence)
+                found[level.signals.kind].append(level.signals.evidence)
             elif each.cosine is None:
-                evidence_by_kind["pairs alone" if is_cjk(each.query) else "words alone"].append(0.0)
+                found["pairs alone" if is_cjk(each.query) else "words alone"].append(0.0)
     return {
-        kind: UnrelatedEvidence.of(reached, questions[0].generation, questions[0].indexed)
-        for kind, reached in evidence_by_kind.items()
+        kind: UnrelatedEvidence.of(reached, asked[0].generation, asked[0].indexed) for kind, reached in found.items()
     }
 
 

@@ -53,34 +53,30 @@ def rephrase(
     first: int = 1,
     line: int | None = None,
 ) -> Rephrasings:
-    """Return questions that recall the chunk `rowid`, of which `text` is the text; the shortest change first.
+    """Questions that recall the chunk `rowid`, of which `text` is the text; the shortest change first.
 
     Words of `line` are tried before others of the chunk, which begins at line `first` of its note. `ask` gathers
     evidence, on a worker thread. `absent` are the words that a search for all words failed on.
     Raises QueryError, ProviderError and what else `ask` raises.
     """
     shorter = _without(evidence.query, absent)
-    lines = [set(_words(part)) for part in text.split("\n")]
-    line_words = lines[line - first] if line is not None and first <= line < first + len(lines) else set()
+    lines = [set(_words(one)) for one in text.split("\n")]
+    own = lines[line - first] if line is not None and first <= line < first + len(lines) else set()
     words = salient(text, evidence)
-    words = list(dict.fromkeys([*[word for word in words if word in line_words][: TRIES // 2], *words]))
+    words = list(dict.fromkeys([*[word for word in words if word in own][: TRIES // 2], *words]))
     tries = (["", *words] if shorter else words)[:TRIES]
-    rephrasings: list[Rephrased] = []
+    found: list[Rephrased] = []
     for word in tries:
         query = f"{evidence.query} {word}" if word else shorter
         trace = rank(ask(query), settings)
         place = next((i for i, c in enumerate(trace.recalled, 1) if c.chunk.rowid == rowid), None)
         if place is not None:
-            at = next((at for at, line_words_at in enumerate(lines, first) if word in line_words_at), 0)
-            rephrasings.append(
-                Rephrased(query, word, () if word else absent, place, (line or 0) if word in line_words else at)
-            )
-        if len(rephrasings) == ENOUGH:
+            at = next((at for at, held in enumerate(lines, first) if word in held), 0)
+            found.append(Rephrased(query, word, () if word else absent, place, (line or 0) if word in own else at))
+        if len(found) == ENOUGH:
             break
-    none = (
-        None if rephrasings or not tries else notice("no_rephrasing", words=tuple(filter(None, tries)), shorter=shorter)
-    )
-    return Rephrasings(tuple(rephrasings), none)
+    none = None if found or not tries else notice("no_rephrasing", words=tuple(filter(None, tries)), shorter=shorter)
+    return Rephrasings(tuple(found), none)
 
 
 def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> Rephrasings:

@@ -205,11 +205,10 @@ def flip(value: Change) -> dict[str, Any]:
 
 
 def change_set(value: Change) -> dict[str, Any]:
-    """Return several changes that together recall a chunk; of each knob how far it may go."""
+    """Several changes that together recall a chunk; of each knob how far it may go."""
     return {
         "turns": [
-            {"knob": turn.key, "from": turn.was, "to": turn.value, "accepted": list(turn.accepted)}
-            for turn in value.turns
+            {"knob": one.key, "from": one.was, "to": one.value, "accepted": list(one.accepted)} for one in value.turns
         ],
         "changes": dict(value.changes),
         "place": value.place,

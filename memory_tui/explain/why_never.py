@@ -167,10 +167,8 @@ def _nearest(replays: Replays, settings: Settings, key: str, value: Scalar, wins
     """The change of one knob to the nearest value that recalls the line for as many questions as `value` does."""
     was = settings.values[key].value
     nearer = _between(key, was, value)
-    there = _won(replays, [_turned(settings, key, each_value) for each_value in nearer])
-    value, won = next(
-        (each_value, questions) for each_value, questions in zip(nearer, there, strict=True) if len(questions) >= wins
-    )
+    there = _won(replays, [_turned(settings, key, one) for one in nearer])
+    value, won = next((one, own) for one, own in zip(nearer, there, strict=True) if len(own) >= wins)
     return OneChange(key, was, value, won, len(replays), _moved(replays, settings, [_turned(settings, key, value)])[0])
 
 

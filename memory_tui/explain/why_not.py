@@ -72,15 +72,15 @@ class ExplainedLine(Struct, frozen=True):
 
 
 def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vectors | None = None) -> ExplainedLine:
-    """Return everything that disk and index know of a line; costs a stat for a note that is indexed as it is.
+    """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is.
 
     With `vector`, which an evidence has that lacks cosines, the store is asked for the exact place of the chunks.
     """
-    note, gate = _on_disk(roots, store, path)
-    stored = note.path if isinstance(note, NoteFile) else note
+    found, gate = _on_disk(roots, store, path)
+    stored = found.path if isinstance(found, NoteFile) else found
     row = store.file(stored)
-    if isinstance(note, NoteFile):
-        state = state_of(note, row, difference(note, row), None)
+    if isinstance(found, NoteFile):
+        state = state_of(found, row, difference(found, row), None)
         gate = _state_gate(state) if state else None
     chunks = (
         tuple(
@@ -91,20 +91,18 @@ def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vect
         if row
         else ()
     )
-    holding = tuple(c for c in chunks if line is None or c.start_line <= line <= c.end_line)
+    held = tuple(c for c in chunks if line is None or c.start_line <= line <= c.end_line)
     stale = _is(gate, "changed_since_indexed")
-    text = _lines(roots, note) if isinstance(note, NoteFile) and (stale or not holding) else []
+    text = _lines(roots, found) if isinstance(found, NoteFile) and (stale or not held) else []
     if stale and line is not None:
-        holding = _holding(store, chunks, text[line - 1] if 1 <= line <= len(text) else "", holding)
-    if not holding and gate is None:
+        held = _holding(store, chunks, text[line - 1] if 1 <= line <= len(text) else "", held)
+    if not held and gate is None:
         gate = notice("in_no_chunk", line=line, lines=len(text))
-    remark = _remark(gate) if holding else ""
+    remark = _remark(gate) if held else ""
     # A line that stands in the indexed text as it stands on disk was not lost to the change.
-    rowids = [c.rowid for c in holding]
+    rowids = [c.rowid for c in held]
     standings = store.standings(vector, rowids) if vector is not None and rowids else {}
-    return ExplainedLine(
-        stored, line, holding, store.texts(rowids), None if stale and holding else gate, remark, standings
-    )
+    return ExplainedLine(stored, line, held, store.texts(rowids), None if stale and held else gate, remark, standings)
 
 
 def _on_disk(roots: Roots, store: Store, path: str) -> tuple[NoteFile | str, Notice | None]:
@@ -222,7 +220,7 @@ def _sides(evidence: Evidence) -> Iterator[KeywordSide]:
 
 
 def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Candidate | None:
-    """Return the candidate that `row` would be, had both sides proposed it as the last of their pools.
+    """The candidate that `row` would be, had both sides proposed it as the last of their pools.
 
     `text` is the chunk's. None when nothing can be asked at all. Its rank and verdict are those of the supposition.
     """
@@ -235,12 +233,10 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
     side = side_of(small, trace.settings)
     bm25 = _bm25(small, side, at)
     if bm25 is not None or small.cosine is None:
-        postings = side.postings
-        room = len(postings.rows) if side.whole else room
+        found = side.postings
+        room = len(found.rows) if side.whole else room
         value = np.nan if bm25 is None else bm25
-        side = replace(
-            side, postings=Postings(np.append(postings.rows[:room], at), np.append(postings.bm25[:room], value))
-        )
+        side = replace(side, postings=Postings(np.append(found.rows[:room], at), np.append(found.bm25[:room], value)))
     supposed = replace(
         small,
         nearest=nearest,
@@ -272,12 +268,8 @@ def _listed_last(small: Evidence, nearest: Rows, trace: Trace, at: int, text: st
 def _bm25(evidence: Evidence, side: KeywordSide, row: int) -> float | None:
     """The bm25 of a row, the best of them where keywords were looked for one by one; None when it did not match."""
     each = evidence.keywords.each if side.whole and evidence.keywords is not None else (side,)
-    ranks = [
-        float(each_side.postings.bm25[at])
-        for each_side in each
-        for at in np.flatnonzero(each_side.postings.rows == row)[:1]
-    ]
-    return min(ranks, default=None)
+    found = [float(one.postings.bm25[at]) for one in each for at in np.flatnonzero(one.postings.rows == row)[:1]]
+    return min(found, default=None)
 
 
 def find(trace: Trace, row: int) -> Candidate | None:

@@ -421,11 +421,9 @@ def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]
 
 def _untrusted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
-        if verdict := run.inputs.trust.get(note.path):
+        if said := run.inputs.trust.get(note.path):
             # A new state is a new suggestion, though an older one was kept.
-            yield Suggestion(
-                check.kind, Passage(note.path, 1, 1, ""), NotTrusted(verdict), check.actions, digest(verdict)
-            )
+            yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), NotTrusted(said), check.actions, digest(said))
 
 
 def _lost(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -523,9 +521,7 @@ def changes(suggestions: Sequence[Suggestion], action: Action, curator: Curator)
     """What `action` does to the notes about all of `suggestions`, as one change. Raises EditRefused like `change`."""
     if len(suggestions) == 1:
         return change(suggestions[0], action, curator)
-    spots = [
-        _seen(curator.plan, each_suggestion) for each_suggestion in suggestions if action in ("delete", "move back")
-    ]
+    spots = [_seen(curator.plan, one) for one in suggestions if action in ("delete", "move back")]
     if action == "move back":
         return curator.plan.with_trust(move_back(spots, curator.read))
     if action != "delete":

@@ -158,23 +158,19 @@ def pairs(
     for at, item in enumerate(items):
         if at % _OFTEN == 0 and stopped():
             raise Cancelled
-        if (statement := fact(item)) is not None:
-            by_subject[statement.subject].append(statement)
+        if (found := fact(item)) is not None:
+            by_subject[found.subject].append(found)
         if any(sign in item.text[:_KEYS_END] for sign in _KEY_SIGNS) and (prefix := _KEY.match(item.text)):
             keys[prefix[1].replace("**", "")] += 1
     lines: Counter[str] = Counter()
     for key, count in keys.items():
         lines[_subject(key)] += count
     for subject, facts in by_subject.items():
-        lasting = [each_fact for each_fact in facts if each_fact.item.note.day is None]
+        lasting = [one for one in facts if one.item.note.day is None]
         if " " not in subject and lines[subject] - len(lasting) >= _SPEAKS:
             continue
         yield from _lasting(lasting)
-        logs = [
-            (day, each_fact)
-            for each_fact in facts
-            if (day := each_fact.item.note.day) and 0 <= (today - day).days <= _RECENT_DAYS
-        ]
+        logs = [(day, one) for one in facts if (day := one.item.note.day) and 0 <= (today - day).days <= _RECENT_DAYS]
         if not logs:
             continue
         # The last line of the newest day.
@@ -185,9 +181,7 @@ def pairs(
         if not lasting and before is not None and newest.sort not in _MEASURED and newest.whole and before[1].whole:
             older = [before[1]]
         yield from (
-            Contradiction(each_fact, newest, day)
-            for each_fact in older
-            if _differ(each_fact, newest) and not _knows(each_fact, newest, day)
+            Contradiction(one, newest, day) for one in older if _differ(one, newest) and not _knows(one, newest, day)
         )
 
 

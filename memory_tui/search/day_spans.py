@@ -131,11 +131,9 @@ def existing(year: int, month: int, day: int) -> dt.date | None:
 
 
 def day_of_month(today: dt.date, day: int) -> Days:
-    """Return the latest such day of a month that is not in the future."""
+    """The latest such day of a month that is not in the future."""
     months = (months_back(today, back)[0] for back in range(3))
-    return next(
-        (latest, latest) for first in months if (latest := existing(first.year, first.month, day)) and latest <= today
-    )
+    return next((own, own) for first in months if (own := existing(first.year, first.month, day)) and own <= today)
 
 
 def nth(month: Days, number: int, weekday: int | None, days: int) -> Days:

@@ -80,8 +80,8 @@ class KeywordSearch(Struct, frozen=True):
 class Boost(NamedTuple):
     """What a chunk gains over its bm25 score: shares of the question's words, words in its path, length."""
 
-    query_share: float
-    text_share: float
+    query: float
+    text: float
     path: float
     length: float
 
@@ -149,12 +149,10 @@ class Lexical(Struct, frozen=True):
         return cls(QueryPlan((), (), ""), (), (), {})
 
     def moved(self, place: Rows) -> Lexical:
-        """Return the same where row i stands at `place[i]`, or at none (-1)."""
+        """The same where row i stands at `place[i]`, or at none (-1)."""
         hits = tuple(hit._replace(row=int(place[hit.row])) for hit in self.hits if place[hit.row] >= 0)
-        row_annotations = {
-            int(place[row]): annotations for row, annotations in self.annotations.items() if place[row] >= 0
-        }
-        return replace(self, hits=hits, annotations=row_annotations)
+        said = {int(place[row]): own for row, own in self.annotations.items() if place[row] >= 0}
+        return replace(self, hits=hits, annotations=said)
 
 
 class Age(Struct, frozen=True):

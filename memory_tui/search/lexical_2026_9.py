@@ -84,11 +84,7 @@ def boost(words: frozenset[str], text: str, path: str) -> Boost:
 
 def boosted(text_score: float, gain: Boost) -> float:
     """Return the keyword score: bm25's and its boost, 1 at most (6.2)."""
-    return (
-        text_score
-        if gain is NO_BOOST
-        else min(1.0, text_score + (gain.query_share + gain.text_share + gain.path + gain.length))
-    )
+    return text_score if gain is NO_BOOST else min(1.0, text_score + (gain.query + gain.text + gain.path + gain.length))
 
 
 # --- paths (6.3, 6.9) ----------------------------------------------------------------------------------------------
@@ -424,18 +420,17 @@ class PathIndex:
         return {file: rank for file, rank in ranks.items() if all(w in self._contents[file] for w in contained)}
 
     def _matching(self, words: Sequence[str]) -> dict[int, float]:
-        """Return bm25 of every file that holds all `words`, added up as FTS5 does."""
-        frequencies = {word: self._frequencies(word) for word in dict.fromkeys(words)}
-        every = [frequencies[word] for word in words]
+        """bm25 of every file that holds all `words`, added up as FTS5 does."""
+        known = {word: self._frequencies(word) for word in dict.fromkeys(words)}
+        every = [known[word] for word in words]
         files = set(every[0]).intersection(*every[1:])
         count = len(self._live)
-        weights = [fts5_idf(len(counts), count) for counts in every]
+        weights = [fts5_idf(len(own), count) for own in every]
         result = {}
         for file in files:
             length = length_damping(len(self._tokens[file]), self._mean)
             result[file] = -sum(
-                idf * (counts[file] * (K1 + 1) / (counts[file] + length))
-                for idf, counts in zip(weights, every, strict=True)
+                idf * (own[file] * (K1 + 1) / (own[file] + length)) for idf, own in zip(weights, every, strict=True)
             )
         return result
 

@@ -266,11 +266,9 @@ def _passages(
     """Return the passages of one text, whose lines begin at number `first` of those of all texts."""
     ids, id_counts, bounds, sums = tokens_of_all
     last = first + len(lines)
-    line_sums = sums[first:last]
-    windows = np.add.reduceat(line_sums, begins, axis=0)
-    line_norm, window_norm = (
-        np.sqrt(np.einsum("ij,ij->i", part, part, dtype=np.float64)) for part in (line_sums, windows)
-    )
+    own = sums[first:last]
+    windows = np.add.reduceat(own, begins, axis=0)
+    line_norm, window_norm = (np.sqrt(np.einsum("ij,ij->i", part, part, dtype=np.float64)) for part in (own, windows))
     return Passages(
         np.array([number for number, _ in lines], np.int64),
         np.array(begins, np.int64),

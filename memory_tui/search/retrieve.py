@@ -83,7 +83,7 @@ class _Clock(Struct):
         self.since = now
 
 
-class EmbeddedQuery(Struct, frozen=True):
+class Asking(Struct, frozen=True):
     """A query with its vector in the space `identity`, or why it has none.
 
     `pointless` tells that there is a vector side, and a vector that points nowhere. `seconds` is what embedding took.
@@ -97,7 +97,7 @@ class EmbeddedQuery(Struct, frozen=True):
     seconds: float = 0.0
 
 
-def embed(query: str, identity: Identity | None, provider: Provider | None) -> EmbeddedQuery:
+def embed(query: str, identity: Identity | None, provider: Provider | None) -> Asking:
     """Return the vector of `query` in the space `identity` of an index; asks the provider, so it can take seconds.
 
     Raises QueryError for a query that is too long.
@@ -106,7 +106,7 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> E
         raise QueryError(
             f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
         )
-    began, result = time.perf_counter(), EmbeddedQuery(jsstring.trim(query), identity)
+    began, result = time.perf_counter(), Asking(jsstring.trim(query), identity)
     if identity is not None and provider is not None and result.query:
         result = _embedded(result, identity, provider)
     return replace(result, seconds=time.perf_counter() - began)
@@ -120,33 +120,31 @@ def ranked_by(context: SearchContext, settings: Settings) -> SearchContext:
     return replace(context, any_word=rules.corrects, most=most)
 
 
-def gather(
-    query: str, context: SearchContext, now: float, source: str = "", prepared: EmbeddedQuery | None = None
-) -> Evidence:
-    """Return everything the index knows about `query`; `source` keeps to memory or sessions. `now` is in epoch seconds.
+def gather(query: str, context: SearchContext, now: float, source: str = "", asked: Asking | None = None) -> Evidence:
+    """Everything the index knows about `query`; `source` keeps to memory or sessions. `now` is in epoch seconds.
 
-    `prepared` is the query where it was embedded before. All of the answer is of one state of the index: that of
+    `asked` is the query where it was embedded before. All of the answer is of one state of the index: that of
     `context.corpus`, which whoever calls has read in the snapshot that is open, or from an index that nobody writes.
 
     Raises QueryError for a query that is too long, Cancelled when the store was interrupted.
     """
     corpus = context.corpus
-    embedded = prepared or embed(query, corpus.identity, context.provider)
+    embedded = asked or embed(query, corpus.identity, context.provider)
     with context.store.snapshot():
         return _gather(query, embedded, context, now, source)
 
 
-def _gather(query: str, embedded: EmbeddedQuery, context: SearchContext, now: float, source: str) -> Evidence:
+def _gather(query: str, embedded: Asking, context: SearchContext, now: float, source: str) -> Evidence:
     corpus, notices = context.corpus, [*context.notices, *embedded.notices]
     clock = _Clock({"embed": embedded.seconds * 1000})
-    eligible = _of_source(corpus, source)
-    question, vector, pointless = embedded.query, embedded.vector, embedded.pointless
-    time_asked = time_in(question, day_at(now, context.zone)) if context.reads_time else None
+    kept = _of_source(corpus, source)
+    asked, vector, pointless = embedded.query, embedded.vector, embedded.pointless
+    time_asked = time_in(asked, day_at(now, context.zone)) if context.reads_time else None
     full_text = context.store.words.cut()
     matcher = Matcher(
         context.store.words,
         corpus,
-        eligible,
+        kept,
         full_text,
         by_text=vector is None,
         spells=context.spells,
@@ -155,51 +153,42 @@ def _gather(query: str, embedded: EmbeddedQuery, context: SearchContext, now: fl
     )
     if not full_text:
         notices.append(notice("no_full_text", reason=context.store.words.missing(), by_text=vector is None))
-    if (different := len(set(tokens.WORD.findall(question)))) > tokens.MOST_ALTERNATIVES:
+    if (different := len(set(tokens.WORD.findall(asked)))) > tokens.MOST_ALTERNATIVES:
         notices.append(
             notice("long_question", different=different, rarest=tokens.MOST_ALTERNATIVES, first=tokens.MOST_WORDS)
         )
-    openclaw, recommended = matcher.openclaw(question), matcher.recommended(question, time_asked)
-    notices += [notice("searched_otherwise", correction=item) for item in recommended.plan.corrections]
+    theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
+    notices += [notice("searched_otherwise", correction=item) for item in ours.plan.corrections]
     notices += (
-        [
-            notice(
-                "read_as_time",
-                words=recommended.plan.time_words,
-                days=str(recommended.plan.time),
-                alone=recommended.plan.time_alone,
-            )
-        ]
-        if recommended.plan.time
+        [notice("read_as_time", words=ours.plan.time_words, days=str(ours.plan.time), alone=ours.plan.time_alone)]
+        if ours.plan.time
         else []
     )
     notices += (
-        [notice("asked_in_parts", parts=tuple(item.asked for item in recommended.plan.parts))]
-        if recommended.plan.parts
-        else []
+        [notice("asked_in_parts", parts=tuple(item.asked for item in ours.plan.parts))] if ours.plan.parts else []
     )
-    single = matcher.keywords(question) if vector is None else None
+    single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
-    result, read = lexical_2026_9.search(context.store, matcher, question, openclaw) if newest else (Lexical.none(), {})
+    result, read = lexical_2026_9.search(context.store, matcher, asked, theirs) if newest else (Lexical.none(), {})
     result = replace(result, active=context.projects, origins=context.origins)
     clock.lap("text")
-    sides = (openclaw, recommended, *(single.each if single else ()))
+    sides = (theirs, ours, *(single.each if single else ()))
     matched = [*candidates(*sides, most=context.most), *(hit.row for hit in result.hits)]
     cosine: Floats | None = None
     nearest = np.empty(0, dtype=np.int64)
     found_by: NearestBy = ""
     if vector is not None:
-        cosine, found_by = _cosine(context, vector, eligible, matched)
+        cosine, found_by = _cosine(context, vector, kept, matched)
         nearest = _nearest(context, vector, cosine, np.array(matched, dtype=np.int64))
         notices += _zero_vectors(corpus)
     clock.lap("vector")
-    language, share = _hardly_known(question, corpus.identity) if vector is not None or pointless else ("", 1.0)
+    language, share = _hardly_known(asked, corpus.identity) if vector is not None or pointless else ("", 1.0)
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
     without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
-    read_texts = {rowid: read[rowid] for rowid in rowids if rowid in read}
-    texts = read_texts | context.store.texts([rowid for rowid in rowids if rowid not in read_texts])
+    known = {rowid: read[rowid] for rowid in rowids if rowid in read}
+    texts = known | context.store.texts([rowid for rowid in rowids if rowid not in known])
     if len(texts) < len(pool):
         raise context.store.damaged("chunks are missing")
     clock.lap("read")
@@ -216,8 +205,8 @@ def _gather(query: str, embedded: EmbeddedQuery, context: SearchContext, now: fl
         embedded=int(np.count_nonzero(corpus.embedded)),
         nearest=nearest,
         nearest_by=found_by,
-        openclaw=openclaw,
-        recommended=recommended,
+        openclaw=theirs,
+        recommended=ours,
         keywords=single,
         pointless=pointless,
         full_text=bool(full_text),
@@ -262,7 +251,7 @@ def _of_source(corpus: Corpus, source: str) -> Flags | None:
 # --- meaning -------------------------------------------------------------------------------------------------------
 
 
-def _embedded(question: EmbeddedQuery, needed: Identity, provider: Provider) -> EmbeddedQuery:
+def _embedded(question: Asking, needed: Identity, provider: Provider) -> Asking:
     """Return the query with its vector in the space of the index, or with a notice of why there is no vector side."""
     try:
         # What only an answer tells, its own answer tells: nobody is asked twice for one question.

@@ -495,16 +495,12 @@ def second_part(candidates: Candidates, table: Table, i: int, rules: Rules, refs
     """Return what the second stage made of number `i` of `candidates`, whose `table` is scored; None where none ran."""
     if not candidates.stages or not rules.second_weight > 0:
         return None
-    entry = table[i]
-    weight, score, lost = (
-        rules.share(candidates.dated) * rules.second_weight,
-        float(entry["second"]),
-        float(entry["lost"]),
-    )
-    if not entry["inside"]:
+    own = table[i]
+    weight, score, lost = rules.share(candidates.dated) * rules.second_weight, float(own["second"]), float(own["lost"])
+    if not own["inside"]:
         return SecondPart(weight, 0.0, 0.0)
     stages = candidates.stages[1:] or candidates.stages
-    stage, row = stages[max(0, int(entry["part"]))], int(entry["row"])
+    stage, row = stages[max(0, int(own["part"]))], int(own["row"])
     line, window = stage.places(row)
     inside, first = table["row"][table["inside"]].tolist(), refs[row].start_line
     values = stage.measure(inside, [candidates.texts[at] for at in np.flatnonzero(table["inside"]).tolist()])
@@ -520,11 +516,11 @@ def second_part(candidates: Candidates, table: Table, i: int, rules: Rules, refs
         weight * score,
         measures,
         lost,
-        refs[int(table["row"][entry["beside"]])] if lost else None,
+        refs[int(table["row"][own["beside"]])] if lost else None,
         first + line,
         (first + window[0], first + window[1]),
         stage.query if len(stages) > 1 else "",
-        bool(entry["leads"]),
+        bool(own["leads"]),
     )
 
 

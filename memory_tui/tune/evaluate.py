@@ -133,22 +133,20 @@ def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0, absent: 
 
 
 def saved_effect(cases: Sequence[Case], settings: Settings) -> Saved | None:
-    """Return what other settings do to `cases`, against `settings`: which recall more right lines, which lose one."""
-    answerable = [case for case in cases if case.query.relevant]
+    """What other settings do to `cases`, against `settings`: which recall more right lines, which lose one."""
+    asked = [case for case in cases if case.query.relevant]
 
     def recall(under: Settings) -> list[float]:
-        return [measure(case.query, case.hits(under))["recall"] for case in answerable]
+        return [measure(case.query, case.hits(under))["recall"] for case in asked]
 
     before = recall(settings)
 
     def effect(under: Settings) -> SavedEffect:
-        changes = [
-            (case.query.text, now - was) for case, was, now in zip(answerable, before, recall(under), strict=True)
-        ]
+        changes = [(case.query.text, now - was) for case, was, now in zip(asked, before, recall(under), strict=True)]
         mended = tuple(text for text, gain in changes if gain > _SAME)
-        return SavedEffect(len(answerable), mended, tuple(text for text, gain in changes if gain < -_SAME))
+        return SavedEffect(len(asked), mended, tuple(text for text, gain in changes if gain < -_SAME))
 
-    return effect if answerable else None
+    return effect if asked else None
 
 
 def compare(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> ScoreComparison:

@@ -234,13 +234,9 @@ class _Search:
         return self._values([settings])[0]
 
     def _values(self, chosen: Sequence[Settings]) -> list[float]:
-        keys = [tuple(each_settings.values[key].value for key in TUNE_KEYS) for each_settings in chosen]
+        keys = [tuple(one.values[key].value for key in TUNE_KEYS) for one in chosen]
         # The searches from several starts meet, and a last round turns again what nothing has changed.
-        new = {
-            key: each_settings
-            for key, each_settings in zip(keys, chosen, strict=True)
-            if key not in self._values_by_key
-        }
+        new = {key: one for key, one in zip(keys, chosen, strict=True) if key not in self._values_by_key}
         sign = -1 if self._metric in evaluate.COSTS else 1
         for key, scores in zip(new, _table(self._cases, list(new.values())), strict=True):
             self._values_by_key[key] = sign * scores[self._metric]
