@@ -167,8 +167,8 @@ class OtherVectors(MemoryTuiError):
 class VectorSpace:
     """Embeds texts for one table by the model that made its vectors, or not at all. Safe for any thread."""
 
-    def __init__(self, choices: Plan, approvals: Approvals, location: TableLocation, shared: Chain | None) -> None:
-        self._choices, self._location, self._shared = choices, location, shared
+    def __init__(self, choices: Plan, approvals: Approvals, shared: Chain | None) -> None:
+        self._choices, self._shared = choices, shared
         self._settings = plans.settings(choices, approvals)
         self._chain: Chain | None = None
         self._proof: dict[str, Any] | None = None
@@ -327,7 +327,7 @@ class Memories:
 
     def __init__(self, choices: Plan, approvals: Approvals, shared: Chain | None = None) -> None:
         self.location = TableLocation.of(choices)
-        self.space = VectorSpace(choices, approvals, self.location, shared)
+        self.space = VectorSpace(choices, approvals, shared)
         self.chosen = choices.recalls_entries
         self._choices = choices
         self._lock = threading.RLock()

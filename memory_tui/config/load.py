@@ -304,15 +304,12 @@ def _zone(value: object) -> dt.tzinfo | None:
 
 
 def _choices(key: Key, node: Node) -> tuple[str, ...]:
-    items = [item.value for item in node.value] if isinstance(node.value, list) else [node.value]
-    if not isinstance(node.value, list) or any(item not in key.choices for item in items):
-        raise SettingError(
-            f"{key.path} is a list of {' and '.join(key.choices)}, not {_excerpt(node)}."
-            if not isinstance(node.value, list)
-            else f"{key.path} may only hold {', '.join(key.choices)}.",
-            "",
-        )
-    return tuple(dict.fromkeys(str(item) for item in items)) or tuple(map(str, key.default))  # type: ignore[call-overload]
+    if not isinstance(node.value, list):
+        raise SettingError(f"{key.path} is a list of {' and '.join(key.choices)}, not {_excerpt(node)}.", "")
+    items = tuple(dict.fromkeys(str(item.value) for item in node.value))
+    if not {*items} <= {*key.choices}:
+        raise SettingError(f"{key.path} may only hold {', '.join(key.choices)}.", "")
+    return items or (key.default if isinstance(key.default, tuple) else ())
 
 
 def _paths(key: Key, node: Node, environment: Environment) -> tuple[str | ExtraPath, ...]:

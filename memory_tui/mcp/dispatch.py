@@ -144,11 +144,10 @@ class Connection(Struct):
                 self._request(request)
 
     def _request(self, request: wire.Request) -> None:
-        stop = Stop()
         try:
             if self._stateless is None:
                 self._stateless = request.method != "initialize" and _VERSION in _meta_of(request)
-            caller = self._caller(request, stop)
+            caller = self._caller(request)
             at_once = self._at_once(request)
             method = None if at_once is not None else self._method(request.method)
         except Refusal as refusal:
@@ -157,8 +156,14 @@ class Connection(Struct):
         if method is None:
             self._answer(request, wire.result(request.id, at_once or {}))
             return
-        self.running[request.id] = stop
-        self.pool.submit(self._run, request, method, caller)
+        self.running[request.id] = caller.stop
+        try:
+            self.pool.submit(self._run, request, method, caller)
+        except RuntimeError:
+            # No thread can be started: it may still be run by one that gets free, and is answered now.
+            caller.stop.set()
+            self.running.pop(request.id, None)
+            self._answer(request, wire.error(request.id, INTERNAL_ERROR, "No thread can be started. Ask again."))
 
     def _answer(self, request: wire.Request, answer: dict[str, Any]) -> None:
         self.send(answer)
@@ -167,10 +172,9 @@ class Connection(Struct):
     def _run(self, request: wire.Request, method: Method, caller: Caller) -> None:
         """Answer a request; one that was cancelled gets no answer."""
         try:
-            outcome = method.run(request.params, caller)
-            answer = wire.result(
-                request.id, self._complete(outcome, cached=method.cached) if self._stateless else outcome
-            )
+            result = method.run(request.params, caller)
+            result = self._complete(result, cached=method.cached) if self._stateless else result
+            answer = wire.result(request.id, result)
         except Refusal as refusal:
             answer = wire.error(request.id, refusal.code, refusal.message, refusal.data)
         except MemoryTuiError as error:
@@ -179,21 +183,23 @@ class Connection(Struct):
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
             report_fault()
             answer = wire.error(request.id, INTERNAL_ERROR, f"memory-tui failed inside: {type(error).__name__}.")
-        if self.running.get(request.id) is caller.stop:
-            del self.running[request.id]
-        if not caller.stop.is_set():
-            self._answer(request, answer)
+        try:
+            if not caller.stop.is_set():
+                self._answer(request, answer)
+        finally:
+            # Whoever ends the server waits for the requests that run: the answer has to be out before.
+            self.running.pop(request.id, None)
 
     # --- what a request has to say of itself ---
 
-    def _caller(self, request: wire.Request, stop: Stop) -> Caller:
+    def _caller(self, request: wire.Request) -> Caller:
         """Return who asks, by the rules of the connection's era. Raises Refusal."""
         meta = _meta_of(request)
         report = self._reporting(meta)
         if not self._stateless:
             if _VERSION in meta and request.method != "initialize":
                 raise Refusal(INVALID_REQUEST, f"This connection began with initialize; {STATELESS} needs its own.")
-            return Caller(self._client, meta, stop, report)
+            return Caller(self._client, meta, Stop(), report)
         if request.method == "initialize":
             version = request.params.get("protocolVersion")
             raise Refusal(
@@ -203,15 +209,14 @@ class Connection(Struct):
             )
         if missing := [key for key in (_VERSION, _CAPABILITIES) if key not in meta]:
             raise Refusal(INVALID_PARAMS, f"Invalid parameters: _meta lacks {', '.join(missing)}.")
-        version = text(meta, _VERSION)
-        if version != STATELESS:
-            why = "Unsupported protocol version."
-            raise Refusal(UNSUPPORTED_VERSION, why, {"supported": [STATELESS], "requested": version})
+        if (version := text(meta, _VERSION)) != STATELESS:
+            supported = {"supported": [STATELESS], "requested": version}
+            raise Refusal(UNSUPPORTED_VERSION, "Unsupported protocol version.", supported)
         if request.method != "server/discover":
             self._method(request.method)
         members(meta, _CAPABILITIES)
         client = members(meta, _CLIENT)
-        return Caller(_program(client) if client else "", meta, stop, report)
+        return Caller(_program(client) if client else "", meta, Stop(), report)
 
     def _reporting(self, meta: Mapping[str, Any]) -> Callable[[int, str], None] | None:
         token = meta.get("progressToken")

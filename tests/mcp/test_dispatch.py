@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,36 @@ print(json.dumps([len(sent), sorted(HEAVY & set(sys.modules))]))
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(ran.stdout) == [3, []]
+
+
+class NoThread(Executor):
+    """A pool that takes a job and cannot start a thread for it."""
+
+    def submit(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor(1), NoThread()], ids=["answered", "no thread"])
+def test_a_request_counts_as_running_until_its_answer_is_out(pool: Executor) -> None:
+    """A server whose input has ended waits for the requests that run, and for no other."""
+    running: list[bool] = []
+    methods = {"slow": dispatch.Method(lambda params, caller: {})}
+    interface = dispatch.ServerInterface({"name": "x", "version": "1"}, "", methods)
+
+    def send(answer: dict[str, Any]) -> None:
+        running.append("id" in answer and bool(connection.running))
+        answers.append(answer)
+
+    answers: list[dict[str, Any]] = []
+    connection = dispatch.Connection(interface, send, lambda method: None, pool)
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": CLIENT}
+    for number, (method, content) in enumerate((("initialize", params), ("slow", {}))):
+        line = {"jsonrpc": "2.0", "id": number, "method": method, "params": content}
+        connection.hear(json.dumps(line).encode())
+    pool.shutdown(wait=True)
+    assert [answer["id"] for answer in answers] == [0, 1]
+    assert not connection.running
+    assert running == [False, "result" in answers[1]]
 
 
 # --- lines ---------------------------------------------------------------------------------------------------------
