@@ -149,7 +149,8 @@ def test_closing_ends_the_process_at_once(
     provider: Make, model: Any, monkeypatch: pytest.MonkeyPatch, goodbye: float
 ) -> None:
     monkeypatch.setattr(local, "_GOODBYE_SECONDS", goodbye)
-    one, ended = provider("local", None, model_path=model()), []
+    file = model()
+    one, ended = provider("local", None, model_path=file), []
 
     def call() -> None:
         try:
@@ -159,7 +160,7 @@ def test_closing_ends_the_process_at_once(
 
     caller = threading.Thread(target=call)
     caller.start()
-    hangs = Path(f"{model()}.hangs")
+    hangs = Path(f"{file}.hangs")
     while not (hangs.exists() and hangs.read_text()):
         assert caller.is_alive()
         time.sleep(0.001)
