@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct, to_builtins
 
 from memory_tui import durable
-from memory_tui.core.errors import ApprovalUnsaved
+from memory_tui.errors import ApprovalUnsaved
 
 
 class Approval(Struct, frozen=True):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import (
+from memory_tui.cancel import Stop
+from memory_tui.engine.engine import Engine, open_memory
+from memory_tui.errors import (
     Cancelled,
     ConfigError,
     EditRefused,
@@ -17,7 +18,7 @@ from memory_tui.core.errors import (
     Unreadable,
     WorkspaceError,
 )
-from memory_tui.core.events import (
+from memory_tui.events import (
     Event,
     IndexChanged,
     NotesChanged,
@@ -27,10 +28,9 @@ from memory_tui.core.events import (
     SyncFinished,
     SyncProgress,
 )
-from memory_tui.core.settings import Settings
-from memory_tui.engine.engine import Engine, open_memory
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
+from memory_tui.settings import Settings
 
 __all__ = [
     "Cancelled",

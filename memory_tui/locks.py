@@ -20,10 +20,10 @@ from typing import Literal
 from msgspec import Struct, to_builtins
 
 from memory_tui import durable
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
-from memory_tui.core.events import Event, LeaderChanged
+from memory_tui.cancel import Stop
 from memory_tui.durable import open_beside, read_beside
+from memory_tui.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
+from memory_tui.events import Event, LeaderChanged
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
 _HOLDER_BYTES = 256

@@ -14,9 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from memory_tui.core import profiles
-from memory_tui.core.formatting import plural
-from memory_tui.core.settings import BY_KEY, Scalar, Settings
+from memory_tui import profiles
+from memory_tui.formatting import plural
+from memory_tui.settings import BY_KEY, Scalar, Settings
 
 Template = str | Callable[..., str]
 """A text with fields in braces, or a function of the fields."""

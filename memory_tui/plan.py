@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui import profiles
 from memory_tui.config import keys, model, places, provider_accounts, release
 from memory_tui.config import load as configuration
 from memory_tui.config.model import Agent, Config, Problem
 from memory_tui.config.release import Migration, migrations
-from memory_tui.core import profiles
-from memory_tui.core.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
-from memory_tui.core.settings import Knob, Settings, Value, find_knob, parse
+from memory_tui.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.providers import registry
 from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits, Secret, Shared
+from memory_tui.settings import Knob, Settings, Value, find_knob, parse
 from memory_tui.workspace import media
 from memory_tui.workspace.annotations import active_project
 from memory_tui.workspace.roots import Roots, check_folder

@@ -24,7 +24,7 @@ import platformdirs
 from msgspec import Struct
 
 from memory_tui import durable, locks
-from memory_tui.core.errors import IndexUnavailable, StateUnavailable
+from memory_tui.errors import IndexUnavailable, StateUnavailable
 
 T = TypeVar("T")
 

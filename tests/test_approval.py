@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.approval import Approvals
-from memory_tui.core.errors import ApprovalUnsaved, SettingError
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import ApprovalUnsaved, SettingError
 from memory_tui.plan import Options
 from memory_tui.providers.options import host_of, on_this_machine
 from tests.support.provider_server import Play, serving, status

@@ -7,14 +7,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from memory_tui import jsstring
 from memory_tui.backends import memories as rules
 from memory_tui.backends.lancedb import EntryRefused, TableMissing, is_id
 from memory_tui.backends.memories import IMPORTANCE, LIMIT, TOOL_MIN, EntryHit, Memories, StoredEntry
-from memory_tui.core import jsstring
-from memory_tui.core.errors import QueryError
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import safe
+from memory_tui.errors import QueryError
+from memory_tui.formatting import plural
 from memory_tui.openclaw.prompt import RECALL, STORE
+from memory_tui.sanitize import safe
 
 _RECALLED, _SHORTEST_PROMPT, _MOST_CAPTURES = 3, 5, 3
 _UNTRUSTED = (

@@ -24,12 +24,12 @@ from typing import Any, TypeAlias, TypeVar
 from msgspec import Struct, field
 
 from memory_tui.config import keys, places
-from memory_tui.core.discreet import Discreet
-from memory_tui.core.errors import MemoryTuiError, SettingError
-from memory_tui.core.formatting import install_extra
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import MemoryTuiError, SettingError
+from memory_tui.formatting import install_extra
 from memory_tui.plan import Plan
 from memory_tui.providers.options import Redactor
+from memory_tui.sanitize import one_line
+from memory_tui.secrets.discreet import Discreet
 
 T = TypeVar("T")
 Rows: TypeAlias = Any

@@ -20,7 +20,7 @@ import platformdirs
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import durable
+from memory_tui import durable, jsstring
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
 from memory_tui.backends import lancedb
@@ -35,16 +35,15 @@ from memory_tui.backends.lancedb import (
     entries_of,
     is_id,
 )
-from memory_tui.core import jsstring
-from memory_tui.core.errors import IndexUnavailable, MemoryTuiError, ProviderError, QueryError
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
-from memory_tui.core.secret_finder import kinds
+from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError, QueryError
+from memory_tui.formatting import plural
 from memory_tui.locks import WriterLock
 from memory_tui.plan import NAMED, Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import NONE, Chain
 from memory_tui.providers.options import ProviderSettings, Secret, takes_secrets
+from memory_tui.sanitize import one_line
+from memory_tui.secrets.finder import kinds
 from memory_tui.state_db import Table
 
 if TYPE_CHECKING:

@@ -16,18 +16,18 @@ from urllib.parse import unquote
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
+from memory_tui import jsstring
 from memory_tui.approval import Approvals
 from memory_tui.backends import qmd_index, qmd_program
 from memory_tui.backends.qmd_index import UPDATE, Collection, Coverage, QmdIndex, WantedCollection
 from memory_tui.backends.qmd_program import QmdFailure, QmdFolder
+from memory_tui.cancel import Stop
 from memory_tui.config.keys import BY_PATH, QMD
 from memory_tui.config.places import expand
-from memory_tui.core import jsstring
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import PathRefused, QueryError, Unreadable
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import PathRefused, QueryError, Unreadable
+from memory_tui.formatting import plural
 from memory_tui.plan import Plan
+from memory_tui.sanitize import one_line
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.scan import NoteFile

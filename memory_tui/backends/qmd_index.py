@@ -16,9 +16,9 @@ from msgspec import Struct
 from wcmatch import glob
 
 from memory_tui.backends.qmd_program import RESET, QmdFailure
-from memory_tui.core.formatting import plural
-from memory_tui.core.tokens import is_cjk
+from memory_tui.formatting import plural
 from memory_tui.openclaw.open_foreign import NotSeen, read_foreign
+from memory_tui.tokens import is_cjk
 
 T = TypeVar("T")
 UPDATE = "Run memory-tui qmd update."

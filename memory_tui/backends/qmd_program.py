@@ -20,10 +20,10 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from memory_tui import durable
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import MemoryTuiError, StateUnavailable
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
+from memory_tui.cancel import Stop
+from memory_tui.errors import MemoryTuiError, StateUnavailable
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line
 from memory_tui.state_db import Table
 
 Kind = Literal["program", "version", "approval", "timeout", "exit", "answer", "index", "models"]

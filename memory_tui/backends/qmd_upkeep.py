@@ -13,9 +13,9 @@ from memory_tui.backends import qmd_index, qmd_program
 from memory_tui.backends.qmd import QmdClient
 from memory_tui.backends.qmd_index import QmdIndex
 from memory_tui.backends.qmd_program import Output, QmdFailure
+from memory_tui.cancel import Stop
 from memory_tui.config.places import state_folder
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import IndexUnavailable, Unreadable
+from memory_tui.errors import IndexUnavailable, Unreadable
 from memory_tui.workspace import transcripts
 
 _FIRST_PAUSE, _LONGEST_PAUSE, _DAY = 60.0, 3600.0, 86_400.0

@@ -18,7 +18,7 @@ from memory_tui.cli.context import confirmed, moment, opened, options, workspace
 from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.config import config_write, places
 from memory_tui.config.config_patch import Patch, patch, summary
-from memory_tui.core.errors import ConfigError, SettingError
+from memory_tui.errors import ConfigError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
 from memory_tui.render import host_text

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from memory_tui import plan
 from memory_tui.cli.context import options
 from memory_tui.cli.output import print_lines, show
-from memory_tui.core.errors import QueryError
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import QueryError
 from memory_tui.explain import trace_json
 from memory_tui.explain.rephrase import remedies
 from memory_tui.recalls import recall_log, recalled_lines, rerun

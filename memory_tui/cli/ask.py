@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from memory_tui.cli.context import opened, planned
 from memory_tui.cli.output import dumps, print_json, print_lines, say, show, tell
-from memory_tui.core.errors import MemoryTuiError, QueryError, SettingError
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line, safe
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import absent_words, trace_json
+from memory_tui.formatting import plural
 from memory_tui.plan import Plan
 from memory_tui.render import hit_text, qmd_text, why_text
+from memory_tui.sanitize import one_line, safe
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.trace import Trace

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
 
 from memory_tui import __version__
-from memory_tui.core.errors import SettingError
+from memory_tui.errors import SettingError
 
 
 class Option(NamedTuple):

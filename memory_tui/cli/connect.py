@@ -8,12 +8,11 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from memory_tui import plan
+from memory_tui import plan, profiles
 from memory_tui.cli.context import confirmed, names_a_memory, options, passed_on
 from memory_tui.cli.output import print_lines, show, waiting
-from memory_tui.core import profiles
-from memory_tui.core.errors import ConfigError, MemoryTuiError, SettingError
-from memory_tui.core.formatting import plural
+from memory_tui.errors import ConfigError, MemoryTuiError, SettingError
+from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code, connection, openclaw, proof, wiring
 from memory_tui.hosts.connection import HostConnection, PlannedFile
 from memory_tui.hosts.proof import NoAnswer, Proof

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from memory_tui import plan as plans
 from memory_tui.cli.commands import COMMANDS
 from memory_tui.cli.output import Progress, say, tell
-from memory_tui.core.errors import ApprovalMissing, SettingError
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import ApprovalMissing, SettingError
 from memory_tui.hosts import claude_code, codex, wiring
 from memory_tui.notices import without_effect
 from memory_tui.plan import Options, Plan
+from memory_tui.sanitize import one_line
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine

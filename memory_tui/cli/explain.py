@@ -11,12 +11,10 @@ from typing import Any, assert_never
 
 from memory_tui.cli.context import moment, opened
 from memory_tui.cli.output import print_json, print_lines, show, waiting
-from memory_tui.core.errors import IndexUnavailable, QueryError
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
 from memory_tui.engine import past_questions
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.past_questions import PastQuestions, Unreached
+from memory_tui.errors import IndexUnavailable, QueryError
 from memory_tui.explain import trace_json, why_not, wording
 from memory_tui.explain.rephrase import remedies
 from memory_tui.explain.why_never import (
@@ -29,9 +27,11 @@ from memory_tui.explain.why_never import (
     UnreachedLines,
     WhyNever,
 )
+from memory_tui.formatting import plural
 from memory_tui.index.store import Store
 from memory_tui.openclaw import compare
 from memory_tui.render import why_text
+from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import NoteMissing
 
 

@@ -14,7 +14,7 @@ from memory_tui import plan
 from memory_tui.cli.context import options, passed_on, planned, user_time
 from memory_tui.cli.notes import curator_of
 from memory_tui.cli.output import print_json, print_lines, say, show
-from memory_tui.core.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
+from memory_tui.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
 from memory_tui.hosts import claude_code, codex, wiring
 from memory_tui.hosts.claude_code import HookCall
 from memory_tui.notes import budget

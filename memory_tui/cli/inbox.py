@@ -9,8 +9,8 @@ from msgspec import to_builtins
 
 from memory_tui.cli.context import confirmed, opened
 from memory_tui.cli.output import print_lines, show, waiting
-from memory_tui.core.errors import EditRefused, SettingError
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import EditRefused, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Action, Suggestion

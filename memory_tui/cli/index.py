@@ -6,17 +6,17 @@ import argparse
 import sys
 from collections.abc import Iterator
 
+from memory_tui.cancel import Stopped
 from memory_tui.cli import provider
 from memory_tui.cli.context import opened
 from memory_tui.cli.output import print_lines, say, show, tell, waiting
-from memory_tui.core.cancel import Stopped
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
 from memory_tui.explain import trace_json
+from memory_tui.formatting import plural
 from memory_tui.index.sync import SyncReport
 from memory_tui.render import host_text
+from memory_tui.sanitize import one_line
 
 
 def index(args: argparse.Namespace) -> int:

@@ -16,9 +16,9 @@ from memory_tui.backends.lancedb import MemoryEntry, TableMissing
 from memory_tui.backends.memories import Memories
 from memory_tui.cli.context import confirmed, options
 from memory_tui.cli.output import show, waiting
-from memory_tui.core.errors import QueryError
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import QueryError
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line
 
 Answer = tuple[Any, Iterable[str]]
 """What is printed as JSON, what a person reads."""

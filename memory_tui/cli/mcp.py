@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memory_tui import plan
 from memory_tui.cli.context import options, passed_on
 from memory_tui.cli.output import print_lines
-from memory_tui.core.errors import MemoryTuiError, SettingError
+from memory_tui.errors import MemoryTuiError, SettingError
 from memory_tui.hosts import connection
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.mcp.server import serve

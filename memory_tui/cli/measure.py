@@ -9,8 +9,8 @@ from pathlib import Path
 from memory_tui.cli.commands import at_least
 from memory_tui.cli.context import opened
 from memory_tui.cli.output import show, waiting
-from memory_tui.core.errors import LabelError, SettingError
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import LabelError, SettingError
 from memory_tui.explain import noise
 from memory_tui.explain.noise import LevelRates
 from memory_tui.explain.trace_json import plain

@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from memory_tui import plan
 from memory_tui.cli.context import confirmed, options
 from memory_tui.cli.output import print_lines, say, show
-from memory_tui.core.errors import EditRefused, QueryError, SettingError
+from memory_tui.errors import EditRefused, QueryError, SettingError
 from memory_tui.notes import diff
 from memory_tui.notes.annotate import annotate as annotated
 from memory_tui.notes.annotate import described, entries

@@ -14,8 +14,8 @@ from memory_tui.cli.context import opened, options, user_time
 from memory_tui.cli.notes import curator_of
 from memory_tui.cli.output import print_lines, say, show, waiting
 from memory_tui.config.places import session_folder
-from memory_tui.core.errors import EditRefused, SettingError
 from memory_tui.engine.openclaw_answer import injected
+from memory_tui.errors import EditRefused, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.notes.curator import Curator
 from memory_tui.openclaw import compare, sessions

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from memory_tui.core.events import (
+from memory_tui.events import (
     BatchNews,
     Event,
     FileFailed,
@@ -24,9 +24,9 @@ from memory_tui.core.events import (
     SyncProgress,
     VectorsMade,
 )
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import json_safe, one_line, safe
+from memory_tui.formatting import plural
 from memory_tui.notices import Notice
+from memory_tui.sanitize import json_safe, one_line, safe
 
 
 def dumps(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - whatever JSON can hold

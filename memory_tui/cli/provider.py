@@ -17,12 +17,12 @@ from memory_tui.approval import Approval, Approvals
 from memory_tui.cli.context import answered, confirmed, opened, options, require_yes
 from memory_tui.cli.output import print_json, print_lines, waiting
 from memory_tui.config.config_patch import provider_patch
-from memory_tui.core.errors import ConfigError, ProviderError, SettingError
-from memory_tui.core.formatting import plural
 from memory_tui.engine.costs import Forecast
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import Providers
+from memory_tui.errors import ConfigError, ProviderError, SettingError
 from memory_tui.explain import trace_json
+from memory_tui.formatting import plural
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, MemberState, ServingProvider

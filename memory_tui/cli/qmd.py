@@ -13,14 +13,14 @@ from msgspec import to_builtins
 from memory_tui.backends import qmd_index, qmd_program, qmd_upkeep
 from memory_tui.backends.qmd import APPROVED_AS
 from memory_tui.backends.qmd_program import QmdFailure
+from memory_tui.cancel import Stop
 from memory_tui.cli.context import confirmed, opened
 from memory_tui.cli.output import print_lines, show, waiting
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import QueryError
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
 from memory_tui.engine import compare_qmd
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import QueryError
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line
 
 Answer = tuple[dict[str, Any], Iterable[str], int]
 """What is printed as JSON, what a person reads, the exit code."""

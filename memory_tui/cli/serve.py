@@ -11,11 +11,11 @@ import sys
 from importlib.util import find_spec
 
 from memory_tui import plan
+from memory_tui.cancel import exit_status, report_signal
 from memory_tui.cli.commands import GLOBAL
 from memory_tui.cli.context import options, workspace_named
-from memory_tui.core.cancel import exit_status, report_signal
-from memory_tui.core.errors import MemoryTuiError, SettingError
-from memory_tui.core.formatting import install_extra
+from memory_tui.errors import MemoryTuiError, SettingError
+from memory_tui.formatting import install_extra
 
 
 def command_of(args: argparse.Namespace) -> list[str]:

@@ -19,7 +19,7 @@ from aiohttp import web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from memory_tui.core.cancel import ENDING_SIGNALS
+from memory_tui.cancel import ENDING_SIGNALS
 
 PATIENCE = 2.0
 """Seconds in which the app of a closed tab ends by itself, before it is killed."""

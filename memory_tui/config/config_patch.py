@@ -9,17 +9,17 @@ from typing import Any
 
 from msgspec import Struct
 
+from memory_tui import profiles
 from memory_tui.config import config_write, json5_edit, release
 from memory_tui.config import load as configuration
 from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.keys import OWN_KEYS
 from memory_tui.config.model import Config
 from memory_tui.config.places import own_path
-from memory_tui.core import profiles
-from memory_tui.core.discreet import Discreet
-from memory_tui.core.errors import ConfigError
-from memory_tui.core.secret_finder import redact
-from memory_tui.core.settings import BY_KEY, Scalar, Settings, Value, show
+from memory_tui.errors import ConfigError
+from memory_tui.secrets.discreet import Discreet
+from memory_tui.secrets.finder import redact
+from memory_tui.settings import BY_KEY, Scalar, Settings, Value, show
 
 _OURS_ALONE = frozenset(key.path for key in OWN_KEYS)
 _WITHOUT_A_PLACE = {"profile": "beside OpenClaw's configuration it is asked for at each start: --profile NAME"}

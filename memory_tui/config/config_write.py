@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from memory_tui import durable
-from memory_tui.core.errors import ConfigError, ConfigUnsaved
+from memory_tui.errors import ConfigError, ConfigUnsaved
 
 
 class ConfigWrite(Struct, frozen=True):

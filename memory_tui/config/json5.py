@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from memory_tui.core.discreet import Discreet
-from memory_tui.core.errors import ConfigError
+from memory_tui.errors import ConfigError
+from memory_tui.secrets.discreet import Discreet
 
 MAX_DEPTH = 200
 

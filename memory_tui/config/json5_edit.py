@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from memory_tui.config.json5 import Node, blank_end
-from memory_tui.core.settings import Scalar
+from memory_tui.settings import Scalar
 
 _SPACES = re.compile(r"[ \t]*")
 _NAME = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)

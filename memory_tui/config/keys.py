@@ -13,10 +13,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memory_tui.core import profiles
-from memory_tui.core.settings import KNOBS, Knob
+from memory_tui import profiles
 from memory_tui.providers import registry
 from memory_tui.providers.base import MOST_DIMS
+from memory_tui.settings import KNOBS, Knob
 
 Kind = Literal[
     "knob",

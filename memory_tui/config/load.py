@@ -33,11 +33,11 @@ from memory_tui.config.keys import (
 from memory_tui.config.model import Agent, Config, ConfigValue, Position, Problem, only_agent
 from memory_tui.config.places import Environment, ExtraPath, expand, openclaw_path, own_path
 from memory_tui.config.secret_refs import Secrets
-from memory_tui.core.discreet import Discreet
-from memory_tui.core.errors import ConfigError, SettingError
-from memory_tui.core.settings import BY_KEY, Value, check
 from memory_tui.durable import open_regular
+from memory_tui.errors import ConfigError, SettingError
 from memory_tui.providers import registry
+from memory_tui.secrets.discreet import Discreet
+from memory_tui.settings import BY_KEY, Value, check
 
 MAX_BYTES = 16 << 20
 """A larger file is not taken for a configuration."""

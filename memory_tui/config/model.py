@@ -11,13 +11,13 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from memory_tui import profiles
 from memory_tui.config.json5 import Node
 from memory_tui.config.keys import BACKEND, FILE, OWN_KEYS, QMD, SEARCH, Key, retired
 from memory_tui.config.places import Environment, ExtraPath, default_workspace
 from memory_tui.config.secret_refs import FoundSecret, Secrets
-from memory_tui.core import profiles
-from memory_tui.core.discreet import Discreet
-from memory_tui.core.settings import BY_KEY, Settings, Value
+from memory_tui.secrets.discreet import Discreet
+from memory_tui.settings import BY_KEY, Settings, Value
 
 MAIN = "main"
 """The agent of a configuration that lists none."""

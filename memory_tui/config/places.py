@@ -10,8 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from memory_tui.config.json5 import Node
-from memory_tui.core.discreet import Discreet
 from memory_tui.durable import open_regular
+from memory_tui.secrets.discreet import Discreet
 
 LEGACY_NAMES = ("clawdbot", "moldbot", "moltbot")
 """What OpenClaw was called before; folders and files of these names are still read."""

@@ -16,10 +16,10 @@ from msgspec import field
 from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.places import expand, state_folder
 from memory_tui.config.secret_refs import FoundSecret, word_of
-from memory_tui.core.discreet import Discreet
-from memory_tui.core.errors import ConfigError
 from memory_tui.durable import open_regular
+from memory_tui.errors import ConfigError
 from memory_tui.providers import registry
+from memory_tui.secrets.discreet import Discreet
 
 if TYPE_CHECKING:
     from memory_tui.config.model import Config

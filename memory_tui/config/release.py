@@ -15,11 +15,11 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from memory_tui import profiles
 from memory_tui.config.json5 import Node
 from memory_tui.config.keys import RETIRED
 from memory_tui.config.model import Config, Position
 from memory_tui.config.places import state_folder
-from memory_tui.core import profiles
 
 _VERSION = re.compile(r"(\d{4})\.(\d{1,2})(?:\.(\d{1,3}))?")
 _NEWER_LAYOUT = "memory.search"

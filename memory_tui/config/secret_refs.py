@@ -15,8 +15,8 @@ from typing import Any
 
 from memory_tui.config.json5 import Node
 from memory_tui.config.places import Environment, expand
-from memory_tui.core.discreet import Discreet
 from memory_tui.durable import open_regular
+from memory_tui.secrets.discreet import Discreet
 
 _SHORT = re.compile(
     r"(?:\$\{(?P<a>NAME)\}|\$(?P<b>NAME)|secretref-env:(?P<c>NAME))".replace("NAME", "[A-Z][A-Z0-9_]{0,127}")

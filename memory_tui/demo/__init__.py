@@ -28,10 +28,8 @@ from typing import Any
 
 import apsw
 
-from memory_tui import durable, locks
-from memory_tui.core import profiles
-from memory_tui.core.errors import EditRefused, IndexUnavailable, MemoryTuiError, WorkspaceError
-from memory_tui.core.settings import TUNE_KEYS
+from memory_tui import durable, locks, profiles
+from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError, WorkspaceError
 from memory_tui.index.note_state import LastText
 from memory_tui.notes.journal import Journal, journal_folder
 from memory_tui.notes.restore import keep_lost
@@ -39,6 +37,7 @@ from memory_tui.openclaw import trust
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log, recalled_lines
 from memory_tui.recalls.recall_log import LoggedHit
+from memory_tui.settings import TUNE_KEYS
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Query
 

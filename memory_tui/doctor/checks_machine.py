@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.core.cancel import Stop
+from memory_tui.cancel import Stop
 from memory_tui.doctor.check import Check, CheckOutcome, failed, ok, skipped, warning
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import stat
 import time
 from typing import TYPE_CHECKING
 
-from memory_tui.core import profiles
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.formatting import plural
+from memory_tui import profiles
 from memory_tui.doctor.check import Check, CheckOutcome, failed, ok, skipped, warning
+from memory_tui.errors import MemoryTuiError
+from memory_tui.formatting import plural
 from memory_tui.search.formulas import candidate_limit
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.doctor import checks_machine, checks_memory, checks_openclaw
 from memory_tui.doctor.check import Check, CheckOutcome, Result, failed, skipped
+from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine

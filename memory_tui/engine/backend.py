@@ -19,11 +19,11 @@ from msgspec.structs import replace
 
 from memory_tui import locks
 from memory_tui.approval import Approvals
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, MemoryTuiError
-from memory_tui.core.events import BackendChanged, Event, Noticed
-from memory_tui.core.formatting import plural
+from memory_tui.cancel import Stop
 from memory_tui.engine.status import Status
+from memory_tui.errors import Cancelled, MemoryTuiError
+from memory_tui.events import BackendChanged, Event, Noticed
+from memory_tui.formatting import plural
 from memory_tui.plan import Plan
 from memory_tui.workspace.notes import Document
 

@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.backends.qmd_program import QmdFailure
-from memory_tui.core.cancel import Stop
-from memory_tui.core.sanitize import one_line
+from memory_tui.cancel import Stop
 from memory_tui.explain import wording
+from memory_tui.sanitize import one_line
 from memory_tui.search.evidence import Evidence
 
 if TYPE_CHECKING:

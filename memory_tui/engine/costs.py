@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from memory_tui.core import secret_finder
-from memory_tui.core.errors import Unreadable
+from memory_tui.errors import Unreadable
 from memory_tui.index import batch_jobs, embedding
 from memory_tui.index.freshness import recipe_of
 from memory_tui.index.index_write import NewFile
@@ -18,6 +17,7 @@ from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import ProviderPreview
 from memory_tui.providers.options import BatchOptions
+from memory_tui.secrets import finder as secret_finder
 from memory_tui.workspace import roots
 from memory_tui.workspace.scan import Scan
 

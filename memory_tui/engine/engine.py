@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
+from memory_tui import events
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
-from memory_tui.core import events
-from memory_tui.core.errors import MemoryTuiError, ProviderError
-from memory_tui.core.events import Event, Listener
 from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
 from memory_tui.engine.notes import Notes
 from memory_tui.engine.providers import Providers
 from memory_tui.engine.search import Search, with_provider_notice
+from memory_tui.errors import MemoryTuiError, ProviderError
+from memory_tui.events import Event, Listener
 from memory_tui.notices import Notice, notice, other_vectors, without_effect
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain

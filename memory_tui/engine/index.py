@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from memory_tui import locks
+from memory_tui import events, locks
 from memory_tui.approval import Approvals
-from memory_tui.core import events
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import (
+from memory_tui.cancel import Stop
+from memory_tui.engine.open_index import IndexOpener
+from memory_tui.engine.providers import SyncProvider, fallback_in, who_answers
+from memory_tui.errors import (
     Cancelled,
     IndexBusy,
     IndexDamaged,
@@ -28,10 +29,7 @@ from memory_tui.core.errors import (
     MemoryTuiError,
     WorkspaceError,
 )
-from memory_tui.core.events import Event, Listener, SyncProgress
-from memory_tui.core.settings import Settings
-from memory_tui.engine.open_index import IndexOpener
-from memory_tui.engine.providers import SyncProvider, fallback_in, who_answers
+from memory_tui.events import Event, Listener, SyncProgress
 from memory_tui.index import batch_jobs, schema
 from memory_tui.index.batch_jobs import BatchJobs
 from memory_tui.index.connections import Readers, Writer
@@ -45,6 +43,7 @@ from memory_tui.plan import Plan
 from memory_tui.providers.base import Identity, Provider
 from memory_tui.providers.chain import NONE, Chain
 from memory_tui.search.trace import Unsearchable
+from memory_tui.settings import Settings
 from memory_tui.workspace.roots import lost, reachable, scan
 from memory_tui.workspace.scan import Scan
 

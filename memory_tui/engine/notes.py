@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memory_tui.config.keys import MEMORY_GET
-from memory_tui.core.errors import EditRefused
 from memory_tui.engine import status
 from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
 from memory_tui.engine.search import Search
 from memory_tui.engine.status import FileRow, FileVerdict
+from memory_tui.errors import EditRefused
 from memory_tui.index.note_state import LastText
 from memory_tui.plan import Plan
 from memory_tui.workspace.notes import Document, NoteLines, note_lines

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui import durable, locks
-from memory_tui.core.errors import IndexBusy, IndexDamaged, SettingError
 from memory_tui.durable import read_beside
+from memory_tui.errors import IndexBusy, IndexDamaged, SettingError
 from memory_tui.notices import Notice, notice
 
 if TYPE_CHECKING:

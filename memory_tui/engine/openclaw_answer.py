@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 from msgspec.structs import replace
 
-from memory_tui.core import profiles
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import IndexUnavailable, SettingError
+from memory_tui import profiles
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import IndexUnavailable, SettingError
 from memory_tui.openclaw import trigger_recall
 from memory_tui.openclaw.trigger_recall import CuratedEntry, Triggered
 from memory_tui.plan import Plan

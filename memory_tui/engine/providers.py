@@ -13,12 +13,10 @@ import msgspec
 from msgspec.structs import replace
 
 from memory_tui.approval import Approval, Approvals
-from memory_tui.core import secret_finder
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import SettingError
-from memory_tui.core.settings import Settings
+from memory_tui.cancel import Stop
 from memory_tui.engine.costs import Forecast, forecast
 from memory_tui.engine.status import EmbeddingState
+from memory_tui.errors import SettingError
 from memory_tui.index import embedding, index_write
 from memory_tui.index.embedding import HERE, SERVER, SLOW, EmbeddingMode
 from memory_tui.index.store import Store
@@ -38,6 +36,8 @@ from memory_tui.providers.chain import (
     who,
 )
 from memory_tui.providers.options import SECRETS, on_this_machine
+from memory_tui.secrets import finder as secret_finder
+from memory_tui.settings import Settings
 from memory_tui.workspace.roots import scan
 
 Record = TypeVar("Record")

@@ -14,11 +14,10 @@ import numpy as np
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from memory_tui import state_db
-from memory_tui.core import profiles
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError, StateUnavailable
+from memory_tui import profiles, state_db
+from memory_tui.cancel import Stop
 from memory_tui.engine.providers import embeds_here, provider_notice, who_answers, withheld_query
+from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError, StateUnavailable
 from memory_tui.index import disk_usage, integrity
 from memory_tui.index.rows import TableSize
 from memory_tui.index.store import Store
@@ -30,7 +29,6 @@ from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.workspace.roots import MEMORY, document
 
 if TYPE_CHECKING:
-    from memory_tui.core.settings import Settings
     from memory_tui.engine.index import Index
     from memory_tui.explain.absent_words import UnindexedTexts
     from memory_tui.explain.why_not import WhyNot
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
     from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.retrieve import Asking, SearchContext
+    from memory_tui.settings import Settings
 
 Outcome = TypeVar("Outcome")
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import locks
-from memory_tui.core.formatting import plural
+from memory_tui.formatting import plural
 from memory_tui.hosts import claude_memory
 from memory_tui.index import abilities, disk_usage
 from memory_tui.index.abilities import Vec0, Vec0Use

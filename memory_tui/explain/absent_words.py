@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.sanitize import one_line
-from memory_tui.core.tokens import CJK, CJK_RUN, as_asked
+from memory_tui.errors import MemoryTuiError
+from memory_tui.sanitize import one_line
 from memory_tui.search.trace import Elsewhere, Trace, Unsearchable
+from memory_tui.tokens import CJK, CJK_RUN, as_asked
 
 if TYPE_CHECKING:
     from memory_tui.index.store import Store

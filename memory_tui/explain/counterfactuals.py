@@ -14,14 +14,14 @@ from itertools import chain, combinations, islice, zip_longest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core import profiles
-from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
+from memory_tui import profiles
 from memory_tui.explain.reranking import Reranking, Standing
 from memory_tui.notices import Notice, notice
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.formulas import normalised_weights
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import ChunkRef
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
 
 WEIGHT, TEXT = "query.hybrid.vectorWeight", "query.hybrid.textWeight"
 """The weights are one knob: they add up to 1, as the tune strip turns them."""

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from memory_tui.core import profiles, tokens
+from memory_tui import profiles, tokens
 from memory_tui.providers.builtin import StaticTable
 from memory_tui.search.second_stage import passage_table
 from memory_tui.search.trace import QueryPlan, Trace

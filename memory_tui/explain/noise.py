@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core import profiles
-from memory_tui.core.settings import Settings
+from memory_tui import profiles
 from memory_tui.explain.why_not import subset
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.level import ByKind, Kind, UnrelatedEvidence, is_cjk
 from memory_tui.search.rank import rank
+from memory_tui.settings import Settings
 
 UNRELATED = (
     "How deep is the Mariana Trench?",

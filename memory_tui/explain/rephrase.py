@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from memory_tui.core import tokens
-from memory_tui.core.settings import Settings
+from memory_tui import tokens
 from memory_tui.explain.counterfactuals import Flips, Saved, WithProfile, flips
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.notices import Notice, notice
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
+from memory_tui.settings import Settings
 
 TRIES = 8
 """Searches at most; with a remote provider each of them embeds a question."""

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.explain import why_not
 from memory_tui.search.evidence import Evidence, Flags, Rows
 from memory_tui.search.formulas import Floats, mmr
@@ -30,6 +29,7 @@ from memory_tui.search.score import (
     side_of,
 )
 from memory_tui.search.trace import Mode
+from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 
 Values = Mapping[str, Scalar]
 """A value for each knob that ranks."""

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core import profiles, tokens
+from memory_tui import profiles, tokens
 from memory_tui.explain.wording import label
 from memory_tui.notices import against, language_label, number, ordinal
 from memory_tui.search.formulas import left_by_age

@@ -9,11 +9,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from memory_tui.core.formatting import camel
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Flips, SavedEffect
 from memory_tui.explain.rephrase import Rephrasings
 from memory_tui.explain.why_not import Account, Fate, WhyNot
+from memory_tui.formatting import camel
 from memory_tui.notices import Notice, kind
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import Candidate, ChunkRef, Trace

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from memory_tui.core import profiles, tokens
-from memory_tui.core.formatting import plural
+from memory_tui import profiles, tokens
 from memory_tui.explain import wording
 from memory_tui.explain.absent_words import holds
 from memory_tui.explain.shares import ScoreLine
+from memory_tui.formatting import plural
 from memory_tui.notices import Notice
 from memory_tui.search.trace import ChunkRef, QueryPlan, Trace
 

@@ -10,13 +10,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memory_tui.core import profiles, tokens
-from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
+from memory_tui import profiles, tokens
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import ORIGIN, TEXT, points_of, turned
 from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.search.trace import ChunkRef
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
 
 Asker = Literal["saved", "logged", "own words"]
 """Where a question comes from: the saved ones, the log of what agents asked, the words of the note itself."""

@@ -10,9 +10,8 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.core import profiles, tokens
-from memory_tui.core.errors import PathRefused, Unreadable
-from memory_tui.core.settings import Settings
+from memory_tui import profiles, tokens
+from memory_tui.errors import PathRefused, Unreadable
 from memory_tui.explain.absent_words import holds
 from memory_tui.index.note_state import FileState, difference, state_of
 from memory_tui.index.rows import CosineRank
@@ -36,6 +35,7 @@ from memory_tui.search.trace import (
     Trace,
     Verdict,
 )
+from memory_tui.settings import Settings
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import NoteMissing, PathVerdict, Roots, named_lines, scan, why_path
 from memory_tui.workspace.scan import NoteFile

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memory_tui.core import profiles, tokens
-from memory_tui.core.formatting import plural
-from memory_tui.core.settings import BY_KEY, Scalar, show
+from memory_tui import profiles, tokens
 from memory_tui.explain.counterfactuals import WEIGHT, Change, NotAlone, SavedEffect
 from memory_tui.explain.rephrase import Rephrased
 from memory_tui.explain.why_not import Fate, WhyNot
+from memory_tui.formatting import plural
 from memory_tui.notices import (
     LEFT_OUT,
     Notice,
@@ -23,6 +22,7 @@ from memory_tui.notices import (
 )
 from memory_tui.search import keywords
 from memory_tui.search.trace import EmptyReason, Mode, NothingMatched, QueryPlan, Recalled
+from memory_tui.settings import BY_KEY, Scalar, show
 
 
 def as_notice(fate: Fate) -> Notice:

@@ -15,8 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from memory_tui.core.errors import QueryError
 from memory_tui.durable import read_regular
+from memory_tui.errors import QueryError
 from memory_tui.hosts.file_changes import FileEdit, HostChange
 from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring, hook_entries, require
 

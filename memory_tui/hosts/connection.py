@@ -21,11 +21,11 @@ from msgspec import Struct, convert, to_builtins
 
 from memory_tui import durable
 from memory_tui.config.config_write import digest, read
-from memory_tui.core.errors import ConfigError, ConfigUnsaved
-from memory_tui.core.secret_finder import masked, redact
+from memory_tui.errors import ConfigError, ConfigUnsaved
 from memory_tui.hosts import claude_code, codex
 from memory_tui.hosts.file_changes import FileEdit, HostChange, applied, reverted
 from memory_tui.hosts.wiring import SERVER, Host, Scope, ServerStart, Wiring, command
+from memory_tui.secrets.finder import masked, redact
 
 Ending = Literal["restored", "removed", "changes taken out", "as before"]
 

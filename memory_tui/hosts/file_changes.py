@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from memory_tui.config import json5_edit
 from memory_tui.config.json5 import Node, SourceText, parse_json5
-from memory_tui.core.errors import ConfigError
+from memory_tui.errors import ConfigError
 
 Kind = Literal["member", "item", "table", "copy"]
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memory_tui import plan
+from memory_tui import plan, profiles
 from memory_tui.config import places, release
 from memory_tui.config.json5 import SourceText, parse_json5
 from memory_tui.config.model import Config
-from memory_tui.core import profiles
-from memory_tui.core.errors import ConfigError
 from memory_tui.durable import read_regular
+from memory_tui.errors import ConfigError
 from memory_tui.hosts.file_changes import FileEdit, HostChange
 from memory_tui.hosts.wiring import Host, ServerStart, Wiring
 from memory_tui.plan import Options

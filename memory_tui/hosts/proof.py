@@ -17,9 +17,9 @@ from typing import IO, Any
 
 from msgspec import Struct
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts.wiring import PROFILE, PROOF_CLIENT, ServerStart
+from memory_tui.sanitize import one_line
 
 SECONDS = 60.0
 """How long a server may take for its answer: the first one may wait for the first index."""

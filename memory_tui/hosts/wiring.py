@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core import profiles
-from memory_tui.core.errors import ConfigError, SettingError
+from memory_tui import profiles
+from memory_tui.errors import ConfigError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.hosts.file_changes import FileEdit

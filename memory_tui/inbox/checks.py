@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.core import secret_finder
-from memory_tui.core.errors import Cancelled, EditRefused
-from memory_tui.core.formatting import plural
+from memory_tui.errors import Cancelled, EditRefused
+from memory_tui.formatting import plural
 from memory_tui.inbox.entries import Action, DatedNote, NoteItem, Passage, Suggestion, digest, note_items
 from memory_tui.inbox.findings import (
     AnnotationIdle,
@@ -50,6 +49,7 @@ from memory_tui.notes.changes import Change, FileChange, Lines, end_of, sections
 from memory_tui.notes.planner import ARCHIVE, move_back
 from memory_tui.notes.restore import bring_back
 from memory_tui.openclaw.dreaming import dream_blocks
+from memory_tui.secrets import finder as secret_finder
 from memory_tui.workspace.annotations import flaws
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from memory_tui.core.errors import Cancelled
+from memory_tui.errors import Cancelled
 from memory_tui.inbox.entries import NoteItem
 from memory_tui.notes.changes import ITEM
 from memory_tui.workspace.annotations import without_markers

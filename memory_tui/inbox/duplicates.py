@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz import fuzz
 
-from memory_tui.core.errors import Cancelled
-from memory_tui.core.tokens import segmented
+from memory_tui.errors import Cancelled
 from memory_tui.inbox.entries import NoteItem
+from memory_tui.tokens import segmented
 
 SHORTEST = 20
 """Fewest characters of a compared item; shorter ones repeat by chance."""

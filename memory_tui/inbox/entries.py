@@ -14,7 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from memory_tui import state_db
-from memory_tui.core.errors import EditFailed, StateUnavailable
+from memory_tui.errors import EditFailed, StateUnavailable
 from memory_tui.inbox.findings import InboxClaim
 from memory_tui.notes.changes import FENCE, HEADING, ITEM
 

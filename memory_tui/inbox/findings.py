@@ -7,7 +7,7 @@ from abc import abstractmethod
 
 from msgspec import Struct
 
-from memory_tui.core.formatting import plural
+from memory_tui.formatting import plural
 
 
 class InboxClaim(Struct, frozen=True):

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from memory_tui.core import profiles
-from memory_tui.core.errors import Unreadable
+from memory_tui import profiles
+from memory_tui.errors import Unreadable
 from memory_tui.hosts import claude_code, claude_memory
 from memory_tui.inbox.checks import Chunks, InboxInputs
 from memory_tui.inbox.entries import DatedNote

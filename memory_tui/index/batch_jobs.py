@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, MemoryTuiError
-from memory_tui.core.events import BatchNews, Event, Noticed
+from memory_tui.cancel import Stop
+from memory_tui.errors import Cancelled, MemoryTuiError
+from memory_tui.events import BatchNews, Event, Noticed
 from memory_tui.index import index_write
 from memory_tui.index.embedding import RECENT, rejections_count_from, sendable
 from memory_tui.index.store import UNCLAIMED, Store

@@ -20,7 +20,7 @@ import apsw
 from msgspec import MsgspecError
 
 from memory_tui import durable
-from memory_tui.core.errors import (
+from memory_tui.errors import (
     Cancelled,
     IndexBusy,
     IndexDamaged,

@@ -23,14 +23,14 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 
-from memory_tui.core import secret_finder
-from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, ProviderError
+from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.index import index_write
 from memory_tui.index.abilities import UNUSED
 from memory_tui.index.database import Rows
 from memory_tui.index.store import Store
 from memory_tui.providers.base import Identity, MediaText, Provider, Vectors
 from memory_tui.providers.failures import OF_THE_TEXT, Cause, ProviderFailure, state_of
+from memory_tui.secrets import finder as secret_finder
 from memory_tui.workspace import roots
 from memory_tui.workspace.media import MediaDocument, path_in
 from memory_tui.workspace.roots import Roots

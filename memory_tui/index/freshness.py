@@ -17,13 +17,13 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct, field
 
-from memory_tui.core import profiles
-from memory_tui.core.settings import Settings
+from memory_tui import profiles
 from memory_tui.index import abilities, schema
 from memory_tui.index.note_state import FileState, State, Thresholds, difference, state_of
 from memory_tui.index.rows import IndexedNote
 from memory_tui.index.schema import Recipe
 from memory_tui.providers.base import Identity, Provider
+from memory_tui.settings import Settings
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import FOLDER, MEMORY, WORKSPACE, Roots, reachable, root_places

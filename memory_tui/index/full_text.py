@@ -11,11 +11,11 @@ from typing import Any, Literal
 import apsw
 import numpy as np
 
-from memory_tui.core.errors import IndexDamaged, QueryError
-from memory_tui.core.tokens import and_query, or_query, tokens
+from memory_tui.errors import IndexDamaged, QueryError
 from memory_tui.index import abilities
 from memory_tui.index.database import Database, explained
 from memory_tui.index.rows import Form, Matches, RowIds
+from memory_tui.tokens import and_query, or_query, tokens
 
 _MOST_TOKENS = 10_000
 """How many words are remembered with their tokens."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 from memory_tui import durable
-from memory_tui.core.errors import IndexRefused, IndexUnavailable
 from memory_tui.durable import read_beside
+from memory_tui.errors import IndexRefused, IndexUnavailable
 from memory_tui.index.schema import APPLICATION_ID
 from memory_tui.notices import Notice, notice
 

@@ -26,12 +26,12 @@ import msgspec
 import numpy as np
 
 from memory_tui import durable
-from memory_tui.core.errors import IndexUnavailable
-from memory_tui.core.jsstring import sha256_hex
 from memory_tui.durable import read_beside
+from memory_tui.errors import IndexUnavailable
 from memory_tui.index.database import Rows
 from memory_tui.index.index_file import SIDES, kind
 from memory_tui.index.store import Store
+from memory_tui.jsstring import sha256_hex
 from memory_tui.workspace.media import path_in
 
 _PAGE = 2000

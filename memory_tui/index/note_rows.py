@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
-from memory_tui.core.tokens import indexed_form
 from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
+from memory_tui.tokens import indexed_form
 from memory_tui.workspace import chunking_2026_9, transcripts
 from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text

@@ -16,11 +16,11 @@ from typing import Literal, NamedTuple, Self
 
 from msgspec import Struct
 
-from memory_tui.core.errors import Unreadable
-from memory_tui.core.settings import Settings
 from memory_tui.durable import unmoved
+from memory_tui.errors import Unreadable
 from memory_tui.index.rows import CHANGED, IndexedNote
 from memory_tui.index.store import Store
+from memory_tui.settings import Settings
 from memory_tui.workspace import roots, transcripts
 from memory_tui.workspace.annotations import without_markers
 from memory_tui.workspace.notes import shown_day

@@ -14,8 +14,8 @@ from pathlib import Path
 import apsw
 
 from memory_tui import durable
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import IndexUnavailable
+from memory_tui.cancel import Stop
+from memory_tui.errors import IndexUnavailable
 from memory_tui.index import abilities, embedding, index_write, integrity
 from memory_tui.index.database import Rows, explained
 from memory_tui.index.index_file import SIDES, is_private, kind, rebuild_of

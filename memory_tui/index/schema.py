@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from memory_tui.config.places import ExtraPath
-from memory_tui.core.tokens import STEM_TOKENIZER
 from memory_tui.providers.base import Identity, identity_key
+from memory_tui.tokens import STEM_TOKENIZER
 from memory_tui.workspace.media import MediaRules
 
 APPLICATION_ID = 0x6D747569

@@ -18,8 +18,6 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from memory_tui.core.jsstring import sha256_hex
-from memory_tui.core.tokens import tokens
 from memory_tui.durable import unmoved
 from memory_tui.index.abilities import Vec0
 from memory_tui.index.database import Database, Rows
@@ -37,7 +35,9 @@ from memory_tui.index.rows import (
     unit_rows,
 )
 from memory_tui.index.schema import RECIPE, Recipe
+from memory_tui.jsstring import sha256_hex
 from memory_tui.providers.base import Identity, Vectors
+from memory_tui.tokens import tokens
 from memory_tui.workspace.media import path_in
 from memory_tui.workspace.scan import NoteFile, Settled
 

@@ -16,11 +16,10 @@ from typing import TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.core import events
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError, Unreadable
-from memory_tui.core.events import Listener
-from memory_tui.core.settings import Settings
+from memory_tui import events
+from memory_tui.cancel import Stop
+from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError, Unreadable
+from memory_tui.events import Listener
 from memory_tui.index import abilities, batch_jobs, embedding, index_write, rebuild
 from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.database import Rows
@@ -43,6 +42,7 @@ from memory_tui.index.rows import CHANGED, IndexedNote
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.providers.base import Identity, Provider
+from memory_tui.settings import Settings
 from memory_tui.workspace import roots
 from memory_tui.workspace.notes import ChangedWhileRead, Document
 from memory_tui.workspace.roots import Roots

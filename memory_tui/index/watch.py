@@ -22,9 +22,9 @@ from functools import cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import WorkspaceError
-from memory_tui.core.events import Listener, NotesChanged, WatchChanged
+from memory_tui.cancel import Stop
+from memory_tui.errors import WorkspaceError
+from memory_tui.events import Listener, NotesChanged, WatchChanged
 from memory_tui.workspace.media import modality_of
 from memory_tui.workspace.roots import FOLDER, Identity, Probe, Roots, RootState, probe, scan
 from memory_tui.workspace.scan import NoteFile, known_too_large, too_large

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from memory_tui.core.errors import SettingError
+from memory_tui.errors import SettingError
 
 
 def topics() -> dict[str, str]:

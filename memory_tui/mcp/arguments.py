@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from memory_tui.core.errors import QueryError
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import QueryError
 from memory_tui.mcp.schemas import recorded
+from memory_tui.sanitize import one_line
 
 _TRUE = frozenset({"1", "t", "true", "y", "yes", "on"})
 _FALSE = frozenset({"0", "f", "false", "n", "no", "off"})

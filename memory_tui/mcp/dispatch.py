@@ -19,8 +19,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import MemoryTuiError
+from memory_tui.cancel import Stop
+from memory_tui.errors import MemoryTuiError
 from memory_tui.mcp import wire
 from memory_tui.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Id
 

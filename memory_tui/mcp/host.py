@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, QueryError
-from memory_tui.core.sanitize import one_line
+from memory_tui.cancel import Stop
+from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, QueryError
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH, disabled_rule, recall_rule
 from memory_tui.recalls.recalled_lines import Mode, mode_of
+from memory_tui.sanitize import one_line
 
 if TYPE_CHECKING:
     from memory_tui.backends.agent_memories import ToolAnswer
-    from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
+    from memory_tui.events import Event
     from memory_tui.mcp.questions import AgentQuestion
     from memory_tui.plan import Plan
     from memory_tui.recalls.recall_log import RecallEntry
@@ -121,7 +121,7 @@ class ServedMemory:
                 self._lock.release()
 
     def _follow(self, event: Event) -> None:
-        from memory_tui.core.events import ModelFetching, SyncFinished, SyncProgress, VectorsMade
+        from memory_tui.events import ModelFetching, SyncFinished, SyncProgress, VectorsMade
 
         match event:
             case SyncProgress():

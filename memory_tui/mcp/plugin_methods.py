@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memory_tui.core import jsstring
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import MemoryTuiError, QueryError
+from memory_tui import jsstring
+from memory_tui.cancel import Stop
+from memory_tui.errors import MemoryTuiError, QueryError
 from memory_tui.mcp import arguments, tools
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.workspace import roots

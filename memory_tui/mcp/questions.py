@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core.cancel import Stop
+from memory_tui.cancel import Stop
 from memory_tui.hosts.wiring import PROOF_CLIENT
 from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.recalls.recalled_lines import Mode, mode_of

@@ -8,7 +8,7 @@ import urllib.parse
 
 from msgspec import Struct
 
-from memory_tui.core.errors import PathRefused, QueryError
+from memory_tui.errors import PathRefused, QueryError
 from memory_tui.mcp import tools
 from memory_tui.workspace.roots import MEMORY, Roots, document, locate, scan
 

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field
 
-from memory_tui import __version__
-from memory_tui.core import jsstring
-from memory_tui.core.cancel import Stop, call_after, exit_status, report_signal, signals_heard
-from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
+from memory_tui import __version__, jsstring
+from memory_tui.cancel import Stop, call_after, exit_status, report_signal, signals_heard
+from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import dispatch
 from memory_tui.mcp.dispatch import Caller, Connection, Method, Refusal, ServerInterface

@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
-from memory_tui.core import jsstring
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui import jsstring
+from memory_tui.cancel import Stop
+from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.explain import absent_words, wording
 from memory_tui.mcp import arguments
 from memory_tui.mcp.schemas import UNTRUSTED
 from memory_tui.notices import kind
 from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.recalls import recalled_lines
+from memory_tui.sanitize import one_line, safe
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.workspace.roots import NoteMissing, lost
 
 if TYPE_CHECKING:
-    from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.excerpts import Excerpt
     from memory_tui.search.level import AnswerLevel
+    from memory_tui.settings import Settings
     from memory_tui.workspace.roots import RootState
 
 NEAREST_MISSES = 3

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct
 
-from memory_tui.core import jsstring
+from memory_tui import jsstring
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 

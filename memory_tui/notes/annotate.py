@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from memory_tui.core.errors import EditRefused
-from memory_tui.core.formatting import plural
+from memory_tui.errors import EditRefused
+from memory_tui.formatting import plural
 from memory_tui.notes.changes import Change, FileChange, Lines, bare, end_of
 from memory_tui.notes.planner import Planner
 from memory_tui.workspace.annotations import Annotations, read_annotations, without_markers

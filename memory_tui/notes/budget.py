@@ -16,11 +16,11 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui import jsstring
 from memory_tui.config.keys import INJECTION
 from memory_tui.config.load import load
 from memory_tui.config.model import Config
-from memory_tui.core import jsstring
-from memory_tui.core.errors import ConfigError, SettingError
+from memory_tui.errors import ConfigError, SettingError
 from memory_tui.openclaw.trust import Trust
 from memory_tui.plan import Plan
 from memory_tui.workspace.roots import ROOT_NOTES_2026_9

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from memory_tui.core.errors import EditRefused
-from memory_tui.core.secret_finder import masked
+from memory_tui.errors import EditRefused
 from memory_tui.notes.merge import Merge, changed_spans, matching
+from memory_tui.secrets.finder import masked
 from memory_tui.workspace.notes import title_of, utf16_of
 
 

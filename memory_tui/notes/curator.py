@@ -19,8 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.config import places
-from memory_tui.core.errors import EditRefused, MemoryTuiError
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.notes import budget, recover
 from memory_tui.notes.budget import HostLimit
 from memory_tui.notes.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
@@ -45,6 +44,7 @@ from memory_tui.openclaw import trust as trusted
 from memory_tui.openclaw.dreaming import require_whole
 from memory_tui.openclaw.trust import Trust
 from memory_tui.plan import Plan
+from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import Roots, destination
 
 _PRUNE_SECONDS = 86_400.0

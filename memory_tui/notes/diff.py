@@ -8,10 +8,10 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core.secret_finder import MASK, masked
 from memory_tui.notes import planner
 from memory_tui.notes.changes import Change, FileChange
 from memory_tui.notes.merge import changed_spans
+from memory_tui.secrets.finder import MASK, masked
 
 
 class DiffLine(Struct, frozen=True):

@@ -20,8 +20,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from memory_tui.core.errors import EditRefused
-from memory_tui.core.secret_finder import masked
+from memory_tui.errors import EditRefused
+from memory_tui.secrets.finder import masked
 
 _SECONDS = 20.0
 _FORMAT = "%H%x00%at%x00%an%x00%s%x00"

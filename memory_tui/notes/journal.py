@@ -29,10 +29,10 @@ from msgspec.structs import replace
 
 from memory_tui import durable, state_db
 from memory_tui.config.places import private_name
-from memory_tui.core.errors import EditFailed, EditRefused, IndexUnavailable, StateUnavailable
-from memory_tui.core.secret_finder import masked
+from memory_tui.errors import EditFailed, EditRefused, IndexUnavailable, StateUnavailable
 from memory_tui.locks import WriterLock
 from memory_tui.notes.changes import Busy, Change, FileChange, ThreeWay
+from memory_tui.secrets.finder import masked
 
 KEEP_DAYS = 90
 """So long a change can be looked at and taken back."""

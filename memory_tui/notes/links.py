@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from memory_tui.core.errors import Unreadable
+from memory_tui.errors import Unreadable
 from memory_tui.hosts import claude_memory
 from memory_tui.workspace import notes
 from memory_tui.workspace.roots import Roots, scan

@@ -18,9 +18,8 @@ from urllib.parse import quote, unquote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core.errors import EditRefused
-from memory_tui.core.formatting import plural
-from memory_tui.core.secret_finder import masked
+from memory_tui.errors import EditRefused
+from memory_tui.formatting import plural
 from memory_tui.hosts import claude_memory, codex
 from memory_tui.notes import budget
 from memory_tui.notes import promote as promoting
@@ -41,6 +40,7 @@ from memory_tui.notes.links import LinkIndex, Names, NoteLink, links
 from memory_tui.notes.promote import Spot
 from memory_tui.notes.write import current, parent, standing
 from memory_tui.openclaw.trust import Trust
+from memory_tui.secrets.finder import masked
 from memory_tui.workspace.annotations import without_markers
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan

@@ -12,11 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rapidfuzz import fuzz, process, utils
 
-from memory_tui.core.errors import EditRefused
-from memory_tui.core.formatting import plural
-from memory_tui.core.tokens import function_words, segmented, stop_words, tokens
+from memory_tui.errors import EditRefused
+from memory_tui.formatting import plural
 from memory_tui.hosts import claude_memory
 from memory_tui.notes.changes import HEADING, ITEM, Change, FileChange, Lines, Section, sections
+from memory_tui.tokens import function_words, segmented, stop_words, tokens
 
 CATCH_ALL = "Notes"
 """The heading that is made when nothing fits."""

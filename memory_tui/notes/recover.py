@@ -6,7 +6,7 @@ import os
 
 from msgspec.structs import replace
 
-from memory_tui.core.errors import EditRefused, MemoryTuiError
+from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.notes import lease
 from memory_tui.notes.changes import FileChange, ThreeWay
 from memory_tui.notes.journal import Journal, JournalEntry, State

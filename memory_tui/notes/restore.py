@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from memory_tui.core.errors import EditRefused, MemoryTuiError
-from memory_tui.core.formatting import minute, plural
+from memory_tui.errors import EditRefused, MemoryTuiError
+from memory_tui.formatting import minute, plural
 from memory_tui.index.note_state import LastText, lost_lines, shrank
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of
 from memory_tui.notes.curator import Curator

@@ -30,7 +30,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import durable
-from memory_tui.core.errors import EditFailed, EditRefused, PathRefused, Unreadable
+from memory_tui.errors import EditFailed, EditRefused, PathRefused, Unreadable
 from memory_tui.notes import lease
 from memory_tui.notes.changes import Busy, FileChange, ReadOnly, ThreeWay
 from memory_tui.notes.lease import WriterState

@@ -20,13 +20,13 @@ from msgspec import Struct
 
 from memory_tui import durable
 from memory_tui.config import places
-from memory_tui.core.errors import Unreadable
-from memory_tui.core.secret_finder import redact
+from memory_tui.errors import Unreadable
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw import flush, open_foreign
 from memory_tui.openclaw.open_foreign import NotSeen
 from memory_tui.openclaw.session_note import ROLES, texts
 from memory_tui.plan import Plan
+from memory_tui.secrets.finder import redact
 
 _LEFT_OUT = re.compile(r"(?:^|[:_-])(?:cron|heartbeat|dreaming)(?:$|[:_-])")
 """Keys of sessions that no person took part in."""

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from memory_tui.config import places
 from memory_tui.config.model import Config
 from memory_tui.config.places import ExtraPath
-from memory_tui.core.errors import Unreadable
-from memory_tui.core.settings import Settings
+from memory_tui.errors import Unreadable
 from memory_tui.index import schema
 from memory_tui.index.note_rows import on_lines_of_file
 from memory_tui.openclaw import host_index
@@ -29,6 +28,7 @@ from memory_tui.openclaw.host_index import (
     HostProblem,
     Key,
 )
+from memory_tui.settings import Settings
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import chunk_note
 from memory_tui.workspace.media import MediaRules, media_rules

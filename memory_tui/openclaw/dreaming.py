@@ -11,8 +11,8 @@ from collections import Counter
 
 from msgspec import Struct
 
-from memory_tui.core.errors import EditRefused
-from memory_tui.core.formatting import plural
+from memory_tui.errors import EditRefused
+from memory_tui.formatting import plural
 
 _PROMOTED = re.compile(r"## Promoted From Short-Term Memory\b.*")
 _SECTION = re.compile(r"#{1,2}(?:\s|$)")

@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from memory_tui.core.errors import Unreadable
 from memory_tui.durable import open_regular
+from memory_tui.errors import Unreadable
 
 SILENT = "NO_REPLY"
 """What the agent answers when there is nothing to store; hosts show nothing of it."""

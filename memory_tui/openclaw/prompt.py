@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from memory_tui.core import jsstring
+from memory_tui import jsstring
 
 HEADING = "## Memory Recall"
 SEARCH, GET = "memory_search", "memory_get"

@@ -21,15 +21,14 @@ from typing import Any
 import platformdirs
 from msgspec import Struct
 
-from memory_tui import durable, locks
-from memory_tui.core import jsstring
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import IndexBusy, MemoryTuiError
-from memory_tui.core.jsstring import utf16_head
-from memory_tui.core.secret_finder import redact
+from memory_tui import durable, jsstring, locks
+from memory_tui.cancel import Stop
 from memory_tui.durable import open_regular
+from memory_tui.errors import IndexBusy, MemoryTuiError
+from memory_tui.jsstring import utf16_head
 from memory_tui.openclaw.flush import record_of, unreadable
 from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.secrets.finder import redact
 
 MESSAGES = 15
 _SUMMARY = "## Conversation Summary\n\n"

@@ -16,8 +16,8 @@ from memory_tui import state_db
 from memory_tui.config.json5 import Node
 from memory_tui.config.model import Agent, Config
 from memory_tui.config.places import agent_database, session_folder
-from memory_tui.core.errors import MemoryTuiError, StateUnavailable
 from memory_tui.durable import read_regular
+from memory_tui.errors import MemoryTuiError, StateUnavailable
 from memory_tui.openclaw import agent_sessions, flush
 
 TABLE = state_db.Table("flush_marks", most=1000)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct, field
 
-from memory_tui.core import jsstring
+from memory_tui import jsstring
 from memory_tui.workspace.annotations import Annotations
 
 LINE = 0.65

@@ -26,8 +26,8 @@ from msgspec import Struct, field
 
 from memory_tui.approval import Approval, Approvals
 from memory_tui.config import places
-from memory_tui.core.errors import EditRefused
-from memory_tui.core.formatting import minute, plural
+from memory_tui.errors import EditRefused
+from memory_tui.formatting import minute, plural
 from memory_tui.openclaw import open_foreign
 from memory_tui.plan import Plan
 

@@ -15,8 +15,8 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct, field
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.jsstring import well_formed
+from memory_tui.cancel import Stop
+from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import Malformed, Vectors, unit_vectors
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.http import Http

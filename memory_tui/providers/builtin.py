@@ -21,8 +21,8 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.core.errors import ProviderError
-from memory_tui.core.jsstring import well_formed
+from memory_tui.errors import ProviderError
+from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import Identity, Kind, Provider, Vectors, identity_key, in_rows
 from memory_tui.providers.registry import ProviderRow
 
@@ -56,7 +56,7 @@ class _Words:
     """Cuts text into token ids, as the `tokenizers` package does. Safe to call from several threads."""
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
-        from memory_tui.core.tokens import WordMemory
+        from memory_tui.tokens import WordMemory
 
         self._ids = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
         self._longest = max(map(len, vocabulary))

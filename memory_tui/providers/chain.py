@@ -19,8 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import state_db
-from memory_tui.core.errors import ProviderError, StateUnavailable
-from memory_tui.core.formatting import minute
+from memory_tui.errors import ProviderError, StateUnavailable
+from memory_tui.formatting import minute
 from memory_tui.providers import registry
 from memory_tui.providers.base import Identity, Kind, Provider, Vectors
 from memory_tui.providers.failures import OF_THE_TEXT, PASSING, Cause, ProviderFailure, state_of

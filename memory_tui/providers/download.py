@@ -17,7 +17,7 @@ import httpx
 import platformdirs
 
 from memory_tui import durable
-from memory_tui.core.cancel import Stop
+from memory_tui.cancel import Stop
 from memory_tui.providers.failures import RETRIED, Cause, ProviderFailure, diagnose
 from memory_tui.providers.http import AGENT, FAULTS, HttpAnswer, Network, SentHeaders, address_of
 from memory_tui.providers.options import DownloadProgress, ProviderSettings, host_of

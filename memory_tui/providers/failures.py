@@ -10,8 +10,8 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from memory_tui.core.errors import ProviderError
-from memory_tui.core.formatting import install_extra
+from memory_tui.errors import ProviderError
+from memory_tui.formatting import install_extra
 
 if TYPE_CHECKING:
     from memory_tui.providers.base import Vectors

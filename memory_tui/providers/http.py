@@ -22,9 +22,8 @@ import msgspec
 import numpy as np
 
 from memory_tui import __version__
-from memory_tui.core.cancel import Stop
-from memory_tui.core.discreet import Discreet
-from memory_tui.core.jsstring import well_formed
+from memory_tui.cancel import Stop
+from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import (
     Identity,
     Kind,
@@ -38,6 +37,7 @@ from memory_tui.providers.base import (
 )
 from memory_tui.providers.failures import OF_THE_TEXT, PASSING, RETRIED, Cause, ProviderFailure, diagnose
 from memory_tui.providers.options import ProviderSettings, Redactor, Wire, host_of, on_this_machine
+from memory_tui.secrets.discreet import Discreet
 
 FAULTS = (httpx.RequestError, httpx.InvalidURL)
 """What can go wrong on the way to an answer."""

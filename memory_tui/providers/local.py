@@ -17,10 +17,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled
-from memory_tui.core.formatting import install_extra, plural
-from memory_tui.core.jsstring import well_formed
+from memory_tui.cancel import Stop
+from memory_tui.errors import Cancelled
+from memory_tui.formatting import install_extra, plural
+from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import Identity, Kind, Provider, Vectors, fingerprint, in_rows
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.options import ProviderSettings

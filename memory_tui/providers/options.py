@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.discreet import Discreet
+from memory_tui.cancel import Stop
 from memory_tui.providers.base import Kind
 from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.secrets.discreet import Discreet
 
 HIDDEN = "[hidden]"
 _PUBLIC_HEADERS = frozenset({"content-type", "accept", "user-agent", "accept-encoding"})

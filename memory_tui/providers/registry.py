@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from memory_tui.core.errors import ProviderError
+from memory_tui.errors import ProviderError
 from memory_tui.providers.base import Provider, fingerprint
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.options import ProviderSettings, Wire, host_of, listed, variant

@@ -13,8 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import plan as plans
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Settings
+from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts import connection, openclaw, wiring
 from memory_tui.hosts.connection import HostConnection
 from memory_tui.hosts.wiring import HOSTS, LOG, Host, Scope, Wiring, host
@@ -22,6 +21,7 @@ from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options, Plan
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import RecallEntry
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Settings
 
 _NAMED = 3
 """Settings that are named where two rankings differ; the rest is counted."""

@@ -19,14 +19,13 @@ from typing import Any, Literal, get_args
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
-from memory_tui import durable, locks
+from memory_tui import durable, jsstring, locks
 from memory_tui.config.places import private_name
-from memory_tui.core import jsstring
-from memory_tui.core.errors import IndexUnavailable
-from memory_tui.core.formatting import plural
-from memory_tui.core.secret_finder import MASK, masked, redact
-from memory_tui.core.settings import Scalar
+from memory_tui.errors import IndexUnavailable
+from memory_tui.formatting import plural
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
+from memory_tui.secrets.finder import MASK, masked, redact
+from memory_tui.settings import Scalar
 
 _TRIES, _PAUSE_SECONDS = 2500, 0.002
 

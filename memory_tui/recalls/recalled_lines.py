@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from msgspec import Struct, field
 
-from memory_tui.core import jsstring
-from memory_tui.core.formatting import plural
+from memory_tui import jsstring
+from memory_tui.formatting import plural
 from memory_tui.recalls import recall_log
 
 if TYPE_CHECKING:
@@ -174,9 +174,9 @@ def replied(entry: RecallEntry) -> str:
 
 def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[str]:
     """A line for each of `entries`, the newest last, and where they are kept."""
-    from memory_tui.core.sanitize import one_line
     from memory_tui.openclaw.prompt import GET
     from memory_tui.recalls.recall_log import LOG_RECALLS
+    from memory_tui.sanitize import one_line
 
     for entry in entries:
         what = f"read {entry.query}" if entry.tool == GET else entry.query
@@ -195,8 +195,8 @@ def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[s
 
 def replayed(rerun_of: Rerun) -> Iterator[str]:
     """What an agent got, and what it would get now."""
-    from memory_tui.core.sanitize import one_line
     from memory_tui.recalls.rerun import AnswersNow, HitChange
+    from memory_tui.sanitize import one_line
 
     entry = rerun_of.entry
     yield f"{entry.id}  {moment(entry.at)}  {one_line(entry.client)}".rstrip()
@@ -217,7 +217,7 @@ _KNOBS = {"profile": "", "query.maxResults": "results ", "query.minScore": "minS
 
 def _searched(entry: RecallEntry) -> Iterator[str]:
     """By which knobs and in which way it was searched, as far as the log says."""
-    from memory_tui.core.sanitize import one_line
+    from memory_tui.sanitize import one_line
 
     logged = entry.settings
     knobs = [f"{words}{str(logged[key]).removesuffix('.0')}" for key, words in _KNOBS.items() if key in logged]
@@ -228,9 +228,9 @@ def _searched(entry: RecallEntry) -> Iterator[str]:
 
 def claim(fact: RecallClaim) -> str:
     """What is said of a logged recall, as a sentence; of one hit as a line."""
-    from memory_tui.core.sanitize import one_line
     from memory_tui.notices import ordinal
     from memory_tui.recalls import rerun
+    from memory_tui.sanitize import one_line
 
     match fact:
         case rerun.Rebuilt():
@@ -309,7 +309,7 @@ def obstacle(rebuilt: Rebuilt | NotRebuilt) -> str:
 
 def _line(change: HitChange, shared: tuple[Cause, ...] = ()) -> str:
     """The places of a hit and what moved it to another one, without the causes that the others have, too."""
-    from memory_tui.core.sanitize import one_line
+    from memory_tui.sanitize import one_line
 
     where = one_line(citation(change.path, change.start_line, change.end_line))
     then = at_place(change.place_then, change.score_then) or "not delivered"

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core.errors import SettingError
-from memory_tui.core.secret_finder import MASK
-from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
+from memory_tui.errors import SettingError
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls.recall_log import NOTHING, LoggedHit, RecallEntry, is_partial
+from memory_tui.secrets.finder import MASK
+from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 
 if TYPE_CHECKING:
     from memory_tui.explain.why_not import WhyNot

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memory_tui.core.formatting import plural, signed
-from memory_tui.core.sanitize import one_line
-from memory_tui.core.settings import TUNE_KEYS, Settings
 from memory_tui.explain.trace_json import plain
+from memory_tui.formatting import plural, signed
+from memory_tui.sanitize import one_line
+from memory_tui.settings import TUNE_KEYS, Settings
 from memory_tui.tune.evaluate import (
     COSTS,
     TABLE_METRICS,

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from memory_tui.core.formatting import age_words, plural
-from memory_tui.core.sanitize import cells, one_line, safe
 from memory_tui.explain.matched_words import MatchedWords, Span
+from memory_tui.formatting import age_words, plural
 from memory_tui.notices import short_reason
 from memory_tui.render.why_text import cited
+from memory_tui.sanitize import cells, one_line, safe
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 from memory_tui.workspace.notes import heading_of, is_heading, shown_day, title_of

@@ -6,14 +6,14 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
+from memory_tui.formatting import plural
 from memory_tui.openclaw import trigger_recall
 from memory_tui.openclaw.compare import IndexComparison
 from memory_tui.openclaw.host_index import HostProblem
 from memory_tui.openclaw.trigger_recall import Triggered
 from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import ConfigSummary
+from memory_tui.sanitize import one_line
 
 _ERAS: Mapping[str, str] = {
     "own file": "a file of its own, as OpenClaw had it before 2026.7",

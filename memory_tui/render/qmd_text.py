@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line, safe
 
 if TYPE_CHECKING:
     from memory_tui.backends.qmd import QmdAnswer

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
 from memory_tui.explain import shares, why, wording
 from memory_tui.explain.counterfactuals import Flips
 from memory_tui.explain.rephrase import Rephrasings
 from memory_tui.explain.shares import ScoreLine
 from memory_tui.explain.why_not import Account, WhyNot
+from memory_tui.formatting import plural
 from memory_tui.notices import short_reason
+from memory_tui.sanitize import one_line
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 

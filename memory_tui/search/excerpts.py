@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 from msgspec import Struct, field
 
-from memory_tui.core import jsstring, tokens
+from memory_tui import jsstring, tokens
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.score import kept_stage
 from memory_tui.search.second_stage import CANDIDATES, Window

@@ -16,8 +16,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core import tokens as core_tokens
-from memory_tui.core.errors import ProviderError
+from memory_tui import tokens as core_tokens
+from memory_tui.errors import ProviderError
 from memory_tui.index.full_text import FullText
 from memory_tui.index.rows import Form, Matches
 from memory_tui.search import keywords

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from memory_tui.core import jsstring
+from memory_tui import jsstring
 
 FEWEST_LETTERS = 3
 """Letters of the shortest keyword that is written in ASCII (OpenClaw)."""

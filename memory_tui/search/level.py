@@ -20,9 +20,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memory_tui.core import profiles, tokens
-from memory_tui.core.formatting import plural, signed
-from memory_tui.core.settings import Settings
+from memory_tui import profiles, tokens
+from memory_tui.formatting import plural, signed
+from memory_tui.settings import Settings
 
 Level = Literal["found", "nearby only", "nothing holds these words"]
 Kind = Literal["words", "words alone", "pairs", "pairs alone"]

@@ -20,15 +20,15 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memory_tui.core import jsstring
-from memory_tui.core import tokens as core_tokens
-from memory_tui.core.tokens import lowered, words_of
+from memory_tui import jsstring
+from memory_tui import tokens as core_tokens
 from memory_tui.index.store import Store
 from memory_tui.search import formulas, keywords
 from memory_tui.search.corpus import Corpus, Files, distinct
 from memory_tui.search.evidence import NO_BOOST, Boost, Hit, KeywordSide, Lexical, Rows, TermSearch
 from memory_tui.search.formulas import K1, Floats, fts5_idf, length_damping, saturated
 from memory_tui.search.keyword import Matcher
+from memory_tui.tokens import lowered, words_of
 from memory_tui.workspace.annotations import INVALID_PROJECT, Annotations
 
 Counts = npt.NDArray[np.int64]

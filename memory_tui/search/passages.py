@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.core import tokens
+from memory_tui import tokens
 from memory_tui.providers.builtin import StaticTable
 from memory_tui.search.formulas import Floats
 from memory_tui.search.spelling import ENGLISH, GERMAN

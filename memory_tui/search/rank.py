@@ -11,11 +11,9 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core import jsstring, profiles, tokens
-from memory_tui.core.profiles import OWN, Profile
-from memory_tui.core.settings import Settings
-from memory_tui.core.tokens import as_asked, left_out
+from memory_tui import jsstring, profiles, tokens
 from memory_tui.notices import Notice, notice, other_vectors
+from memory_tui.profiles import OWN, Profile
 from memory_tui.search import formulas, lexical_2026_9
 from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
 from memory_tui.search.excerpts import Snippet, head, window
@@ -64,6 +62,8 @@ from memory_tui.search.trace import (
     Trace,
     Verdict,
 )
+from memory_tui.settings import Settings
+from memory_tui.tokens import as_asked, left_out
 from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
 

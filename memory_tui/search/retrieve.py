@@ -12,9 +12,8 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.core import jsstring, tokens
-from memory_tui.core.errors import ProviderError, QueryError
-from memory_tui.core.settings import Settings
+from memory_tui import jsstring, tokens
+from memory_tui.errors import ProviderError, QueryError
 from memory_tui.index.rows import Rejected, Withheld
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
@@ -36,6 +35,7 @@ from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.question_dates import Time, time_in
 from memory_tui.search.score import Rules
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, NearestBy, Unsearchable
+from memory_tui.settings import Settings
 from memory_tui.workspace import chunking_2026_9
 
 MAX_QUERY = 50_000

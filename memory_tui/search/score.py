@@ -9,9 +9,8 @@ from itertools import count
 import numpy as np
 from msgspec import Struct
 
-from memory_tui.core import profiles
-from memory_tui.core.profiles import Profile
-from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
+from memory_tui import profiles
+from memory_tui.profiles import Profile
 from memory_tui.search import formulas, lexical_2026_9, second_stage
 from memory_tui.search.corpus import distinct
 from memory_tui.search.evidence import (
@@ -28,6 +27,7 @@ from memory_tui.search.evidence import (
 from memory_tui.search.formulas import Floats
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Chunks, MeasurePart, Mode, SecondPart, Table
+from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.workspace.annotations import NOTHING_SAID
 
 

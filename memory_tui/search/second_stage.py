@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memory_tui.core import tokens
-from memory_tui.core.errors import ProviderError
+from memory_tui import tokens
+from memory_tui.errors import ProviderError
 from memory_tui.providers.builtin import DIMS, StaticTable, static_table
 from memory_tui.search.corpus import one_blas_thread
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25

@@ -23,7 +23,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from memory_tui.core import tokens
+from memory_tui import tokens
 
 FEWEST_LETTERS = 4
 MOST_LETTERS = 64

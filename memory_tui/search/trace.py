@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memory_tui.core.settings import Settings
 from memory_tui.notices import Notice
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.level import AnswerLevel
 from memory_tui.search.spelling import Correction
+from memory_tui.settings import Settings
 from memory_tui.workspace.annotations import Annotations
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]

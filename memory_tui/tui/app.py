@@ -23,9 +23,9 @@ from textual.screen import Screen
 from textual.signal import Signal
 from textual.theme import Theme
 
-from memory_tui.core.cancel import exit_status, report_signal
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.events import (
+from memory_tui.cancel import exit_status, report_signal
+from memory_tui.errors import MemoryTuiError
+from memory_tui.events import (
     Event,
     ModelFetching,
     ProviderChanged,
@@ -35,7 +35,7 @@ from memory_tui.core.events import (
     SyncStarted,
     VectorsMade,
 )
-from memory_tui.core.settings import BY_KEY, TUNE_KEYS
+from memory_tui.settings import BY_KEY, TUNE_KEYS
 from memory_tui.tui import signals, workers
 from memory_tui.tui.action import Action
 from memory_tui.tui.action_table import ACTIONS
@@ -411,7 +411,7 @@ class MemoryApp(GlobalActions):
 
     def do_agent(self) -> None:
         """Ask for an agent, and go there when its workspace can be opened."""
-        from memory_tui.core.sanitize import one_line
+        from memory_tui.sanitize import one_line
         from memory_tui.tui.views.dialogs import Picker
 
         engine = self.engine
@@ -482,7 +482,7 @@ def run(
 
     Returns the exit code, and says on stderr why it could not.
     """
-    from memory_tui.core.sanitize import one_line
+    from memory_tui.sanitize import one_line
 
     name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
     asks = not (asked_theme() or signals.is_served() or os.environ.get("TERM") == "linux")
@@ -547,7 +547,7 @@ class ActionPalette(Provider):
 
     async def search(self, query: str) -> Hits:
         """What holds every word of `query`, then what has words like them; of a number the line of the note."""
-        from memory_tui.core.sanitize import one_line
+        from memory_tui.sanitize import one_line
 
         matcher, wanted = self.matcher(query), query.lower().split()
         for action, refusal in self._offered():

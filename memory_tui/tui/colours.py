@@ -14,7 +14,7 @@ from textual.color import Color
 from textual.theme import Theme
 
 from memory_tui import state_db
-from memory_tui.core.errors import StateUnavailable
+from memory_tui.errors import StateUnavailable
 
 if TYPE_CHECKING:
     from textual.events import Key

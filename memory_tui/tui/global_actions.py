@@ -9,8 +9,8 @@ from textual import events, widgets
 from textual.app import App
 from textual.widgets import Input
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import MemoryTuiError
+from memory_tui.sanitize import one_line
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import after_prefix, find, typed, why_nothing
 from memory_tui.tui.navigation import make, overlay
@@ -278,7 +278,7 @@ class GlobalActions(App[int]):
             engine.backend.choose("builtin")
             self._answered_by("The built-in index answers from now on.")
             return
-        from memory_tui.core.errors import MemoryTuiError
+        from memory_tui.errors import MemoryTuiError
 
         try:
             client = engine.backend.client
@@ -547,7 +547,7 @@ class GlobalActions(App[int]):
         Picker(title, list(found)).ask(self, lambda name: self._copy(found[name], name))
 
     def _copy(self, text: str, what: str) -> None:
-        from memory_tui.core.sanitize import safe
+        from memory_tui.sanitize import safe
         from memory_tui.tui import external
 
         shown = safe(text, keep_newlines=True)

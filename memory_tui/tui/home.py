@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from textual.message_pump import MessagePump
     from textual.signal import Signal
 
-    from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
+    from memory_tui.events import Event
     from memory_tui.search.trace import Trace
     from memory_tui.tui.key_queue import KeyQueue
     from memory_tui.tui.note_info import Marking

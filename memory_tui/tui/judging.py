@@ -13,9 +13,9 @@ from memory_tui.tui.workers import PostPart
 
 if TYPE_CHECKING:
     from memory_tui.config.config_patch import Patch
-    from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
+    from memory_tui.settings import Settings
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tune.evaluate import Case, ScoreComparison
     from memory_tui.tune.judgments import Label, Notebook, Query
@@ -274,7 +274,7 @@ def propose_write(engine: Engine, settings: Settings) -> Callable[[PostPart], Pa
     def run(_tell: PostPart) -> Patch:
         from memory_tui import plan
         from memory_tui.config.config_patch import patch
-        from memory_tui.core.settings import TUNE_KEYS, Settings
+        from memory_tui.settings import TUNE_KEYS, Settings
 
         choices = plan.choose(engine.plan.options)
         written = replace(choices, settings=settings).as_written()

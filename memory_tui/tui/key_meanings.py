@@ -10,7 +10,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core.sanitize import one_line
+from memory_tui.sanitize import one_line
 
 _SHOWN = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup"}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.key_meanings import key_of
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def step_or_plan(engine: Engine, kind: str, number: int | None, since: float) ->
     A change of before `since` is not stepped over unseen, and neither is one that does something to the trust of a note
     in OpenClaw's ledger. Raises EditRefused when there is nothing to do.
     """
-    from memory_tui.core.errors import EditRefused
+    from memory_tui.errors import EditRefused
 
     curator = engine.notes.curator
     entries = curator.undoable() if kind == "undo" else curator.redoable()
@@ -211,7 +211,7 @@ def opened(engine: Engine, path: str, most: int) -> Opened:
 
     Raises EditRefused for more than `most` bytes.
     """
-    from memory_tui.core.errors import EditRefused
+    from memory_tui.errors import EditRefused
     from memory_tui.notes.changes import editor_text
     from memory_tui.notes.journal import Typing, left
 

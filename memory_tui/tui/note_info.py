@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.core.errors import EditRefused, MemoryTuiError
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import EditRefused, MemoryTuiError
+from memory_tui.formatting import plural
 from memory_tui.notes.git import Commit, History
+from memory_tui.sanitize import one_line
 from memory_tui.tui.state import Aging
 
 if TYPE_CHECKING:

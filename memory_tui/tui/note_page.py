@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core.sanitize import safe
+from memory_tui.sanitize import safe
 from memory_tui.tui.draw import Piece, chop, wrap
 from memory_tui.workspace.transcripts import SOURCE
 

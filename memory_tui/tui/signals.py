@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from memory_tui.core.cancel import call_after, exit_status, report_signal, signals_heard
+from memory_tui.cancel import call_after, exit_status, report_signal, signals_heard
 
 if TYPE_CHECKING:
     import asyncio

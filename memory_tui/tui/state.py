@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.core import profiles
-from memory_tui.core.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
+from memory_tui import profiles
+from memory_tui.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
 from memory_tui.search.trace import Mode
 from memory_tui.tui.action import READ_ONLY
 from memory_tui.workspace.notes import note_date

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core import profiles
-from memory_tui.core.sanitize import safe
-from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, Value, check, parse, show
+from memory_tui import profiles
+from memory_tui.sanitize import safe
 from memory_tui.search.trace import Trace
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, Value, check, parse, show
 from memory_tui.tui.draw import fit_path
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from textual.dom import DOMNode
 from textual.message import Message
 from textual.worker import Worker
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, MemoryTuiError
-from memory_tui.core.events import Event
+from memory_tui.cancel import Stop
+from memory_tui.errors import Cancelled, MemoryTuiError
+from memory_tui.events import Event
 from memory_tui.tui.action import READ_ONLY
 
 if TYPE_CHECKING:

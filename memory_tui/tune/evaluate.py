@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from memory_tui.core import profiles
-from memory_tui.core.errors import LabelError
-from memory_tui.core.settings import KNOBS, Settings
+from memory_tui import profiles
+from memory_tui.errors import LabelError
 from memory_tui.explain.counterfactuals import Saved, SavedEffect
 from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.why_not import subset
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import ChunkRef
+from memory_tui.settings import KNOBS, Settings
 from memory_tui.tune.judgments import WRONG, Notebook, Query
 
 Ask = Callable[[str], Evidence]

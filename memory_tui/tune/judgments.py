@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from memory_tui import durable, locks
 from memory_tui.config.places import own_path, private_name
-from memory_tui.core.errors import IndexBusy, IndexUnavailable, LabelError, MemoryTuiError
+from memory_tui.errors import IndexBusy, IndexUnavailable, LabelError, MemoryTuiError
 from memory_tui.search.trace import ChunkRef
 from memory_tui.workspace.notes import Document
 

@@ -12,9 +12,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memory_tui.core import profiles
-from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
+from memory_tui import profiles
 from memory_tui.explain.counterfactuals import TEXT, WEIGHT, turned
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
 from memory_tui.tune import evaluate
 from memory_tui.tune.evaluate import Case, Gain, Scores
 from memory_tui.tune.judgments import Query

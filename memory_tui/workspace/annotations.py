@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from memory_tui.core import jsstring
+from memory_tui import jsstring
 
 INVALID_PROJECT = "!invalid-project-annotation"
 """The stored project of a chunk whose project marker cannot be read; OpenClaw never recalls such a chunk."""

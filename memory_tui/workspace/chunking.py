@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from memory_tui.core import jsstring
-from memory_tui.core.errors import Unreadable
+from memory_tui import jsstring
+from memory_tui.errors import Unreadable
 
 MAX_INPUT_BYTES = 8000
 """No chunk is longer than this in UTF-8, whatever the provider would take."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from memory_tui.core import jsstring
+from memory_tui import jsstring
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations, read_annotations, without_markers
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, sealed
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from memory_tui.core import jsstring
-from memory_tui.core.errors import Unreadable
+from memory_tui import jsstring
+from memory_tui.errors import Unreadable
 from memory_tui.workspace.notes import Document, snapshot
 from memory_tui.workspace.scan import NoteFile
 

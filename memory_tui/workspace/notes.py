@@ -17,7 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memory_tui.core.errors import Unreadable
+from memory_tui.errors import Unreadable
 from memory_tui.workspace.scan import MAX_BYTES, NoteFile
 
 _ATTEMPTS = 3

@@ -18,9 +18,9 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui import jsstring
 from memory_tui.config.places import ExtraPath
-from memory_tui.core import jsstring
-from memory_tui.core.errors import PathRefused, WorkspaceError
+from memory_tui.errors import PathRefused, WorkspaceError
 from memory_tui.workspace import media, notes, transcripts
 from memory_tui.workspace.media import MediaRules
 from memory_tui.workspace.notes import Document

@@ -17,8 +17,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from memory_tui.core import jsstring
-from memory_tui.core.errors import PathRefused
+from memory_tui import jsstring
+from memory_tui.errors import PathRefused
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.scan import MAX_BYTES, LeftOut, NoteFile, Rule, Scan, storable
@@ -189,7 +189,7 @@ def _spoken_line(record: Any) -> str:  # noqa: ANN401
     )
     text = " ".join(filter(None, (_SPACES.sub(" ", block).strip(" ") for block in blocks)))
     # Late, because its patterns are compiled, and most commands read no transcript.
-    from memory_tui.core.secret_finder import redact
+    from memory_tui.secrets.finder import redact
 
     return f"{speaker}: {redact(text)}" if text else ""
 

@@ -18,10 +18,10 @@ import pytest
 from memory_tui.backends import memories as rules
 from memory_tui.backends.lancedb import EntryRefused, MemoriesUnavailable
 from memory_tui.backends.memories import Memories, OtherVectors
-from memory_tui.core.errors import QueryError
 from memory_tui.doctor import runner
 from memory_tui.doctor.check import CheckOutcome
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import QueryError
 from memory_tui.plan import Options
 from tests.backends.conftest import TEXTS, Opened, bytes_of, damage, foreign
 from tests.support.waiting import LONG

@@ -9,8 +9,8 @@ import pytest
 
 from memory_tui.backends import qmd_index, qmd_upkeep
 from memory_tui.backends.qmd_program import QmdFailure
+from memory_tui.cancel import Stop
 from memory_tui.cli import main
-from memory_tui.core.cancel import Stop
 from memory_tui.engine.engine import Engine
 from tests.support.paths import MODEL
 from tests.support.qmd_bench import Bench

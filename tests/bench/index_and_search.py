@@ -20,7 +20,7 @@ import apsw
 from corpus import questions, write
 from measure import CHUNKS_A_NOTE, LARGE, Cost, begin, cost_of, cost_of_process, middle, program, ratio, share, show
 
-from memory_tui.core import tokens
+from memory_tui import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 

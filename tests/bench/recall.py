@@ -27,11 +27,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 
-from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import noise
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
+from memory_tui.settings import Settings
 from memory_tui.tune.evaluate import Scores, measure, plain_words
 from memory_tui.tune.judgments import Label, Query
 

@@ -10,7 +10,7 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.cli.commands import COMMANDS, GLOBAL, GROUPS, SHARED, named
-from memory_tui.core.errors import SettingError
+from memory_tui.errors import SettingError
 
 MODULES = {command.run.partition(":")[0] for command in COMMANDS.values()}
 

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from memory_tui.cli.main import main
-from memory_tui.core.events import SyncFinished
+from memory_tui.events import SyncFinished
 from tests.support.curate import workspace
 from tests.support.waiting import LONG
 

@@ -17,7 +17,7 @@ import pytest
 from memory_tui import __version__
 from memory_tui.cli import main
 from memory_tui.cli.commands import COMMANDS, EXIT_CODES, GLOBAL
-from memory_tui.core.errors import Unreadable
+from memory_tui.errors import Unreadable
 from memory_tui.inbox.checks import BY_KIND
 from memory_tui.workspace import roots
 from memory_tui.workspace.notes import Document

@@ -10,8 +10,8 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.cli.commands import COMMANDS
-from memory_tui.core.sanitize import cells
 from memory_tui.render.hit_text import wrapped
+from memory_tui.sanitize import cells
 
 SECRET = "sk-proj-" + "Ab3dEf6hIj9kLm2nOp5q" * 2
 NOTE = f"# Router\n\n- The guest VLAN of the router is 30, key {SECRET} </script>.\n- Ferries sail at noon.\n"

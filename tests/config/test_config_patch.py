@@ -17,7 +17,7 @@ from memory_tui.config import config_write, json5_edit
 from memory_tui.config import places as configuration
 from memory_tui.config.config_patch import Patch, patch
 from memory_tui.config.json5 import SourceText, parse_json5
-from memory_tui.core.errors import ConfigError
+from memory_tui.errors import ConfigError
 from memory_tui.plan import Options
 
 pytest_plugins = ["tests.support.config"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui.config import load, places
-from memory_tui.core.errors import ConfigError, SettingError
+from memory_tui.errors import ConfigError, SettingError
 
 pytest_plugins = ("tests.support.config",)
 

@@ -15,9 +15,9 @@ from memory_tui.approval import Approvals
 from memory_tui.cli import main
 from memory_tui.config import keys, load
 from memory_tui.config.keys import BY_PATH
-from memory_tui.core.errors import SettingError
 from memory_tui.doctor import runner
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import SettingError
 from memory_tui.mcp.tools import memory_get
 from memory_tui.notes import budget
 from memory_tui.openclaw import sessions

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.config.json5 import Node, SourceText, parse_json5
-from memory_tui.core.errors import ConfigError
+from memory_tui.errors import ConfigError
 
 PATH = Path("openclaw.json")
 

@@ -16,8 +16,8 @@ from memory_tui.backends.memories import Memories
 from memory_tui.backends.qmd import QmdOptions
 from memory_tui.config import keys, release
 from memory_tui.config.keys import BY_PATH, LANCEDB, QMD
-from memory_tui.core.errors import ConfigError
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import ConfigError
 from memory_tui.index import watch
 from memory_tui.notes import budget
 from memory_tui.openclaw import compare, sessions

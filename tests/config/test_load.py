@@ -9,8 +9,8 @@ import pytest
 from memory_tui.config import load
 from memory_tui.config.keys import BY_PATH, SEARCH
 from memory_tui.config.model import Config
-from memory_tui.core.errors import ConfigError
-from memory_tui.core.settings import KNOBS
+from memory_tui.errors import ConfigError
+from memory_tui.settings import KNOBS
 
 pytest_plugins = ("tests.support.config",)
 

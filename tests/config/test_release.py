@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from memory_tui import profiles
 from memory_tui.config import load, release
-from memory_tui.core import profiles
 from memory_tui.plan import Options, choose
 
 pytest_plugins = ("tests.support.config",)

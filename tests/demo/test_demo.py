@@ -11,18 +11,17 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memory_tui import demo
-from memory_tui.core import profiles
-from memory_tui.core.errors import WorkspaceError
-from memory_tui.core.settings import TUNE_KEYS
+from memory_tui import demo, profiles
 from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, keep_recalls, labelled_queries, materialize, own
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import WorkspaceError
 from memory_tui.explain.counterfactuals import WHOLE, flips
 from memory_tui.inbox.checks import BY_KIND
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log, recalled_lines, rerun
 from memory_tui.search.trace import ChunkRef
+from memory_tui.settings import TUNE_KEYS
 from memory_tui.tui.widgets.memory_map import OFTEN
 from memory_tui.tune import judgments
 from tests.tools import demo_log

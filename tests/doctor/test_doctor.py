@@ -12,11 +12,11 @@ from types import SimpleNamespace
 import pytest
 
 from memory_tui.cli import main
-from memory_tui.core.errors import MemoryTuiError
 from memory_tui.doctor import checks_backends, checks_machine, runner
 from memory_tui.doctor.check import Check, CheckOutcome
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.search import Search
+from memory_tui.errors import MemoryTuiError
 from memory_tui.plan import Options
 from tests.support import hosts
 from tests.support.waiting import LONG

@@ -8,12 +8,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from memory_tui.core.tokens import as_asked
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.explain.shares import answered_by
 from memory_tui.explain.why import terms_line
 from memory_tui.plan import Options
+from memory_tui.tokens import as_asked
 from tests.support.tui import LARGE, NOW, SMALL, ask, drive, make_app, text_of
 
 CHINESE = "喜欢什么书"

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.approval import Approvals
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled
-from memory_tui.core.events import BatchNews, Event
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import Cancelled
+from memory_tui.events import BatchNews, Event
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
 from memory_tui.providers.options import RetryClock

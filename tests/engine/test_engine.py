@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory_tui.core import events
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, PathRefused
+from memory_tui import events
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import Cancelled, PathRefused
 from memory_tui.plan import Options
 from tests.support.waiting import LONG
 

@@ -15,9 +15,9 @@ import apsw
 import pytest
 from msgspec.structs import replace
 
-from memory_tui.core import events
-from memory_tui.core.errors import IndexUnavailable, ProviderError
+from memory_tui import events
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import IndexUnavailable, ProviderError
 from memory_tui.index import integrity
 from memory_tui.index.index_file import rebuild_of
 from memory_tui.index.store import Store

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from memory_tui.core.errors import PathRefused
-from memory_tui.core.events import Event, FileIndexed
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import PathRefused
+from memory_tui.events import Event, FileIndexed
 from memory_tui.index import schema
 from memory_tui.openclaw import compare
 from memory_tui.plan import Options

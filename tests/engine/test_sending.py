@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from memory_tui.approval import Approvals
 from memory_tui.cli import main
-from memory_tui.core import secret_finder
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.providers import registry
+from memory_tui.secrets import finder as secret_finder
 from tests.support.provider_server import Play, serving, status
 
 KEY = "sk-sending-0123456789"

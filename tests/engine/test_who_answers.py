@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from memory_tui import plan
 from memory_tui.approval import Approvals
 from memory_tui.cli import main
-from memory_tui.core.events import ProviderChanged
 from memory_tui.doctor import checks_memory as checks
 from memory_tui.doctor import runner
 from memory_tui.engine.engine import Engine
+from memory_tui.events import ProviderChanged
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from memory_tui.providers.chain import ServingProvider

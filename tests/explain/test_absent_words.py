@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from memory_tui.core.errors import IndexUnavailable, ProviderError
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import IndexUnavailable, ProviderError
 from memory_tui.explain import absent_words, wording
 from memory_tui.mcp.tools import memory_search, unavailable
 from memory_tui.plan import Options

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from memory_tui import demo
-from memory_tui.core import profiles
+from memory_tui import demo, profiles
 from memory_tui.explain import trace_json
 from memory_tui.notices import Notice, notice
 from memory_tui.search import trace

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from memory_tui.core import profiles
-from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
+from memory_tui import profiles
 from memory_tui.explain import trace_json, wording
 from memory_tui.explain.counterfactuals import (
     FLOOR,
@@ -31,6 +30,7 @@ from memory_tui.explain.counterfactuals import (
 from memory_tui.explain.reranking import Reranking
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
 from tests.search.test_rank import any_evidence, any_settings
 from tests.support.search import evidence as made
 from tests.support.search import settings as chosen

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.core import profiles
-from memory_tui.core.settings import BY_KEY, Scalar, Settings
+from memory_tui import profiles
 from memory_tui.explain.counterfactuals import FLOOR, RESULTS, TEXT, WEIGHT, Flips, Turn, flips
 from memory_tui.explain.why_not import GATE_SWITCHES, Account, WhyNot
 from memory_tui.notices import Notice
 from memory_tui.search import trace
+from memory_tui.settings import BY_KEY, Scalar, Settings
 from tests.explain.test_shares import check as check_sum
 from tests.harness.claims import DECAY, MMR, Case, World, adversarial, check_claim, open_world
 

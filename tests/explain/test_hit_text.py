@@ -6,8 +6,8 @@ import datetime as dt
 
 import pytest
 
-from memory_tui.core.formatting import age_words, short_age
 from memory_tui.explain.matched_words import MatchedWords
+from memory_tui.formatting import age_words, short_age
 from memory_tui.render.hit_text import body_of, day_name
 from memory_tui.search.trace import QueryPlan
 from memory_tui.workspace.notes import title_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.core import profiles
+from memory_tui import profiles
 from memory_tui.explain.matched_words import MatchedWords, nearest_sentence, sentences
 from memory_tui.explain.why import count_terms
 from memory_tui.search.trace import QueryPlan

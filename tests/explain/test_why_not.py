@@ -16,7 +16,6 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import demo
-from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json, why_not, wording
 from memory_tui.explain.why_not import LISTED, Fate, Inquest
@@ -25,6 +24,7 @@ from memory_tui.plan import Options
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Recalled
+from memory_tui.settings import Settings
 from tests.support.search import evidence as made
 from tests.support.search import settings as chosen
 

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from memory_tui.core import profiles, tokens
-from memory_tui.core.settings import Settings
+from memory_tui import profiles, tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import why_not, wording
 from memory_tui.notices import Notice
@@ -29,6 +28,7 @@ from memory_tui.search import keywords, lexical_2026_9, trace
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Trace
+from memory_tui.settings import Settings
 from memory_tui.workspace.roots import document
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()

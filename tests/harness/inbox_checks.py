@@ -12,7 +12,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from memory_tui.core import secret_finder
 from memory_tui.engine.engine import Engine
 from memory_tui.inbox import findings, inputs
 from memory_tui.inbox.checks import InboxInputs, examine
@@ -23,6 +22,7 @@ from memory_tui.plan import Options
 from memory_tui.providers.builtin import static_table
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
+from memory_tui.secrets import finder as secret_finder
 from memory_tui.workspace.annotations import read_annotations
 from tests.harness.claims import NOW, STILL, checks, kinds_below
 

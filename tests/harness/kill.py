@@ -20,8 +20,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from memory_tui.core import cancel
-from memory_tui.core.events import FileIndexed
+from memory_tui import cancel
+from memory_tui.events import FileIndexed
 from memory_tui.index import index_write, sync
 from memory_tui.index import integrity as index_integrity
 from memory_tui.index import rebuild as index_rebuild

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from memory_tui.core.settings import BY_KEY, Settings
 from memory_tui.engine.past_questions import PastQuestions, Unreached
 from memory_tui.explain.counterfactuals import turned
 from memory_tui.explain.why_never import NeverClaim, NoOneChange, OneChange, Reached, StoppedTimes, WhyNever
 from memory_tui.notices import Notice
 from memory_tui.search.rank import rank
+from memory_tui.settings import BY_KEY, Settings
 from tests.harness.claims import Case, Report, checks
 
 KINDS = {*get_args(NeverClaim), Unreached}

@@ -17,8 +17,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from memory_tui.core.errors import MemoryTuiError
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import MemoryTuiError
 from memory_tui.mcp import tools
 from memory_tui.plan import Options
 from tests.support.paths import ROOT

@@ -12,16 +12,16 @@ from typing import Any, get_args
 
 from msgspec.structs import replace
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import SettingError
-from memory_tui.core.settings import TUNE_KEYS, Settings
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import SettingError
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log, rerun
 from memory_tui.recalls.rerun import Rerun
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Trace
+from memory_tui.settings import TUNE_KEYS, Settings
 from tests.harness.claims import NOW, STILL, checks
 
 NOTHING = "nothing holds these words"

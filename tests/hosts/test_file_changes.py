@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.config.json5 import SourceText, parse_json5
-from memory_tui.core.errors import ConfigError
+from memory_tui.errors import ConfigError
 from memory_tui.hosts.file_changes import FileEdit, HostChange, applied, reverted
 
 JSON, TOML = Path("settings.json"), Path("config.toml")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.core.errors import EditRefused
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import EditRefused
 from memory_tui.inbox.checks import change
 from memory_tui.notes.changes import to_utf8
 from memory_tui.plan import Options

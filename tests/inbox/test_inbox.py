@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory_tui.cli import main
-from memory_tui.core import secret_finder
-from memory_tui.core.errors import Cancelled, EditRefused
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import Cancelled, EditRefused
 from memory_tui.inbox import checks, duplicates
 from memory_tui.inbox import checks as inbox_examine
 from memory_tui.inbox import entries as inbox_entries
@@ -27,6 +26,7 @@ from memory_tui.inbox.entries import DatedNote, Suggestion, note_items, plain
 from memory_tui.notes import diff
 from memory_tui.notes.changes import Change, FileChange
 from memory_tui.plan import Options
+from memory_tui.secrets import finder as secret_finder
 
 TODAY = dt.date(2026, 11, 21)
 NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC).timestamp()

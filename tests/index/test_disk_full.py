@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.core.errors import IndexUnavailable
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import IndexUnavailable
 from memory_tui.index import index_file
 from memory_tui.plan import Options
 from memory_tui.tui.state import gather

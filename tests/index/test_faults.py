@@ -15,10 +15,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memory_tui import durable
-from memory_tui.core import events
-from memory_tui.core.errors import IndexRefused, IndexUnavailable
+from memory_tui import durable, events
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import IndexRefused, IndexUnavailable
 from memory_tui.index import integrity
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
@@ -272,7 +271,7 @@ FULL = """
 import resource, sys
 sys.dont_write_bytecode = True
 from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
-from memory_tui.core.errors import MemoryTuiError
+from memory_tui.errors import MemoryTuiError
 workspace, index, room, force = sys.argv[1:]
 with Engine.open(Options(workspace=workspace, index=index, provider="scripted")) as engine:
     engine.status()

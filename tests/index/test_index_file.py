@@ -12,10 +12,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memory_tui import durable
-from memory_tui.core import events
-from memory_tui.core.errors import IndexDamaged, IndexRefused, IndexUnavailable
+from memory_tui import durable, events
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import IndexDamaged, IndexRefused, IndexUnavailable
 from memory_tui.index import index_file, integrity, schema
 from memory_tui.index.connections import Readers
 from memory_tui.index.store import Store

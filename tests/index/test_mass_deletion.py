@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.core import events
-from memory_tui.core.errors import Unreadable
+from memory_tui import events
+from memory_tui.errors import Unreadable
 from memory_tui.index import freshness, index_write
 from memory_tui.index.freshness import MANY, compare
 from memory_tui.index.rows import IndexedNote

@@ -7,8 +7,8 @@ import os
 import apsw
 import pytest
 
-from memory_tui.core import events
-from memory_tui.core.errors import IndexUnavailable
+from memory_tui import events
+from memory_tui.errors import IndexUnavailable
 from memory_tui.index import index_write
 from memory_tui.index import integrity as index_integrity
 from memory_tui.index.index_file import SIDES, rebuild_of

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memory_tui.core.errors import Cancelled, IndexDamaged, IndexUnavailable, QueryError
+from memory_tui.errors import Cancelled, IndexDamaged, IndexUnavailable, QueryError
 from memory_tui.index import abilities
 from memory_tui.index.connections import Writer
 from memory_tui.index.rows import ChunkPage, CosineRank, NoteColumns

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from memory_tui.core import events
+from memory_tui import events
 from memory_tui.index.abilities import UNUSED, Vec0Use
 from memory_tui.index.note_rows import Headings
 from memory_tui.index.store import Store

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.core.errors import PathRefused
-from memory_tui.core.jsstring import sha256_hex
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.status import SourceCounts
+from memory_tui.errors import PathRefused
 from memory_tui.index import note_state
 from memory_tui.index.freshness import compare
 from memory_tui.index.note_state import Growth, Thresholds, due
 from memory_tui.index.sync import SyncRun, sync
+from memory_tui.jsstring import sha256_hex
 from memory_tui.plan import Options
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, scan

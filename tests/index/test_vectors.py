@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memory_tui.core.errors import ProviderError
+from memory_tui.errors import ProviderError
 from memory_tui.index import index_write
 from memory_tui.index.abilities import UNUSED
 from memory_tui.index.embedding import Embedder, EmbeddingMode

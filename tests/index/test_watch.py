@@ -13,7 +13,7 @@ import pytest
 import watchfiles
 from watchfiles import Change
 
-from memory_tui.core.events import NotesChanged
+from memory_tui.events import NotesChanged
 from memory_tui.index import watch
 from memory_tui.index.watch import Watcher
 from memory_tui.workspace.roots import Roots

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import QueryError
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import QueryError
 from memory_tui.mcp import plugin_methods
 from memory_tui.mcp.server import PRIVATE
 from memory_tui.plan import Options

@@ -22,7 +22,7 @@ import pytest
 from mcp import Client, ClientSession, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from memory_tui.core.cancel import Stop
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_tui import demo
-from memory_tui.core.errors import MemoryTuiError, ProviderError, QueryError
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import MemoryTuiError, ProviderError, QueryError
 from memory_tui.mcp import arguments, resources, server
 from memory_tui.mcp.schemas import UNTRUSTED, recorded
 from memory_tui.mcp.tools import AnswerRules, clamp, memory_get, memory_search, unavailable

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.cli import main
-from memory_tui.core.errors import EditRefused
+from memory_tui.errors import EditRefused
 from memory_tui.notes.annotate import annotate, entries
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.planner import Planner

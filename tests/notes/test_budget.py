@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.config import load
-from memory_tui.core.jsstring import WHITESPACE
+from memory_tui.jsstring import WHITESPACE
 from memory_tui.notes.budget import (
     CLAUDE_CODE,
     PROMPT_FILES,

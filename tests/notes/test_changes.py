@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.core.errors import EditRefused
+from memory_tui.errors import EditRefused
 from memory_tui.notes import diff, planner, promote
 from memory_tui.notes.changes import Change, FileChange, Lines, ShownLines, block_at, edited, editor_text, sections
 from memory_tui.notes.promote import Spot

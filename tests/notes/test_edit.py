@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_tui import durable
-from memory_tui.core.errors import EditRefused, PathRefused
+from memory_tui.errors import EditRefused, PathRefused
 from memory_tui.notes import journal, lease, write
 from memory_tui.notes.changes import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
 from tests.support.curate import agent, curator, hidden, put, workspace

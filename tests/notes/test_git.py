@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from memory_tui.core.errors import EditRefused
+from memory_tui.errors import EditRefused
 from memory_tui.notes.git import GitFailed, History
 from tests.support.curate import workspace
 

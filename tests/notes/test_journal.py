@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.core.errors import EditRefused
+from memory_tui.errors import EditRefused
 from memory_tui.notes.changes import Conflict
 from memory_tui.notes.journal import KEEP_DAYS, Journal, Typing, Unsaved, left, text_name
 from tests.support.curate import curator, journal_of, put, workspace

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
-from memory_tui.core.errors import EditRefused, PathRefused
+from memory_tui.errors import EditRefused, PathRefused
 from memory_tui.notes import write
 from memory_tui.notes.changes import Conflict
 from memory_tui.tui import external

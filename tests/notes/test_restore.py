@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.cli import main
-from memory_tui.core.errors import EditRefused
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import EditRefused
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.index.note_state import LastText, is_daily, last_text, lost_lines, shrank

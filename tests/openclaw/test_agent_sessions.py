@@ -12,8 +12,8 @@ import apsw
 import pytest
 
 from memory_tui.config import places
-from memory_tui.core.errors import Unreadable
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import Unreadable
 from memory_tui.openclaw import sessions
 from memory_tui.openclaw.agent_sessions import SessionCopies
 from memory_tui.plan import Options, choose

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.core.errors import EditRefused
+from memory_tui.errors import EditRefused
 from memory_tui.notes.curator import Curator
 from memory_tui.openclaw.dreaming import broken, dream_blocks, folds
 from memory_tui.workspace.roots import Roots

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memory_tui.cli import main
-from memory_tui.core.errors import EditRefused
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import EditRefused
 from memory_tui.inbox.checks import changes, rewritten
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.plan import Options

@@ -16,8 +16,8 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.config.places import state_database
-from memory_tui.core.errors import EditRefused
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import EditRefused
 from memory_tui.notes.curator import Curator
 from memory_tui.openclaw.trust import Trust, covered, text_hash
 from memory_tui.plan import Options

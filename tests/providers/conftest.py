@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memory_tui.core.errors import ProviderError
+from memory_tui.errors import ProviderError
 from memory_tui.providers import registry
 from memory_tui.providers.base import Provider
 from memory_tui.providers.chain import Chain

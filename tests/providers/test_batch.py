@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memory_tui.core.errors import Cancelled
+from memory_tui.errors import Cancelled
 from memory_tui.providers import registry
 from memory_tui.providers.batch import BatchService
 from memory_tui.providers.failures import Cause, ProviderFailure

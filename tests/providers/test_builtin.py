@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from memory_tui.core.errors import ProviderError
-from memory_tui.core.jsstring import well_formed
+from memory_tui.errors import ProviderError
+from memory_tui.jsstring import well_formed
 from memory_tui.providers.builtin import TABLE, Builtin, Scripted, hash_vector, static_table
 
 BUILTIN = Builtin()

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from memory_tui.core.errors import ProviderError
+from memory_tui.errors import ProviderError
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.failures import Cause, ProviderFailure, state_of
 from memory_tui.providers.options import ProviderSettings, Secret
@@ -358,7 +358,7 @@ import sys, threading
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.options import ProviderSettings
 from memory_tui.providers.options import Secret
-from memory_tui.core.errors import Cancelled
+from memory_tui.errors import Cancelled
 chain = Chain(ProviderSettings("openai", base_url=sys.argv[1], api_keys=(Secret("k"),)), print)
 def work():
     try:

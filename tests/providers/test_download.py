@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled
+from memory_tui.cancel import Stop
+from memory_tui.errors import Cancelled
 from memory_tui.providers.download import FileToFetch, cache_folder, fetch, fetch_all, hub, source_of
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.options import DownloadProgress, ProviderSettings

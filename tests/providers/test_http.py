@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled
+from memory_tui.cancel import Stop
+from memory_tui.errors import Cancelled
 from memory_tui.providers.base import Provider
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.http import Http

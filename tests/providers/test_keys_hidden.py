@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.cli import main
-from memory_tui.core.errors import MemoryTuiError
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import MemoryTuiError
 from memory_tui.plan import Options
 from memory_tui.providers.base import Identity
 from tests.support.embed import Time

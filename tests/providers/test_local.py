@@ -23,8 +23,8 @@ import psutil
 import pytest
 
 from memory_tui.cli import main
-from memory_tui.core.errors import Cancelled
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import Cancelled
 from memory_tui.plan import Options
 from memory_tui.providers import local, registry, worker
 from memory_tui.providers.base import Provider

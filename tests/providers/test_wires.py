@@ -16,7 +16,7 @@ import pytest
 
 from memory_tui import manual
 from memory_tui.config import keys
-from memory_tui.core.errors import Cancelled, ProviderError
+from memory_tui.errors import Cancelled, ProviderError
 from memory_tui.providers import local, registry
 from memory_tui.providers.base import Provider
 from memory_tui.providers.chain import ChainMember

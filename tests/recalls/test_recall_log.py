@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from memory_tui.cancel import Stop
 from memory_tui.cli import main
-from memory_tui.core.cancel import Stop
-from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.mcp.host import ServedMemory, ServerOptions
@@ -25,6 +24,7 @@ from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log, recalled_lines, rerun
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
+from memory_tui.settings import Settings
 from tests.harness.claims import CHECKERS
 from tests.harness.recall_checks import RecallCase
 from tests.support.waiting import LONG

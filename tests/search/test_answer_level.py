@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.events import Event, LevelsMeasured
-from memory_tui.core.settings import Settings
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.search import Search, UnrelatedRecords
+from memory_tui.events import Event, LevelsMeasured
 from memory_tui.explain import noise, trace_json
 from memory_tui.explain.noise import UNRELATED
 from memory_tui.plan import Options
@@ -30,6 +29,7 @@ from memory_tui.search.level import (
     points_apart,
 )
 from memory_tui.search.trace import Trace
+from memory_tui.settings import Settings
 from tests.support.tui import NOW, sample
 
 SHARES = st.floats(0, 1)

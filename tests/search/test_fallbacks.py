@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import apsw
 import pytest
 
-from memory_tui.core import tokens
+from memory_tui import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import shares, why
 from memory_tui.index import abilities
@@ -204,7 +204,7 @@ def test_words_are_found_without_the_tokenizers_of_fts5(monkeypatch) -> None:
             self.fts5_tokenizer = missing
 
     tokens._tokenizer.cache_clear()
-    monkeypatch.setattr("memory_tui.core.tokens.apsw.Connection", Without)
+    monkeypatch.setattr("memory_tui.tokens.apsw.Connection", Without)
     try:
         assert tokens.tokens("Größe zählt", stemmed=True) == ["größe", "zählt"]
         assert tokens.stems("ä B") == [("ä", 0, 2), ("b", 3, 4)]

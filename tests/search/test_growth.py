@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory_tui.core import tokens
+from memory_tui import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import flips
 from memory_tui.index.rows import Matches

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.core.settings import Settings
 from memory_tui.explain import shares, why_not, wording
 from memory_tui.explain.shares import explain
 from memory_tui.notices import short_reason
@@ -24,6 +23,7 @@ from memory_tui.search.trace import (
     Recalled,
     Trace,
 )
+from memory_tui.settings import Settings
 from tests.support.search import evidence, settings
 
 OPENCLAW = "openclaw-2026.3"

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.core import tokens
-from memory_tui.core.settings import Settings
+from memory_tui import tokens
 from memory_tui.explain.reranking import Reranking
 from memory_tui.providers.base import Vectors
 from memory_tui.providers.builtin import StaticTable
@@ -24,6 +23,7 @@ from memory_tui.search.rank import rank
 from memory_tui.search.score import CANDIDATE, neighbours
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Candidate, QuestionPart, Trace
+from memory_tui.settings import Settings
 from tests.support import search as made
 from tests.support import second_stage as plain
 
@@ -319,7 +319,7 @@ def test_equal_candidates_keep_their_order() -> None:
 
 
 def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from memory_tui.core.errors import ProviderError
+    from memory_tui.errors import ProviderError
 
     def broken() -> None:
         raise ProviderError("The table cannot be read.", "")

@@ -6,8 +6,8 @@ import apsw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.core import tokens
-from memory_tui.core.tokens import spelled
+from memory_tui import tokens
+from memory_tui.tokens import spelled
 
 
 def rare(asked: list[str]) -> list[int]:

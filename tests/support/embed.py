@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from memory_tui.core.cancel import Stop
+from memory_tui.cancel import Stop
 from memory_tui.providers import registry
 from memory_tui.providers.options import ProviderSettings, RequestLimits, RetryClock, Secret
 from tests.support.provider_server import Play

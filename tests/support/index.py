@@ -6,16 +6,16 @@ from pathlib import Path
 
 import numpy as np
 
-from memory_tui.core import events
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import ProviderError
-from memory_tui.core.settings import Settings
+from memory_tui import events
+from memory_tui.cancel import Stop
+from memory_tui.errors import ProviderError
 from memory_tui.index.abilities import INSTALLED, Vec0Use
 from memory_tui.index.store import Store
 from memory_tui.index.sync import SyncReport, SyncRun, sync
 from memory_tui.notices import Notice
 from memory_tui.providers.base import Identity, identity_key
 from memory_tui.providers.builtin import Scripted
+from memory_tui.settings import Settings
 from memory_tui.workspace.roots import Roots, scan
 
 

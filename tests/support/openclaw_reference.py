@@ -21,8 +21,8 @@ from typing import Any
 
 import apsw
 
-from memory_tui.core.jsstring import WHITESPACE
 from memory_tui.index import abilities
+from memory_tui.jsstring import WHITESPACE
 from memory_tui.search.keywords import keywords
 from memory_tui.workspace.chunking import cap_bytes, chunk_id, chunk_text
 

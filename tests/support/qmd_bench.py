@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from memory_tui.backends import qmd_upkeep
-from memory_tui.core.cancel import Stop
-from memory_tui.core.events import Event
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
+from memory_tui.events import Event
 from memory_tui.plan import Options
 from tests.support.qmd_stub import QmdStub
 from tests.support.waiting import LONG

@@ -13,9 +13,9 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import MemoryTuiError
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import MemoryTuiError
 from memory_tui.mcp.dispatch import Caller, Method, Refusal
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.mcp.server import PRIVATE, Handlers

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from memory_tui.core import profiles
-from memory_tui.core.settings import Settings, Value
+from memory_tui import profiles
 from memory_tui.search.corpus import DAY_SECONDS
 from memory_tui.search.evidence import Age, Evidence, KeywordSearch, KeywordSide, Postings
 from memory_tui.search.trace import Basis, Chunks, QueryPlan
+from memory_tui.settings import Settings, Value
 
 DAY = 86_400.0
 NOW = 1_795_000_000.0
@@ -82,7 +82,7 @@ class GivenAges:
 
 def settings(profile: str, **changes: object) -> Settings:
     """Settings of `profile`; keyword `minScore=0` for the key that ends so."""
-    from memory_tui.core.settings import find_knob
+    from memory_tui.settings import find_knob
 
     chosen = {find_knob(name).key: Value(value, "test") for name, value in changes.items()}  # type: ignore[arg-type]
     return profiles.compose(profile, {}, chosen)

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.core import tokens
+from memory_tui import tokens
 from memory_tui.providers.builtin import Builtin, static_table
 from memory_tui.search.trace import ChunkRef
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
-from memory_tui.core.jsstring import sha256_hex
 from memory_tui.index import embedding, index_write
 from memory_tui.index.index_write import NewFile
 from memory_tui.index.note_rows import cut
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
+from memory_tui.jsstring import sha256_hex
 from memory_tui.providers.base import Vectors
 from memory_tui.providers.builtin import Scripted, hash_vector
 from memory_tui.workspace import notes

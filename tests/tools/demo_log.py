@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_tui import demo
-from memory_tui.core.cancel import Stop
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.questions import AgentQuestion, answered
 from memory_tui.openclaw.prompt import SEARCH

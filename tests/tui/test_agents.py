@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import MemoryTuiError
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts import connection
 from memory_tui.hosts import proof as proofs
 from memory_tui.hosts.wiring import ServerStart, options_of

@@ -8,7 +8,7 @@ import pytest
 from textual.events import MouseScrollDown, MouseScrollUp
 from textual.pilot import Pilot
 
-from memory_tui.core.settings import TUNE_KEYS
+from memory_tui.settings import TUNE_KEYS
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.tuning import dials
 from memory_tui.tui.widgets.tune_strip import TuneStrip

@@ -13,10 +13,10 @@ import pytest
 from textual.pilot import Pilot
 from textual.theme import BUILTIN_THEMES
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, WorkspaceError
-from memory_tui.core.events import Event, SyncFinished, SyncStarted
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import Cancelled, WorkspaceError
+from memory_tui.events import Event, SyncFinished, SyncStarted
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.colours import DARK, first_theme

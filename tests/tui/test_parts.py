@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from memory_tui.core import profiles
-from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Settings
+from memory_tui import profiles
 from memory_tui.engine.status import FileRow
 from memory_tui.render.hit_text import bar
 from memory_tui.search.trace import ChunkRef
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Settings
 from memory_tui.tui import draw, external, note_page
 from memory_tui.tui.note_page import beside, closest, find_in, groups, head_of, make_page, marks, overlaid
 from memory_tui.tui.state import Aging

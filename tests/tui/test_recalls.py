@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
-from memory_tui.core.cancel import Stop
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.openclaw.prompt import SEARCH

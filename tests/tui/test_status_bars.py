@@ -12,9 +12,9 @@ import watchfiles
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
-from memory_tui.core.errors import IndexUnavailable
-from memory_tui.core.events import FileIndexed
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import IndexUnavailable
+from memory_tui.events import FileIndexed
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.widgets.status_bars import TruthBar
 from tests.support.tui import as_the_app_runs, make_app, settled, text_of, until

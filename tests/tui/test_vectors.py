@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from memory_tui.core import events
+from memory_tui import events
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.tui import state

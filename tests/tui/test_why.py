@@ -14,7 +14,6 @@ from textual.scrollbar import ScrollBar
 from textual.widget import Widget
 from textual.widgets import Input
 
-from memory_tui.core.settings import BY_KEY, TUNE_KEYS, show
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Flips, flips
 from memory_tui.explain.shares import in_a_line
@@ -22,6 +21,7 @@ from memory_tui.explain.why_not import row_of
 from memory_tui.search.evidence import later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, Recalled, Trace
+from memory_tui.settings import BY_KEY, TUNE_KEYS, show
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Picker, Prompt, near, path_of
 from memory_tui.tui.views.notes.browse import BrowseView

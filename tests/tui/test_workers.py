@@ -12,8 +12,8 @@ from typing import cast
 import pytest
 from textual.pilot import Pilot
 
-from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.tui.views.notes.history import Changes, HistoryView
 from memory_tui.tui.workers import PostPart, WorkerJobs, task
 from tests.support.tui import drive, make_app, press, said, sample, until

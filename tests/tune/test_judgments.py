@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.core.errors import LabelError
+from memory_tui.errors import LabelError
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tune import judgments as file
 from memory_tui.tune.judgments import ANSWERS, HELPS, WRONG, Label, Notebook, Query, settle

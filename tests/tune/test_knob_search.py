@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from memory_tui.core.settings import BY_KEY
 from memory_tui.render import evaluation
+from memory_tui.settings import BY_KEY
 from memory_tui.tune import evaluate
 from memory_tui.tune.evaluate import Case
 from memory_tui.tune.judgments import Label, Query

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_tui.core import jsstring
-from memory_tui.core.errors import Unreadable
+from memory_tui import jsstring
+from memory_tui.errors import Unreadable
 from memory_tui.workspace import notes, roots
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, cap_bytes, chunk_id, chunk_text
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory_tui.core.errors import Unreadable
+from memory_tui.errors import Unreadable
 from memory_tui.workspace import notes as reading
 from memory_tui.workspace.notes import ChangedWhileRead, NoteDate, note_date, read, shown_day
 from memory_tui.workspace.roots import Roots, scan

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from memory_tui import events
 from memory_tui.cli import main
-from memory_tui.core import events
-from memory_tui.core.errors import WorkspaceError
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import WorkspaceError
 from memory_tui.index import watch
 from memory_tui.mcp.tools import AnswerRules, memory_search
 from memory_tui.plan import Options
@@ -205,7 +205,7 @@ assert libc.capget(header, data) == 0
 data[0] &= ~0b110
 assert libc.capset(header, data) == 0
 from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
-from memory_tui.core import events
+from memory_tui import events
 said = []
 engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"), said.append)
 engine.start()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.core.errors import PathRefused, WorkspaceError
+from memory_tui.errors import PathRefused, WorkspaceError
 from memory_tui.workspace import notes as workspace_notes
 from memory_tui.workspace.roots import NoteMissing, Roots, contained, locate, named_lines, scan, why_path
 from memory_tui.workspace.scan import MAX_BYTES

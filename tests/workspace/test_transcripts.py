@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.core.errors import PathRefused
-from memory_tui.core.secret_finder import redact
+from memory_tui.errors import PathRefused
+from memory_tui.secrets.finder import redact
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, locate, scan, why_path

@@ -14,8 +14,8 @@ from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.colours import THEMES, environment_theme, keep_theme
 from memory_tui.tui.draw import Piece, fit_path
 from memory_tui.tui.home import home_of
@@ -35,7 +35,7 @@ Remark = Callable[[str], str]
 
 def looks_secret(text: str) -> str:
     """A word of warning where `text` looks as if it held a password or key."""
-    from memory_tui.core.secret_finder import find as secrets_in
+    from memory_tui.secrets.finder import find as secrets_in
 
     found = secrets_in(text)
     return f"This looks like a secret ({found[0].kind}); notes are read by agents." if found else ""

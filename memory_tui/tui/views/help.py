@@ -14,7 +14,7 @@ from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Input
 
-from memory_tui.core.formatting import plural
+from memory_tui.formatting import plural
 from memory_tui.inbox.checks import CHECKS
 from memory_tui.recalls.recall_log import Reply
 from memory_tui.render.hit_text import ADDED, FADED, TEXT, VECTOR

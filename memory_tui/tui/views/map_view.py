@@ -14,9 +14,9 @@ from textual import on
 from textual.containers import Horizontal
 from textual.widget import Widget
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.formatting import age_words, plural
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.errors import MemoryTuiError
+from memory_tui.formatting import age_words, plural
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.proposals import Proposals

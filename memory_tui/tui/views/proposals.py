@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import MemoryTuiError
+from memory_tui.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import find

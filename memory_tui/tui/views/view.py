@@ -15,7 +15,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
-from memory_tui.core.events import Event
+from memory_tui.events import Event
 from memory_tui.tui.action import Context
 from memory_tui.tui.home import Home, home_of
 from memory_tui.tui.key_meanings import key_of
@@ -29,7 +29,7 @@ from memory_tui.tui.widgets.status_bars import KeyHints, StepsPane, TabLine, Too
 from memory_tui.tui.workers import alive
 
 if TYPE_CHECKING:
-    from memory_tui.core.errors import MemoryTuiError
+    from memory_tui.errors import MemoryTuiError
     from memory_tui.search.trace import Trace
 
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from memory_tui.core.formatting import age_words, plural
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.formatting import age_words, plural
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.draw import fit, runs
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings

@@ -11,9 +11,9 @@ from rich.cells import cell_len
 from textual import on
 from textual.binding import BindingType
 
-from memory_tui.core.formatting import age_words, plural, short_age
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.formatting import age_words, plural, short_age
 from memory_tui.recalls.recalled_lines import Activity
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import cell_len
 from textual.binding import BindingType
 
-from memory_tui.core import events
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui import events
 from memory_tui.explain import wording
+from memory_tui.formatting import plural
 from memory_tui.providers.options import on_this_machine
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings

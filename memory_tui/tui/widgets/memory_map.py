@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from memory_tui.core.formatting import plural
+from memory_tui.formatting import plural
 from memory_tui.recalls import recalled_lines
 from memory_tui.recalls.recalled_lines import Activity
 from memory_tui.tui.draw import Piece

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 
-from memory_tui.core.sanitize import safe
+from memory_tui.sanitize import safe
 from memory_tui.tui.draw import Piece, wrapped
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_info import Statement, Target

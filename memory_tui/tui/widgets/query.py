@@ -17,7 +17,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from memory_tui.core.sanitize import safe
+from memory_tui.sanitize import safe
 from memory_tui.search.trace import BelowMinScore, BeyondLimit, DisplacedByMmr, LoweredByDecay, Trace, Verdict
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings

@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.selection import Selection
 from textual.strip import Strip
 
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import safe
+from memory_tui.formatting import plural
+from memory_tui.sanitize import safe
 from memory_tui.tui.draw import Piece, fit, fit_path, strip, wrapped
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_page import Layout, Mark, Match, Page, marks, overlaid

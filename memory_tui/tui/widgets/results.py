@@ -11,11 +11,11 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from memory_tui import notices
-from memory_tui.core.formatting import age_words, plural, short_age
-from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.explain.matched_words import MatchedWords
+from memory_tui.formatting import age_words, plural, short_age
 from memory_tui.render.hit_text import ADDED, FADED, TEXT, VECTOR, HitText, age_of, hit_text, perfect, score_bar
+from memory_tui.sanitize import one_line, safe
 from memory_tui.search.trace import BeyondLimit, Candidate, ChunkRef, DisplacedByMmr, Trace, Unsearchable
 from memory_tui.tui import draw
 from memory_tui.tui.draw import Piece, fit, fit_path, marked

@@ -14,9 +14,9 @@ from textual.geometry import Size
 from textual.timer import Timer
 from textual.widget import Widget
 
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
 from memory_tui.explain import wording
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line
 from memory_tui.tui.action import Action, Context
 from memory_tui.tui.draw import fit_path, wrapped
 from memory_tui.tui.key_meanings import MEANINGS, PREFIXES, key_of

@@ -15,9 +15,9 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.widget import Widget
 
-from memory_tui.core.errors import SettingError
-from memory_tui.core.sanitize import one_line
-from memory_tui.core.settings import TUNE_KEYS, Scalar
+from memory_tui.errors import SettingError
+from memory_tui.sanitize import one_line
+from memory_tui.settings import TUNE_KEYS, Scalar
 from memory_tui.tui.draw import fit, wrap
 from memory_tui.tui.home import home_of
 from memory_tui.tui.key_meanings import key_of

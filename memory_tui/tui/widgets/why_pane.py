@@ -10,8 +10,8 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from memory_tui import notices
-from memory_tui.core.sanitize import safe
 from memory_tui.explain import wording
+from memory_tui.sanitize import safe
 from memory_tui.search.trace import Recalled
 from memory_tui.tui.draw import Piece, fit_path, wrap
 from memory_tui.tui.home import home_of

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line
 from memory_tui.tui.action import refusal
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.inbox import inbox_proposal

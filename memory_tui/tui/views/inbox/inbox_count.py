@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.dom import DOMNode
 
-from memory_tui.core.errors import MemoryTuiError
+from memory_tui.errors import MemoryTuiError
 from memory_tui.tui.home import home_of
 from memory_tui.tui.workers import task
 

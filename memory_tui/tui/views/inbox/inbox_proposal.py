@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, field
 
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.formatting import plural
 from memory_tui.inbox.checks import BY_KIND
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.draw import Piece, fit, fit_path, wrap, wrapped
 from memory_tui.tui.judging import JobProgress
 from memory_tui.tui.key_meanings import key_of
@@ -321,7 +321,7 @@ def masked(change: Change, effect: tuple[str, ...] = ()) -> Planned:
 
 def applied(engine: Engine, change: Change) -> AppliedChange:
     """Make `change`. Raises EditRefused where somebody changed the same lines meanwhile, and keeps no draft of it."""
-    from memory_tui.core.errors import EditRefused
+    from memory_tui.errors import EditRefused
     from memory_tui.notes.changes import Conflict
 
     try:

@@ -11,10 +11,10 @@ from textual import on
 from textual.timer import Timer
 from textual.widget import Widget
 
-from memory_tui.core.errors import Cancelled, MemoryTuiError
-from memory_tui.core.events import Event, SyncFinished
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import Cancelled, MemoryTuiError
+from memory_tui.events import Event, SyncFinished
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line
 from memory_tui.tui.draw import Piece
 from memory_tui.tui.judging import REST, JobProgress
 from memory_tui.tui.key_meanings import key_of

@@ -9,9 +9,9 @@ from textual import on
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.events import Event
-from memory_tui.core.formatting import plural
+from memory_tui.errors import MemoryTuiError
+from memory_tui.events import Event
+from memory_tui.formatting import plural
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import View

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from msgspec import Struct
 from textual.widget import Widget
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import MemoryTuiError
+from memory_tui.sanitize import one_line
 from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.views.view import Part, View, sentence_of
 from memory_tui.tui.widgets.index_lists import home

@@ -11,8 +11,8 @@ from textual import on
 
 from memory_tui.backends.lancedb import MemoryEntry, TableMissing
 from memory_tui.backends.memories import CATEGORIES
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.key_meanings import key_of

@@ -11,9 +11,9 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.errors import MemoryTuiError
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.view import View, sentence_of

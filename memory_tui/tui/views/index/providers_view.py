@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from textual import on
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.formatting import minute, plural
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import MemoryTuiError
+from memory_tui.formatting import minute, plural
+from memory_tui.sanitize import one_line
 from memory_tui.tui.views.index.listings import Listing
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, text

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 from rich.cells import cell_len
 from textual import on
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import MemoryTuiError
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line
 from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.index.listings import Listing

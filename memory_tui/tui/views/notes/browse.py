@@ -10,9 +10,9 @@ from textual.containers import Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import MemoryTuiError
 from memory_tui.recalls import recalled_lines
+from memory_tui.sanitize import one_line
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_page import ABSENT, Page
 from memory_tui.tui.state import Facts

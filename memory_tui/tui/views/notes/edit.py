@@ -14,9 +14,9 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.events import Event, SyncFinished
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import MemoryTuiError
+from memory_tui.events import Event, SyncFinished
+from memory_tui.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_changes import Draft

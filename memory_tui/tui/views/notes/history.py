@@ -12,8 +12,8 @@ from textual import on
 from textual.content import Content
 from textual.widget import Widget
 
-from memory_tui.core.sanitize import one_line
 from memory_tui.notes.git import Commit
+from memory_tui.sanitize import one_line
 from memory_tui.tui import note_changes, note_info
 from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.key_meanings import key_of

@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
-from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
+from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.tui import note_info
 from memory_tui.tui.note_page import MOST, Match, Page, find_in, head_of, line_after, make_page
 from memory_tui.tui.state import Facts

@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.draw import Piece, fit, wrapped
 from memory_tui.tui.key_meanings import bound, key_of
 from memory_tui.tui.views.view import Dialog

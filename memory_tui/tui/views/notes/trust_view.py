@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.widget import Widget
 
-from memory_tui.core.errors import EditRefused
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.errors import EditRefused
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.dialogs import Confirm, LineDialog
 from memory_tui.tui.views.index.listings import Listing

@@ -9,12 +9,11 @@ from msgspec import Struct
 from textual import on
 from textual.widget import Widget
 
-from memory_tui import notices
-from memory_tui.core import profiles
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui import notices, profiles
+from memory_tui.errors import MemoryTuiError
 from memory_tui.explain import wording
 from memory_tui.render.hit_text import perfect, score_bar
+from memory_tui.sanitize import one_line, safe
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import Candidate, Trace
 from memory_tui.tui.draw import Piece, fit, fit_path
@@ -24,10 +23,10 @@ from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.core.cancel import Stop
-    from memory_tui.core.settings import Settings
+    from memory_tui.cancel import Stop
     from memory_tui.engine.engine import Engine
     from memory_tui.search.evidence import Evidence
+    from memory_tui.settings import Settings
     from memory_tui.tui.views.search.search_view import SearchView
 
 

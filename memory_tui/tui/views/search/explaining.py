@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core.errors import MemoryTuiError
+from memory_tui.errors import MemoryTuiError
 from memory_tui.tui.workers import PostPart
 
 if TYPE_CHECKING:
-    from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Flips
     from memory_tui.explain.rephrase import Rephrasings
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate
+    from memory_tui.settings import Settings
     from memory_tui.tune.evaluate import Case
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from textual.widget import Widget
 
-from memory_tui.core.errors import ProviderError
-from memory_tui.core.sanitize import one_line
-from memory_tui.core.settings import Scalar
+from memory_tui.errors import ProviderError
+from memory_tui.sanitize import one_line
 from memory_tui.search.trace import Trace
+from memory_tui.settings import Scalar
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.tuning import OPENED, Answer, Tuning, summary
 from memory_tui.tui.views.view import KnobHistory, Part, View
@@ -20,7 +20,7 @@ from memory_tui.tui.widgets.why_rows import Grade, no_grade
 
 if TYPE_CHECKING:
     from memory_tui.backends.qmd import QmdAnswer
-    from memory_tui.core.cancel import Stop
+    from memory_tui.cancel import Stop
     from memory_tui.engine.engine import Engine
     from memory_tui.search.evidence import Evidence
     from memory_tui.tune.evaluate import Case

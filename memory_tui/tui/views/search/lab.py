@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from textual.widget import Widget
 
-from memory_tui.core.errors import Cancelled, MemoryTuiError
-from memory_tui.core.sanitize import one_line
+from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.explain.wording import turn
+from memory_tui.sanitize import one_line
 from memory_tui.tui.judging import JobProgress, search_knobs
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.view import KnobHistory, Part, View

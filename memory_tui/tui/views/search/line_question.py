@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.errors import MemoryTuiError
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.draw import fit
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.view import Part, View

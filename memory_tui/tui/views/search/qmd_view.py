@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.widget import Widget
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.errors import MemoryTuiError
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text

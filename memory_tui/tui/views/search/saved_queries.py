@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.widget import Widget
 
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line
 from memory_tui.tui import judging
 from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.judging import Evaluation

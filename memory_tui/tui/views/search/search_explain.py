@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from memory_tui.core.sanitize import one_line
+from memory_tui.sanitize import one_line
 from memory_tui.search.trace import Recalled
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.search.explaining import find_flips, find_questions

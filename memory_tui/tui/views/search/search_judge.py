@@ -14,10 +14,10 @@ from textual.content import Content
 from textual.signal import Signal
 from textual.widgets import Button, Static
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.events import Event, SyncFinished
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import safe
+from memory_tui.errors import MemoryTuiError
+from memory_tui.events import Event, SyncFinished
+from memory_tui.formatting import plural
+from memory_tui.sanitize import safe
 from memory_tui.search.trace import Candidate, ChunkRef
 from memory_tui.tui import judging
 from memory_tui.tui.draw import fit_path

@@ -10,11 +10,11 @@ from textual import events, on
 from textual.content import Content
 from textual.widget import Widget
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.events import BackendChanged, Event, IndexChanged, LevelsMeasured, SyncFinished
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.errors import MemoryTuiError
+from memory_tui.events import BackendChanged, Event, IndexChanged, LevelsMeasured, SyncFinished
 from memory_tui.explain.shares import answered_by
 from memory_tui.notices import foreign_vectors
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import Answer
 from memory_tui.tui.views.search.knobs import Knobs, Reading, ShownAnswer, gathered

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.widget import Widget
 
-from memory_tui.core.errors import Cancelled, MemoryTuiError
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.errors import Cancelled, MemoryTuiError
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.search.explaining import Inquiry, inquire
 from memory_tui.tui.views.search.line_question import LineQuestion

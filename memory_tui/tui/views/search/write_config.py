@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.judging import propose_write
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.search.lab import Report
@@ -16,8 +16,8 @@ from memory_tui.tui.workers import PostPart, task
 if TYPE_CHECKING:
     from memory_tui.config.config_patch import Patch
     from memory_tui.config.config_write import ConfigWrite
-    from memory_tui.core.errors import MemoryTuiError
     from memory_tui.engine.engine import Engine
+    from memory_tui.errors import MemoryTuiError
     from memory_tui.tui.home import Home
     from memory_tui.tui.tuning import Tuning, Write
 

@@ -22,8 +22,8 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from memory_tui.core import jsstring
-from memory_tui.core.key_formats import BASIC, FORMATS, PRIVATE, QUOTED, TOKEN, KeyFormat
+from memory_tui import jsstring
+from memory_tui.secrets.formats import BASIC, FORMATS, PRIVATE, QUOTED, TOKEN, KeyFormat
 
 LABELLED, RANDOM = "labelled password or key", "random-looking text"
 _LONGEST_PIECE = 8000

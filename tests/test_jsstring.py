@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.core import jsstring
+from memory_tui import jsstring
 
 ANY_TEXT = st.text(st.characters() | st.sampled_from("a \n🚀中\ud800\udfff"))
 WHOLE_TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("a \n🚀中"))

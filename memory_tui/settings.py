@@ -13,7 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memory_tui.core.errors import SettingError
+from memory_tui.errors import SettingError
 
 Scalar = bool | int | float | str
 

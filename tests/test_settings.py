@@ -2,9 +2,9 @@
 
 import pytest
 
-from memory_tui.core import profiles
-from memory_tui.core.errors import SettingError
-from memory_tui.core.settings import BY_KEY, KNOBS, TUNE_KEYS, Settings, Value, check, find_knob, parse, show
+from memory_tui import profiles
+from memory_tui.errors import SettingError
+from memory_tui.settings import BY_KEY, KNOBS, TUNE_KEYS, Settings, Value, check, find_knob, parse, show
 
 
 def test_every_default_is_accepted_by_its_own_knob() -> None:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled
+from memory_tui.cancel import Stop
+from memory_tui.errors import Cancelled
 from tests.support.waiting import LONG
 
 

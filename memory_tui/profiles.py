@@ -13,8 +13,8 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.core.errors import SettingError
-from memory_tui.core.settings import Scalar, Settings, Value
+from memory_tui.errors import SettingError
+from memory_tui.settings import Scalar, Settings, Value
 
 OPENCLAW = "openclaw-2026.3"
 NEWEST = "openclaw-2026.9"

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_tui import durable, state_db
-from memory_tui.core.errors import EditRefused, StateUnavailable
+from memory_tui.errors import EditRefused, StateUnavailable
 from memory_tui.inbox.entries import Decisions, Passage, Suggestion
 from memory_tui.inbox.findings import SaidTwice
 from memory_tui.openclaw.flush import Session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_tui.core.formatting import camel, number, plural, signed
+from memory_tui.formatting import camel, number, plural, signed
 
 
 @pytest.mark.parametrize(

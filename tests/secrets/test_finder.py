@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.core import secret_finder
-from memory_tui.core.key_formats import BASIC, FORMATS, TOKEN, KeyFormat
-from memory_tui.core.secret_finder import redact
+from memory_tui.secrets import finder as secret_finder
+from memory_tui.secrets.finder import redact
+from memory_tui.secrets.formats import BASIC, FORMATS, TOKEN, KeyFormat
 from tests.support.secret_samples import (
     AROUND,
     BASE64,

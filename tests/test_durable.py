@@ -16,7 +16,7 @@ import pytest
 from memory_tui import durable
 from memory_tui.approval import Approvals
 from memory_tui.config import config_write
-from memory_tui.core.errors import EditRefused, IndexUnavailable, MemoryTuiError
+from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError
 from memory_tui.locks import WriterLock, holder
 from memory_tui.notes import journal
 from memory_tui.notes.changes import Change, FileChange, Unfinished

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from types import FrameType
 
-from memory_tui.core.errors import Cancelled
+from memory_tui.errors import Cancelled
 
 
 class Stop:

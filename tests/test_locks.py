@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from memory_tui.core.errors import IndexUnavailable
+from memory_tui.errors import IndexUnavailable
 from memory_tui.locks import Holder, WriterLock, holder, is_alive, lock_path, process_start
 
 HOLD = """
