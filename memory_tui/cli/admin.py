@@ -146,14 +146,15 @@ _MARKS = {"ok": "ok  ", "warning": "warn", "failed": "FAIL", "skipped": "-   ", 
 def doctor(args: argparse.Namespace) -> int:
     """Examine machine, notes, index, provider and settings; exit code 1 when something failed."""
     # The checks need numpy, which the other commands here do without.
-    from memory_tui.doctor import runner
+    from memory_tui.doctor.checks import checks_of
+    from memory_tui.doctor.examine import examine, verdict
 
     with opened(args) as engine:
         engine.index.catch_up()
-        order = [check.key for check in runner.checks_of(engine)]
+        checks = checks_of(engine)
         with waiting("Examining"):
-            results = sorted(runner.examine(engine, deadline=args.deadline), key=lambda r: order.index(r.check.key))
-    code = runner.verdict(results)
+            results = sorted(examine(engine, checks, args.deadline), key=lambda r: checks.index(r.check))
+    code = verdict(results)
     counts = {state: sum(result.finding.state == state for result in results) for state in _MARKS}
     data = {"ok": not code, "counts": counts, "checks": [result.as_dict() for result in results]}
     lines = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.backends import qmd_index, qmd_program, qmd_upkeep
 from memory_tui.backends.lancedb import TableMissing, require_library
-from memory_tui.doctor.check import Check, CheckOutcome, failed, ok, skipped, warning
+from memory_tui.doctor.examine import Check, CheckOutcome, failed, ok, skipped, warning
 from memory_tui.formatting import plural
 from memory_tui.locks import living
 

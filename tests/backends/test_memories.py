@@ -18,8 +18,8 @@ import pytest
 from memory_tui.backends import memories as rules
 from memory_tui.backends.lancedb import EntryRefused, MemoriesUnavailable
 from memory_tui.backends.memories import Memories, OtherVectors
-from memory_tui.doctor import runner
-from memory_tui.doctor.check import CheckOutcome
+from memory_tui.doctor.checks import checks_of
+from memory_tui.doctor.examine import CheckOutcome, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError
 from memory_tui.plan import Options
@@ -359,8 +359,8 @@ def examined(tmp_path: Path, place: Path, **more: Any) -> dict[str, CheckOutcome
     notes, index = str(tmp_path / "notes"), str(tmp_path / "i.sqlite")
     options = Options(workspace=notes, config=str(config), index=index, **{"provider": "builtin", **more})
     with Engine.open(options) as engine:
-        checks = [check for check in runner.checks_of(engine) if check.key.startswith("ltm-")]
-        return {one.check.key: one.finding for one in runner.examine(engine, checks, LONG)}
+        checks = [check for check in checks_of(engine) if check.key.startswith("ltm-")]
+        return {one.check.key: one.finding for one in examine(engine, checks, LONG)}
 
 
 def test_the_doctor_names_each_fault_of_the_memories_and_what_mends_it(

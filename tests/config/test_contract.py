@@ -15,7 +15,7 @@ from memory_tui.approval import Approvals
 from memory_tui.cli import main
 from memory_tui.config import keys, load
 from memory_tui.config.keys import BY_PATH
-from memory_tui.doctor import runner
+from memory_tui.doctor.checks import CHECKS
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import SettingError
 from memory_tui.mcp.tools import memory_get
@@ -420,7 +420,7 @@ def test_a_key_for_everything_in_a_file_that_others_read_is_a_warning(
     options = asked(tree, provider="none")
     Path(str(options.config)).chmod(0o644)
     with Engine.open(options) as engine:
-        (check,) = [check for check in runner.CHECKS if check.key == "key-file"]
+        (check,) = [check for check in CHECKS if check.key == "key-file"]
         assert check.run(engine).state == "warning"
 
 

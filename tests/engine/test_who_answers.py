@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from memory_tui import plan
 from memory_tui.approval import Approvals
 from memory_tui.cli import main
-from memory_tui.doctor import checks_memory as checks
-from memory_tui.doctor import runner
+from memory_tui.doctor.checks import CHECKS
+from memory_tui.doctor.examine import examine
 from memory_tui.engine.engine import Engine
 from memory_tui.events import ProviderChanged
 from memory_tui.mcp.tools import memory_search
@@ -185,8 +185,8 @@ def agree(engine: Engine, who: ServingProvider) -> None:
     said = [notice.message for notice in engine.notices()]
     assert (who.sentence in said) == (not who.fine)
     assert any(notice.startswith(who.sentence) for notice in answer.get("notices", ())) == (not who.fine)
-    wanted = [check for check in checks.INDEX_CHECKS if check.key in ("provider", "identity", "vectors")]
-    found = {result.check.key: result.finding for result in runner.examine(engine, wanted)}
+    wanted = [check for check in CHECKS if check.key in ("provider", "vectors")]
+    found = {result.check.key: result.finding for result in examine(engine, wanted)}
     assert (found["provider"].state in ("ok", "skipped")) == who.fine
     if not who.fine:
         assert who.sentence in found["provider"].evidence
@@ -297,8 +297,8 @@ def test_the_log_and_the_doctor_name_who_answered(play: Play, notes: Path, tmp_p
         assert (heard[-1].name, heard[-1].ok) == ("builtin", True)
         assert "instead of openai" in heard[-1].detail
     with Engine.open(options(tmp_path)) as engine:
-        wanted = [check for check in checks.INDEX_CHECKS if check.key == "self-similarity"]
-        (result,) = runner.examine(engine, wanted)
+        wanted = [check for check in CHECKS if check.key == "self-similarity"]
+        (result,) = examine(engine, wanted)
         assert result.finding.state == "ok", "vectors of the fallback are compared with the fallback"
 
 

@@ -19,7 +19,7 @@ from memory_tui.tui.widgets.rowlist import Line, Rows, text
 from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
-    from memory_tui.doctor.check import Result
+    from memory_tui.doctor.examine import Result
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status, WriterProcess
     from memory_tui.index.rows import TableSize
@@ -136,9 +136,9 @@ class DoctorView(View):
 
 def _examine(engine: Engine) -> Callable[[PostPart], None]:
     def run(post: PostPart) -> None:
-        from memory_tui.doctor import runner
+        from memory_tui.doctor import checks, examine
 
-        for result in runner.examine(engine):
+        for result in examine.examine(engine, checks.checks_of(engine)):
             post(result)
 
     return run

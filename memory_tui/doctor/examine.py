@@ -1,54 +1,88 @@
-"""The doctor runs all checks side by side, each with a deadline."""
+"""Run checks side by side, each with a deadline. A check finds one state, its evidence, and one fix."""
 
 from __future__ import annotations
 
 import queue
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
 
-from memory_tui.doctor import checks_machine, checks_memory, checks_openclaw
-from memory_tui.doctor.check import Check, CheckOutcome, Result, failed, skipped
+from msgspec import Struct
+
+from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 
-if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
-
-__all__ = ["CHECKS", "checks_of", "examine", "verdict"]
-
-CHECKS: tuple[Check, ...] = (
-    *checks_machine.CHECKS,
-    *checks_memory.NOTE_CHECKS,
-    *checks_memory.INDEX_CHECKS,
-    *checks_memory.SETTING_CHECKS,
-    *checks_openclaw.CHECKS,
-)
 DEADLINE = 20.0
 """Seconds after which a check that is still running has no answer."""
 _AT_ONCE = 6
 
-
-def checks_of(engine: Engine) -> tuple[Check, ...]:
-    """The checks that say something about `engine`: those of QMD and of the memories only where they were chosen."""
-    checks = CHECKS
-    if engine.backend.is_qmd:
-        from memory_tui.doctor.checks_backends import QMD_CHECKS
-
-        checks += QMD_CHECKS
-    if engine.plan.recalls_entries:
-        from memory_tui.doctor.checks_backends import LTM_CHECKS
-
-        checks += LTM_CHECKS
-    return checks
+State = Literal["ok", "warning", "failed", "skipped", "no answer"]
+Group = Literal["machine", "notes", "index", "provider", "settings"]
 
 
-def examine(engine: Engine, checks: Sequence[Check] | None = None, deadline: float = DEADLINE) -> Iterator[Result]:
+class CheckOutcome(Struct, frozen=True):
+    """The outcome of one check: `evidence` is what was seen, `fix` the one thing to do, empty where nothing is."""
+
+    state: State
+    evidence: str
+    fix: str = ""
+
+
+class Check(Struct, frozen=True):
+    """One question that is put to the machine or the memory; `key` names it for programs, `title` for people."""
+
+    key: str
+    group: Group
+    title: str
+    run: Callable[[Engine], CheckOutcome]
+
+
+class Result(Struct, frozen=True):
+    """A check, what it found, and how long it took in milliseconds."""
+
+    check: Check
+    finding: CheckOutcome
+    milliseconds: float
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the result as JSON-ready fields."""
+        return {
+            "check": self.check.key,
+            "group": self.check.group,
+            "title": self.check.title,
+            "state": self.finding.state,
+            "evidence": self.finding.evidence,
+            "fix": self.finding.fix,
+            "milliseconds": round(self.milliseconds, 1),
+        }
+
+
+def ok(evidence: str) -> CheckOutcome:
+    """Make the outcome of a check that found nothing wrong."""
+    return CheckOutcome("ok", evidence)
+
+
+def warning(evidence: str, fix: str) -> CheckOutcome:
+    """Make the outcome of what works, and somebody should know of."""
+    return CheckOutcome("warning", evidence, fix)
+
+
+def failed(evidence: str, fix: str) -> CheckOutcome:
+    """Make the outcome of what does not work."""
+    return CheckOutcome("failed", evidence, fix)
+
+
+def skipped(evidence: str) -> CheckOutcome:
+    """Make the outcome of a question that does not arise."""
+    return CheckOutcome("skipped", evidence)
+
+
+def examine(engine: Engine, checks: Sequence[Check], deadline: float = DEADLINE) -> Iterator[Result]:
     """Yield the result of every check as it comes; one that takes too long comes last, as `no answer`.
 
     The checks run on threads of their own, which are left behind when they hang: closing the engine ends them.
     """
-    checks = checks_of(engine) if checks is None else checks
     waiting: queue.SimpleQueue[Check] = queue.SimpleQueue()
     done: queue.SimpleQueue[Result] = queue.SimpleQueue()
     for check in checks:

@@ -1,0 +1,541 @@
+"""Checks of the machine, the notes, the index, the provider, the settings and OpenClaw's agent."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import os
+import re
+import shutil
+import stat
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import watchfiles
+
+from memory_tui import profiles
+from memory_tui.cancel import Stop
+from memory_tui.config import release
+from memory_tui.config.model import Config
+from memory_tui.config.places import expand
+from memory_tui.doctor import checks_backends
+from memory_tui.doctor.examine import Check, CheckOutcome, failed, ok, skipped, warning
+from memory_tui.engine.engine import Engine
+from memory_tui.errors import MemoryTuiError
+from memory_tui.formatting import plural
+from memory_tui.hosts import connection, openclaw
+from memory_tui.hosts.proof import prove, question_of
+from memory_tui.index import abilities
+from memory_tui.openclaw import compare
+
+_NETWORK = re.compile(r"nfs4?|cifs|smb3|smbfs|9p|afpfs|vboxsf|davfs|ceph|fuse\.(sshfs|rclone|s3fs)")
+"""File systems on which locks, shared memory or change events are not to be relied on."""
+_LEAST_FREE = 200_000_000
+_SIGHT_SECONDS = 3.0
+_PROOF_SECONDS = 15.0
+_ALL = "Run memory-tui status to see each of them."
+_REINDEX = "Run memory-tui index."
+_REBUILD = "Run memory-tui index --force; the notes are not touched."
+_AGAIN = "Repair what the provider reports, then run memory-tui provider --test."
+_DATED = re.compile(r"(?:^|/)(\d{4}-\d{2}-\d{2})(?:-[^/]*)?\.md$")
+_DECAY = "query.hybrid.temporalDecay"
+_CONNECT = "Run memory-tui connect openclaw."
+_MANIFEST = "openclaw.plugin.json"
+_MOST_BYTES = 1 << 20
+
+
+def _full_text(_: Engine) -> CheckOutcome:
+    reason = abilities.fts5()
+    if reason:
+        return failed(f"No full-text search: {reason}.", "Unset MEMORY_TUI_DISABLE, or install apsw from its wheel.")
+    return ok("A table was made, filled and searched.")
+
+
+def _vec0(engine: Engine) -> CheckOutcome:
+    if not engine.plan.settings.on("store.vector.enabled"):
+        return skipped("store.vector.enabled is off; numpy compares the vectors, with the same answers.")
+    state = abilities.vec0(engine.index.opener.vec0())
+    if not state.ready:
+        return warning(
+            f"sqlite-vec is not used: {state.detail}. numpy answers the same.",
+            "Reinstall sqlite-vec, or set store.vector.enabled to false.",
+        )
+    return ok("A vec0 table was made, filled and asked for the nearest vector.")
+
+
+def _clock(engine: Engine) -> CheckOutcome:
+    now = time.time()
+    if now < 1_704_067_200:
+        return failed(f"This machine believes it is {time.strftime('%Y-%m-%d', time.gmtime(now))}.", "Set the clock.")
+    ahead = [row.path for row in engine.notes.files() if row.mtime > now + 86_400]
+    if ahead:
+        return warning(
+            f"Saved more than a day in the future by this clock: {', '.join(ahead[:3])}.",
+            "Check the clock of this machine and of the one that saves the notes.",
+        )
+    return ok("No note was saved in the future.")
+
+
+def _index_folder(engine: Engine) -> CheckOutcome:
+    folder = engine.plan.index.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return failed(f"{folder} cannot be written.", "Name another file with --index, or change its permissions.")
+    index = engine.plan.index
+    if index.exists() and os.name == "posix" and stat.S_IMODE(index.stat().st_mode) & 0o077:
+        return warning(f"{index} can be read by others; it holds your notes.", f"chmod 600 {index}")
+    return ok(f"{engine.plan.index.parent} can be written, and nobody else reads the index.")
+
+
+def _free_space(engine: Engine) -> CheckOutcome:
+    folder = engine.plan.index.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    size = engine.plan.index.stat().st_size if engine.plan.index.exists() else 0
+    needed = max(_LEAST_FREE, 2 * size)
+    if free < needed:
+        return warning(
+            f"{free / 1e6:,.0f} MB are free where the index is; a rebuild needs up to {needed / 1e6:,.0f}.",
+            "Make room, or name another place with --index.",
+        )
+    return ok(f"{free / 1e9:,.1f} GB are free where the index is.")
+
+
+def _file_system(path: Path) -> str:
+    """Return the type of the file system that `path` is on; empty where the system does not tell."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    real, best, kind = os.path.realpath(path), "", ""
+    for line in mounts:
+        parts = line.split(" ")
+        point = parts[1].replace("\\040", " ") if len(parts) > 2 else ""
+        inside = real == point or real.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, parts[2]
+    return kind
+
+
+def _index_file_system(engine: Engine) -> CheckOutcome:
+    kind = _file_system(engine.plan.index.parent)
+    if _NETWORK.fullmatch(kind):
+        return failed(
+            f"The index is on {kind}, where SQLite's log is not safe.", "Name a file on a local disk with --index."
+        )
+    return ok(f"The index is on {kind}.") if kind else skipped("Cannot detect the file system.")
+
+
+def _sees_a_save(_: Engine) -> CheckOutcome:
+    with tempfile.TemporaryDirectory(prefix="memory-tui-doctor-") as folder:
+        stop, seen, refused = Stop(), threading.Event(), ""
+
+        def watch() -> None:
+            nonlocal refused
+            try:
+                for changes in watchfiles.watch(
+                    folder, stop_event=stop, rust_timeout=100, yield_on_timeout=True, debounce=50
+                ):
+                    if changes:
+                        seen.set()
+                        return
+            except (OSError, RuntimeError) as error:
+                # The system has no watch left to give (watchfiles says what its native part reports as RuntimeError);
+                # or the folder is gone, because this thread came too late.
+                refused = str(error)
+                stop.set()
+
+        watcher = threading.Thread(target=watch, name="doctor-watch", daemon=True)
+        watcher.start()
+        began, number = time.monotonic(), 0
+        while not seen.wait(0.05) and not stop.is_set() and time.monotonic() - began < _SIGHT_SECONDS:
+            # The watch may not be armed yet when the first file is written.
+            number += 1
+            (Path(folder) / f"{number}.md").write_text("saved", "utf-8")
+        stop.set()
+        watcher.join(1)
+        took = (time.monotonic() - began) * 1000
+    if seen.is_set():
+        return ok(f"A file that was saved was noticed within {took:.0f} ms.")
+    reason = f"no watch was given: {refused}" if refused else f"nothing was announced within {_SIGHT_SECONDS:.0f} s"
+    return warning(
+        f"A file was saved, and {reason}.", "Leave sync.onSearch on; in a container, set WATCHFILES_FORCE_POLLING=true."
+    )
+
+
+def _whole(engine: Engine) -> CheckOutcome:
+    problems = engine.search.problems()
+    if problems:
+        return failed("; ".join(problems[:3]), "Delete it and run memory-tui index: it is made anew from the notes.")
+    return ok(f"{engine.plan.index.name} was read from end to end.")
+
+
+def _fresh(engine: Engine) -> CheckOutcome:
+    status = engine.status()
+    fresh = status.freshness
+    pending = fresh.pending
+    if not status.files:
+        return failed("Nothing is indexed yet.", _REINDEX)
+    if pending:
+        return warning(
+            f"{plural(len(pending), 'note')} not searchable as on disk, for instance {pending[0].path}.", _REINDEX
+        )
+    evidence = f"{fresh.fresh} of {fresh.total} notes are indexed as they are on disk"
+    other = [(fresh.failed, "cannot be read"), (fresh.unsettled, "is being written"), (fresh.missing, "is not there")]
+    if left := [f"{notes[0].path} {why}" for notes, why in other if notes]:
+        return warning(f"{evidence}: {'; '.join(left)}.", _ALL)
+    return ok(f"{evidence}.")
+
+
+def _vectors(engine: Engine) -> CheckOutcome:
+    status = engine.status()
+    who, missing = status.who, status.chunks - status.embedded
+    if status.requested_provider == "none" or not status.chunks:
+        return skipped("No provider was asked for vectors.")
+    evidence = f"{status.embedded:,} of {status.chunks:,} chunks have a vector of {status.provider}, {status.model}."
+    if not who.fine:
+        fix = _REINDEX if who.standing == "other model" else who.next_step or _AGAIN
+        return warning(f"{evidence} {who.sentence}", fix)
+    if missing > 0 or status.freshness.rebuild:
+        return warning(" ".join([evidence, *status.freshness.rebuild]), _REINDEX)
+    return ok(evidence)
+
+
+def _remeasured(engine: Engine) -> CheckOutcome:
+    sample = engine.search.remeasured()
+    if sample is None:
+        return skipped("There is no vector to compare with.")
+    path, cosine = sample
+    if cosine < 0.99:
+        return failed(
+            f"A chunk of {path} embedded anew is {cosine:.3f} like its stored vector; it should be 1.",
+            "The model has changed under its name. " + _REBUILD,
+        )
+    return ok(f"A chunk of {path} embedded anew is {cosine:.4f} like its stored vector.")
+
+
+def _finds_itself(engine: Engine) -> CheckOutcome:
+    sample = engine.search.sample()
+    if sample is None:
+        return skipped("There is no chunk to look for.")
+    ref, text = sample
+    words = " ".join(text.split()[:30])
+    settings = engine.plan.settings.update(
+        {"query.minScore": 0.0, "query.hybrid.temporalDecay.enabled": False}, "the doctor"
+    )
+    trace = engine.search.rank(engine.search.gather(words[:400]), settings)
+    place = next((at for at, hit in enumerate(trace.recalled, 1) if hit.chunk.path == ref.path), 0)
+    if not place:
+        return warning(
+            f"The first words of {ref.path}:{ref.start_line} do not find that note.",
+            f"memory-tui why '...' {ref.path}:{ref.start_line} names the gate that stops it.",
+        )
+    return ok(f"The first words of {ref.path}:{ref.start_line} find it as number {place} ({trace.mode}).")
+
+
+def _provider(engine: Engine) -> CheckOutcome:
+    plan = engine.plan
+    if plan.provider == "none":
+        return skipped(f"Words alone are searched: none ({plan.provider_origin}).")
+    who = engine.providers.who()
+    if not who.fine:
+        state = warning if who.answers or who.standing == "fallback starts" else failed
+        return state(who.sentence, who.next_step or _AGAIN)
+    began = time.perf_counter()
+    probe = engine.providers.chain.try_out()
+    if not probe.get("ok"):
+        return failed(f"{plan.provider}: a text was not embedded: {probe.get('error') or 'no answer'}.", _AGAIN)
+    took = (time.perf_counter() - began) * 1000
+    return ok(f"{probe['provider']} {probe['model']} ({plan.provider_origin}) embedded a text in {took:.0f} ms.")
+
+
+def _host_index(engine: Engine) -> CheckOutcome:
+    config, roots = engine.plan.config, engine.plan.roots
+    if config.kind != "openclaw":
+        return skipped("The configuration is not OpenClaw's.")
+    try:
+        report = compare.compare_workspace(
+            roots, compare.database(config), compare.wanted(config, engine.plan.settings, roots)
+        )
+    except MemoryTuiError as error:
+        return warning(error.message, error.next_step or "Run memory-tui openclaw compare-index for details.")
+    if report.state != "ok":
+        return warning(f"OpenClaw's own index: {report.state}.", "Run memory-tui openclaw compare-index for details.")
+    return ok("OpenClaw's own index can be read; memory-tui openclaw compare-index shows the differences.")
+
+
+def _trust(engine: Engine) -> CheckOutcome:
+    ledger = engine.notes.trust()
+    if ledger is None or not ledger.ledger:
+        return skipped("OpenClaw keeps no ledger of these notes.")
+    if ledger.problem:
+        return warning(f"Trust is unknown: {ledger.problem}", ledger.next_step)
+    bad = [file for file in ledger.files if file.state in ("untrusted", "edited", "ignored", "unknown")]
+    if bad or ledger.remarks:
+        remarks = [*ledger.remarks, *(f"{file.path}: {file.words}." for file in bad[:3])]
+        more = f" And {len(bad) - 3} more." if len(bad) > 3 else ""
+        return warning(
+            " ".join(remarks) + more, "Run memory-tui openclaw trust to see every note, and how to repair one."
+        )
+    return ok(f"{plural(len(ledger.files), 'note')}, none edited since the agent wrote it and none untrusted.")
+
+
+def _workspace(engine: Engine) -> CheckOutcome:
+    folder = engine.plan.roots.workspace
+    if not os.access(folder, os.R_OK | os.X_OK):
+        return failed(f"{folder} cannot be read.", "Change its permissions.")
+    if engine.plan.read_only:
+        return skipped(f"{folder} is only read, as asked.")
+    if not os.access(folder, os.W_OK):
+        return warning(f"{folder} cannot be written: notes can be searched and not edited.", "Change its permissions.")
+    return ok(f"{folder} can be read and written.")
+
+
+def _curated(engine: Engine) -> CheckOutcome:
+    names = [path for path in ("MEMORY.md", "memory.md") if (engine.plan.roots.workspace / path).exists()]
+    if len(names) == 2 and not (engine.plan.roots.workspace / names[0]).samefile(
+        engine.plan.roots.workspace / names[1]
+    ):
+        return warning("There is a MEMORY.md and a memory.md; some hosts read only one of them.", "Merge them.")
+    if not names:
+        return warning("There is no MEMORY.md: a session starts without lasting facts.", "Promote a line with p.")
+    return ok(f"{names[0]} is there.")
+
+
+def _all_read(engine: Engine) -> CheckOutcome:
+    status = engine.status()
+    bad, damaged, left = status.freshness.failed, status.in_part, status.freshness.left_out
+    if not status.freshness.total:
+        return failed(
+            f"There is no note in {engine.plan.roots.workspace}.",
+            "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace.",
+        )
+    for state, notes, evidence, fix in (
+        (failed, [f"{note.path}: {note.detail}" for note in bad], "cannot be read", "Mend or move it."),
+        (
+            warning,
+            [f"{note.path}: {note.detail}" for note in damaged],
+            "found in part",
+            "memory-tui inbox converts notes.",
+        ),
+        (
+            warning,
+            [f"{note.path}: {note.reason}" for note in left],
+            "left out",
+            "memory-tui why --file PATH shows the rule.",
+        ),
+    ):
+        if notes:
+            return state(f"{plural(len(notes), 'path')} {evidence}, for instance {notes[0]}.", f"{fix} {_ALL}")
+    return ok("Every note could be read, and nothing is left out.")
+
+
+def _dates(engine: Engine) -> CheckOutcome:
+    tomorrow = (dt.datetime.fromtimestamp(engine.plan.clock(), dt.UTC) + dt.timedelta(days=1)).date()
+    impossible, future = [], []
+    for row in engine.notes.files():
+        date = _DATED.search(row.path)
+        if not date:
+            continue
+        try:
+            day = dt.date.fromisoformat(date[1])
+        except ValueError:
+            impossible.append(row.path)
+            continue
+        if day > tomorrow:
+            future.append(row.path)
+    if impossible:
+        return warning(f"Invalid date: {', '.join(impossible[:3])}. The note never fades.", "Rename it.")
+    if future:
+        return warning(f"Dated in the future: {', '.join(future[:3])}. It counts as new until then.", "Rename it.")
+    return ok("Every date in a name is a real day in the past or today.")
+
+
+def _configuration(engine: Engine) -> CheckOutcome:
+    config = engine.plan.config
+    if config.path is None:
+        return ok("No configuration; the defaults apply.")
+    if config.found:
+        return warning(
+            f"{plural(len(config.found), 'value')} not used as written: {config.found[0]}",
+            "Run memory-tui config to list every value with its origin.",
+        )
+    return ok(f"{config.path} has no errors.")
+
+
+def _secrets(engine: Engine) -> CheckOutcome:
+    config = engine.plan.config
+    keys = [entry.node.value for path, entry in config.entries.items() if path.endswith(".apiKey")]
+    if config.path is None or not any(isinstance(key, str) for key in keys):
+        return skipped("No key is written in a configuration.")
+    if os.name == "posix" and stat.S_IMODE(config.path.stat().st_mode) & 0o077:
+        return warning(f"{config.path} holds a key and can be read by others.", f"chmod 600 {config.path}")
+    return ok("The file with the key is readable for you alone.")
+
+
+def _keyword_gate(engine: Engine) -> CheckOutcome:
+    settings = engine.plan.settings
+    rules, floor = profiles.get(settings.word("profile")), settings.number("query.minScore")
+    weight = settings.number("query.hybrid.textWeight")
+    if rules.missing_side != "zero" or not settings.on("query.hybrid.enabled"):
+        return skipped("This profile scores every hit by meaning and by words.")
+    if not engine.providers.who().answers:
+        return skipped("Words alone answer now, so their score counts whole.")
+    if rules.rescues:
+        return ok(f"A hit by words alone below minScore {floor:g} follows those over it.")
+    if weight <= floor:
+        relaxed = " unless nothing else passes" if rules.relaxed_floor else ""
+        return warning(
+            f"A hit by words alone scores at most {weight:g}, and minScore is {floor:g}: it is never "
+            f"recalled{relaxed}.",
+            "Set minScore below textWeight, or try the profile recommended.",
+        )
+    return ok(f"A hit by words alone can score {weight:g}, over minScore {floor:g}.")
+
+
+def _forgetting(engine: Engine) -> CheckOutcome:
+    settings = engine.plan.settings
+    rules, floor = profiles.get(settings.word("profile")), settings.number("query.minScore")
+    if not settings.on(f"{_DECAY}.enabled") or rules.age != "multiply":
+        return ok("No note is lost by age alone.")
+    if floor <= 0:
+        return ok("Age lowers scores, and no minScore cuts them off.")
+    half = settings.number(f"{_DECAY}.halfLifeDays")
+    days = half * math.log2(1 / floor)
+    dated = sum(row.day is not None for row in engine.notes.files())
+    perfect = "a perfect hit without annotations" if "importance" in rules.terms else "a perfect hit"
+    lower = "Lower minScore" if f"{_DECAY}.halfLifeDays" in rules.fixed else "Raise the half-life or lower minScore"
+    return warning(
+        f"With a half-life of {half:g} days even {perfect} is below minScore {floor:g} after "
+        f"{days:.0f} days; {plural(dated, 'note')} carry a date.",
+        f"{lower}; memory-tui why shows what that brings.",
+    )
+
+
+def _agents(engine: Engine) -> CheckOutcome:
+    """Ask whether the server of each connected host answers as the host starts it, by the profile of this memory."""
+    connections = connection.every()
+    if not connections:
+        return skipped("No agent is connected. memory-tui connect HOST connects one.")
+    answers: list[str] = []
+    for item in connections:
+        if lost := connection.wired(item):
+            return failed(f"{item.host}: {' '.join(lost)}", f"Run memory-tui connect {item.host} again.")
+        try:
+            proof = prove(item.start, question_of(item.start), _PROOF_SECONDS)
+        except MemoryTuiError as error:
+            return failed(f"{item.host}: {error.message}", error.next_step)
+        answers.append(f"{item.host} answers in {proof.answer_ms:.0f} ms with profile {proof.profile}")
+        here = engine.plan.settings.word("profile")
+        if str(engine.plan.workspace) in item.start.words and proof.profile != here:
+            return warning(
+                f"{item.host} gets answers by profile {proof.profile}, and this is profile {here}.",
+                f"Add --profile {proof.profile} to see what the agent gets.",
+            )
+    return ok(f"{'; '.join(answers)}.")
+
+
+def _no_agent(config: Config) -> CheckOutcome | None:
+    if config.kind != "openclaw":
+        return skipped("The configuration is not OpenClaw's.")
+    if not release.is_agents_memory(config):
+        return skipped(f"OpenClaw's agent asks {config.value(release.SLOT)}, not memory-tui.")
+    return None
+
+
+def _slot(engine: Engine) -> CheckOutcome:
+    config = engine.plan.config
+    if (outcome := _no_agent(config)) is not None:
+        return outcome
+    folder = next((path for path in _loaded(config) if _is_plugin(path)), None)
+    if folder is None:
+        return failed(
+            f"{release.SLOT} is memory-tui, but no folder in plugins.load.paths holds the plug-in: OpenClaw may "
+            "not start.",
+            f"{_CONNECT} Or go back: openclaw config set {release.SLOT} memory-core",
+        )
+    command = openclaw.written(config, "entries", release.PLUGIN, "config", "command") or "memory-tui"
+    if shutil.which(str(command)) is None:
+        return failed(f"The plug-in starts {command}, which is not there: the agent's recalls fail.", _CONNECT)
+    if changed := openclaw.outdated(folder):
+        return warning(f"The plug-in in {folder} is of another version: {', '.join(changed)}.", _CONNECT)
+    agent, here = engine.plan.with_profile("auto").word("profile"), engine.plan.settings.word("profile")
+    if agent != here:
+        return warning(
+            f"The agent recalls by profile {agent}; what you see here is ranked by {here}.",
+            "Leave --profile out to see what the agent gets.",
+        )
+    return ok(f"memory-tui is the agent's memory; the agent and this program rank by profile {agent}.")
+
+
+def _dreaming(engine: Engine) -> CheckOutcome:
+    config = engine.plan.config
+    if (outcome := _no_agent(config)) is not None:
+        return outcome
+    if reason := openclaw.dreamless(config):
+        return ok(reason)
+    return warning(
+        openclaw.DREAMING,
+        "Set plugins.entries.memory-core.enabled to false to stop it, and promote lines yourself: memory-tui promote.",
+    )
+
+
+def _loaded(config: Config) -> list[Path]:
+    """Return the folders of plug-ins that the file names."""
+    node = config.tree.get("plugins", "load", "paths") if config.tree is not None else None
+    listed = node.value if node is not None and isinstance(node.value, list) else []
+    return [expand(item.value) for item in listed if isinstance(item.value, str)]
+
+
+def _is_plugin(folder: Path) -> bool:
+    try:
+        with (folder / _MANIFEST).open("rb") as file:
+            manifest = json.loads(file.read(_MOST_BYTES))
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("id") == release.PLUGIN
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("full-text", "machine", "Full-text search works", _full_text),
+    Check("vec0", "machine", "sqlite-vec works", _vec0),
+    Check("watcher", "machine", "A saved file is noticed", _sees_a_save),
+    Check("index-folder", "machine", "The index can be written, by you alone", _index_folder),
+    Check("free-space", "machine", "There is room for a rebuild", _free_space),
+    Check("index-file-system", "machine", "The index is on a local disk", _index_file_system),
+    Check("clock", "machine", "The clock is right", _clock),
+    Check("workspace", "notes", "The workspace can be read and written", _workspace),
+    Check("curated", "notes", "There is one MEMORY.md", _curated),
+    Check("readable", "notes", "Every note can be read", _all_read),
+    Check("dates", "notes", "Dates in names are real", _dates),
+    Check("index-whole", "index", "The index file is whole", _whole),
+    Check("fresh", "index", "The index matches the notes on disk", _fresh),
+    Check("vectors", "index", "Every chunk has a vector of the provider in use", _vectors),
+    Check("self-similarity", "index", "A stored vector matches a new one of its text", _remeasured),
+    Check("finds-itself", "index", "A search for a note's own words finds it", _finds_itself),
+    Check("their-index", "index", "OpenClaw's own index can be read", _host_index),
+    Check("trust", "notes", "OpenClaw trusts the notes", _trust),
+    Check("provider", "provider", "The provider embeds a text", _provider),
+    Check("configuration", "settings", "The configuration has no errors", _configuration),
+    Check("key-file", "settings", "Keys are readable for you alone", _secrets),
+    Check("keyword-gate", "settings", "A hit by words alone can be recalled", _keyword_gate),
+    Check("forgetting", "settings", "Old notes can be recalled", _forgetting),
+    Check("agents", "settings", "Connected agents get answers", _agents),
+    Check("openclaw-slot", "settings", "OpenClaw's agent recalls through memory-tui", _slot),
+    Check("openclaw-dreaming", "settings", "Dreaming counts what the agent recalls", _dreaming),
+)
+
+
+def checks_of(engine: Engine) -> tuple[Check, ...]:
+    """Return the checks that say something about `engine`: those of QMD and LanceDB where they were chosen."""
+    checks = CHECKS
+    if engine.backend.is_qmd:
+        checks += checks_backends.QMD_CHECKS
+    if engine.plan.recalls_entries:
+        checks += checks_backends.LTM_CHECKS
+    return checks
