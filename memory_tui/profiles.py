@@ -29,20 +29,20 @@ class Profile(Struct, frozen=True):
 
     name: str
     title: str
-    join: Literal["AND", "OR"]
-    """How the words of a query are combined in full-text search."""
     text_score: Literal["clamped", "saturated", "magnitude", "boosted"]
     """bm25 to text score: 1/(1+max(0, rank)); r/(1+r) with r = -rank; r divided by the query's best r; or r/(1+r) and a
     boost, of the question and of its keywords one by one, and of paths (`search.lexical_2026_9`)."""
-    vector_score: Literal["cosine", "share"]
+    join: Literal["AND", "OR"] = "AND"
+    """How the words of a query are combined in full-text search."""
+    vector_score: Literal["cosine", "share"] = "cosine"
     """The cosine itself, or the cosine divided by the query's best cosine."""
-    age: Literal["multiply", "add"]
+    age: Literal["multiply", "add"] = "multiply"
     """Whether age multiplies the score before minScore, or is a small addition that breaks ties."""
-    relaxed_floor: bool
+    relaxed_floor: bool = False
     """Whether keyword hits may pass min(minScore, textWeight) when nothing passes minScore."""
-    fewest_candidates: int
+    fewest_candidates: int = 1
     """Candidates a side proposes at least, whatever maxResults x candidateMultiplier says."""
-    missing_side: Literal["zero", "computed"]
+    missing_side: Literal["zero", "computed"] = "zero"
     """Score of the side that did not propose a candidate: 0, or what it really is."""
     terms: tuple[Term, ...] = ("decay",)
     """What multiplies the sum of both sides, in this order."""
@@ -68,7 +68,7 @@ class Profile(Struct, frozen=True):
     """Knobs without effect under this profile, each with the reason a person is told."""
 
     def floor_of(self, provider: str) -> float:
-        """What a cosine of 0 scores by the vectors of `provider`."""
+        """Return what a cosine of 0 scores by the vectors of `provider`."""
         return self.builtin_floor if provider == "builtin" else 0.0
 
 
@@ -83,15 +83,9 @@ _NO_ADDITIONS = {
 OPENCLAW_2026_3 = Profile(
     name="openclaw-2026.3",
     title="OpenClaw 2026.3.13",
-    join="AND",
     text_score="saturated",
-    vector_score="cosine",
-    age="multiply",
     relaxed_floor=True,
-    fewest_candidates=1,
-    missing_side="zero",
     builtin_floor=0.35,
-    snippet="head",
     faults=True,
     ignores=_NO_ADDITIONS,
 )
@@ -117,13 +111,8 @@ _NO_SETTING = "2026.9 has no setting for this; recommended has"
 OPENCLAW_2026_9 = Profile(
     name=NEWEST,
     title="OpenClaw 2026.9.6",
-    join="AND",
     text_score="boosted",
-    vector_score="cosine",
-    age="multiply",
-    relaxed_floor=False,
     fewest_candidates=200,
-    missing_side="zero",
     terms=("decay", "importance", "project"),
     rescues=True,
     exact_paths=True,
@@ -139,7 +128,6 @@ RECOMMENDED = Profile(
     text_score="magnitude",
     vector_score="share",
     age="add",
-    relaxed_floor=False,
     fewest_candidates=60,
     missing_side="computed",
     snippet="window",
@@ -157,7 +145,7 @@ PROFILES: Mapping[str, Profile] = {p.name: p for p in (RECOMMENDED, OPENCLAW_202
 
 
 def get(name: str) -> Profile:
-    """The profile called `name`. Raises SettingError."""
+    """Return the profile called `name`. Raises SettingError."""
     try:
         return PROFILES[name]
     except KeyError:
@@ -165,7 +153,7 @@ def get(name: str) -> Profile:
 
 
 def compose(name: str, configured: Mapping[str, Value], chosen: Mapping[str, Value]) -> Settings:
-    """Settings under profile `name`: defaults, then `configured`, then the profile's own values, then `chosen`.
+    """Return the settings of profile `name`: defaults, then `configured`, the profile's own values, then `chosen`.
 
     `configured` comes from a configuration file, `chosen` from the command line or the screen. Raises SettingError.
     """

@@ -1,15 +1,15 @@
 """Every knob is one row. A row has key, range, step, default, unit and help; `search.score` reads it.
 
 Keys are the documented ones below `agents.defaults.memorySearch` (OpenClaw configuration tree), plus those that
-only memory-tui has, which are marked `own`. Command line, tune strip, help and manual read this one table.
+only memory-tui has. Command line, tune strip, help and manual read this one table.
 """
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
 
 from msgspec import Struct
 
@@ -17,19 +17,14 @@ from memory_tui.errors import SettingError
 
 Scalar = bool | int | float | str
 
-_NEEDS_DECAY = ("query.hybrid.temporalDecay.enabled", "decay is off")
-_NEEDS_MMR = ("query.hybrid.mmr.enabled", "mmr is off")
-_NEEDS_SECOND = ("secondStage.weight", "the second stage counts nothing")
-_NEEDS_HYBRID = ("query.hybrid.enabled", "hybrid is off: vectors alone decide")
-
 
 class Knob(Struct, frozen=True):
-    """One setting: documented `key`, short `label`, inclusive range, key-press `step`, fine step, unit and help.
+    """One setting: its key, a short label, default, help, and for a number the inclusive range `low` to `high`.
 
-    The range is that of a slider; a file or a typed value may go to `most`, where that is more. `group` is "tune" for
-    a knob of the tune strip, which ranks a query again and retrieves nothing. There `short` labels the knob on a strip
-    of one line, which leaves it out while unchanged if it is `second`; without the switch `needs[0]` it has no effect,
-    which `needs[1]` says; it and `pair` add up to 1. `own` marks a key that OpenClaw does not have.
+    A knob of the tune strip ranks a query again and retrieves nothing. It has a `step` and a `fine` one, and a `short`
+    label on a strip of one line, which leaves it out while unchanged if it is `second`. Its slider ends at `high`; a
+    typed value may go to `most`, where that is more. Without the switch `needs[0]` it has no effect, which `needs[1]`
+    says; it and `pair` add up to 1.
     """
 
     key: str
@@ -40,82 +35,43 @@ class Knob(Struct, frozen=True):
     high: float = 0.0
     step: float = 0.0
     fine: float = 0.0
+    most: float = 0.0
     unit: str = ""
     choices: tuple[str, ...] = ()
-    most: float = 0.0
-    group: Literal["tune", "run"] = "run"
     short: str = ""
     second: bool = False
     needs: tuple[str, str] | None = None
     pair: str = ""
-    own: bool = False
 
     @property
     def top(self) -> float:
-        """The largest value that is accepted."""
+        """Return the largest value that is accepted."""
         return max(self.high, self.most)
 
 
-KNOBS: tuple[Knob, ...] = (
+_SHARE = 0.0, 1.0, 0.05, 0.01
+_DECAY, _HYBRID, _MMR = "query.hybrid.temporalDecay", "query.hybrid", "query.hybrid.mmr"
+_VECTOR, _TEXT = f"{_HYBRID}.vectorWeight", f"{_HYBRID}.textWeight"
+_DECAYS = (f"{_DECAY}.enabled", "decay is off")
+_VARIES = (f"{_MMR}.enabled", "mmr is off")
+_SECOND = ("secondStage.weight", "the second stage counts nothing")
+_BOTH = (f"{_HYBRID}.enabled", "hybrid is off: vectors alone decide")
+_PROFILES = ("auto", "recommended", "openclaw-2026.9", "openclaw-2026.3", "openclaw-2026.2")
+_TOKENIZER = "how full-text search cuts words; trigram finds parts of words, and Chinese and Japanese"
+_CHARACTERS = "characters an agent gets in all, as passages around what matched; 0 gives hits of 700 each"
+_NOTHING = "answers less likely than this hold nothing of what was asked, and agents get no hits"
+_CANDIDATES = "each side proposes results times this many candidates, 200 at most"
+_STAGE = "share of the second stage: lines, windows, letters of the first 20 candidates"
+
+OPENCLAW_KNOBS: tuple[Knob, ...] = (
     Knob(
-        "profile",
-        "profile",
-        "auto",
-        "which scoring rules to follow; auto follows the configuration",
-        choices=("auto", "recommended", "openclaw-2026.9", "openclaw-2026.3", "openclaw-2026.2"),
-        group="tune",
-        own=True,
+        _VECTOR, "vector", 0.7, "share of meaning (cosine) in the score", *_SHARE, short="vec", needs=_BOTH, pair=_TEXT
     ),
+    Knob(_TEXT, "text", 0.3, "share of words (bm25) in the score", *_SHARE, short="txt", needs=_BOTH, pair=_VECTOR),
+    Knob("query.minScore", "minScore", 0.35, "hits that score less are not recalled", *_SHARE, short="min"),
+    Knob(f"{_DECAY}.enabled", "decay", False, "let the score of dated notes fade with age", short="decay"),
     Knob(
-        "query.hybrid.vectorWeight",
-        "vector",
-        0.7,
-        "share of meaning (cosine) in the score",
-        0,
-        1,
-        0.05,
-        0.01,
-        group="tune",
-        short="vec",
-        needs=_NEEDS_HYBRID,
-        pair="query.hybrid.textWeight",
-    ),
-    Knob(
-        "query.hybrid.textWeight",
-        "text",
-        0.3,
-        "share of words (bm25) in the score",
-        0,
-        1,
-        0.05,
-        0.01,
-        group="tune",
-        short="txt",
-        needs=_NEEDS_HYBRID,
-        pair="query.hybrid.vectorWeight",
-    ),
-    Knob(
-        "query.minScore",
-        "minScore",
-        0.35,
-        "hits that score less are not recalled",
-        0,
-        1,
-        0.05,
-        0.01,
-        group="tune",
-        short="min",
-    ),
-    Knob(
-        "query.hybrid.temporalDecay.enabled",
-        "decay",
-        False,
-        "let the score of dated notes fade with age",
-        group="tune",
-        short="decay",
-    ),
-    Knob(
-        "query.hybrid.temporalDecay.halfLifeDays",
+        f"{_DECAY}.halfLifeDays",
         "half-life",
         30,
         "days after which a dated note counts half",
@@ -123,69 +79,71 @@ KNOBS: tuple[Knob, ...] = (
         3650,
         5,
         1,
+        1_000_000,
         "d",
-        most=1_000_000,
-        group="tune",
         short="half",
-        needs=_NEEDS_DECAY,
+        needs=_DECAYS,
     ),
+    Knob("query.maxResults", "results", 6, "how many hits the agent gets", 1, 50, 1, 1, 1000, short="top"),
     Knob(
-        "query.maxResults",
-        "results",
-        6,
-        "how many hits the agent gets",
-        1,
-        50,
-        1,
-        1,
-        most=1000,
-        group="tune",
-        short="top",
-    ),
-    Knob(
-        "query.hybrid.candidateMultiplier",
+        f"{_HYBRID}.candidateMultiplier",
         "candidates",
         4,
-        "each side proposes results times this many candidates, 200 at most",
+        _CANDIDATES,
         1,
         20,
         1,
         1,
-        "x",
-        group="tune",
+        unit="x",
         short="candidates",
         second=True,
     ),
+    Knob(f"{_MMR}.enabled", "mmr", False, "prefer hits that differ from those already chosen", short="mmr"),
     Knob(
-        "query.hybrid.mmr.enabled",
-        "mmr",
-        False,
-        "prefer hits that differ from those already chosen",
-        group="tune",
-        short="mmr",
-    ),
-    Knob(
-        "query.hybrid.mmr.lambda",
+        f"{_MMR}.lambda",
         "mmr lambda",
         0.7,
         "1 is relevance alone, 0 is variety alone",
-        0,
-        1,
-        0.05,
-        0.01,
-        group="tune",
+        *_SHARE,
         short="lambda",
         second=True,
-        needs=_NEEDS_MMR,
+        needs=_VARIES,
+    ),
+    Knob(f"{_HYBRID}.enabled", "hybrid", True, "add keyword search to vector search", short="hybrid", second=True),
+    Knob("chunking.tokens", "chunk tokens", 400, "size of a chunk; a token counts as four characters", 1, 1_000_000),
+    Knob("chunking.overlap", "overlap", 80, "how much of a chunk is repeated in the next", 0, 999_999),
+    Knob("sync.watch", "watch", True, "index files as soon as they are saved"),
+    Knob(
+        "sync.watchDebounceMs",
+        "debounce",
+        1500,
+        "quiet time after a save before it is indexed",
+        0,
+        3_600_000,
+        unit="ms",
+    ),
+    Knob("sync.onSearch", "sync on search", True, "look for changed files when a search starts"),
+    Knob("sync.onSessionStart", "sync at start", True, "index changed files when the app opens"),
+    Knob(
+        "sync.intervalMinutes", "interval", 0, "look for changed files this often; 0 is never", 0, 1_000_000, unit="min"
     ),
     Knob(
-        "query.hybrid.enabled",
-        "hybrid",
-        True,
-        "add keyword search to vector search",
-        group="tune",
-        short="hybrid",
-        second=True,
+        "sync.sessions.deltaBytes",
+        "session bytes",
+        100_000,
+        "a transcript is indexed by itself after growing this much; 0 is any",
+        0,
+        10_000_000,
+        unit="B",
+    ),
+    Knob("sync.sessions.deltaMessages", "session lines", 50, "or by this many lines; 0 counts bytes alone", 0, 10_000),
+    Knob("store.vector.enabled", "vec0", True, "keep vectors in sqlite-vec too; off, numpy answers alone"),
+    Knob("store.fts.tokenizer", "tokenizer", "unicode61", _TOKENIZER, choices=("unicode61", "trigram")),
+    Knob("cache.enabled", "cache", True, "keep vectors of text that is gone, in case it comes back"),
+)
+OWN_KNOBS: tuple[Knob, ...] = (
+    Knob(
+        "profile", "profile", "auto", "which scoring rules to follow; auto follows the configuration", choices=_PROFILES
     ),
     Knob(
         "recency.weight",
@@ -196,40 +154,20 @@ KNOBS: tuple[Knob, ...] = (
         0.5,
         0.01,
         0.005,
-        group="tune",
         short="rec",
         second=True,
-        needs=_NEEDS_DECAY,
-        own=True,
+        needs=_DECAYS,
     ),
     Knob(
         "dateBoost",
         "date boost",
         1.0,
         "points added to notes of a day that the query names",
-        0,
-        1,
-        0.05,
-        0.01,
-        group="tune",
+        *_SHARE,
         short="day",
         second=True,
-        own=True,
     ),
-    Knob(
-        "secondStage.weight",
-        "2nd stage",
-        0.7,
-        "share of the second stage: lines, windows, letters of the first 20 candidates",
-        0,
-        1,
-        0.05,
-        0.01,
-        group="tune",
-        short="2nd",
-        second=True,
-        own=True,
-    ),
+    Knob(_SECOND[0], "2nd stage", 0.7, _STAGE, *_SHARE, short="2nd", second=True),
     Knob(
         "secondStage.neighbour",
         "neighbour",
@@ -239,137 +177,21 @@ KNOBS: tuple[Knob, ...] = (
         0.5,
         0.05,
         0.01,
-        group="tune",
         short="neighbour",
         second=True,
-        needs=_NEEDS_SECOND,
-        own=True,
+        needs=_SECOND,
     ),
-    Knob(
-        "query.maxCharacters",
-        "characters",
-        3600,
-        "characters an agent gets in all, as passages around what matched; 0 gives hits of 700 each",
-        0,
-        20_000,
-        100,
-        20,
-        most=1_000_000,
-        own=True,
-    ),
+    Knob("query.maxCharacters", "characters", 3600, _CHARACTERS, 0, 1_000_000),
     Knob(
         "questionTime.enabled",
         "question time",
         True,
         "read time words of a query as dates; off, they are searched as words",
-        own=True,
     ),
-    Knob(
-        "spelling.enabled",
-        "spelling",
-        True,
-        "search words that no note holds as the nearest word that one does",
-        own=True,
-    ),
-    Knob(
-        "answer.doubtBelow",
-        "doubt below",
-        0.5,
-        "answers less likely than this are called nearby only",
-        0,
-        1,
-        0.05,
-        0.01,
-        own=True,
-    ),
-    Knob(
-        "answer.nothingBelow",
-        "nothing below",
-        0.05,
-        "answers less likely than this hold nothing of what was asked, and agents get no hits",
-        0,
-        1,
-        0.05,
-        0.01,
-        own=True,
-    ),
-    Knob(
-        "chunking.tokens",
-        "chunk tokens",
-        400,
-        "size of a chunk; a token counts as four characters",
-        1,
-        8000,
-        50,
-        10,
-        most=1_000_000,
-    ),
-    Knob(
-        "chunking.overlap", "overlap", 80, "how much of a chunk is repeated in the next", 0, 7999, 10, 5, most=999_999
-    ),
-    Knob("sync.watch", "watch", True, "index files as soon as they are saved"),
-    Knob(
-        "sync.watchDebounceMs",
-        "debounce",
-        1500,
-        "quiet time after a save before it is indexed",
-        0,
-        60_000,
-        250,
-        50,
-        "ms",
-        most=3_600_000,
-    ),
-    Knob("sync.onSearch", "sync on search", True, "look for changed files when a search starts"),
-    Knob("sync.onSessionStart", "sync at start", True, "index changed files when the app opens"),
-    Knob(
-        "sync.intervalMinutes",
-        "interval",
-        0,
-        "look for changed files this often; 0 is never",
-        0,
-        1440,
-        5,
-        1,
-        "min",
-        most=1_000_000,
-    ),
-    Knob(
-        "sync.sessions.deltaBytes",
-        "session bytes",
-        100_000,
-        "a transcript is indexed by itself after growing this much; 0 is any",
-        0,
-        10_000_000,
-        10_000,
-        1000,
-        "B",
-    ),
-    Knob(
-        "sync.sessions.deltaMessages",
-        "session lines",
-        50,
-        "or by this many lines; 0 counts bytes alone",
-        0,
-        10_000,
-        5,
-        1,
-    ),
-    Knob(
-        "sessions.archives",
-        "archives",
-        False,
-        "read the transcripts of sessions that were reset or deleted as well",
-        own=True,
-    ),
-    Knob("store.vector.enabled", "vec0", True, "keep vectors in sqlite-vec too; off, numpy answers alone"),
-    Knob(
-        "store.fts.tokenizer",
-        "tokenizer",
-        "unicode61",
-        "how full-text search cuts words; trigram finds parts of words, and Chinese and Japanese",
-        choices=("unicode61", "trigram"),
-    ),
+    Knob("spelling.enabled", "spelling", True, "search words that no note holds as the nearest word that one does"),
+    Knob("answer.doubtBelow", "doubt below", 0.5, "answers less likely than this are called nearby only", 0, 1),
+    Knob("answer.nothingBelow", "nothing below", 0.05, _NOTHING, 0, 1),
+    Knob("sessions.archives", "archives", False, "read the transcripts of sessions that were reset or deleted as well"),
     Knob(
         "local.threads",
         "local threads",
@@ -377,9 +199,6 @@ KNOBS: tuple[Knob, ...] = (
         "threads of a local model; 0 is the physical cores less one, at least 1",
         0,
         256,
-        1,
-        1,
-        own=True,
     ),
     Knob(
         "remote.concurrency",
@@ -388,54 +207,37 @@ KNOBS: tuple[Knob, ...] = (
         "how many requests for vectors a server gets at the same time",
         1,
         64,
-        1,
-        1,
-        own=True,
     ),
     Knob(
         "remote.withholdSecrets",
         "withhold secrets",
         True,
         "never send text that looks like a password or key to a provider elsewhere",
-        own=True,
     ),
-    Knob("cache.enabled", "cache", True, "keep vectors of text that is gone, in case it comes back"),
-    Knob(
-        "recall.log", "recall log", False, "write down what agents ask over MCP and get, on this machine only", own=True
-    ),
-    Knob(
-        "recall.marks",
-        "recall marks",
-        True,
-        "keep which lines your own queries recalled, without the queries",
-        own=True,
-    ),
+    Knob("recall.log", "recall log", False, "write down what agents ask over MCP and get, on this machine only"),
+    Knob("recall.marks", "recall marks", True, "keep which lines your own queries recalled, without the queries"),
     Knob(
         "recall.maxInjectedChars",
         "injected",
         0,
         "most characters of snippets in one answer to an agent; 0 is any",
         0,
-        100_000,
-        500,
-        100,
-        most=10_000_000,
-        own=True,
+        10_000_000,
     ),
 )
+"""Knobs that OpenClaw does not have."""
+KNOBS = (*OPENCLAW_KNOBS, *OWN_KNOBS)
 
 BY_KEY: Mapping[str, Knob] = MappingProxyType({knob.key: knob for knob in KNOBS})
 
-TUNE_KEYS: tuple[str, ...] = tuple(knob.key for knob in KNOBS if knob.group == "tune")
+TUNE_KEYS: tuple[str, ...] = ("profile", *(knob.key for knob in KNOBS if knob.short))
 """The knobs of the tune strip, in its order."""
 
 
 def find_knob(name: str) -> Knob:
-    """The knob called `name`: a full key, or its unique tail such as `minScore`. Raises SettingError."""
+    """Return the knob called `name`: a full key, or its unique tail such as `minScore`. Raises SettingError."""
     if name in BY_KEY:
         return BY_KEY[name]
-    import difflib
-
     tails = [knob for knob in KNOBS if knob.key.endswith(f".{name}") or knob.label == name]
     if len(tails) == 1:
         return tails[0]
@@ -447,7 +249,7 @@ def find_knob(name: str) -> Knob:
 
 
 def check(knob: Knob, value: object) -> Scalar:
-    """`value` as `knob` wants it. Raises SettingError with the range when it does not fit."""
+    """Return `value` as `knob` takes it. Raises SettingError with the range when it does not fit."""
     if knob.choices:
         if value in knob.choices:
             return str(value)
@@ -471,7 +273,7 @@ _SWITCHES = {"true": True, "on": True, "yes": True, "1": True, "false": False, "
 
 
 def parse(knob: Knob, text: str) -> Scalar:
-    """`text` as typed by a person, turned into a value of `knob`. Raises SettingError."""
+    """Turn `text` as a person typed it into a value of `knob`. Raises SettingError."""
     word = text.strip()
     if knob.choices:
         return check(knob, word)
@@ -484,7 +286,7 @@ def parse(knob: Knob, text: str) -> Scalar:
 
 
 def show(knob: Knob, value: Scalar) -> str:
-    """`value` in the few characters that the screen gives it."""
+    """Write `value` in the few characters that the screen gives it."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):
@@ -506,30 +308,30 @@ class Settings(Struct, frozen=True):
 
     @classmethod
     def defaults(cls) -> Settings:
-        """Every knob at its documented default."""
+        """Return every knob at its documented default."""
         return cls(MappingProxyType({knob.key: Value(knob.default, "default") for knob in KNOBS}))
 
     def set(self, key: str, value: object, origin: str) -> Settings:
-        """A copy in which `key` is `value`. Raises SettingError."""
+        """Return a copy in which `key` is `value`. Raises SettingError."""
         return self.update({key: value}, origin)
 
     def update(self, changes: Mapping[str, object], origin: str) -> Settings:
-        """A copy with all of `changes`, which all came from `origin`. Raises SettingError."""
+        """Return a copy with all of `changes`, which all came from `origin`. Raises SettingError."""
         checked = {key: Value(check(find_knob(key), value), origin) for key, value in changes.items()}
         return Settings(MappingProxyType({**self.values, **checked}))
 
     def number(self, key: str) -> float:
-        """The value of a numeric knob."""
+        """Return the value of a numeric knob."""
         return float(self.values[key].value)
 
     def whole(self, key: str) -> int:
-        """The value of a knob that counts."""
+        """Return the value of a knob that counts."""
         return int(self.values[key].value)
 
     def on(self, key: str) -> bool:
-        """The value of a switch; whether a number is not 0."""
+        """Return the value of a switch, or that a number is not 0."""
         return bool(self.values[key].value)
 
     def word(self, key: str) -> str:
-        """The value of a choice."""
+        """Return the value of a choice."""
         return str(self.values[key].value)

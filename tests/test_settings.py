@@ -82,5 +82,5 @@ def test_a_row_names_only_knobs_that_are_there() -> None:
     for knob in KNOBS:
         assert not knob.needs or isinstance(BY_KEY[knob.needs[0]].default, bool | float)
         assert not knob.pair or BY_KEY[knob.pair].pair == knob.key
-        assert (knob.group == "tune") == bool(knob.short or knob.key == "profile")
-        assert not knob.second or knob.group == "tune"
+        assert (knob.key in TUNE_KEYS) == bool(knob.short or knob.key == "profile")
+        assert not knob.second or knob.key in TUNE_KEYS

@@ -7,41 +7,28 @@ only named here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui import profiles
 from memory_tui.providers import registry
 from memory_tui.providers.base import MOST_DIMS
-from memory_tui.settings import KNOBS, Knob
+from memory_tui.settings import OPENCLAW_KNOBS, OWN_KNOBS, Knob
 
 Kind = Literal[
-    "knob",
-    "switch",
-    "whole",
-    "number",
-    "choice",
-    "choices",
-    "text",
-    "path",
-    "paths",
-    "secret",
-    "headers",
-    "size",
-    "zone",
-    "any",
+    "knob", "switch", "whole", "choice", "choices", "text", "path", "paths", "secret", "headers", "size", "zone", "any"
 ]
-Section = Literal["search", "file"]
 
 
 class Key(Struct, frozen=True):
     """One documented key.
 
-    `path` is below the section of memory search, or with `section` "file" from the top of the file. `effect` says why
-    it changes nothing here, and is empty where it takes effect. `low` and `high` bound a number.
+    `path` is below the section of memory search, or from the top of the file. `effect` says why it changes nothing
+    here, and is empty where it takes effect. `low` and `high` bound a number.
     """
 
     path: str
@@ -52,11 +39,14 @@ class Key(Struct, frozen=True):
     low: float = 0
     high: float = float("inf")
     choices: tuple[str, ...] = ()
-    section: Section = "search"
 
 
-def _knob(knob: Knob) -> Key:
-    return Key(knob.key, "knob", knob.default, knob.help)
+def _knobs(knobs: tuple[Knob, ...]) -> tuple[Key, ...]:
+    return tuple(Key(knob.key, "knob", knob.default, knob.help) for knob in knobs)
+
+
+def _below(prefix: str, *rows: Key) -> tuple[Key, ...]:
+    return tuple(replace(row, path=prefix + row.path) for row in rows)
 
 
 PROVIDERS = ("auto", *registry.NAMES)
@@ -65,66 +55,62 @@ NOT_ASKED = ("bedrock", "github-copilot")
 COMPATIBLE_APIS = ("openai-completions", "openai-responses")
 """What `models.providers.<id>.api` says of a server that embeds as OpenAI does."""
 
-
-def _alternatives(names: Sequence[str]) -> str:
-    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
 _NO_LOCAL = "none here yet: a local model runs with a context of 512 tokens"
 _NO_SESSIONS = "none here: memory-tui notices changed transcripts by itself, after a compaction as at any other time"
 _NO_AGENT = "none here: it is about what the running agent does; memory-tui runs none"
 _NO_BRIDGE = "none here: memory-tui runs the program qmd itself and needs no bridge to it"
+_NO_STORE = "none here: there is only one"
+_NO_RECALL = (
+    "none here: conversations are searched where sources names sessions and experimental.sessionMemory allows them"
+)
+_NO_PROFILES = "none here: logins with their keys are read from auth-profiles.json, in the order of auth.order"
+_BATCH_SERVICES = " or ".join(filter(None, (", ".join(registry.BATCHING[:-1]), registry.BATCHING[-1])))
 
+_SOURCES, _MEDIA = ("memory", "sessions"), ("image", "audio", "all")
 SEARCH: tuple[Key, ...] = (
     Key("enabled", "switch", True, "whether the agent has memory search at all"),
-    Key(
-        "sources",
-        "choices",
-        ("memory",),
-        "what is searched: notes, and transcripts of sessions",
-        choices=("memory", "sessions"),
-    ),
+    Key("sources", "choices", ("memory",), "what is searched: notes, and transcripts of sessions", choices=_SOURCES),
     Key("extraPaths", "paths", (), "more notes and folders of notes; an agent's own are added to the general ones"),
-    Key(
-        "rememberAcrossConversations",
-        "switch",
-        None,
-        "recall earlier conversations too (2026.8)",
-        "none here: conversations are searched where sources names sessions and experimental.sessionMemory allows them",
-    ),
+    Key("rememberAcrossConversations", "switch", None, "recall earlier conversations too (2026.8)", _NO_RECALL),
     Key("multimodal.enabled", "switch", False, "embed images and sounds below extraPaths, by Gemini"),
-    Key("multimodal.modalities", "choices", ("all",), "which of them", choices=("image", "audio", "all")),
+    Key("multimodal.modalities", "choices", ("all",), "which of them", choices=_MEDIA),
     Key("multimodal.maxFileBytes", "whole", 10_485_760, "larger files are left out", low=1),
     Key("experimental.sessionMemory", "switch", False, "allow transcripts as a source"),
     Key("provider", "text", "auto", "who turns text into vectors"),
     Key("remote.baseUrl", "text", None, "address of the provider"),
     Key("remote.apiKey", "secret", None, "key of the provider"),
     Key("remote.headers", "headers", None, "headers that are sent along"),
-    Key(
-        "remote.batch.enabled",
-        "switch",
-        False,
-        f"leave 256 texts or more to the slow and cheap batch service of {_alternatives(registry.BATCHING)}",
+    *_below(
+        "remote.batch.",
+        Key(
+            "enabled",
+            "switch",
+            False,
+            f"leave 256 texts or more to the slow and cheap batch service of {_BATCH_SERVICES}",
+        ),
+        Key("wait", "switch", True, "whether memory-tui index stays until the batch is done"),
+        Key("concurrency", "whole", 2, "batches at once", low=1),
+        Key("pollIntervalMs", "whole", 2000, "first pause between two looks at a batch; pauses grow", low=1),
+        Key("timeoutMinutes", "whole", 60, "when a batch is given up, and its texts are sent directly", low=1),
     ),
-    Key("remote.batch.wait", "switch", True, "whether memory-tui index stays until the batch is done"),
-    Key("remote.batch.concurrency", "whole", 2, "batches at once", low=1),
-    Key("remote.batch.pollIntervalMs", "whole", 2000, "first pause between two looks at a batch; pauses grow", low=1),
-    Key("remote.batch.timeoutMinutes", "whole", 60, "when a batch is given up, and its texts are sent directly", low=1),
     Key("fallback", "text", "none", "who is asked when the provider fails, with a model of its own"),
     Key("model", "text", None, "the provider's model; without it, its usual one"),
-    Key("outputDimensionality", "whole", None, "length of the vectors of a model with several", low=1, high=MOST_DIMS),
+    Key("outputDimensionality", "whole", None, "length of the vectors of a model with several", "", 1, MOST_DIMS),
     Key("inputType", "text", None, "what an embedded text is called (2026.8)"),
     Key("queryInputType", "text", None, "the same, of a query (2026.8)"),
     Key("documentInputType", "text", None, "the same, of a note (2026.8)"),
-    Key(
-        "local.modelPath",
-        "text",
-        registry.row("local").model,
-        "GGUF file of the provider local, or model of the provider onnx",
+    *_below(
+        "local.",
+        Key(
+            "modelPath",
+            "text",
+            registry.row("local").model,
+            "GGUF file of the provider local, or model of the provider onnx",
+        ),
+        Key("modelCacheDir", "path", None, "where downloaded models are kept"),
+        Key("contextSize", "whole", 4096, "context of the local model (2026.4)", _NO_LOCAL, 1),
     ),
-    Key("local.modelCacheDir", "path", None, "where downloaded models are kept"),
-    Key("local.contextSize", "whole", 4096, "context of the local model (2026.4)", _NO_LOCAL, low=1),
-    Key("store.driver", "choice", "sqlite", "kind of database", "none here: there is only one", choices=("sqlite",)),
+    Key("store.driver", "choice", "sqlite", "kind of database", _NO_STORE, choices=("sqlite",)),
     Key("store.path", "path", None, "OpenClaw's own index, which compare-index reads and nothing here writes"),
     Key(
         "store.vector.extensionPath",
@@ -143,281 +129,185 @@ SEARCH: tuple[Key, ...] = (
         "the most vectors kept of text that is gone; the least recently used go first",
         low=1,
     ),
-    *(_knob(knob) for knob in KNOBS if not knob.own),
+    *_knobs(OPENCLAW_KNOBS),
 )
 """Keys below the section of memory search: what memory-tui can change while it runs is a knob."""
 
-
-def _file(
-    path: str,
-    kind: Kind,
-    default: object,
-    meaning: str,
-    effect: str = _NO_AGENT,
-    low: float = 0,
-    choices: tuple[str, ...] = (),
-    high: float = float("inf"),
-) -> Key:
-    return Key(path, kind, default, meaning, effect, low, high, choices, section="file")
-
-
-_FLUSH = "agents.defaults.compaction.memoryFlush."
-_HOOK = "hooks.internal.entries.session-memory."
-
 LANCEDB = "plugins.entries.memory-lancedb.config."
 """How the keys of OpenClaw's LanceDB plug-in begin."""
-_LANCEDB: tuple[tuple[str, Kind, object, str, float], ...] = (
-    ("dbPath", "text", None, "folder or address of the table; ~/.openclaw/memory/lancedb", 0),
-    ("storageOptions", "headers", None, "how an object store is reached: endpoint, region, keys", 0),
-    ("embedding.provider", "text", None, "who makes its vectors; openai where a model or a key is named", 0),
-    ("embedding.model", "text", None, "the model", 0),
-    ("embedding.apiKey", "secret", None, "key of the provider", 0),
-    ("embedding.baseUrl", "text", None, "address of the provider", 0),
-    ("embedding.dimensions", "whole", None, "length of the vectors, where a model has several", 1),
-    ("autoRecall", "switch", True, "entries before each answer: memory-tui hook recall", 0),
-    ("autoCapture", "switch", False, "entries from what the user says: memory-tui hook capture", 0),
-    ("captureMaxChars", "whole", 500, "longer texts are not captured", 100),
-    ("recallMaxChars", "whole", 1000, "characters of a prompt that entries are searched by", 100),
-    ("customTriggers", "any", (), "words that make a text worth capturing, beside the usual ones", 0),
+BACKEND, QMD = "memory.backend", "memory.qmd."
+"""Who searches, and how the keys of QMD begin."""
+_QMD = (
+    Key("command", "text", "qmd", "QMD: the program: a name, a path, or node and the path of its qmd.js"),
+    Key("includeDefaultMemory", "switch", True, "QMD: search MEMORY.md, memory.md and memory/"),
+    Key("paths", "any", (), "QMD: more folders to search, each with path, name and pattern"),
+    Key("sessions.enabled", "switch", False, "QMD: export transcripts as notes, and search them"),
+    Key("sessions.exportDir", "path", None, "QMD: folder of the exported transcripts"),
+    Key("sessions.retentionDays", "whole", None, "QMD: days after which a transcript is exported no more", low=1),
+    Key("update.interval", "text", "5m", "QMD: how often QMD's index is brought up to date; 0 is never"),
+    Key("update.debounceMs", "whole", 15_000, "QMD: the least time between two updates that nobody asked for"),
+    Key("update.onBoot", "switch", True, "QMD: bring it up to date at the start too"),
+    Key("update.waitForBootSync", "switch", False, "QMD: let searches wait for that"),
+    Key("update.startup", "text", None, "QMD: off: no update at the start (2026.5)"),
+    Key("update.startupDelayMs", "whole", None, "QMD: wait before the update at the start (2026.5)"),
+    Key("update.embedInterval", "text", "60m", "QMD: how often new texts are embedded, where the mode needs vectors"),
+    Key("update.commandTimeoutMs", "whole", 30_000, "QMD: when any other command is given up", low=1),
+    Key("update.updateTimeoutMs", "whole", 120_000, "QMD: when an update is given up", low=1),
+    Key("update.embedTimeoutMs", "whole", 120_000, "QMD: when embedding is given up", low=1),
+    Key("limits.maxResults", "whole", 6, "QMD: most hits", low=1),
+    Key("limits.maxSnippetChars", "whole", 700, "QMD: most characters of a hit", low=1),
+    Key("limits.maxInjectedChars", "whole", 4000, "QMD: most characters altogether", low=1),
+    Key("limits.timeoutMs", "whole", 4000, "QMD: when a search is given up", low=1),
+    Key("scope", "any", None, "QMD: in which chats it may be asked: default deny, direct chats allowed"),
+    Key("searchMode", "choice", "search", "QMD: search, vsearch or query", choices=("search", "vsearch", "query")),
+    Key("mcporter.enabled", "switch", False, "QMD: ask through the mcporter bridge", _NO_BRIDGE),
+    Key("mcporter.serverName", "text", "qmd", "QMD: its name there", _NO_BRIDGE),
+    Key("mcporter.startDaemon", "switch", True, "QMD: start the bridge", _NO_BRIDGE),
+    Key("searchTool", "text", None, "QMD: tool of the bridge", _NO_BRIDGE),
 )
-
-BACKEND = "memory.backend"
-QMD = "memory.qmd."
-"""How the keys of QMD begin."""
-
-_QMD: tuple[tuple[str, Kind, object, str, float], ...] = (
-    ("command", "text", "qmd", "the program: a name, a path, or node and the path of its qmd.js", 0),
-    ("includeDefaultMemory", "switch", True, "search MEMORY.md, memory.md and memory/", 0),
-    ("paths", "any", (), "more folders to search, each with path, name and pattern", 0),
-    ("sessions.enabled", "switch", False, "export transcripts as notes, and search them", 0),
-    ("sessions.exportDir", "path", None, "folder of the exported transcripts", 0),
-    ("sessions.retentionDays", "whole", None, "days after which a transcript is exported no more", 1),
-    ("update.interval", "text", "5m", "how often QMD's index is brought up to date; 0 is never", 0),
-    ("update.debounceMs", "whole", 15_000, "the least time between two updates that nobody asked for", 0),
-    ("update.onBoot", "switch", True, "bring it up to date at the start too", 0),
-    ("update.waitForBootSync", "switch", False, "let searches wait for that", 0),
-    ("update.startup", "text", None, "off: no update at the start (2026.5)", 0),
-    ("update.startupDelayMs", "whole", None, "wait before the update at the start (2026.5)", 0),
-    ("update.embedInterval", "text", "60m", "how often new texts are embedded, where the mode needs vectors", 0),
-    ("update.commandTimeoutMs", "whole", 30_000, "when any other command is given up", 1),
-    ("update.updateTimeoutMs", "whole", 120_000, "when an update is given up", 1),
-    ("update.embedTimeoutMs", "whole", 120_000, "when embedding is given up", 1),
-    ("limits.maxResults", "whole", 6, "most hits", 1),
-    ("limits.maxSnippetChars", "whole", 700, "most characters of a hit", 1),
-    ("limits.maxInjectedChars", "whole", 4000, "most characters altogether", 1),
-    ("limits.timeoutMs", "whole", 4000, "when a search is given up", 1),
-    ("scope", "any", None, "in which chats it may be asked: default deny, direct chats allowed", 0),
-)
-
-_MCPORTER: tuple[tuple[str, Kind, object, str], ...] = (
-    ("mcporter.enabled", "switch", False, "ask through the mcporter bridge"),
-    ("mcporter.serverName", "text", "qmd", "its name there"),
-    ("mcporter.startDaemon", "switch", True, "start the bridge"),
-    ("searchTool", "text", None, "tool of the bridge"),
-)
-
-_SHARED: tuple[tuple[str, Kind, str], ...] = (
-    ("baseUrl", "text", "address of the provider for everything, where remote.baseUrl names none"),
-    ("apiKey", "secret", "its key for everything, after remote.apiKey, logins and the provider's variable"),
-    ("headers", "headers", "headers that are sent along by everything; remote.headers count before them"),
-)
-
-INJECTION = "agents.defaults.contextInjection"
-MEMORY_GET = "agents.defaults.contextLimits.memoryGetMaxChars"
-OF_AGENT = (
-    "sandbox.mode",
-    "sandbox.workspaceAccess",
-    "bootstrapMaxChars",
-    "bootstrapTotalMaxChars",
-    "contextInjection",
-    "contextLimits.memoryGetMaxChars",
-    "contextLimits.postCompactionMaxChars",
-)
-"""Keys below agents.defaults that an agent can have of its own."""
-
-FILE: tuple[Key, ...] = (
-    _file("agents.defaults.workspace", "path", None, "folder of the default agent", ""),
-    _file(
-        "agents.defaults.bootstrapMaxChars",
-        "whole",
-        20_000,
-        "most characters of MEMORY.md that the agent is given at the start: memory-tui prompt --budget",
-        "",
-        low=1,
-    ),
-    _file(
-        "agents.defaults.bootstrapTotalMaxChars",
-        "whole",
-        None,
-        "the same, of all files of the prompt together; 150000, from 2026.8 on 60000",
-        "",
-        low=1,
-    ),
-    _file(
-        INJECTION,
-        "choice",
-        "always",
-        "whether files are put into the prompt; never: memory-tui prompt has none",
-        "",
-        choices=("always", "continuation-skip", "never"),
-    ),
-    _file(
-        MEMORY_GET,
-        "whole",
-        12_000,
-        "the most characters that memory_get and memory-tui get give",
-        "",
-        low=1,
-        high=250_000,
-    ),
-    _file(
-        "agents.defaults.contextLimits.postCompactionMaxChars",
-        "whole",
-        1800,
-        "the same of AGENTS.md after a compaction",
-    ),
-    _file(
-        "agents.defaults.userTimezone",
-        "zone",
-        None,
-        "the user's time zone, by which a day begins; without it, this machine's",
-        "",
-    ),
-    _file(
-        "memory.backend",
-        "choice",
-        "builtin",
-        "who searches for the agent: the built-in index, or the program QMD; --backend",
-        "",
-        choices=("builtin", "qmd"),
-    ),
-    _file(
-        "memory.citations",
-        "choice",
-        "auto",
-        "whether an agent is told where it has something from: memory-tui mcp",
-        "",
-        choices=("auto", "on", "off"),
-    ),
-    *(_file(f"{QMD}{path}", kind, default, f"QMD: {meaning}", "", low) for path, kind, default, meaning, low in _QMD),
-    _file(
-        f"{QMD}searchMode",
-        "choice",
-        "search",
-        "QMD: search, vsearch or query",
-        "",
-        choices=("search", "vsearch", "query"),
-    ),
-    *(
-        _file(f"{QMD}{path}", kind, default, f"QMD: {meaning}", _NO_BRIDGE)
-        for path, kind, default, meaning in _MCPORTER
-    ),
-    _file("agents.defaults.compaction.reserveTokensFloor", "whole", 20_000, "room kept free in the context", ""),
-    _file(
-        "agents.defaults.compaction.postIndexSync",
+_COMPACTION = (
+    Key("reserveTokensFloor", "whole", 20_000, "room kept free in the context"),
+    Key(
+        "postIndexSync",
         "choice",
         "async",
         "index a session after it was compacted",
         _NO_SESSIONS,
         choices=("off", "async", "await"),
     ),
-    _file(_FLUSH + "enabled", "switch", True, "let the agent write down what it knows before it is compacted", ""),
-    _file(_FLUSH + "softThresholdTokens", "whole", 4000, "how long before", ""),
-    _file(_FLUSH + "forceFlushTranscriptBytes", "size", 2_097_152, "and at the latest at this size; 0 is never", ""),
-    _file(_FLUSH + "prompt", "text", None, "what it is asked", ""),
-    _file(_FLUSH + "systemPrompt", "text", None, "and told", ""),
-    _file(_FLUSH + "model", "text", None, "by which model (2026.8)"),
-    _file(
-        _HOOK + "enabled",
-        "switch",
-        None,
-        "save the end of a session as a note; false: memory-tui hook session-memory writes none",
-        "",
+    *_below(
+        "memoryFlush.",
+        Key("enabled", "switch", True, "let the agent write down what it knows before it is compacted"),
+        Key("softThresholdTokens", "whole", 4000, "how long before"),
+        Key("forceFlushTranscriptBytes", "size", 2_097_152, "and at the latest at this size; 0 is never"),
+        Key("prompt", "text", None, "what it is asked"),
+        Key("systemPrompt", "text", None, "and told"),
+        Key("model", "text", None, "by which model (2026.8)", _NO_AGENT),
     ),
-    _file(_HOOK + "messages", "whole", 15, "how many messages of it", "", low=1),
-    _file(_HOOK + "llmSlug", "switch", None, "let a model name the note"),
-    *(
-        _file(f"models.providers.{account}.{key}", kind, None, meaning, "")
-        for account in registry.ACCOUNTS.values()
-        for key, kind, meaning in _SHARED
-    ),
-    _file(
-        "auth.profiles",
-        "any",
-        None,
-        "names, kinds and e-mail addresses of logins",
-        "none here: logins with their keys are read from auth-profiles.json, in the order of auth.order",
-    ),
-    _file("auth.order", "any", None, "which login of a provider is tried first; only those with an API key embed", ""),
-    _file(
-        "agents.defaults.sandbox.mode",
+)
+_ACCOUNT = (
+    Key("baseUrl", "text", None, "address of the provider for everything, where remote.baseUrl names none"),
+    Key("apiKey", "secret", None, "its key for everything, after remote.apiKey, logins and the provider's variable"),
+    Key("headers", "headers", None, "headers that are sent along by everything; remote.headers count before them"),
+)
+_LANCEDB = (
+    Key("dbPath", "text", None, "folder or address of the table; ~/.openclaw/memory/lancedb"),
+    Key("storageOptions", "headers", None, "how an object store is reached: endpoint, region, keys"),
+    Key("embedding.provider", "text", None, "who makes its vectors; openai where a model or a key is named"),
+    Key("embedding.model", "text", None, "the model"),
+    Key("embedding.apiKey", "secret", None, "key of the provider"),
+    Key("embedding.baseUrl", "text", None, "address of the provider"),
+    Key("embedding.dimensions", "whole", None, "length of the vectors, where a model has several", low=1),
+    Key("autoRecall", "switch", True, "entries before each answer: memory-tui hook recall"),
+    Key("autoCapture", "switch", False, "entries from what the user says: memory-tui hook capture"),
+    Key("captureMaxChars", "whole", 500, "longer texts are not captured", low=100),
+    Key("recallMaxChars", "whole", 1000, "characters of a prompt that entries are searched by", low=100),
+    Key("customTriggers", "any", (), "words that make a text worth capturing, beside the usual ones"),
+)
+
+DEFAULTS = "agents.defaults."
+INJECTION = f"{DEFAULTS}contextInjection"
+MEMORY_GET = f"{DEFAULTS}contextLimits.memoryGetMaxChars"
+_INJECTED = "most characters of MEMORY.md that the agent is given at the start: memory-tui prompt --budget"
+_RW_ONLY = "what those may do with the workspace; only rw lets them flush: memory-tui openclaw flush"
+_OF_AGENT = _below(
+    DEFAULTS,
+    Key(
+        "sandbox.mode",
         "choice",
         "off",
         "which sessions run in a sandbox: memory-tui openclaw flush",
-        "",
         choices=("off", "non-main", "all"),
     ),
-    _file(
-        "agents.defaults.sandbox.workspaceAccess",
+    Key("sandbox.workspaceAccess", "choice", "none", _RW_ONLY, choices=("none", "ro", "rw")),
+    Key("bootstrapMaxChars", "whole", 20_000, _INJECTED, low=1),
+    Key(
+        "bootstrapTotalMaxChars",
+        "whole",
+        None,
+        "the same, of all files of the prompt together; 150000, from 2026.8 on 60000",
+        low=1,
+    ),
+    Key(
+        "contextInjection",
         "choice",
-        "none",
-        "what those may do with the workspace; only rw lets them flush: memory-tui openclaw flush",
-        "",
-        choices=("none", "ro", "rw"),
+        "always",
+        "whether files are put into the prompt; never: memory-tui prompt has none",
+        choices=("always", "continuation-skip", "never"),
     ),
-    _file(
-        "meta.lastTouchedVersion",
-        "text",
+    Key(
+        "contextLimits.memoryGetMaxChars",
+        "whole",
+        12_000,
+        "the most characters that memory_get and memory-tui get give",
         "",
-        "the release of OpenClaw that wrote this file last; without a program on the search path, auto goes by it",
-        "",
+        1,
+        250_000,
     ),
-    _file(
-        "plugins.slots.memory",
-        "text",
-        "memory-core",
-        "which plug-in is the agent's memory; memory-tui: the profile of its entry holds here too; memory-lancedb: "
-        "memory-tui ltm",
-        "",
+    Key("contextLimits.postCompactionMaxChars", "whole", 1800, "the same of AGENTS.md after a compaction", _NO_AGENT),
+)
+OF_AGENT = tuple(key.path.removeprefix(DEFAULTS) for key in _OF_AGENT)
+"""Keys below agents.defaults that an agent can have of its own."""
+
+_ZONE = "the user's time zone, by which a day begins; without it, this machine's"
+_BACKEND = "who searches for the agent: the built-in index, or the program QMD; --backend"
+_CITATIONS = "whether an agent is told where it has something from: memory-tui mcp"
+_NOTE = "save the end of a session as a note; false: memory-tui hook session-memory writes none"
+_ORDER = "which login of a provider is tried first; only those with an API key embed"
+_WRITER = "the release of OpenClaw that wrote this file last; without a program on the search path, auto goes by it"
+_SLOT = (
+    "which plug-in is the agent's memory; memory-tui: the profile of its entry holds here too; memory-lancedb: "
+    "memory-tui ltm"
+)
+_RANKED = "how the agent's recalls are ranked where memory-tui is its memory"
+
+FILE: tuple[Key, ...] = (
+    Key(f"{DEFAULTS}workspace", "path", None, "folder of the default agent"),
+    *_OF_AGENT,
+    Key(f"{DEFAULTS}userTimezone", "zone", None, _ZONE),
+    Key(BACKEND, "choice", "builtin", _BACKEND, choices=("builtin", "qmd")),
+    Key("memory.citations", "choice", "auto", _CITATIONS, choices=("auto", "on", "off")),
+    *_below(QMD, *_QMD),
+    *_below(f"{DEFAULTS}compaction.", *_COMPACTION),
+    *_below(
+        "hooks.internal.entries.session-memory.",
+        Key("enabled", "switch", None, _NOTE),
+        Key("messages", "whole", 15, "how many messages of it", low=1),
+        Key("llmSlug", "switch", None, "let a model name the note", _NO_AGENT),
     ),
-    *(_file(f"{LANCEDB}{path}", kind, default, meaning, "", low) for path, kind, default, meaning, low in _LANCEDB),
-    _file(
-        "plugins.entries.memory-tui.config.profile",
-        "choice",
-        profiles.OWN,
-        "how the agent's recalls are ranked where memory-tui is its memory",
-        "",
-        choices=tuple(profiles.PROFILES),
+    *(key for account in registry.ACCOUNTS.values() for key in _below(f"models.providers.{account}.", *_ACCOUNT)),
+    Key("auth.profiles", "any", None, "names, kinds and e-mail addresses of logins", _NO_PROFILES),
+    Key("auth.order", "any", None, _ORDER),
+    Key("meta.lastTouchedVersion", "text", "", _WRITER),
+    Key("plugins.slots.memory", "text", "memory-core", _SLOT),
+    *_below(LANCEDB, *_LANCEDB),
+    *_below(
+        "plugins.entries.",
+        Key("memory-tui.config.profile", "choice", profiles.OWN, _RANKED, choices=tuple(profiles.PROFILES)),
+        Key("memory-core.config.dreaming", "any", None, "promotion of memories at night (2026.8)", _NO_AGENT),
+        Key("active-memory", "any", None, "recall before each answer (2026.8)", _NO_AGENT),
     ),
-    _file("plugins.entries.memory-core.config.dreaming", "any", None, "promotion of memories at night (2026.8)"),
-    _file("plugins.entries.active-memory", "any", None, "recall before each answer (2026.8)"),
 )
 
-OWN_KEYS: tuple[Key, ...] = (
-    *(_knob(knob) for knob in KNOBS if knob.own),
-    Key("workspace", "path", None, "folder of the notes"),
-)
+OWN_KEYS: tuple[Key, ...] = (*_knobs(OWN_KNOBS), Key("workspace", "path", None, "folder of the notes"))
 """Keys that only memory-tui's own configuration has."""
 
 BY_PATH: Mapping[str, Key] = MappingProxyType({key.path: key for key in (*SEARCH, *FILE, *OWN_KEYS)})
 
 
-def of_backend(name: str) -> Key | None:
-    """The key called `name` where it chooses or configures the backend: `--set` takes those too."""
-    key = find(name)
-    return key if key is not None and (key.path == BACKEND or key.path.startswith(QMD)) else None
-
-
 def find(name: str) -> Key | None:
-    """The documented key called `name`: whole, or by a tail that no other key has."""
-    if name in BY_PATH:
-        return BY_PATH[name]
+    """Return the documented key called `name`: whole, or by a tail that no other key has."""
     tails = [key for key in BY_PATH.values() if key.path.endswith(f".{name}")]
-    return tails[0] if len(tails) == 1 else None
+    return BY_PATH.get(name) or (tails[0] if len(tails) == 1 else None)
+
+
+def of_backend(name: str) -> Key | None:
+    """Return the key called `name` where it chooses or configures the backend: `--set` takes those too."""
+    key = find(name)
+    return key if key is not None and key.path.startswith((BACKEND, QMD)) else None
 
 
 _CHUNKING = "chunks are 400 tokens with 80 repeated"
-_SYNC = "files are watched after 1500 ms of quiet, and looked for at session start and on search"
 _BATCH = "a batch is waited for, 2 at once, looked at every 2000 ms, given up after 60 minutes"
 _STORE = "the index is in the agent's database"
 
@@ -427,7 +317,7 @@ RETIRED: Mapping[str, str] = MappingProxyType(
         "chunkSize": _CHUNKING,
         "chunkOverlap": _CHUNKING,
         "query.hybrid": "weights are 0.7 and 0.3, MMR is on with lambda 0.7, age halves a score in 30 days",
-        "sync": _SYNC,
+        "sync": "files are watched after 1500 ms of quiet, and looked for at session start and on search",
         "cache.maxEntries": "the cache keeps 50,000 vectors",
         "remote.batch.wait": _BATCH,
         "remote.batch.concurrency": _BATCH,
@@ -445,5 +335,5 @@ RETIRED: Mapping[str, str] = MappingProxyType(
 
 
 def retired(key: str) -> str:
-    """What 2026.9 always does in the place of `key`, named below its section; empty where it still has the key."""
+    """Return what 2026.9 always does in the place of `key`, named below its section; empty where it has the key."""
     return next((why for name, why in RETIRED.items() if key == name or key.startswith(f"{name}.")), "")

@@ -221,7 +221,7 @@ def checked(key: Key, node: Node, environment: Environment) -> object:
             return check(BY_KEY[key.path], value if not isinstance(value, dict | list) else _excerpt(node))
         case "switch":
             return _typed(key, isinstance(value, bool), value, "true or false", node)
-        case "whole" | "number":
+        case "whole":
             return _number(key, value, node)
         case "choice":
             return _typed(key, value in key.choices, value, f"one of {', '.join(key.choices)}", node)

@@ -242,7 +242,7 @@ def rows(config: Config, settings: Settings, providers: Sequence[str]) -> Iterat
             meaning=key.meaning,
             takes_effect=not effect,
             effect=effect or TAKES_EFFECT,
-            retired=retired(key.path) if key.section == "search" else "",
+            retired=retired(key.path) if key not in FILE else "",
         )
 
 

@@ -29,19 +29,7 @@ OPENED = "as opened"
 """What the baseline is called that nobody named."""
 
 DATE = Knob(
-    "date",
-    "date",
-    0,
-    "what will be recalled on that day",
-    -365,
-    365,
-    5,
-    1,
-    "d",
-    most=36_500,
-    group="tune",
-    short="date",
-    second=True,
+    "date", "date", 0, "what will be recalled on that day", -365, 365, 5, 1, 36_500, "d", short="date", second=True
 )
 """A knob of the screen alone: days from now."""
 

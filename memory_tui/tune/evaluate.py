@@ -17,7 +17,7 @@ from memory_tui.explain.why_not import subset
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import ChunkRef
-from memory_tui.settings import KNOBS, Settings
+from memory_tui.settings import KNOBS, TUNE_KEYS, Settings
 from memory_tui.tune.judgments import WRONG, Notebook, Query
 
 Ask = Callable[[str], Evidence]
@@ -216,7 +216,7 @@ def rivals(cases: Sequence[Case], settings: Settings, with_profile: Callable[[st
 
 def plain_words(settings: Settings) -> Settings:
     """`settings` of profile recommended as plain bm25: every knob that adds or takes points at 0 but that of words."""
-    nothing = {knob.key: 0.0 for knob in KNOBS if knob.group == "tune" and isinstance(knob.default, float)}
+    nothing = {knob.key: 0.0 for knob in KNOBS if knob.key in TUNE_KEYS and isinstance(knob.default, float)}
     return settings.update(nothing | {"query.hybrid.textWeight": 1.0, "query.hybrid.mmr.enabled": False}, "plain bm25")
 
 
