@@ -27,7 +27,7 @@ from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, MemberState, ServingProvider
 from memory_tui.providers.options import Secret
-from memory_tui.providers.registry import ProviderRow
+from memory_tui.providers.services import ProviderRow
 
 _COMMAND = "memory-tui provider --add openai-compatible --address http://127.0.0.1:1234/v1 --model NAME"
 
@@ -83,7 +83,7 @@ def _answers(args: argparse.Namespace) -> _Answers:
     if not kind:
         raise SettingError("No kind of provider is named.", f"For instance: {_COMMAND}.")
     row = registry.row(kind)
-    if row.wire is None:
+    if not row.shape:
         return _Answers(kind, "", "", "")
     address = answer("address", "Address", row.base_url)
     usual = row.variables[0] if row.variables and address == row.base_url else ""
@@ -110,7 +110,7 @@ def _require_no_foreign_key(choices: Plan, answers: _Answers, row: ProviderRow) 
     config = choices.config
     same = config.provider == answers.kind and (config.value("remote.baseUrl") or row.base_url) == answers.address
     left = {"remote.headers", *(() if answers.variable else ("remote.apiKey",))} & set(config.entries)
-    if row.wire is not None and left and not same:
+    if row.shape and left and not same:
         raise ConfigError(
             f"{config.path} has {' and '.join(sorted(left))} for {config.provider or 'another provider'}, and "
             f"{answers.address} would get that.",

@@ -20,7 +20,8 @@ from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import Malformed, Vectors, unit_vectors
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.http import Http
-from memory_tui.providers.options import ProviderSettings, Wire, require_approval
+from memory_tui.providers.options import ProviderSettings, require_approval
+from memory_tui.providers.services import Wire
 
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 _UPLOAD_SECONDS, _CALL_SECONDS = 600.0, 60.0
@@ -227,7 +228,7 @@ class BatchService:
 
     def wait(self, seconds: float) -> None:
         """Let time pass. Raises Cancelled once `close` is called."""
-        self.settings.clock.pause(self._stop)(seconds)
+        self.settings.clock.pause(self._stop, seconds)
 
     def close(self) -> None:
         """Give up every call and every wait, at once. Jobs go on."""

@@ -15,7 +15,7 @@ import tokenize
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 from memory_tui.errors import ProviderError
 from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import Identity, Kind, Provider, Vectors, identity_key, in_rows
-from memory_tui.providers.registry import ProviderRow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -346,14 +345,4 @@ class Scripted(Provider):
         return in_rows({at: hash_vector(text) for at, text in enumerate(texts)}, len(texts), DIMS)
 
 
-BUILTIN = ProviderRow(
-    "builtin",
-    "the built-in table",
-    make=lambda _: Builtin(),
-    model=MODEL,
-    dims={MODEL: DIMS},
-    auto=6,
-    asked_model=lambda _: MODEL,
-)
-NONE = ProviderRow("none", "no provider", make=lambda _: NoProvider())
-SCRIPTED = ProviderRow("scripted", "scripted vectors", make=lambda _: Scripted())
+PROVIDERS: Mapping[str, Callable[[], Provider]] = {"builtin": Builtin, "none": NoProvider, "scripted": Scripted}

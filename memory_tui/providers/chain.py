@@ -214,10 +214,7 @@ class ChainMember(Provider):
     @cached_property
     def host(self) -> str:
         """Where it sends text; empty when it sends none, or lacks too much to be asked."""
-        try:
-            return registry.host(self.name, self.settings)
-        except ProviderError:
-            return ""
+        return registry.host(self.name, self.settings)
 
     @cached_property
     def model(self) -> str:
@@ -232,7 +229,7 @@ class ChainMember(Provider):
     @property
     def slow(self) -> bool:
         """Whether a call takes seconds of this machine."""
-        return self.name in registry.TABLE and registry.row(self.name).slow
+        return self.name in registry.ROWS and registry.ROWS[self.name].slow
 
     @property
     def lacks_approval(self) -> bool:
@@ -270,7 +267,12 @@ class ChainMember(Provider):
 
     def preview(self) -> ProviderPreview:
         """Return what can be told before it is asked anything. Raises ProviderError for what it lacks but approval."""
-        model, key, dims, most = registry.preview(self.name, self.settings)
+        if wire := registry.wire_of(self.name, self.settings):
+            model, key, dims, most = wire.model, wire.key, wire.dims or 0, wire.max_input_bytes
+        else:
+            provider = self._create()
+            space = provider.identity if provider.identity_known else Identity(self.name, self.model, "", 0)
+            model, key, dims, most = space.model, space.key, space.dims, provider.max_input_bytes
         elsewhere = bool(self.host) and not on_this_machine(self.host)
         return ProviderPreview(
             self.name, model, self.host, key, dims, most, elsewhere, not self.lacks_approval, self.takes_secrets
@@ -750,7 +752,7 @@ class Chain:
     def _automatic(self) -> list[ChainMember]:
         members: list[ChainMember] = []
         self._passed = []
-        for name in registry.automatic():
+        for name in registry.AUTOMATIC:
             # What was said about endpoint and key is for one provider, and must not be sent to another one.
             taken = any(registry.sends(one.name) for one in members) or any(one.lacks_approval for one in self._passed)
             settings = self.settings.for_provider(name) if taken else replace(self.settings, requested=name)

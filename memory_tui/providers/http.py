@@ -10,7 +10,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -36,50 +36,38 @@ from memory_tui.providers.base import (
     unit_vectors,
 )
 from memory_tui.providers.failures import OF_THE_TEXT, PASSING, RETRIED, Cause, ProviderFailure, diagnose
-from memory_tui.providers.options import ProviderSettings, Redactor, Wire, host_of, on_this_machine
+from memory_tui.providers.options import ProviderSettings, Redactor, host_of, on_this_machine
+from memory_tui.providers.services import Wire
 from memory_tui.secrets.discreet import Discreet
 
-FAULTS = (httpx.RequestError, httpx.InvalidURL)
-"""What can go wrong on the way to an answer."""
-AGENT = {"User-Agent": f"memory-tui/{__version__}"}
 _MOST_BYTES = 64 << 20
 """A longer answer is none that a request can have."""
-_JSON = {**AGENT, "Accept": "application/json", "Content-Type": "application/json"}
 _NEXT_KEY = frozenset({Cause.RATE_LIMIT, Cause.QUOTA, Cause.BAD_KEY})
 _NONE: Mapping[str, str] = {}
-_CONNECT_SECONDS, _FULL_SECONDS = 10.0, 0.1
-_AHEAD = 64
-"""Pieces of an answer that wait for who takes it."""
+_CONNECT_SECONDS, _FULL_SECONDS, _AHEAD = 10.0, 0.1, 64
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _CERTIFICATE = (
     "The server's certificate is not trusted. Name the authority that signed it in SSL_CERT_FILE, or check "
     "remote.baseUrl."
 )
-Item = httpx.Response | bytes | Exception | None
 
 
-def address_of(text: str) -> httpx.URL:
-    """Read `text` as an address, whose repr hides a password. Raises one of FAULTS for what is none."""
-    if not text.startswith(("http://", "https://")) or not host_of(text):
-        raise httpx.UnsupportedProtocol("the address does not begin with http:// or https:// and a host")
-    return httpx.URL(text)
+# --- one request -----------------------------------------------------------------------------------------------------
 
 
-class SentHeaders:
-    """Headers of a request, which nothing shows. Later ones of `parts` win, whatever the case of their names."""
+class SentHeaders(dict[str, tuple[str, str]]):
+    """Headers of a request by their names in lower case, which nothing shows."""
 
-    def __init__(self, *parts: Mapping[str, str]) -> None:
-        merged = {name.lower(): (name, value) for part in parts for name, value in part.items()}
-        pairs = {"accept-encoding": ("Accept-Encoding", "gzip, deflate"), **merged}.values()
-        self.lines = _Hidden((name.encode(), value.encode("utf-8", "replace")) for name, value in pairs)
-
-    def with_more(self, more: Mapping[str, str]) -> SentHeaders:
-        """Return these and `more`, which win."""
-        return SentHeaders({name.decode(): value.decode() for name, value in self.lines}, more) if more else self
-
-
-class _Hidden(list[tuple[bytes, bytes]]):
     def __repr__(self) -> str:
         return "[hidden]"
+
+    def with_more(self, *parts: Mapping[str, str]) -> SentHeaders:
+        """Return these and those of `parts`; later ones win."""
+        pairs = {name.lower(): (name, value) for part in parts for name, value in part.items()}
+        return SentHeaders({**self, **pairs})
+
+
+PLAIN = SentHeaders().with_more({"Accept-Encoding": "gzip, deflate", "User-Agent": f"memory-tui/{__version__}"})
 
 
 class HttpAnswer(Discreet, frozen=True):
@@ -111,7 +99,7 @@ class _Exchange(threading.Thread):
         self._client, self._request = client, request
         request.extensions["trace"] = self._look_before
         self._left = threading.Event()
-        self._items: queue.Queue[Item] = queue.Queue(_AHEAD)
+        self._items: queue.Queue[httpx.Response | bytes | Exception | None] = queue.Queue(_AHEAD)
 
     def run(self) -> None:
         """Hand over the answer, its pieces and None, or what went wrong."""
@@ -128,13 +116,18 @@ class _Exchange(threading.Thread):
                 # What is on the way there shows headers.
                 self._hand(error.with_traceback(None))
 
-    def take(self, seconds: float) -> Item:
-        """Return what is handed over next. Raises ReadTimeout after `seconds`."""
-        try:
-            return self._items.get(timeout=max(0.0, seconds))
-        except queue.Empty:
-            pass
-        raise httpx.ReadTimeout("the time is over")
+    def items(self, seconds: float, ends: float) -> Iterator[httpx.Response | bytes]:
+        """Yield the answer and its pieces, each within `seconds` and before `ends`. Raises what went wrong."""
+        while True:
+            try:
+                item = self._items.get(timeout=max(0.0, min(seconds, ends - time.monotonic())))
+            except queue.Empty:
+                item = httpx.ReadTimeout("the time is over")
+            if item is None:
+                return
+            if isinstance(item, Exception):
+                raise item
+            yield item
 
     def leave(self) -> None:
         """Send nothing more and take no more; wake who waits."""
@@ -142,91 +135,17 @@ class _Exchange(threading.Thread):
         with suppress(queue.Full):
             self._items.put_nowait(None)
 
-    def _hand(self, item: Item) -> None:
-        while True:
-            self._look()
+    def _hand(self, item: httpx.Response | bytes | Exception | None) -> None:
+        while not self._left.is_set():
             with suppress(queue.Full):
                 self._items.put(item, timeout=_FULL_SECONDS)
                 return
-
-    def _look(self) -> None:
-        if self._left.is_set():
-            raise _LeftError
+        raise _LeftError
 
     def _look_before(self, event: str, _about: object) -> None:
         # A connection may be there only when nobody waits for it any more.
-        if event.endswith(".send_request_headers.started"):
-            self._look()
-
-
-class Network:
-    """Requests to servers, safe for any thread; those to others may go through the proxies of the environment.
-
-    Whatever a request waits for, it ends when `stop` is set.
-    """
-
-    def __init__(self, stop: Stop) -> None:
-        self._stop = stop
-        self._clients: dict[tuple[str, bool], httpx.Client] = {}
-        self._making = threading.Lock()
-
-    @contextmanager
-    def answer(
-        self,
-        method: str,
-        url: httpx.URL,
-        headers: SentHeaders,
-        content: bytes | None = None,
-        *,
-        seconds: float,
-        in_all: bool = True,
-    ) -> Iterator[HttpAnswer]:
-        """Send one request; it has `seconds` in all, or else no pause that is longer. Redirects are not followed.
-
-        Raises ProviderFailure for what is wrong on this side, FAULTS for the rest, Cancelled.
-        """
-        ends = time.monotonic() + seconds
-        client = self._client(url)
-        limit = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS), pool=None)
-        exchange = _Exchange(
-            client, client.build_request(method, url, headers=headers.lines, content=content, timeout=limit)
-        )
-
-        def items() -> Iterator[httpx.Response | bytes]:
-            while (item := exchange.take(ends - time.monotonic() if in_all else seconds)) is not None:
-                self._stop.check()
-                if isinstance(item, Exception):
-                    raise item
-                yield item
-            self._stop.check()
-
-        with self._stop.around(exchange.leave):
-            exchange.start()
-            try:
-                following = items()
-                response = next(following)
-                assert isinstance(response, httpx.Response)
-                fields = {
-                    name.decode("latin-1").lower(): value.decode("utf-8", "replace")
-                    for name, value in response.headers.raw
-                }
-                parts = (part for part in following if isinstance(part, bytes))
-                yield HttpAnswer(response.status_code, fields, parts)
-            finally:
-                exchange.leave()
-
-    def close(self) -> None:
-        """Close every connection that is idle now; others end with their request."""
-        for client in tuple(self._clients.values()):
-            client.close()
-
-    def _client(self, url: httpx.URL) -> httpx.Client:
-        """Return the client for addresses like `url`: of this machine, where no proxy stands between, or of others."""
-        key = (url.scheme, not on_this_machine(url.netloc.decode("ascii")))
-        with self._making:
-            if key not in self._clients:
-                self._clients[key] = _new_client(url, environment=key[1])
-            return self._clients[key]
+        if event.endswith(".send_request_headers.started") and self._left.is_set():
+            raise _LeftError
 
 
 def _new_client(url: httpx.URL, *, environment: bool) -> httpx.Client:
@@ -252,8 +171,9 @@ def _new_client(url: httpx.URL, *, environment: bool) -> httpx.Client:
 
 
 class Http:
-    """One endpoint, safe for any thread. `auth` holds a set of headers for each key; the next is used when one is
-    refused. `headers` win. Every call ends with Cancelled once `stop` is set.
+    """One endpoint, safe for any thread; other hosts than this machine may be asked through the proxies of the
+    environment. `auth` holds a set of headers for each key; the next is used when one is refused. `headers` win.
+    Whatever a call waits for, it ends with Cancelled once `stop` is set.
 
     Redirects are not followed, because key and text would go along. A failure never shows a secret.
     """
@@ -266,15 +186,16 @@ class Http:
         headers: Mapping[str, str] = _NONE,
         auth: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        self.label = label
-        self.host = host_of(base_url)
-        self._base = base_url
-        self._stop = stop
-        self.hidden = Redactor.of_headers(headers, *auth, _userinfo(base_url))
+        self.label, self.host = label, host_of(base_url)
+        self._base, self._stop = base_url, stop
+        user, at, _ = base_url.partition("//")[2].partition("/")[0].rpartition("@")
+        sent = base64.b64encode(unquote(user).encode()).decode()
+        self.hidden = Redactor.of_headers(headers, *auth, {"login": f"{user.replace(':', ' ')} {sent}" if at else ""})
         """Takes every secret of this endpoint out of a text."""
-        self._keys = [SentHeaders(_JSON, one, headers) for one in auth or ({},)]
-        self._turning = threading.Lock()
-        self._network = Network(stop)
+        json_alone = {"Accept": "application/json", "Content-Type": "application/json"}
+        self._keys = [PLAIN.with_more(json_alone, key, headers) for key in auth or ({},)]
+        self._lock = threading.Lock()
+        self._clients: dict[tuple[str, bool], httpx.Client] = {}
 
     def post(self, path: str, body: object, seconds: float) -> object:
         """Return the JSON answer to `body`, within `seconds` in all. Raises ProviderFailure, Cancelled."""
@@ -283,13 +204,13 @@ class Http:
         for _ in self._keys:
             key = self._keys[0]
             try:
-                return self._ask("POST", path, seconds, content, key)
+                return self._value(*self._whole("POST", path, key, seconds, content))
             except ProviderFailure as error:
                 if error.state not in _NEXT_KEY:
                     raise
                 failure = error
                 # Of several requests that met the same refusal only one turns to the next key.
-                with self._turning:
+                with self._lock:
                     if key is self._keys[0]:
                         self._keys = [*self._keys[1:], key]
         assert failure is not None
@@ -302,7 +223,7 @@ class Http:
 
         Raises ProviderFailure, Cancelled.
         """
-        return self._ask(method, path, seconds, content, self._keys[0].with_more(headers))
+        return self._value(*self._whole(method, path, self._keys[0].with_more(headers), seconds, content))
 
     def save(self, path: str, into: BinaryIO, seconds: float) -> None:
         """Write the body at `path` to `into`, of any size; no two pieces may be `seconds` apart.
@@ -310,62 +231,103 @@ class Http:
         One redirect is followed, without key and headers: files are often kept at another host. Raises
         ProviderFailure, Cancelled.
         """
-        address = self._address(path)
-        answer, text = self._exchange("GET", address, self._keys[0], None, seconds, into)
-        if answer.redirects:
-            address = self._address(str(address.join(answer.headers.get("location", ""))))
-            answer, text = self._exchange("GET", address, SentHeaders(AGENT), None, seconds, into)
-        if answer.status != HTTPStatus.OK:
-            self._value(answer, text)
+        for headers in (self._keys[0], PLAIN):
+            with self.answer("GET", path, headers, seconds=seconds, in_all=False) as answer:
+                if answer.status == HTTPStatus.OK:
+                    for part in answer.parts:
+                        into.write(part)
+                    return
+                text = self._text(answer)
+            if not answer.redirects:
+                break
+            with suppress(httpx.InvalidURL):
+                path = str(self.address(path).join(answer.headers.get("location", "")))
+        self._value(answer, text)
 
-    def close(self) -> None:
-        """Close every connection."""
-        self._network.close()
-
-    def _ask(self, method: str, path: str, seconds: float, content: bytes | None, headers: SentHeaders) -> object:
-        return self._value(*self._exchange(method, self._address(path), headers, content, seconds))
-
-    def _exchange(
+    @contextmanager
+    def answer(
         self,
         method: str,
-        address: httpx.URL,
+        path: str,
         headers: SentHeaders,
-        content: bytes | None,
+        content: bytes | None = None,
+        *,
         seconds: float,
-        into: BinaryIO | None = None,
-    ) -> tuple[HttpAnswer, str]:
-        """Return an answer and its text without secrets, within `seconds` in all.
+        in_all: bool = True,
+    ) -> Iterator[HttpAnswer]:
+        """Send one request; it has `seconds` in all, or else no pause that is longer.
 
-        The body of a good one goes `into` a file instead, with no pause of more than `seconds`.
+        Raises ProviderFailure, Cancelled.
         """
-        ends = time.monotonic() + seconds
-        try:
-            with self._network.answer(
-                method, address, headers, content, seconds=seconds, in_all=into is None
-            ) as answer:
-                if into is None or answer.status != HTTPStatus.OK:
-                    # An answer may repeat what it was sent, so nothing that a traceback shows holds it as it came.
-                    return answer, self.hidden(_whole(answer.parts).decode("utf-8", "replace"))
-                for part in answer.parts:
-                    into.write(part)
-                return answer, ""
-        except httpx.TimeoutException as error:
-            why = f"did not answer in {seconds:.3g} s." if into is None else f"sent nothing for {seconds:g} s."
-            failure = ProviderFailure(Cause.TIMEOUT, f"{self.label} ({self.host}) {why}")
-            if into is None and time.monotonic() < ends:
+        url, begins = self.address(path), time.monotonic()
+        client = self._client(url)
+        limit = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS), pool=None)
+        lines = _Lines((name.encode(), value.encode("utf-8", "replace")) for name, value in headers.values())
+        exchange = _Exchange(client, client.build_request(method, url, headers=lines, content=content, timeout=limit))
+        with self._stop.around(exchange.leave):
+            exchange.start()
+            try:
+                items = exchange.items(seconds, begins + seconds if in_all else math.inf)
+                response = next(items, None)
+                self._stop.check()
+                assert isinstance(response, httpx.Response)
+                fields = {
+                    name.decode("latin-1").lower(): value.decode("utf-8", "replace")
+                    for name, value in response.headers.raw
+                }
+                yield HttpAnswer(response.status_code, fields, (part for part in items if isinstance(part, bytes)))
+                self._stop.check()
+            except (httpx.RequestError, httpx.InvalidURL) as error:
+                late = isinstance(error, httpx.TimeoutException) and (
+                    not in_all or time.monotonic() >= begins + seconds
+                )
+                self._stop.check()
+                why = f"did not answer in {seconds:.3g} s." if in_all else f"sent nothing for {seconds:g} s."
                 failure = self._fault(error)
-        except FAULTS as error:
+                if late:
+                    failure = ProviderFailure(Cause.TIMEOUT, f"{self.label} ({self.host}) {why}")
+                raise failure from None
+            finally:
+                exchange.leave()
+
+    def address(self, path: str) -> httpx.URL:
+        """Return where `path` is, whose repr hides a password. Raises ProviderFailure for what is none of the web."""
+        text = path if _SCHEME.match(path) else self._base + path
+        try:
+            if text.startswith(("http://", "https://")) and host_of(text):
+                return httpx.URL(text)
+            failure = self._fault(httpx.InvalidURL("the address does not begin with http:// or https:// and a host"))
+        except httpx.InvalidURL as error:
             failure = self._fault(error)
-        self._stop.check()
         raise failure
 
-    def _address(self, path: str) -> httpx.URL:
-        """Return where `path` is. Raises ProviderFailure."""
-        try:
-            return address_of(path if path.startswith(("http://", "https://")) else self._base + path)
-        except FAULTS as error:
-            failure = self._fault(error)
-        raise failure
+    def close(self) -> None:
+        """Close every connection that is idle now; others end with their request."""
+        for client in tuple(self._clients.values()):
+            client.close()
+
+    def _client(self, url: httpx.URL) -> httpx.Client:
+        """Return the client for addresses like `url`: of this machine, where no proxy stands between, or of others."""
+        key = (url.scheme, not on_this_machine(url.netloc.decode("ascii")))
+        with self._lock:
+            if key not in self._clients:
+                self._clients[key] = _new_client(url, environment=key[1])
+            return self._clients[key]
+
+    def _whole(
+        self, method: str, path: str, headers: SentHeaders, seconds: float, content: bytes | None
+    ) -> tuple[HttpAnswer, str]:
+        with self.answer(method, path, headers, content, seconds=seconds) as answer:
+            return answer, self._text(answer)
+
+    def _text(self, answer: HttpAnswer) -> str:
+        """Return the body, or as much of it as the limit allows, without secrets: it may repeat what it was sent."""
+        body = bytearray()
+        for part in answer.parts:
+            body += part
+            if len(body) >= _MOST_BYTES:
+                break
+        return self.hidden(body.decode("utf-8", "replace"))
 
     def _fault(self, error: Exception) -> ProviderFailure:
         why = self.hidden(str(error)) or type(error).__name__
@@ -383,17 +345,12 @@ class Http:
         status = answer.status
         if answer.redirects:
             to = host_of(answer.headers.get("location", "")) or self.host
-            raise ProviderFailure(
-                Cause.REFUSED,
-                f"{self.label} answered {status} and points to {to}, where key and text were not sent.",
-                "If that address is right, make it the remote.baseUrl.",
-            )
+            why = f"{self.label} answered {status} and points to {to}, where key and text were not sent."
+            raise ProviderFailure(Cause.REFUSED, why, "If that address is right, make it the remote.baseUrl.")
         if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-            raise ProviderFailure(
-                Cause.NETWORK,
-                f"The proxy on the way to {self.host} answered {status}: it wants a login.",
-                "Put user and password into HTTPS_PROXY (or HTTP_PROXY), or name the host in NO_PROXY.",
-            )
+            why = f"The proxy on the way to {self.host} answered {status}: it wants a login."
+            step = "Put user and password into HTTPS_PROXY (or HTTP_PROXY), or name the host in NO_PROXY."
+            raise ProviderFailure(Cause.NETWORK, why, step)
         if status != HTTPStatus.OK:
             state, words, wait = diagnose(status, answer.headers, text)
             raise ProviderFailure(state, f"{self.label} answered {status}: {words or 'nothing else'}", retry_after=wait)
@@ -409,21 +366,9 @@ class Http:
         raise ProviderFailure(Cause.MALFORMED, f"{self.label} ({self.host}) answered with {kind} that is not JSON.")
 
 
-def _whole(parts: Iterable[bytes]) -> bytes:
-    """Return the body, or as much of it as the limit allows."""
-    body = bytearray()
-    for part in parts:
-        body += part
-        if len(body) >= _MOST_BYTES:
-            break
-    return bytes(body)
-
-
-def _userinfo(url: str) -> dict[str, str]:
-    """Return user and password in `url`, plain and as they are sent, for the Redactor."""
-    user, at, _ = url.partition("//")[2].partition("/")[0].rpartition("@")
-    sent = base64.b64encode(unquote(user).encode()).decode()
-    return {"userinfo": f"{user.replace(':', ' ')} {sent}" if at else ""}
+class _Lines(list[tuple[bytes, bytes]]):
+    def __repr__(self) -> str:
+        return "[hidden]"
 
 
 # --- the provider ----------------------------------------------------------------------------------------------------
@@ -456,17 +401,17 @@ def groups(texts: Sequence[str], at: Sequence[int], most_bytes: int, most_items:
     return runs
 
 
-def halves(text: str) -> tuple[str, str] | None:
-    """Cut `text` in two, at the white space nearest to its middle; None when it is too short to be cut."""
-    if len(text) < 2 * _SHORTEST:
-        return None
+def _halves(text: str) -> list[str]:
+    """Cut `text` in two, at the white space nearest to its middle; nothing of one that is too short, or no text."""
+    if isinstance(text, MediaText) or len(text) < 2 * _SHORTEST:
+        return []
     middle = len(text) // 2
     spaces = [match.start() for match in _SPACE.finditer(text, middle // 2, middle + middle // 2)]
     cut = min(spaces, key=lambda at: abs(at - middle), default=middle)
-    return text[:cut], text[cut:]
+    return [part for part in (text[:cut], text[cut:]) if part.strip()]
 
 
-def at_once(work: Callable[[int], None], count: int) -> None:
+def _at_once(work: Callable[[int], None], count: int) -> None:
     """Do `work` of the numbers below `count`, the first one on this thread. Raises what one of them raised.
 
     The end of the app does not wait for the others.
@@ -479,14 +424,14 @@ def at_once(work: Callable[[int], None], count: int) -> None:
         except BaseException as error:  # noqa: BLE001 - raised again below
             errors.append(error)
 
-    threads = [
+    others = [
         threading.Thread(target=run, args=(number,), name="embed-helper", daemon=True) for number in range(1, count)
     ]
-    for thread in threads:
+    for thread in others:
         thread.start()
     if count:
         run(0)
-    for thread in threads:
+    for thread in others:
         thread.join()
     if errors:
         raise errors[0]
@@ -535,7 +480,7 @@ class Remote(Provider):
         """Where it is, and whether it is asked with care."""
         if not self._proven:
             return f"ready, {self._http.host}, not asked yet"
-        return f"{self._http.host}{', one request at a time' if self._at_once() < self._concurrency else ''}"
+        return f"{self._http.host}{', one request at a time' if self._width() < self._concurrency else ''}"
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return float32 (len(texts), dims) of unit vectors; blank texts are not sent and have zeros.
@@ -551,7 +496,7 @@ class Remote(Provider):
         failures: list[ProviderFailure] = []
 
         def work(number: int) -> None:
-            while number < self._at_once() and all(one.state in OF_THE_TEXT for one in failures):
+            while number < self._width() and all(failure.state in OF_THE_TEXT for failure in failures):
                 try:
                     group = waiting.popleft()
                 except IndexError:
@@ -564,10 +509,10 @@ class Remote(Provider):
                     except ProviderFailure as failure:
                         failures.append(failure)
 
-        at_once(work, min(self._at_once(), len(waiting)))
+        _at_once(work, min(self._width(), len(waiting)))
         if failures:
             # What is wrong with the provider matters more than what is wrong with a text.
-            failure = min(failures, key=lambda one: one.state in OF_THE_TEXT)
+            failure = min(failures, key=lambda failure: failure.state in OF_THE_TEXT)
             failure.done = done
             raise failure
         return in_rows(done, len(texts), self._dims or 0)
@@ -577,7 +522,7 @@ class Remote(Provider):
         self._stop.set()
         self._http.close()
 
-    def _at_once(self) -> int:
+    def _width(self) -> int:
         """Return how many requests may run: one after two failures, until things went well for a while."""
         return 1 if self._troubles >= _FAILURES_TO_SEQUENTIAL else self._concurrency
 
@@ -589,19 +534,18 @@ class Remote(Provider):
         parts: Sequence[Sequence[int]] = (at[:middle], at[middle:])
         if len(at) <= self._most_items:
             try:
-                done.update(zip(at, self._persistent([texts[one] for one in at], kind), strict=True))
+                done.update(zip(at, self._persistent([texts[each] for each in at], kind), strict=True))
                 return
             except ProviderFailure as failure:
-                refused = failure
-            if smaller := self._smaller(at, texts, kind, refused):
-                parts = smaller
-            elif refused.state not in OF_THE_TEXT and not (refused.broke_off and len(at) > 1):
-                raise refused
-            elif len(at) == 1:
-                done[at[0]] = self._in_parts(texts[at[0]], kind, refused)
-                return
-            elif refused.state is Cause.TOO_LARGE:
-                self._most_items = min(self._most_items, middle)
+                if len(at) == 1 and failure.state in OF_THE_TEXT:
+                    done[at[0]] = self._in_parts(texts[at[0]], kind, failure)
+                    return
+                smaller = self._smaller(at, texts, kind, failure)
+                if not smaller and failure.state not in OF_THE_TEXT and not (failure.broke_off and len(at) > 1):
+                    raise
+                if failure.state is Cause.TOO_LARGE:
+                    self._most_items = min(self._most_items, middle)
+                parts = smaller or parts
         last = None
         for part in parts:
             try:
@@ -630,7 +574,7 @@ class Remote(Provider):
 
     def _in_parts(self, text: str, kind: Kind, refused: ProviderFailure) -> Vectors:
         """Return the unit vector of a text that is refused as a whole: the mean of its parts by their length."""
-        parts = [] if isinstance(text, MediaText) else [part for part in halves(text) or () if part.strip()]
+        parts = _halves(text)
         if not parts:
             raise refused
         vectors: dict[int, Vectors] = {}
@@ -646,33 +590,27 @@ class Remote(Provider):
         if kind == "query":
             seconds = limits.query_seconds or self._wire.query_seconds
             ends = time.monotonic() + seconds
+        path, body = self._wire.request(texts, kind)
         while True:
             try:
-                return self._once(texts, kind, seconds)
+                vectors = self._checked(self._http.post(path, body, seconds), len(texts))
             except ProviderFailure as failure:
+                if failure.state in PASSING:
+                    self._troubles, self._successes = self._troubles + 1, 0
                 pause = failure.retry_after or 0
                 usual = limits.first_wait * 2 ** (attempt - 1) * (1 + 0.2 * self._clock.jitter())
                 wait = max(min(usual, limits.longest_wait), pause)
                 late = time.monotonic() + wait >= ends or attempt >= limits.attempts or pause > _LONGEST_OBEYED[kind]
                 if late or failure.state not in RETRIED:
                     raise
-            self._clock.pause(self._stop)(wait)
+            else:
+                self._successes += 1
+                if self._successes >= _SUCCESSES_TO_CONCURRENT:
+                    self._troubles = 0
+                return vectors
+            self._clock.pause(self._stop, wait)
             seconds = min(seconds, ends - time.monotonic())
             attempt += 1
-
-    def _once(self, texts: Sequence[str], kind: Kind, seconds: float) -> Vectors:
-        path, body = self._wire.request(texts, kind)
-        try:
-            vectors = self._checked(self._http.post(path, body, seconds), len(texts))
-        except ProviderFailure as failure:
-            if failure.state in PASSING:
-                self._troubles += 1
-                self._successes = 0
-            raise
-        self._successes += 1
-        if self._successes >= _SUCCESSES_TO_CONCURRENT:
-            self._troubles = 0
-        return vectors
 
     def _checked(self, answer: object, count: int) -> Vectors:
         state = Cause.MALFORMED

@@ -23,19 +23,16 @@ from memory_tui.formatting import install_extra, plural
 from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import Identity, Kind, Provider, Vectors, fingerprint, in_rows
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.options import ProviderSettings
-from memory_tui.providers.registry import ProviderRow
+from memory_tui.providers.options import DEFAULT_MODEL, ProviderSettings
 
 if TYPE_CHECKING:
     from memory_tui.providers.download import ModelSource
 
 SCRIPT = Path(__file__).with_name("worker.py")
-DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
 LLAMA_CPP, ONNX_RUNTIME = "llama_cpp", "onnxruntime"
 """The packages that run GGUF files and ONNX models."""
 _MAGIC = b"GGUF"
 _END = 1 << 16
-_MODELS = "model.onnx", "onnx/model.onnx"
 _TOKENIZER = "tokenizer.json"
 _SETTINGS = (
     "config.json",
@@ -48,11 +45,10 @@ _SETTINGS = (
 """What says how token vectors of an ONNX model become one; read where it is there."""
 _ENDS_OF_DATA = "_data", ".data"
 """How a file of weights beside an ONNX model is called."""
-_NAME_ONE = "Set local.modelPath to a folder with model.onnx and tokenizer.json (help providers)."
+_NAME_ONNX = "Set local.modelPath to a folder with model.onnx and tokenizer.json (help providers)."
 _TOPOLOGY = Path("/sys/devices/system/cpu")
-_GOODBYE_SECONDS, _QUERY_SECONDS, _BATCH_SECONDS = 0.2, 300.0, 600.0
+_QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
 _LAST_WORDS = 4000
-_ATTEMPTS = 2
 _OF_ONE_TEXT = frozenset({Cause.MALFORMED, Cause.BROKEN})
 """What is the fault of the text, when the model has made good vectors of others."""
 
@@ -60,13 +56,16 @@ _OF_ONE_TEXT = frozenset({Cause.MALFORMED, Cause.BROKEN})
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-def is_remote(source: str) -> bool:
-    """Tell whether `source` names a file elsewhere: an `hf:` URI or a URL."""
-    return source.startswith(("hf:", "http:", "https:"))
+def model_of(name: str, settings: ProviderSettings) -> str:
+    """Return the path, `hf:` URI or URL that `local.modelPath` names; without it there is no ONNX model."""
+    # What the key stands for without a value is a GGUF file.
+    if name == "onnx":
+        return "" if settings.model_path == DEFAULT_MODEL else settings.model_path
+    return settings.model_path or DEFAULT_MODEL
 
 
-def _path(source: str) -> Path:
-    return Path(os.path.expanduser(source))  # noqa: PTH111 - an unknown user is no error
+def _is_remote(model: str) -> bool:
+    return model.startswith(("hf:", "http:", "https:"))
 
 
 def _is_file(path: Path) -> bool:
@@ -81,102 +80,58 @@ def _no_file(message: str, step: str = "") -> ProviderFailure:
     return ProviderFailure(Cause.NO_FILE, message, step)
 
 
-def ends_of(path: Path) -> str:
-    """Return the SHA-256 of size and both ends of a file: enough to notice that another model has its name."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        digest.update(file.read(_END))
-        size = file.seek(0, 2)
-        file.seek(max(0, size - _END))
-        digest.update(file.read(_END) + str(size).encode())
-    return digest.hexdigest()
-
-
-def gguf_model(settings: ProviderSettings) -> str:
-    """Return the path, `hf:` URI or URL of the GGUF file."""
-    return settings.model_path or DEFAULT_MODEL
-
-
-def require_gguf(path: Path) -> Path:
-    """Raise ProviderFailure unless there is a GGUF file at `path`."""
-    try:
-        with path.open("rb") as file:
-            magic = file.read(len(_MAGIC))
-    except OSError as error:
-        raise _no_file(f"The model file {path.name} cannot be read: {error.strerror}.") from error
-    if magic != _MAGIC:
-        raise _no_file(f"The model file {path.name} is not in GGUF format.")
-    return path
-
-
-def check_gguf(settings: ProviderSettings, on_disk: bool = False) -> None:
-    """Raise ProviderFailure when there is no software for GGUF files, or no file at `local.modelPath`.
+def check(name: str, settings: ProviderSettings, on_disk: bool = False) -> None:
+    """Raise ProviderFailure when software for models is missing, or the model where it is not fetched by itself.
 
     What has to be fetched first is refused when it has to be `on_disk`.
     """
-    source = gguf_model(settings)
-    if on_disk and (not settings.model_path or is_remote(source)):
-        raise _no_file(
-            "local.modelPath names no file on this machine.",
-            "Set it to a GGUF file, or choose the provider local to have one fetched.",
-        )
+    if name == "onnx":
+        if find_spec(ONNX_RUNTIME) is None:
+            why = "ONNX models need onnxruntime, which is not installed."
+            step = f"{install_extra('onnx')} (no compiler, no download of a model)."
+            raise ProviderFailure(Cause.NOT_INSTALLED, why, step)
+        find(name, settings)
+        return
+    remote = _is_remote(model_of(name, settings))
+    if on_disk and (not settings.model_path or remote):
+        why = "local.modelPath names no file on this machine."
+        raise _no_file(why, "Set it to a GGUF file, or choose the provider local to have one fetched.")
     if find_spec(LLAMA_CPP) is None:
         raise ProviderFailure(Cause.NOT_INSTALLED, "Local models need llama-cpp-python, which is not installed.")
-    if not is_remote(source):
-        require_gguf(_path(source))
+    if not remote:
+        find(name, settings)
 
 
-def gguf_sources(settings: ProviderSettings) -> tuple[ModelSource, ...]:
-    """Return where the GGUF file is when it is named by an address. Raises ProviderFailure."""
-    from memory_tui.providers import download
+def find(name: str, settings: ProviderSettings) -> Path:
+    """Return the file of the model on this machine, checked. Raises ProviderFailure."""
+    model = model_of(name, settings)
+    if not model:
+        raise _no_file("local.modelPath names no ONNX model.", _NAME_ONNX)
+    path = Path(os.path.expanduser(model))  # noqa: PTH111 - an unknown user is no error
+    if _is_remote(model):
+        from memory_tui.providers import download
 
-    source = gguf_model(settings)
-    if not is_remote(source):
-        raise _no_file("local.modelPath names nothing that could be fetched.")
-    return (download.source_of(source, download.hub(settings))._replace(magic=_MAGIC),)
-
-
-def onnx_model(settings: ProviderSettings) -> str:
-    """Return the folder, file, `hf:` URI or URL that `local.modelPath` names; without it there is none."""
-    # What the key stands for without a value is a GGUF file.
-    return "" if settings.model_path == DEFAULT_MODEL else settings.model_path
-
-
-def check_onnx(settings: ProviderSettings) -> None:
-    """Raise ProviderFailure when onnxruntime or the model is missing; nothing is fetched for that."""
-    if find_spec(ONNX_RUNTIME) is None:
-        raise ProviderFailure(
-            Cause.NOT_INSTALLED,
-            "ONNX models need onnxruntime, which is not installed.",
-            f"{install_extra('onnx')} (no compiler, no download of a model).",
-        )
-    find_onnx(settings)
-
-
-def find_onnx(settings: ProviderSettings) -> Path:
-    """Return the ONNX file of the model, which has its tokenizer beside or above it. Raises ProviderFailure."""
-    source = onnx_model(settings)
-    if not source:
-        raise _no_file("local.modelPath names no ONNX model.", _NAME_ONE)
-    if is_remote(source):
-        model = _fetched(settings)
-        if not _is_file(model):
-            raise _no_file(
-                f"The model {source} is not on this machine.",
-                "See addresses, sizes and checksums: memory-tui provider --fetch. To fetch it: the same with --yes.",
-            )
-        return model
-    path = _path(source)
-    candidates = [path, *(path / name for name in _MODELS)]
-    model = next((one for one in candidates if one.suffix == ".onnx" and _is_file(one)), Path())
-    if not model.name:
-        raise _no_file(f"{source!r} is no ONNX model: there is no {_MODELS[0]}.", _NAME_ONE)
-    if not _is_file(_folder(model) / _TOKENIZER):
-        raise _no_file(
-            f"The model {model.name} has no {_TOKENIZER} beside it.",
-            "Copy it from where the model came from; other forms of tokenizers are not read.",
-        )
-    return model
+        path = download.cache_folder(settings) / sources(name, settings)[-1].name
+    if name == "local":
+        try:
+            with path.open("rb") as file:
+                magic = file.read(len(_MAGIC))
+        except OSError as error:
+            raise _no_file(f"The model file {path.name} cannot be read: {error.strerror}.") from error
+        if magic != _MAGIC:
+            raise _no_file(f"The model file {path.name} is not in GGUF format.")
+        return path
+    candidates = [path, path / "model.onnx", path / "onnx" / "model.onnx"]
+    onnx = next((each for each in candidates if each.suffix == ".onnx" and _is_file(each)), Path())
+    if not onnx.name and _is_remote(model):
+        step = "See addresses, sizes and checksums: memory-tui provider --fetch. To fetch it: the same with --yes."
+        raise _no_file(f"The model {model} is not on this machine.", step)
+    if not onnx.name:
+        raise _no_file(f"{model!r} is no ONNX model: there is no model.onnx.", _NAME_ONNX)
+    if not _is_file(_folder(onnx) / _TOKENIZER):
+        step = "Copy it from where the model came from; other forms of tokenizers are not read."
+        raise _no_file(f"The model {onnx.name} has no {_TOKENIZER} beside it.", step)
+    return onnx
 
 
 def _folder(model: Path) -> Path:
@@ -184,46 +139,53 @@ def _folder(model: Path) -> Path:
     return here if here.name != "onnx" or _is_file(here / _TOKENIZER) else here.parent
 
 
-def onnx_fingerprint(model: Path) -> str:
-    """Return the SHA-256 of what decides the vectors: both ends of the model and its weights, tokenizer, settings."""
-    folder, digest = _folder(model), hashlib.sha256(ends_of(model).encode())
-    for end in _ENDS_OF_DATA:
-        if _is_file(weights := model.with_name(model.name + end)):
-            digest.update(ends_of(weights).encode())
-    for name in (_TOKENIZER, *_SETTINGS):
-        if _is_file(path := folder / name):
-            digest.update(name.encode() + hashlib.sha256(path.read_bytes()).digest())
+def file_key(name: str, model: Path) -> str:
+    """Return the SHA-256 of what decides the vectors: of size and both ends of the model, enough to notice that another
+    has its name, and for ONNX of its weights, tokenizer and settings too.
+    """
+    digest = hashlib.sha256()
+
+    def add(path: Path) -> None:
+        with path.open("rb") as file:
+            digest.update(file.read(_END))
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _END))
+            digest.update(file.read(_END) + str(size).encode())
+
+    add(model)
+    if name == "onnx":
+        for weights in (model.with_name(model.name + end) for end in _ENDS_OF_DATA):
+            if _is_file(weights):
+                add(weights)
+        for each in (_TOKENIZER, *_SETTINGS):
+            if _is_file(path := _folder(model) / each):
+                digest.update(each.encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 
-def onnx_sources(settings: ProviderSettings) -> tuple[ModelSource, ...]:
-    """Return where the files of the model are, the model last: where that is there, all is. Raises ProviderFailure."""
-    from memory_tui.providers import download
+def sources(name: str, settings: ProviderSettings) -> tuple[ModelSource, ...]:
+    """Return where the files of a model are that is named by an address, the model last: where that is there, all is.
 
-    text = onnx_model(settings)
-    if not is_remote(text):
-        raise _no_file("local.modelPath names nothing that could be fetched.", _NAME_ONE)
-    model, folder = download.source_of(text, download.hub(settings)), _fetched(settings).parent.name
-    base, _, file = model.url.rpartition("/")
-    above = base.removesuffix("/onnx")
-    return (
-        *(download.ModelSource(f"{above}/{name}", f"{folder}/{name}", needed=False) for name in _SETTINGS),
-        download.ModelSource(f"{above}/{_TOKENIZER}", f"{folder}/{_TOKENIZER}"),
-        *(download.ModelSource(model.url + end, f"{folder}/{file}{end}", needed=False) for end in _ENDS_OF_DATA),
-        download.ModelSource(model.url, f"{folder}/{file}", model.sha256),
-    )
+    Raises ProviderFailure.
+    """
+    from memory_tui.providers.download import ModelSource, source_of
 
-
-def _fetched(settings: ProviderSettings) -> Path:
-    """Return where the model that was named by an address is kept. Raises ProviderFailure."""
-    from memory_tui.providers import download
-
-    text = onnx_model(settings)
-    source = download.source_of(text, download.hub(settings))
-    name = source.url.rpartition("/")[2]
-    if not name.endswith(".onnx"):
+    text = model_of(name, settings)
+    if not _is_remote(text):
+        raise _no_file("local.modelPath names nothing that could be fetched.", _NAME_ONNX if name == "onnx" else "")
+    source = source_of(text, settings)
+    if name == "local":
+        return (source._replace(magic=_MAGIC),)
+    base, _, file = source.url.rpartition("/")
+    if not file.endswith(".onnx"):
         raise _no_file(f"{text} names no ONNX file.", "Write hf:user/repository/onnx/model.onnx, or a URL like it.")
-    return download.cache_folder(settings) / source.name.removesuffix(".onnx") / name
+    above, folder = base.removesuffix("/onnx"), source.name.removesuffix(".onnx")
+    return (
+        *(ModelSource(f"{above}/{each}", f"{folder}/{each}", needed=False) for each in _SETTINGS),
+        ModelSource(f"{above}/{_TOKENIZER}", f"{folder}/{_TOKENIZER}"),
+        *(ModelSource(source.url + end, f"{folder}/{file}{end}", needed=False) for end in _ENDS_OF_DATA),
+        ModelSource(source.url, f"{folder}/{file}", source.sha256),
+    )
 
 
 # --- the process -----------------------------------------------------------------------------------------------------
@@ -258,34 +220,35 @@ class ModelProcess:
             start_new_session=True,
         )
 
-    def hello(self, seconds: float) -> int:
-        """Return the length of the model's vectors, once it is loaded; call this first. Raises ProviderFailure."""
-        with self._watched(seconds):
-            return int(self._header()["dims"])
-
     def ask(self, texts: Sequence[str], kind: Kind, seconds: float) -> Vectors:
-        """Return the vectors of `texts` as the model makes them, float32 (len(texts), dims). Raises ProviderFailure;
-        after the states CRASHED and TIMEOUT the process is gone.
+        """Return the vectors of `texts` as the model makes them, float32 (len(texts), dims). First ask for those of no
+        text, which come once the model is loaded. Raises ProviderFailure; after the states CRASHED and TIMEOUT the
+        process is gone.
         """
         import numpy as np
 
         with self._watched(seconds):
             assert self._process.stdin is not None
             assert self._process.stdout is not None
-            self._process.stdin.write(json.dumps({"texts": texts, "kind": kind}).encode() + b"\n")
-            self._process.stdin.flush()
-            dims = int(self._header()["dims"])
+            if texts:
+                self._process.stdin.write(json.dumps({"texts": texts, "kind": kind}).encode() + b"\n")
+                self._process.stdin.flush()
+            line = self._process.stdout.readline()
+            if not line.endswith(b"\n"):
+                raise EOFError
+            header: dict[str, Any] = json.loads(line)
+            if "error" in header:
+                message = f"The local model {self._name} cannot be used: {header['error']}."
+                raise ProviderFailure(Cause.BROKEN, message, self._remedy)
+            dims = int(header["dims"])
             data = self._process.stdout.read(4 * dims * len(texts))
             return np.frombuffer(data, "<f4").astype(np.float32).reshape(len(texts), dims)
 
     def close(self) -> None:
         """End the process; a question that waits for its answer ends with CRASHED."""
         self._process.kill()
-        try:
-            self._process.wait(_GOODBYE_SECONDS)
-        except subprocess.TimeoutExpired:
-            # It dies all the same; whoever closes does not wait for that, but somebody has to see it.
-            threading.Thread(target=self._process.wait, name="embed-end", daemon=True).start()
+        # It dies at once; whoever closes does not wait for that, but somebody has to see it.
+        threading.Thread(target=self._process.wait, name="embed-end", daemon=True).start()
         for file in (self._process.stdin, self._process.stdout, self._words):
             with contextlib.suppress(BrokenPipeError):  # What was not sent any more.
                 if file is not None:
@@ -311,24 +274,11 @@ class ModelProcess:
         self._late = True
         self._process.kill()
 
-    def _header(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line.endswith(b"\n"):
-            raise EOFError
-        header: dict[str, Any] = json.loads(line)
-        if "error" in header:
-            message = f"The local model {self._name} cannot be used: {header['error']}."
-            raise ProviderFailure(Cause.BROKEN, message, self._remedy)
-        return header
-
     def _death(self, seconds: float) -> ProviderFailure:
         if self._late:
-            return ProviderFailure(
-                Cause.TIMEOUT,
-                f"The local model {self._name} did not answer in {seconds:.3g} s.",
-                "Choose a smaller model, or give it more threads: local.threads.",
-            )
+            why = f"The local model {self._name} did not answer in {seconds:.3g} s."
+            step = "Choose a smaller model, or give it more threads: local.threads."
+            return ProviderFailure(Cause.TIMEOUT, why, step)
         code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
         message = f"The process of the local model {self._name} ended ({how}){self._last_words()}"
@@ -346,20 +296,20 @@ class ModelProcess:
         return f": {(asserted or telling)[-1][:300]}" if telling else "."
 
 
-# --- the providers ---------------------------------------------------------------------------------------------------
+# --- the provider ----------------------------------------------------------------------------------------------------
 
 
 class LocalModel(Provider):
-    """A GGUF file. It is fetched where necessary and loaded at the first call of `embed` or `identity`."""
+    """A model of the kind `name`, loaded at the first call of `embed` or `identity`; a GGUF file is fetched then where
+    that is necessary, an ONNX model by a person alone.
+    """
 
-    name = "local"
-    texts = 1
-    """The most texts in one request to the model: a question waits for no more of them."""
-    advice = "Choose another GGUF file that makes embeddings."
-
-    def __init__(self, settings: ProviderSettings) -> None:
-        self._settings = settings
-        self._source = self.check()
+    def __init__(self, name: str, settings: ProviderSettings) -> None:
+        check(name, settings)
+        self._name, self._settings = name, settings
+        self._source = model_of(name, settings)
+        # A question waits for no more texts of notes than stand in one request.
+        self._most = 16 if name == "onnx" else 1
         self._threads = settings.threads or usual_threads()
         self._starting = threading.Lock()
         self._worker: ModelProcess | None = None
@@ -367,23 +317,6 @@ class LocalModel(Provider):
         self._proven = False
         self._closed = Stop()
         self._notes, self._next, self._turn = threading.Lock(), threading.Lock(), threading.Lock()
-
-    def check(self) -> str:
-        """Return the model as it was named. Raises ProviderFailure for software or a file that is missing."""
-        check_gguf(self._settings)
-        return gguf_model(self._settings)
-
-    def find(self) -> Path:
-        """Return the file of the model, fetched where it is named by an address. Raises ProviderFailure, Cancelled."""
-        if not is_remote(self._source):
-            return require_gguf(_path(self._source))
-        from memory_tui.providers.download import fetch
-
-        return require_gguf(fetch(gguf_sources(self._settings)[0], self._settings, self._closed))
-
-    def fingerprint_of(self, model: Path) -> str:
-        """Return what tells files of one name apart."""
-        return ends_of(model)
 
     @property
     def identity(self) -> Identity:
@@ -424,8 +357,8 @@ class LocalModel(Provider):
         filled = [at for at, text in enumerate(texts) if text.strip()]
         try:
             dims = self.identity.dims
-            for begin in range(0, len(filled), self.texts):
-                part = filled[begin : begin + self.texts]
+            for begin in range(0, len(filled), self._most):
+                part = filled[begin : begin + self._most]
                 with self._turn_of(kind):
                     results = self._some([well_formed(texts[at]) for at in part], kind, ends - time.monotonic())
                 for at, result in zip(part, results, strict=True):
@@ -457,28 +390,29 @@ class LocalModel(Provider):
         finally:
             self._turn.release()
 
-    def _some(self, texts: Sequence[str], kind: Kind, seconds: float) -> list[Vectors | ProviderFailure]:
-        """Return the unit vector of each of `texts`, or why there is none; a model that crashes is started again once.
+    def _some(
+        self, texts: Sequence[str], kind: Kind, seconds: float, again: bool = True
+    ) -> list[Vectors | ProviderFailure]:
+        """Return the unit vector of each of `texts`, or why there is none; a model that crashes is started `again`.
 
         Texts that fail together are asked for one by one, once a vector has proven the model.
         """
-        for attempt in range(_ATTEMPTS):
-            worker = self._loaded()
-            try:
-                return [self._checked(vector) for vector in worker.ask(texts, kind, max(seconds, 0.001))]
-            except ProviderFailure as failure:
-                self._closed.check()
-                if failure.state in (Cause.CRASHED, Cause.TIMEOUT):
-                    with self._starting:
-                        self._worker = None
-                    worker.close()
-                if self._proven and failure.state in _OF_ONE_TEXT:
-                    if len(texts) == 1:
-                        return [ProviderFailure(Cause.NO_VECTOR, failure.message)]
-                    return [one for text in texts for one in self._some([text], kind, seconds)]
-                if failure.state is not Cause.CRASHED or attempt + 1 == _ATTEMPTS:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
+        worker = self._loaded()
+        try:
+            return [self._checked(vector) for vector in worker.ask(texts, kind, max(seconds, 0.001))]
+        except ProviderFailure as failure:
+            self._closed.check()
+            if failure.state in (Cause.CRASHED, Cause.TIMEOUT):
+                with self._starting:
+                    self._worker = None
+                worker.close()
+            if failure.state is Cause.CRASHED and again:
+                return self._some(texts, kind, seconds, again=False)
+            if not self._proven or failure.state not in _OF_ONE_TEXT:
+                raise
+            if len(texts) == 1:
+                return [ProviderFailure(Cause.NO_VECTOR, failure.message)]
+        return [result for text in texts for result in self._some([text], kind, seconds)]
 
     def _checked(self, vector: Vectors) -> Vectors:
         import numpy as np
@@ -492,9 +426,11 @@ class LocalModel(Provider):
 
     @property
     def _remedy(self) -> str:
-        if not is_remote(self._source):
-            return self.advice
-        return f"It may have been cut short: memory-tui provider --fetch --yes fetches it again. {self.advice}"
+        step = "Choose another GGUF file that makes embeddings."
+        if self._name == "onnx":
+            step = "Choose another ONNX model of sentence-transformers' kind, with its tokenizer.json."
+        again = "It may have been cut short: memory-tui provider --fetch --yes fetches it again. "
+        return f"{again if _is_remote(self._source) else ''}{step}"
 
     def _loaded(self) -> ModelProcess:
         """Return the running model. Raises ProviderFailure, Cancelled."""
@@ -502,63 +438,23 @@ class LocalModel(Provider):
             if self._worker is not None:
                 return self._worker
             try:
-                path = self.find()
+                if self._name == "local" and _is_remote(self._source):
+                    from memory_tui.providers.download import fetch
+
+                    fetch(sources(self._name, self._settings)[0], self._settings, self._closed)
+                path = find(self._name, self._settings)
                 self._closed.check()
-                self._worker = worker = ModelProcess(self.name, path, self._threads, self._remedy)
-                dims = worker.hello(_QUERY_SECONDS)
+                self._worker = worker = ModelProcess(self._name, path, self._threads, self._remedy)
+                dims = worker.ask([], "query", _QUERY_SECONDS).shape[1]
             except ProviderFailure:
                 if self._worker is not None:
                     self._worker.close()
                     self._worker = None
-                if self._closed.is_set():
-                    raise Cancelled from None
+                self._closed.check()
                 raise
             if self._closed.is_set():
                 worker.close()
                 raise Cancelled
-            key = fingerprint(provider=self.name, model=self._source, file=self.fingerprint_of(path))
-            self._identity = Identity(self.name, self._source, key, dims)
+            key = fingerprint(provider=self._name, model=self._source, file=file_key(self._name, path))
+            self._identity = Identity(self._name, self._source, key, dims)
             return worker
-
-
-class OnnxModel(LocalModel):
-    """An ONNX model of sentence-transformers' kind, which needs no compiler. It is fetched by a person alone."""
-
-    name = "onnx"
-    texts = 16
-    advice = "Choose another ONNX model of sentence-transformers' kind, with its tokenizer.json."
-
-    def check(self) -> str:
-        """Return the model as it was named. Raises ProviderFailure for software or a file that is missing."""
-        check_onnx(self._settings)
-        return onnx_model(self._settings)
-
-    def find(self) -> Path:
-        """Return the file of the model. Raises ProviderFailure."""
-        return find_onnx(self._settings)
-
-    def fingerprint_of(self, model: Path) -> str:
-        """Return what tells models of one name apart."""
-        return onnx_fingerprint(model)
-
-
-LOCAL = ProviderRow(
-    "local",
-    "a local model",
-    make=LocalModel,
-    model=DEFAULT_MODEL,
-    auto=1,
-    check=lambda settings: check_gguf(settings, on_disk=True),
-    asked_model=gguf_model,
-    files=gguf_sources,
-    slow=True,
-)
-ONNX = ProviderRow(
-    "onnx",
-    "an ONNX model",
-    make=OnnxModel,
-    check=check_onnx,
-    asked_model=onnx_model,
-    files=onnx_sources,
-    slow=True,
-)

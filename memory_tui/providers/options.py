@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import ipaddress
 import os
+import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,6 +19,8 @@ from memory_tui.providers.base import Kind
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.secrets.discreet import Discreet
 
+DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
+"""What `local.modelPath` stands for without a value."""
 HIDDEN = "[hidden]"
 _PUBLIC_HEADERS = frozenset({"content-type", "accept", "user-agent", "accept-encoding"})
 _SHORTEST = 4
@@ -69,29 +72,19 @@ class Redactor:
         return text
 
 
-def _jitter() -> float:
-    import random
-
-    return random.random()
-
-
 class RetryClock(Struct, frozen=True):
     """Where time comes from: `now` in epoch seconds, `jitter` from 0 to 1, and the `sleep` before a retry, which ends
     with a stop.
     """
 
     now: Callable[[], float] = time.time
-    jitter: Callable[[], float] = _jitter
+    jitter: Callable[[], float] = random.random
     sleep: Callable[[Stop, float], object] = Stop.wait
 
-    def pause(self, stop: Stop) -> Callable[[float], None]:
-        """Return what lets some seconds pass, and raises Cancelled once `stop` is set."""
-
-        def pause(seconds: float) -> None:
-            self.sleep(stop, seconds)
-            stop.check()
-
-        return pause
+    def pause(self, stop: Stop, seconds: float) -> None:
+        """Let `seconds` pass. Raises Cancelled once `stop` is set."""
+        self.sleep(stop, seconds)
+        stop.check()
 
 
 class RequestLimits(Struct, frozen=True):
@@ -143,6 +136,12 @@ class Shared(Discreet, frozen=True):
     logins: tuple[Secret, ...] = ()
     spare_keys: tuple[Secret, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+_OF_ONE_PROVIDER = (
+    *("requested", "model", "fallback", "base_url", "api_keys", "headers"),
+    *("output_dimensionality", "input_type", "query_input_type", "document_input_type"),
+)
 
 
 class ProviderSettings(Discreet, frozen=True):
@@ -203,73 +202,8 @@ class ProviderSettings(Discreet, frozen=True):
 
     def for_provider(self, name: str) -> ProviderSettings:
         """The settings of another provider: its own model and endpoint; what was said about this one stays here."""
-        return replace(
-            self,
-            requested=name,
-            model="",
-            fallback="",
-            base_url="",
-            api_keys=(),
-            headers={},
-            output_dimensionality=None,
-            input_type="",
-            query_input_type="",
-            document_input_type="",
-        )
-
-
-Headers = Mapping[str, str]
-
-
-OTHERS_BYTES = 200_000
-"""Bytes of a request to a server whose limits nobody documents; of one that is refused the halves are sent."""
-
-
-class Wire(Discreet, frozen=True):
-    """How to ask: `request` makes path and body for some texts, `rows` finds the vectors in an answer (Malformed).
-
-    `key` is the fingerprint of the space. `dims` is None where only an answer can tell. `auth` holds the headers of
-    each key. A request holds at most `most_items`
-    texts with `most_bytes` of UTF-8: a token is a byte at least, so that a limit in tokens holds too.
-    """
-
-    HIDDEN = ("base_url", "headers", "auth")
-
-    name: str
-    label: str
-    model: str
-    base_url: str
-    key: str
-    dims: int | None
-    max_input_bytes: int
-    request: Callable[[Sequence[str], Kind], tuple[str, Mapping[str, object]]]
-    rows: Callable[[object], list[object]]
-    headers: Headers = field(default_factory=dict)
-    auth: tuple[Headers, ...] = ()
-    most_items: int = 2048
-    most_bytes: int = OTHERS_BYTES
-    concurrency: int = 64
-    query_seconds: float = 10.0
-    batch_seconds: float = 120.0
-
-
-_HOLD_A_KEY = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
-"""A new key makes no other vectors, so none of these is in a fingerprint (2026.9.6)."""
-
-
-def listed(headers: Headers) -> list[list[str]]:
-    """`headers` as sorted pairs for a fingerprint, without those that hold a key."""
-    pairs = [[name, value] for name, value in headers.items() if name.lower() not in _HOLD_A_KEY]
-    return sorted(pairs, key=lambda pair: (pair[0].lower(), pair[0].swapcase()))
-
-
-def variant(settings: ProviderSettings) -> dict[str, object]:
-    """Return what changes the vectors of notes beside the model."""
-    kind = settings.document_input_type or settings.input_type
-    return {
-        **({"outputDimensionality": settings.output_dimensionality} if settings.output_dimensionality else {}),
-        **({"inputType": kind} if kind else {}),
-    }
+        usual = ProviderSettings(requested=name)
+        return replace(self, **{field: getattr(usual, field) for field in _OF_ONE_PROVIDER})
 
 
 def host_of(url: str) -> str:
@@ -316,21 +250,3 @@ def takes_secrets(host: str, settings: ProviderSettings) -> bool:
     where a person said that it does not.
     """
     return not host or (on_this_machine(host) and settings.may_send(SECRETS, host))
-
-
-def without_prefix(model: str, *prefixes: str) -> str:
-    """`model` without the first of `prefixes` that it has."""
-    for prefix in prefixes:
-        if model.startswith(prefix):
-            return model.removeprefix(prefix)
-    return model
-
-
-def authorised(settings: ProviderSettings, *names: str) -> bool:
-    """Tell whether the configured headers name a key themselves, in `Authorization` or one of `names` (lower case)."""
-    return not {"authorization", *names}.isdisjoint(name.lower() for name in settings.headers)
-
-
-def bearers(keys: Sequence[str]) -> tuple[Headers, ...]:
-    """Return the headers of each key, as most providers want it."""
-    return tuple({"Authorization": f"Bearer {key}"} for key in keys)

@@ -1,280 +1,252 @@
-"""The table of providers: one line for each, by its name."""
+"""The table of providers, and what can be told of each without asking anybody."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+import difflib
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
-
-from msgspec import Struct, field
+from typing import TYPE_CHECKING
 
 from memory_tui.errors import ProviderError
-from memory_tui.providers.base import Provider, fingerprint
-from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.options import ProviderSettings, Wire, host_of, listed, variant
+from memory_tui.providers.base import Provider
+from memory_tui.providers.options import DEFAULT_MODEL, ProviderSettings, host_of
+from memory_tui.providers.services import ProviderRow, Wire, wire
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService
     from memory_tui.providers.download import ModelSource
 
-
-class ProviderRow(Struct, frozen=True):
-    """One provider, without anything heavy to import.
-
-    A provider that sends text elsewhere has `wire`, which reads settings, raises ProviderFailure for what they lack,
-    and asks nobody; any other one has `make`. `variables` name its API
-    keys in the environment, `model` is its usual model. `dims` has the lengths of the vectors, and `prices` US dollars
-    for a million tokens, of its own models, of which a
-    batch job costs the part `batch_price`. `auto` is its place in what the provider `auto` tries, 0 for never. `check`
-    raises ProviderFailure when `auto` cannot choose it, `asked_model` is the model that it will ask for, `files` are
-    those of a model that can be fetched, the last one last; all three are for providers without `wire`. `slow` says
-    that a call of one takes seconds.
-    """
-
-    name: str
-    label: str
-    wire: Callable[[ProviderSettings], Wire] | None = None
-    make: Callable[[ProviderSettings], Provider] | None = None
-    base_url: str = ""
-    variables: tuple[str, ...] = ()
-    model: str = ""
-    dims: Mapping[str, int] = field(default_factory=dict)
-    prices: Mapping[str, float] = field(default_factory=dict)
-    batch_price: float = 1.0
-    auto: int = 0
-    check: Callable[[ProviderSettings], None] = lambda _: None
-    asked_model: Callable[[ProviderSettings], str] = lambda _: ""
-    files: Callable[[ProviderSettings], tuple[ModelSource, ...]] | None = None
-    slow: bool = False
-
-    def keys(self, settings: ProviderSettings) -> tuple[str, ...]:
-        """Return the configured keys, else the one in the environment, else the spare ones.
-
-        Raises ProviderFailure for what cannot be a key.
-        """
-        first = [key.reveal() for key in settings.api_keys] or [
-            settings.env(variable) or "" for variable in self.variables
-        ]
-        return self.usable_keys(first) or self.usable_keys([key.reveal() for key in settings.spare_keys])
-
-    def usable_keys(self, candidates: Sequence[str]) -> tuple[str, ...]:
-        """Return what is not blank of `candidates`, once each. Raises ProviderFailure for what cannot be a key."""
-        keys = tuple(dict.fromkeys(key.strip() for key in candidates if key.strip()))
-        if not all(key.isascii() and key.isprintable() for key in keys):
-            raise ProviderFailure(
-                Cause.BAD_KEY,
-                f"The API key of {self.name} holds characters that no key has.",
-                "Copy it again, without quotes or line breaks.",
-            )
-        return keys
-
-    def missing_key(self) -> ProviderFailure:
-        """Return the error of a provider that has no key."""
-        return ProviderFailure(
-            Cause.NO_KEY,
-            f'No API key found for provider "{self.account}".',
-            f"Set {self.variables[0]} or remote.apiKey for {self.label}, or choose another provider.",
-        )
-
-    def endpoint(self, settings: ProviderSettings) -> str:
-        """The base URL as configured. Raises ProviderFailure for one that cannot be asked, and for unusable headers."""
-        base = settings.base_url.strip() or self.base_url
-        try:
-            parts = urlsplit(base)
-            good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-        except ValueError:
-            good = False
-        if not good or not base.isprintable():
-            raise ProviderFailure(
-                Cause.REFUSED,
-                f"{self.label} cannot be asked: remote.baseUrl names no http or https address.",
-                f"Use an address like {self.base_url or 'http://127.0.0.1:8080/v1'}.",
-            )
-        for name, value in settings.headers.items():
-            if not (name.isascii() and name.isprintable() and value.isascii() and value.isprintable()):
-                raise ProviderFailure(
-                    Cause.REFUSED,
-                    f"A header for {self.label} ({name!r}) holds characters that no header has.",
-                    "Correct remote.headers.",
-                )
-        return base
-
-    def plain_key(self, base: str, model: str, settings: ProviderSettings) -> str:
-        """The documented fingerprint `{provider, model}`, and what else makes another space where any of it was set."""
-        more: dict[str, object] = {}
-        if base != self.base_url:
-            more["baseUrl"] = base
-        if headers := listed(settings.headers):
-            more["headers"] = headers
-        return fingerprint(provider=self.name, model=model, **more, **variant(settings))
-
-    @property
-    def account(self) -> str:
-        """Its id in OpenClaw's files; empty where these have no accounts of it."""
-        return ACCOUNTS.get(self.name, "")
-
-    @property
-    def host(self) -> str:
-        """The provider's own host; empty where none is asked."""
-        return host_of(self.base_url)
-
-
-class ProviderLine(NamedTuple):
-    """What is known of a provider without its row: where that stands, as `module:object`, its `account` in OpenClaw's
-    files (`models.providers.<id>`), and whether it has a batch service. Every command reads a configuration, which
-    may name each of them, and few import a row.
-    """
-
-    source: str
-    account: str = ""
-    batches: bool = False
-
-
 PRICES_AS_OF = "2026-11-21"
-"""The day on which the prices in the providers' rows were looked up."""
-_HERE = "memory_tui.providers"
-TABLE: Mapping[str, ProviderLine] = MappingProxyType(
-    {
-        "builtin": ProviderLine(f"{_HERE}.builtin:BUILTIN"),
-        "local": ProviderLine(f"{_HERE}.local:LOCAL"),
-        "onnx": ProviderLine(f"{_HERE}.local:ONNX"),
-        "openai": ProviderLine(f"{_HERE}.openai:OPENAI", "openai", batches=True),
-        "gemini": ProviderLine(f"{_HERE}.gemini:GEMINI", "google", batches=True),
-        "voyage": ProviderLine(f"{_HERE}.voyage:VOYAGE", "voyage", batches=True),
-        "mistral": ProviderLine(f"{_HERE}.mistral:MISTRAL", "mistral"),
-        "ollama": ProviderLine(f"{_HERE}.ollama:OLLAMA", "ollama"),
-        "openai-compatible": ProviderLine(f"{_HERE}.openai:COMPATIBLE", "openai-compatible"),
-        "lmstudio": ProviderLine(f"{_HERE}.openai:LMSTUDIO", "lmstudio"),
-        "llama-cpp": ProviderLine(f"{_HERE}.openai:LLAMA_CPP", "llama-cpp"),
-        "deepinfra": ProviderLine(f"{_HERE}.openai:DEEPINFRA", "deepinfra"),
-        "scripted": ProviderLine(f"{_HERE}.builtin:SCRIPTED"),
-        "none": ProviderLine(f"{_HERE}.builtin:NONE"),
-    }
+"""The day on which the prices were looked up."""
+_ROWS = (
+    ProviderRow("builtin", "the built-in table", model="minilm-trained-256", dims={"minilm-trained-256": 256}, auto=6),
+    ProviderRow("local", "a local model", model=DEFAULT_MODEL, auto=1, slow=True),
+    ProviderRow("onnx", "an ONNX model", slow=True),
+    ProviderRow(
+        "openai",
+        "OpenAI",
+        shape="openai",
+        base_url="https://api.openai.com/v1",
+        variables=("OPENAI_API_KEY",),
+        account="openai",
+        model="text-embedding-3-small",
+        dims={"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536},
+        prices={"text-embedding-3-small": 0.02, "text-embedding-3-large": 0.13, "text-embedding-ada-002": 0.10},
+        batch_price=0.5,
+        auto=2,
+        # OpenAI documents 2,048 texts and 300,000 tokens a request.
+        most_bytes=300_000,
+    ),
+    ProviderRow(
+        "gemini",
+        "Gemini",
+        shape="gemini",
+        base_url="https://generativelanguage.googleapis.com/v1beta",
+        variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEYS"),
+        account="google",
+        model="gemini-embedding-001",
+        dims={"gemini-embedding-001": 3072, "gemini-embedding-2": 3072, "gemini-embedding-2-preview": 3072},
+        prices={"gemini-embedding-001": 0.15},
+        batch_price=0.5,
+        auto=3,
+        most_items=100,
+    ),
+    ProviderRow(
+        "voyage",
+        "Voyage",
+        shape="openai",
+        base_url="https://api.voyageai.com/v1",
+        variables=("VOYAGE_API_KEY",),
+        account="voyage",
+        model="voyage-4-large",
+        dims={
+            **dict.fromkeys(("voyage-4-large", "voyage-4", "voyage-4-lite", "voyage-3-large", "voyage-3.5"), 1024),
+            **dict.fromkeys(("voyage-3.5-lite", "voyage-3", "voyage-code-3"), 1024),
+            "voyage-3-lite": 512,
+        },
+        prices={
+            "voyage-4-large": 0.12,
+            "voyage-4": 0.06,
+            "voyage-4-lite": 0.02,
+            "voyage-3.5": 0.06,
+            "voyage-3.5-lite": 0.02,
+            "voyage-3-large": 0.18,
+            "voyage-code-3": 0.18,
+        },
+        batch_price=0.67,
+        auto=4,
+        size_name="output_dimension",
+        typed=True,
+        # Voyage documents 1,000 texts and, for its models of the least, 120,000 tokens a request.
+        most_items=1_000,
+        most_bytes=120_000,
+    ),
+    ProviderRow(
+        "mistral",
+        "Mistral",
+        shape="openai",
+        base_url="https://api.mistral.ai/v1",
+        variables=("MISTRAL_API_KEY",),
+        account="mistral",
+        model="mistral-embed",
+        dims={"mistral-embed": 1024, "codestral-embed": 1536},
+        prices={"mistral-embed": 0.10},
+        auto=5,
+        size_name="",
+        most_items=128,
+        # Mistral refuses more than 16,384 tokens a request.
+        most_bytes=16_000,
+    ),
+    ProviderRow(
+        "ollama",
+        "Ollama",
+        shape="ollama",
+        base_url="http://127.0.0.1:11434",
+        variables=("OLLAMA_API_KEY",),
+        account="ollama",
+        model="nomic-embed-text",
+        most_items=64,
+        most_bytes=8_000,
+    ),
+    ProviderRow(
+        "openai-compatible",
+        "The OpenAI-compatible server",
+        shape="openai",
+        account="openai-compatible",
+        keyless=True,
+    ),
+    ProviderRow(
+        "lmstudio",
+        "LM Studio",
+        shape="openai",
+        base_url="http://localhost:1234/v1",
+        variables=("LM_API_TOKEN",),
+        account="lmstudio",
+        model="text-embedding-nomic-embed-text-v1.5",
+        keyless=True,
+    ),
+    ProviderRow(
+        "llama-cpp",
+        "llama-server",
+        shape="openai",
+        base_url="http://127.0.0.1:8080/v1",
+        variables=("LLAMA_SERVER_API_KEY",),
+        account="llama-cpp",
+        keyless=True,
+    ),
+    ProviderRow(
+        "deepinfra",
+        "DeepInfra",
+        shape="openai",
+        base_url="https://api.deepinfra.com/v1/openai",
+        variables=("DEEPINFRA_API_KEY",),
+        account="deepinfra",
+        model="BAAI/bge-m3",
+        dims={"BAAI/bge-m3": 1024},
+    ),
+    ProviderRow("scripted", "scripted vectors"),
+    ProviderRow("none", "no provider"),
 )
-"""Name -> its line; the row is imported on use. The default comes first."""
-NAMES = tuple(TABLE)
-ACCOUNTS = MappingProxyType({name: line.account for name, line in TABLE.items() if line.account})
+ROWS: Mapping[str, ProviderRow] = MappingProxyType({row.name: row for row in _ROWS})
+"""The rows by their names; the default comes first."""
+NAMES = tuple(ROWS)
+ACCOUNTS = MappingProxyType({row.name: row.account for row in _ROWS if row.account})
 """The accounts in OpenClaw's files by the names of their providers."""
-BATCHING = tuple(name for name, line in TABLE.items() if line.batches)
+BATCHING = tuple(row.name for row in _ROWS if row.batch_price)
 """The providers with a batch service."""
+AUTOMATIC = tuple(row.name for row in sorted(_ROWS, key=lambda row: row.auto) if row.auto)
+"""What `auto` chooses from: the first that has what it needs."""
 
 
-@cache
 def row(name: str) -> ProviderRow:
     """Return every fact of the provider `name`. Raises ProviderError for a name that is not in NAMES."""
-    if name not in TABLE:
-        raise _unknown(name)
-    module, _, attribute = TABLE[name].source.partition(":")
-    facts = getattr(importlib.import_module(module), attribute)
-    assert isinstance(facts, ProviderRow)
-    return facts
-
-
-def rows() -> tuple[ProviderRow, ...]:
-    """Return the rows of all providers, in the order of NAMES."""
-    return tuple(row(name) for name in NAMES)
-
-
-def automatic() -> tuple[str, ...]:
-    """Return what `auto` chooses from: the first that has what it needs."""
-    return tuple(one.name for one in sorted(rows(), key=lambda one: one.auto) if one.auto)
+    if name in ROWS:
+        return ROWS[name]
+    names, near = ", ".join(NAMES), difflib.get_close_matches(name, NAMES, n=1)
+    step = f"Did you mean {near[0]}?" if near else f"Choose one of: {names}."
+    raise ProviderError(f"There is no embedding provider {name!r}; memory-tui knows {names}.", step)
 
 
 def sends(name: str) -> bool:
     """Tell whether `name` is a provider that the text of notes is sent to over HTTP."""
-    return name in TABLE and row(name).wire is not None
+    return name in ROWS and bool(ROWS[name].shape)
 
 
-def _wire(name: str, settings: ProviderSettings) -> Wire | None:
-    wire = row(name).wire
-    return wire(settings.with_shared(name)) if wire else None
+def wire_of(name: str, settings: ProviderSettings) -> Wire | None:
+    """Return how `name` is asked, None where it embeds here. Raises ProviderError for what `settings` lack."""
+    facts = row(name)
+    return wire(facts, settings.with_shared(name)) if facts.shape else None
 
 
 def check(name: str, settings: ProviderSettings) -> None:
-    """Raise ProviderError when `auto` cannot choose `name` as `settings` are; loads no client and asks nobody."""
-    if _wire(name, settings) is None:
-        row(name).check(settings)
+    """Raise ProviderError when `auto` cannot choose `name` as `settings` are; load no client and ask nobody."""
+    if wire_of(name, settings) is None and ROWS[name].slow:
+        from memory_tui.providers import local
+
+        local.check(name, settings, on_disk=True)
 
 
 def host(name: str, settings: ProviderSettings) -> str:
-    """Return where `name` sends text, with the port where one is named; empty when it sends none. Asks nobody.
-
-    Raises ProviderError for what `settings` lack.
-    """
-    wire = _wire(name, settings) if name in TABLE else None
-    return host_of(wire.base_url) if wire else ""
+    """Return where `name` sends text, with the port where one is named; empty when it sends none, or lacks too much."""
+    try:
+        answer = wire_of(name, settings)
+    except ProviderError:
+        return ""
+    return host_of(answer.base_url) if answer else ""
 
 
 def model(name: str, settings: ProviderSettings) -> str:
-    """Return the model that `name` will ask for, as far as is known before it is made; asks nobody."""
-    if name not in TABLE:
-        return ""
+    """Return the model that `name` will ask for, as far as is known before it is made."""
     try:
-        wire = _wire(name, settings)
+        answer = wire_of(name, settings)
     except ProviderError:
-        return settings.model
-    return wire.model if wire else row(name).asked_model(settings)
+        return settings.model if name in ROWS else ""
+    if answer:
+        return answer.model
+    if ROWS[name].slow:
+        from memory_tui.providers import local
 
-
-def preview(name: str, settings: ProviderSettings) -> tuple[str, str, int, int]:
-    """Model, key of the space (empty for a local model), dimensions (0 where unknown), and the longest input in bytes.
-
-    Asks nobody. Raises ProviderError as `create` does.
-    """
-    wire = _wire(name, settings)
-    if wire:
-        return wire.model, wire.key, wire.dims or 0, wire.max_input_bytes
-    provider = create(name, settings)
-    if not provider.identity_known:
-        return model(name, settings), "", 0, provider.max_input_bytes
-    identity = provider.identity
-    return identity.model, identity.key, identity.dims, provider.max_input_bytes
+        return local.model_of(name, settings)
+    return ROWS[name].model
 
 
 def create(name: str, settings: ProviderSettings | None = None) -> Provider:
-    """Return the provider called `name`, made as `settings` say; asks nothing of anybody yet.
+    """Return the provider called `name`, made as `settings` say; ask nothing of anybody yet.
 
     Raises ProviderError for a name that is not in NAMES, and for what `settings` lack, a key for instance.
     """
     settings = settings or ProviderSettings(requested=name)
-    wire, make = _wire(name, settings), row(name).make
-    if wire:
+    if answer := wire_of(name, settings):
         from memory_tui.providers.http import Remote
 
-        return Remote(wire, settings)
-    assert make is not None
-    return make(settings)
+        return Remote(answer, settings)
+    if ROWS[name].slow:
+        from memory_tui.providers.local import LocalModel
+
+        return LocalModel(name, settings)
+    from memory_tui.providers import builtin
+
+    return builtin.PROVIDERS[name]()
 
 
 def model_files(name: str, settings: ProviderSettings) -> tuple[ModelSource, ...]:
-    """Return what can be fetched for the provider `name`; asks nobody. Raises ProviderError where there is nothing."""
-    files = row(name).files if name in TABLE else None
-    if files is None:
-        having = " or ".join(one.name for one in rows() if one.files)
+    """Return what can be fetched for the provider `name`. Raises ProviderError where there is nothing."""
+    if name not in ROWS or not ROWS[name].slow:
+        having = " or ".join(row.name for row in _ROWS if row.slow)
         raise ProviderError(f"The provider {name} has no model to fetch.", f"Choose one: --provider {having}.")
-    return files(settings)
+    from memory_tui.providers import local
+
+    return local.sources(name, settings)
 
 
 def batch_service(name: str, settings: ProviderSettings) -> BatchService | None:
-    """The batch service of the provider `name`, None where it has none. Raises ProviderError as `create` does."""
-    wire = _wire(name, settings) if name in BATCHING else None
-    if wire is None:
+    """Return the batch service of the provider `name`, None where it has none. Raises ProviderError as `create`."""
+    answer = wire_of(name, settings) if name in BATCHING else None
+    if answer is None:
         return None
     from memory_tui.providers import batch
 
-    return batch.SERVICES[name](wire, settings)
-
-
-def _unknown(name: str) -> ProviderError:
-    import difflib
-
-    names = ", ".join(NAMES)
-    near = difflib.get_close_matches(name, NAMES, n=1)
-    hint = f"Did you mean {near[0]}?" if near else f"Choose one of: {names}."
-    return ProviderError(f"There is no embedding provider {name!r}; memory-tui knows {names}.", hint)
+    return batch.SERVICES[name](answer, settings)
 
 
 CHARACTERS_A_TOKEN = 4
@@ -282,8 +254,8 @@ CHARACTERS_A_TOKEN = 4
 
 
 def about_tokens(text: str) -> int:
-    """About how many tokens `text` has: a quarter of its ASCII characters, and each other one whole, which is rather
-    too many than too few.
+    """Return about how many tokens `text` has: a quarter of its ASCII characters, and each other one whole, which is
+    rather too many than too few.
     """
     ascii_signs = len(text.encode("ascii", "ignore"))
     return -(-ascii_signs // CHARACTERS_A_TOKEN) + len(text) - ascii_signs
@@ -294,7 +266,5 @@ def price_per_million(provider: str, model: str, host: str = "") -> float | None
 
     Without a `host` the provider's own is meant.
     """
-    if provider not in TABLE:
-        return None
-    facts = row(provider)
-    return facts.prices.get(model) if host in ("", facts.host) else None
+    facts = ROWS.get(provider)
+    return facts.prices.get(model) if facts and host in ("", facts.host) else None

@@ -14,7 +14,7 @@ import pytest
 
 from memory_tui.cancel import Stop
 from memory_tui.errors import Cancelled
-from memory_tui.providers.download import FileToFetch, cache_folder, fetch, fetch_all, hub, source_of
+from memory_tui.providers.download import ModelFile, cache_folder, fetch, fetch_all, source_of
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.options import DownloadProgress, ProviderSettings
 from tests.support.embed import settings_for
@@ -44,7 +44,7 @@ def settings(shelf: Shelf, folder: Path, seen: list[DownloadProgress] | None = N
 
 def get(text: str, *args: Any, stop: Stop | None = None, **more: Any) -> Path:
     chosen = settings(*args, **more)
-    source = source_of(text, hub(chosen))._replace(magic=b"GGUF")
+    source = source_of(text, chosen)._replace(magic=b"GGUF")
     return fetch(source, chosen, stop or Stop())
 
 
@@ -167,7 +167,7 @@ def test_foreign_files_stay_as_they_are(shelf: Shelf, tmp_path: Path) -> None:
 def test_a_file_that_is_not_what_was_told_is_fetched_again(shelf: Shelf, tmp_path: Path, told: str) -> None:
     size, checksum = len(MODEL) * (told == "size"), hashlib.sha256(MODEL).hexdigest() * (told == "checksum")
     chosen, path = settings(shelf, tmp_path), tmp_path / NAME
-    file = FileToFetch(source_of(URI, hub(chosen)), size, checksum, path)
+    file = ModelFile(source_of(URI, chosen), size, checksum, path)
     path.write_bytes(MODEL[:-1])
     assert fetch_all([file], chosen) == (path,)
     assert (path.read_bytes(), os.listdir(tmp_path)) == (MODEL, [NAME])
@@ -188,7 +188,7 @@ def test_the_token_goes_to_the_first_host_only(shelf: Shelf, tmp_path: Path) -> 
 def test_a_redirect_out_of_the_web_is_not_followed(shelf: Shelf, tmp_path: Path, leads_to: str) -> None:
     shelf.leads_to = leads_to + str(tmp_path)
     (tmp_path / "tiny.gguf").write_bytes(MODEL)
-    with pytest.raises(ProviderFailure, match=r"no address of the web|fetched from"):
+    with pytest.raises(ProviderFailure, match=r"no address of the web|could not be fetched"):
         get(URI, shelf, tmp_path / "models")
     assert not list((tmp_path / "models").glob("*"))
 
@@ -202,12 +202,17 @@ def test_a_size_that_is_none_counts_as_not_told(shelf: Shelf, tmp_path: Path, si
 @pytest.mark.parametrize("text", ["hf:user/repo", "hf:user/repo/file.bin", "hf:a/b/c/../../x", "hf:"])
 def test_a_uri_that_names_no_file_is_explained(text: str) -> None:
     with pytest.raises(ProviderFailure, match="names no model file") as caught:
-        source_of(text)
+        source_of(text, ProviderSettings())
     assert "hf:user/repository/file.gguf" in caught.value.next_step
 
 
 def test_names_stay_inside_the_folder() -> None:
-    assert source_of("hf:u/r/../../../x.gguf").name == "hf_u_r_.._.._.._x.gguf"
-    assert "/" not in source_of("https://h/%2e%2e/..").name
-    assert source_of("https://h/a.gguf").name != source_of("https://g/a.gguf").name
-    assert source_of("hf:u/r/sub/x.gguf#branch").url == "https://huggingface.co/u/r/resolve/branch/sub/x.gguf"
+    assert source_of("hf:u/r/../../../x.gguf", ProviderSettings()).name == "hf_u_r_.._.._.._x.gguf"
+    assert "/" not in source_of("https://h/%2e%2e/..", ProviderSettings()).name
+    assert (
+        source_of("https://h/a.gguf", ProviderSettings()).name != source_of("https://g/a.gguf", ProviderSettings()).name
+    )
+    assert (
+        source_of("hf:u/r/sub/x.gguf#branch", ProviderSettings()).url
+        == "https://huggingface.co/u/r/resolve/branch/sub/x.gguf"
+    )

@@ -144,11 +144,7 @@ def test_the_usual_threads_are_the_physical_cores_less_one(tmp_path: Path, monke
     assert local.usual_threads() == 3, "where nobody says which processors share a core, each is one"
 
 
-@pytest.mark.parametrize("goodbye", [0.2, 0.0], ids=["at once", "slowly"])
-def test_closing_ends_the_process_at_once(
-    provider: Make, model: Any, monkeypatch: pytest.MonkeyPatch, goodbye: float
-) -> None:
-    monkeypatch.setattr(local, "_GOODBYE_SECONDS", goodbye)
+def test_closing_ends_the_process_at_once(provider: Make, model: Any) -> None:
     file = model()
     one, ended = provider("local", None, model_path=file), []
 
@@ -303,7 +299,7 @@ def test_the_real_onnxruntime_answers_in_a_process_of_its_own(provider: Make, tm
 
 def test_what_decides_the_vectors_is_in_the_key_of_the_index(tmp_path: Path) -> None:
     folder = write(tmp_path / "m", pooling=MEAN)
-    seen = {local.onnx_fingerprint(folder / "model.onnx")}
+    seen = {local.file_key("onnx", folder / "model.onnx")}
     other = tokenizer()
     other["model"]["vocab"]["cake"] = 6
     for name, text in (
@@ -313,7 +309,7 @@ def test_what_decides_the_vectors_is_in_the_key_of_the_index(tmp_path: Path) -> 
         ("config_sentence_transformers.json", "{}"),
     ):
         (folder / name).write_text(text)
-        seen.add(local.onnx_fingerprint(folder / "model.onnx"))
+        seen.add(local.file_key("onnx", folder / "model.onnx"))
     assert len(seen) == 5
 
 

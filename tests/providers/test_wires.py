@@ -21,16 +21,32 @@ from memory_tui.providers import local, registry
 from memory_tui.providers.base import Provider
 from memory_tui.providers.chain import ChainMember
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.gemini import gemini
-from memory_tui.providers.openai import openai
 from memory_tui.providers.options import ProviderSettings, Secret, on_this_machine
-from memory_tui.providers.voyage import voyage
+from memory_tui.providers.services import Wire, wire
 from tests.support.embed import KEY, provider_for, settings_for
 from tests.support.local_model import STAND_IN
 from tests.support.provider_server import Play, hang, status, vector
 from tests.support.waiting import LONG
 
 TEXTS = ["the router", "a tomato plant", "the router"]
+
+
+def wire_of(name: str, settings: ProviderSettings) -> Wire:
+    return wire(registry.row(name), settings)
+
+
+def openai(settings: ProviderSettings) -> Wire:
+    return wire_of("openai", settings)
+
+
+def gemini(settings: ProviderSettings) -> Wire:
+    return wire_of("gemini", settings)
+
+
+def voyage(settings: ProviderSettings) -> Wire:
+    return wire_of("voyage", settings)
+
+
 EMBEDDING = [name for name in registry.NAMES if name != "none"]
 REMOTE = [name for name in registry.NAMES if registry.sends(name)]
 Make = Callable[..., Provider]
@@ -65,11 +81,13 @@ def name(request: pytest.FixtureRequest) -> str:
 
 def test_a_row_sends_text_or_makes_a_provider(name: str) -> None:
     row = registry.row(name)
-    assert (row.name, bool(row.label), row.wire is None) == (name, True, row.make is not None)
-    assert bool(row.base_url) == bool(row.host) == bool(row.variables) == (bool(row.wire) and name[6:] != "-compatible")
-    assert bool(row.account) == (row.wire is not None)
-    assert row.wire is not None or name not in registry.BATCHING
-    for key in ("baseUrl", "apiKey", "headers") if row.wire else ():
+    assert (row.name, bool(row.label)) == (name, True)
+    assert (
+        bool(row.base_url) == bool(row.host) == bool(row.variables) == (bool(row.shape) and name[6:] != "-compatible")
+    )
+    assert bool(row.account) == (bool(row.shape))
+    assert bool(row.shape) or name not in registry.BATCHING
+    for key in ("baseUrl", "apiKey", "headers") if row.shape else ():
         assert f"models.providers.{row.account}.{key}" in keys.BY_PATH
     assert set(row.prices) <= set(row.dims)
     for model, usd in row.prices.items():
@@ -91,9 +109,9 @@ def test_the_names_are_known_and_a_wrong_one_is_corrected() -> None:
 
 
 def test_places_in_auto_are_distinct_and_the_last_one_needs_nothing() -> None:
-    places = [row.auto for row in registry.rows() if row.auto]
+    places = [row.auto for row in registry.ROWS.values() if row.auto]
     assert sorted(places) == list(range(1, len(places) + 1))
-    registry.check(registry.automatic()[-1], ProviderSettings(env={}.get))
+    registry.check(registry.AUTOMATIC[-1], ProviderSettings(env={}.get))
 
 
 def test_rows_and_chains_load_nothing_heavy() -> None:
@@ -102,7 +120,7 @@ def test_rows_and_chains_load_nothing_heavy() -> None:
         "from memory_tui.providers import registry\n"
         "from memory_tui.providers.chain import Chain\n"
         "from memory_tui.providers.options import ProviderSettings\n"
-        "assert len(registry.rows()) == len(registry.NAMES)\n"
+        "assert len(registry.ROWS) == len(registry.NAMES)\n"
         "assert Chain(ProviderSettings(env={}.get), print).members()[-1].name == 'builtin'\n"
         "heavy = {'numpy', 'httpx', 'asyncio', 'tokenizers', 'pydantic', 'textual', 'rich', 'llama_cpp'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
@@ -120,25 +138,24 @@ def test_the_manual_lists_every_row() -> None:
     def line(name: str) -> str:
         row = registry.row(name)
         key = " or ".join(f"`{variable}`" for variable in row.variables) or "-"
-        model = row.model if row.wire else row.model.rpartition("/")[2]
+        model = row.model if row.shape else row.model.rpartition("/")[2]
         usual = f"`{model}`" if model else "-"
-        host = row.host or ("`remote.baseUrl`" if row.wire else "-")
+        host = row.host or ("`remote.baseUrl`" if row.shape else "-")
         return f"| `{name}` | {host} | {key} | {usual} | {'yes' if name in registry.BATCHING else '-'} |"
 
     page = manual.text("providers")
     table = "\n".join(map(line, registry.NAMES))
     assert table in page, table
-    *first, last = [registry.row(one).label for one in registry.automatic()[1:-1]]
+    *first, last = [registry.row(one).label for one in registry.AUTOMATIC[1:-1]]
     assert f"then {', '.join(first)} or {last} by their key" in " ".join(page.split())
 
 
 @pytest.mark.parametrize("name", REMOTE)
 def test_known_lengths_are_those_of_the_providers_own_host(name: str) -> None:
     row = registry.row(name)
-    assert row.wire is not None
     for model, dims in row.dims.items():
-        assert row.wire(settings_for(None, name, model=model)).dims == dims
-        elsewhere = row.wire(settings_for(None, name, model=model, base_url="http://other.example/v1"))
+        assert wire(row, settings_for(None, name, model=model)).dims == dims
+        elsewhere = wire(row, settings_for(None, name, model=model, base_url="http://other.example/v1"))
         asks_for_a_length = "outputDimensionality" in str(elsewhere.request(["text"], "document"))
         assert elsewhere.dims == (dims if asks_for_a_length else None)
 
@@ -146,19 +163,18 @@ def test_known_lengths_are_those_of_the_providers_own_host(name: str) -> None:
 @pytest.mark.parametrize("name", REMOTE)
 def test_each_variable_is_a_key_and_without_one_the_first_is_named(name: str) -> None:
     row = registry.row(name)
-    assert row.wire is not None
     more = {"model": row.model or "m1", "base_url": row.base_url or "https://house.example/v1"}
     for variable in row.variables:
-        wire = row.wire(ProviderSettings(env={variable: KEY}.get, **more))
-        assert [next(iter(one.values())).removeprefix("Bearer ") for one in wire.auth] == [KEY]
+        asks = wire(row, ProviderSettings(env={variable: KEY}.get, **more))
+        assert [next(iter(one.values())).removeprefix("Bearer ") for one in asks.auth] == [KEY]
     if not row.host or on_this_machine(row.host):
-        assert row.wire(ProviderSettings(env={}.get, **more)).auth == ()
+        assert wire(row, ProviderSettings(env={}.get, **more)).auth == ()
     else:
         with pytest.raises(ProviderFailure, match="No API key") as caught:
-            row.wire(ProviderSettings(env={row.variables[0]: "  "}.get, **more))
+            wire(row, ProviderSettings(env={row.variables[0]: "  "}.get, **more))
         assert f"Set {row.variables[0]} or remote.apiKey for {row.label}" in caught.value.next_step
     with pytest.raises(ProviderFailure) as caught:
-        row.wire(settings_for(None, name, api_keys=(Secret("sk-\nsecret-part"),), **more))
+        wire(row, settings_for(None, name, api_keys=(Secret("sk-\nsecret-part"),), **more))
     assert (caught.value.state, "secret-part" in str(caught.value)) == (Cause.BAD_KEY, False)
 
 
@@ -177,7 +193,7 @@ def test_an_address_that_cannot_be_asked_is_refused(name: str, address: str) -> 
 @pytest.mark.parametrize("name", EMBEDDING)
 def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name: str, play: Play, model: Path) -> None:
     chosen = settings(name, play, model)
-    preview = registry.preview(name, chosen)
+    preview = ChainMember(name, "chosen", chosen, lambda member, error, known: False).preview()
     provider = registry.create(name, chosen)
     for kind in ("document", "query"):
         vectors = provider.embed(TEXTS, kind)  # type: ignore[arg-type]
@@ -189,10 +205,10 @@ def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name: str, play: P
     lengths = np.linalg.norm(hostile, axis=1)
     assert all(length == pytest.approx(1, abs=1e-5) or length == 0 for length in lengths)
     identity = provider.identity
-    assert (identity.provider, bool(identity.key), preview[0]) == (name, True, identity.model)
-    assert preview[1] in ("", identity.key)
-    assert preview[2] in (0, identity.dims)
-    assert preview[3] == provider.max_input_bytes > 0
+    assert (identity.provider, bool(identity.key), preview.model) == (name, True, identity.model)
+    assert preview.key in ("", identity.key)
+    assert preview.dims in (0, identity.dims)
+    assert preview.max_input_bytes == provider.max_input_bytes > 0
     assert registry.model(name, chosen) in ("", identity.model)
     assert bool(registry.host(name, chosen)) == registry.sends(name)
     provider.close()
