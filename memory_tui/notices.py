@@ -294,11 +294,6 @@ def _lowered(floor: float, margin: float, age_days: float, factor: float, relaxe
     )
 
 
-def _not_delivered(place: int, delivered: int, most_characters: int) -> str:
-    bound = f" in {most_characters:,} characters" if most_characters else ""
-    return f"It ranked {ordinal(place)}, but was not among the {plural(delivered, 'hit')} delivered{bound}."
-
-
 def _in_no_chunk(line: int | None, lines: int) -> str:
     if line is None or not lines:
         return "The note holds no text."
@@ -696,7 +691,6 @@ TABLE: Mapping[str, Sentence] = {
         "From the notes on disk it would be the {place:nth} hit, but OpenClaw's own index cannot recall it: {detail}",
         brief="lost in OpenClaw's index",
     ),
-    "not_delivered": Sentence(_not_delivered, brief="not delivered"),
     "stopped_by_alone": Sentence("With {gate} off it would be recalled ({place:nth})."),
     "still_lost_without": Sentence(_still_lost),
     "no_single_knob": Sentence(_no_single_knob),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
-from collections.abc import Callable
 
 from memory_tui import plan
 from memory_tui.cli.context import options
@@ -17,7 +15,6 @@ from memory_tui.recalls import recall_log, recalled_lines, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry
 from memory_tui.recalls.rerun import Rerun
 from memory_tui.render import why_text
-from memory_tui.search.evidence import Evidence
 from memory_tui.workspace.roots import named_lines
 
 
@@ -43,7 +40,7 @@ def recalls(args: argparse.Namespace) -> int:
         "unread": log.unread,
         "replies": log.replies,
     }
-    return show(args, data, recalled_lines.listing(newest, log, place))
+    return show(args, data, rerun.listing(newest, log, place))
 
 
 def _entry(log: Log, name: str) -> RecallEntry:
@@ -69,36 +66,24 @@ def _recall(args: argparse.Namespace, entry: RecallEntry) -> int:
         again = rerun.replay(entry, engine.plan.settings, engine.search.gather)
         if args.why is not None:
             return _why(args, engine, again)
-        return show(args, lambda: recalled_lines.record(again), recalled_lines.replayed(again))
+        return show(args, lambda: rerun.record(again), rerun.replayed(again))
 
 
 def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
     path, line, _ = named_lines(args.why)
-    ranked = engine.search.why(again.evidence, path, line, again.settings)
-    answer = rerun.as_delivered(again, ranked)
-    delivered = rerun.delivered_line(again.entry, answer.place.path, line)
-    claims: tuple[rerun.RecallClaim, ...] = (delivered, again.remade)
+    answer = engine.search.why(again.evidence, path, line, again.settings)
+    place = rerun.delivered_place(again.entry, answer.place.path, line)
     of_qmd = ""
     if again.entry.backend == "qmd":
         of_qmd = engine.backend.why(again.entry.query, answer.place.path, line or 0)
     changes, questions = None, None
-    # What went out from behind the limit needs no remedy.
-    if not answer.recalled or ranked.recalled:
-        ask: Callable[..., Evidence] = functools.partial(engine.search.gather, now=rerun.clock_of(again.entry))
-        changes, questions = remedies(answer, again.settings, engine.plan.with_profile, ask, None)
-    log = {
-        "delivered": delivered.place,
-        "rebuilt": isinstance(again.remade, rerun.Rebuilt),
-        "impossible": recalled_lines.obstacle(again.remade) or None,
-        "claims": [{**trace_json.tagged(claim), "sentence": recalled_lines.claim(claim)} for claim in claims],
+    if not answer.recalled:
+        changes, questions = remedies(answer, again.settings, engine.plan.with_profile, engine.search.gather, None)
+    data = {
+        **trace_json.why(answer, changes, questions),
+        "log": {"delivered": place, "since": list(again.since)},
+        **({"qmd": of_qmd} if of_qmd else {}),
     }
-    lines = [*map(recalled_lines.claim, claims), *([f"QMD, asked again now: {of_qmd}"] if of_qmd else [])]
-    return show(
-        args,
-        lambda: {
-            **trace_json.why(answer, changes, questions),
-            "log": log,
-            **({"qmd": of_qmd} if of_qmd else {}),
-        },
-        [*lines, *why_text.answer(answer, changes, questions)],
-    )
+    lines = [rerun.delivered(place), *([f"Since then: {'; '.join(again.since)}."] if again.since else [])]
+    lines += [f"QMD, asked again now: {of_qmd}"] if of_qmd else []
+    return show(args, data, [*lines, *why_text.answer(answer, changes, questions)])

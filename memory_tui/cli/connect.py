@@ -18,8 +18,7 @@ from memory_tui.hosts.connection import HostConnection, PlannedFile
 from memory_tui.hosts.proof import NoAnswer, Proof
 from memory_tui.hosts.wiring import HOSTS, LOG, Host, Scope, ServerStart, Wiring
 from memory_tui.recalls import connected_agents
-from memory_tui.recalls.recall_log import RecallEntry
-from memory_tui.recalls.recalled_lines import moment
+from memory_tui.recalls.recall_log import RecallEntry, moment
 
 # --- connect -------------------------------------------------------------------------------------------------------
 

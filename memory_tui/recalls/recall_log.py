@@ -7,17 +7,20 @@ Several processes write: each under the lock of the file, a whole line at a time
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
+import msgspec
+import platformdirs
 from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from memory_tui import durable, jsstring, locks
 from memory_tui.config.places import private_name
@@ -32,8 +35,6 @@ _TRIES, _PAUSE_SECONDS = 2500, 0.002
 
 def log_path(workspace: Path, kind: str) -> Path:
     """Where the file of a workspace is, in the folder `kind`; two names of one workspace share it."""
-    import platformdirs
-
     folder = platformdirs.user_state_path("memory-tui", appauthor=False) / kind
     return folder / f"{private_name(workspace)}.jsonl"
 
@@ -265,16 +266,28 @@ def append_recall(path: Path, entry: RecallEntry, most_bytes: int = MOST_BYTES) 
     Raises OSError, and IndexUnavailable when another process holds the log for five seconds.
     """
     stored = replace(entry, id=secrets.token_hex(4), query=_shortened(entry.query), outcome=_shortened(entry.outcome))
-    line = json.dumps(as_item(stored), ensure_ascii=True).encode() + b"\n"
+    line = json.dumps(msgspec.to_builtins(stored)).encode() + b"\n"
     append_line(path, line, most_bytes)
     return stored
 
 
 def read(path: Path) -> Log:
     """The log at `path`; empty where there is none. Raises IndexUnavailable when it cannot be read."""
-    rows = [_entry(line) for line in log_lines(path)]
-    entries = tuple(entry for entry in rows if entry is not None)
-    return Log(entries, len(rows) - len(entries))
+    entries, unread = [], 0
+    for line in log_lines(path):
+        try:
+            entries.append(msgspec.convert(json.loads(line), RecallEntry))
+        except (ValueError, RecursionError):
+            unread += 1
+    return Log(tuple(entries), unread)
+
+
+def moment(at: float) -> str:
+    """Return a time in UTC, to the second."""
+    try:
+        return dt.datetime.fromtimestamp(at, dt.UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return "at no time"
 
 
 def _shortened(text: str) -> str:
@@ -286,46 +299,3 @@ def _shortened(text: str) -> str:
 def is_partial(query: str) -> bool:
     """Whether the log keeps less of a question than was asked: without its secrets, or not all of a long one."""
     return MASK in query or query.endswith("…")
-
-
-def as_item(entry: RecallEntry) -> dict[str, Any]:
-    """`entry` as a line has it, JSON-ready."""
-    return {
-        **asdict(entry),
-        "settings": dict(entry.settings),
-        "requested": dict(entry.requested),
-        "hits": [asdict(hit) for hit in entry.hits],
-    }
-
-
-def _entry(line: bytes) -> RecallEntry | None:
-    """A line as an entry; None when it is none."""
-    try:
-        return from_item(json.loads(line))
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        return None
-
-
-def from_item(item: dict[str, Any]) -> RecallEntry:
-    """What `as_item` made; fields that are unknown are left out. Raises TypeError, AttributeError for anything else."""
-    hits = tuple(LoggedHit(**_checked(LoggedHit, hit)) for hit in item.pop("hits", ()))
-    settings, requested = item.pop("settings", {}), item.pop("requested", {})
-    if not isinstance(settings, dict) or not isinstance(requested, dict):
-        raise TypeError("settings")
-    return RecallEntry(**_checked(RecallEntry, item), hits=hits, settings=settings, requested=requested)
-
-
-_KINDS: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "float": (int, float), "bool": bool}
-
-
-def _checked(kind: type[Struct], item: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `item` that `kind` has. Raises TypeError when one is of another type."""
-    return dict(_fields(kind, item))
-
-
-def _fields(kind: type[Struct], item: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name in kind.__struct_fields__:
-        if name in item:
-            if not isinstance(item[name], _KINDS[kind.__annotations__[name]]):
-                raise TypeError(name)
-            yield name, item[name]

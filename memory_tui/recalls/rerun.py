@@ -1,42 +1,41 @@
-"""A rerun asks a logged recall again: the answer then beside the answer now.
-
-The answer then is what the log says was delivered. It is rebuilt over the index as it is, at the logged clock, with the
-logged knobs; where that does not give what was delivered, it cannot be rebuilt, and the rerun says why.
-"""
+"""Ask a logged question again: what was delivered then beside what would come now, in words and as data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.errors import SettingError
-from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.recalls.recall_log import NOTHING, LoggedHit, RecallEntry, is_partial
+from memory_tui.explain.trace_json import answer, plain
+from memory_tui.formatting import plural
+from memory_tui.notices import ordinal
+from memory_tui.openclaw.prompt import GET, SEARCH
+from memory_tui.recalls.recall_log import LOG_RECALLS, NOTHING, Log, LoggedHit, RecallEntry, Reply, moment
+from memory_tui.recalls.recalled_lines import citation
+from memory_tui.sanitize import one_line
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.rank import rank
+from memory_tui.search.trace import Candidate, Trace
 from memory_tui.secrets.finder import MASK
 from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 
-if TYPE_CHECKING:
-    from memory_tui.explain.why_not import WhyNot
-    from memory_tui.search.evidence import Evidence
-    from memory_tui.search.trace import Candidate, Trace
-
-Cause = Literal["length", "notes", "index", "not logged", "backend", "clock", "knobs"]
-"""What moved a hit: the bound on delivered characters, edits of notes, another index or model, notes, index or settings
-where the log does not say which these were, the index in the place of QMD, age, or settings."""
 _AGENT = "the agent"
 """The origin of settings that an agent gave with its question."""
-_ROUNDING = 1e-9
 _QMD = "qmd"
+_QUERY_CELLS = 60
+_COUNTED: Mapping[Reply, str] = {"no answer": "without an answer", "no level": "without a level"}
+"""How many there were of a reply, where that is not said by its own word."""
+_KNOBS = {"profile": "", "query.maxResults": "results ", "query.minScore": "minScore "}
+
+Key = tuple[str, int, int]
+"""Path, first and last line of a hit."""
 
 
 class HitChange(Struct, frozen=True):
-    """One hit then and now: its place (1-based, None where it is no hit), its score, and the causes of the change.
-
-    A hit of QMD had no score that could be compared.
-    """
+    """One hit then and now: its place (1-based, None where it is no hit) and its score; hits of QMD have none then."""
 
     path: str
     start_line: int
@@ -45,122 +44,29 @@ class HitChange(Struct, frozen=True):
     place_now: int | None
     score_then: float | None
     score_now: float | None
-    causes: tuple[Cause, ...] = ()
-
-
-Obstacle = Literal[
-    "of QMD",
-    "partial",
-    "not logged",
-    "other vectors",
-    "other mode",
-    "refused knob",
-    "new index",
-    "newer notes",
-    "no clock",
-    "arithmetic",
-]
-"""What keeps the answer then from being made again."""
-
-
-class Rebuilt(Struct, frozen=True):
-    """The logged clock and knobs give the hits that were logged, in number and score."""
-
-
-class NotRebuilt(Struct, frozen=True):
-    """The answer then cannot be made again, for an `obstacle`: what was `then`, and what is `now` in its place."""
-
-    obstacle: Obstacle
-    then: str = ""
-    now: str = ""
-
-
-class DeliveredFewer(Struct, frozen=True):
-    """Of `ranked` hits `delivered` went out, because of `most_characters` for snippets (0: no such bound).
-
-    In the room that others left, `beyond` came from behind the limit; all of them went out in so many `pieces`.
-    """
-
-    delivered: int
-    ranked: int
-    most_characters: int
-    beyond: int = 0
-    pieces: int = 0
-
-
-class AnswersNow(Struct, frozen=True):
-    """The answer now has the `same` hits in the same order, as far as they were delivered, or not.
-
-    Of the `then` hits that the log has of the answer then, `kept` are in the ranking now, beside `others`, with
-    `causes` for each that has another place. Hits are `kept_back` now where nothing holds what was asked. It is the
-    answer of the index; `after_qmd` tells that QMD gave the one then.
-    """
-
-    same: bool
-    then: int
-    kept: int
-    others: int
-    causes: tuple[Cause, ...] = ()
-    after_qmd: bool = False
-    kept_back: bool = False
-
-
-class LevelNow(Struct, frozen=True):
-    """The level of the answer `then`, as it was logged, and `now`; empty where none was told or logged."""
-
-    then: str
-    now: str
-
-
-class DeliveredAs(Struct, frozen=True):
-    """By the log the line at `path` went out with the hit at `place`, `cut` short or whole; None: it did not.
-
-    The chunk of that hit ranked as number `rank`; 0 where the log does not say so.
-    """
-
-    path: str
-    line: int | None
-    place: int | None
-    cut: bool = False
-    rank: int = 0
-
-
-class GotThen(Struct, frozen=True):
-    """Who asked got so many `hits`; of the question a secret is `masked`."""
-
-    client: str
-    hits: int
-    masked: bool
-
-
-RecallClaim = Rebuilt | NotRebuilt | DeliveredFewer | LevelNow | AnswersNow | DeliveredAs | GotThen | HitChange
-"""Everything that is said of a logged recall."""
 
 
 class Rerun(Struct, frozen=True):
-    """`entry` asked again over the index as it is.
+    """`entry` asked again over the index as it is, with the knobs of now and those that the agent gave.
 
-    `evidence`, `trace` and `settings` are those of then as far as the index can give them: the logged clock, the logged
-    knobs. They are what was delivered where it was `remade`. `now` is the answer that the agent would get at this
-    moment. `changes` are in the order of now, then by place then.
+    `changes` are in the order of now, then by place then; `since` says what is known to be different.
     """
 
     entry: RecallEntry
     evidence: Evidence
-    trace: Trace
     settings: Settings
     now: Trace
     changes: tuple[HitChange, ...]
-    index_changed: bool
-    remade: Rebuilt | NotRebuilt
+    since: tuple[str, ...]
 
     @property
     def same(self) -> bool:
-        """Whether the same hits would come in the same order, as far as they were delivered."""
-        if bool(self.entry.hits) != bool(self.now.recalled and not self.keeps_back):
-            return False
-        # What age moved, settings may have moved back; what was only kept back then has not moved.
-        return all(change.place_then == change.place_now or set(change.causes) <= {"length"} for change in self.changes)
+        """Whether the hits that were delivered would come again in the same order, and no others."""
+        if not self.entry.hits or self.keeps_back:
+            return not self.entry.hits and (self.keeps_back or not self.now.recalled)
+        # What was kept back then, because snippets were bounded, has not moved.
+        old = [change for change in self.changes if self.entry.ranked <= len(self.entry.hits) or change.place_then]
+        return all(change.place_then == change.place_now for change in old)
 
     @property
     def keeps_back(self) -> bool:
@@ -169,39 +75,18 @@ class Rerun(Struct, frozen=True):
         An agent that got hits at that level had asked for the nearest.
         """
         asked_nearest = self.entry.level == NOTHING and bool(self.entry.hits)
-        return level_told(self.now) == NOTHING and not asked_nearest
-
-    @property
-    def claims(self) -> tuple[RecallClaim, ...]:
-        """Everything that is said of the whole answer, and of each hit."""
-        entry = self.entry
-        came = {hit.rank or place for place, hit in enumerate(entry.hits, 1)}
-        within = sum(place <= entry.ranked for place in came)
-        fewer = DeliveredFewer(within, entry.ranked, entry.most_characters, len(came) - within, len(entry.hits))
-        bounded = (fewer,) if entry.ranked > fewer.delivered else ()
-        level = LevelNow(entry.level, level_told(self.now))
-        levels = (level,) if level.then or level.now else ()
-        return (*levels, *bounded, self.remade, self._answers_now(), *self.changes)
-
-    def _answers_now(self) -> AnswersNow:
-        """What became of the hits of then."""
-        old = [change for change in self.changes if change.place_then is not None]
-        moved = [set(change.causes) for change in self.changes if change.place_then != change.place_now]
-        causes = tuple(cause for cause in get_args(Cause) if moved and all(cause in each for each in moved))
-        still, others = sum(change.place_now is not None for change in old), len(self.changes) - len(old)
-        of_qmd = self.entry.backend == _QMD
-        return AnswersNow(self.same, len(old), still, others, causes, of_qmd, self.keeps_back)
+        return level_of(self.now) == NOTHING and not asked_nearest
 
 
-def level_told(trace: Trace) -> str:
-    """The level that an agent is told with an answer; empty where it is told none."""
+def level_of(trace: Trace) -> str:
+    """Return the level that an agent is told with an answer; empty where it is told none."""
     return trace.level.level if trace.level is not None and trace.recalled else ""
 
 
 def with_trace(
     entry: RecallEntry, trace: Trace, delivered: Sequence[tuple[Candidate, int, int]], *, is_cut: bool = False
 ) -> RecallEntry:
-    """`entry` with what is to be logged of `trace`: what was searched, at which clock, by which knobs, and the hits.
+    """Return `entry` with what is to be logged of `trace`: what was searched, at which clock, by which knobs, the hits.
 
     The candidates `delivered` went out, each with its first and last line, the last of them shortened where it
     `is_cut`.
@@ -235,16 +120,12 @@ def with_trace(
         now=trace.now,
         ranked=len(trace.recalled),
         hits=hits,
-        level=level_told(trace),
+        level=level_of(trace),
     )
 
 
-def settings_of(entry: RecallEntry, settings: Settings) -> Settings:
-    """`settings` with the knobs that held when `entry` was logged; those that are not accepted any more stay."""
-    return _with(settings, entry.settings)
-
-
-def _with(settings: Settings, logged: Mapping[str, Scalar]) -> Settings:
+def settings_of(logged: Mapping[str, Scalar], settings: Settings) -> Settings:
+    """Return `settings` with the knobs that were `logged`; those that are not accepted any more stay as they are."""
     for key in TUNE_KEYS:
         if key in logged:
             try:
@@ -254,179 +135,178 @@ def _with(settings: Settings, logged: Mapping[str, Scalar]) -> Settings:
     return settings
 
 
-def clock_of(entry: RecallEntry) -> float:
-    """The moment that ages were counted from (epoch seconds); older logs have only that of the question."""
-    return entry.now or entry.at
-
-
 def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidence]) -> Rerun:
-    """Ask again what `entry` asked, over the index as it is now: as it was then, at the clock of now, as now.
+    """Ask again what `entry` asked, over the index as it is; `gather` takes the query, `source` and `by_words`.
 
-    `gather` takes the query, a source, `by_words`, and the clock as `now`. Knobs that were not logged are those of
-    `settings`. Raises QueryError, IndexUnavailable; ValueError for what was no search.
+    Raises QueryError, IndexUnavailable; ValueError for what was no search.
     """
-    from memory_tui.search.rank import rank
-
     if entry.tool != SEARCH:
         raise ValueError(entry.tool)
-    logged = settings_of(entry, settings)
     source = entry.corpus if entry.corpus in ("memory", "sessions") else ""
-    then = gather(entry.query, source=source, by_words=entry.by_words, now=clock_of(entry))
-    later = gather(entry.query, source=source, by_words=entry.by_words)
-    rebuilt, aged, now = rank(then, logged), rank(later, logged), rank(later, _with(settings, entry.requested))
-    remade = _why_not(entry, rebuilt, logged)
-    return Rerun(
-        entry,
-        then,
-        rebuilt,
-        logged,
-        now,
-        _changes(entry, rebuilt, aged, now, is_rebuilt=isinstance(remade, Rebuilt)),
-        entry.backend != _QMD and (_another_index(entry, rebuilt) or entry.generation not in (0, rebuilt.generation)),
-        remade,
-    )
+    evidence = gather(entry.query, source=source, by_words=entry.by_words)
+    settings = settings_of(entry.requested, settings)
+    now = rank(evidence, settings)
+    return Rerun(entry, evidence, settings, now, _changes(entry, now), tuple(_since(entry, now)))
 
 
-def _is_rebuilt(entry: RecallEntry, trace: Trace) -> bool:
-    """Whether `trace` recalls what was delivered: the same chunks with the same scores, of as many hits."""
-    if len(trace.recalled) != (entry.ranked or len(entry.hits)):
-        return False
-    if entry.ranked and not entry.hits and (_another_index(entry, trace) or entry.generation != trace.generation):
-        # No hit that was logged tells whether these were the hits then.
-        return False
-    return all(_is_at(hit, hit.rank or place, trace) for place, hit in enumerate(entry.hits, 1))
-
-
-def _is_at(hit: LoggedHit, place: int, trace: Trace) -> bool:
-    """Whether `hit` stands at `place` of the ranking, with the score that was logged; behind the limit too."""
-    if place <= len(trace.recalled):
-        now: Candidate | None = trace.recalled[place - 1]
-    else:
-        now = next((miss for miss in trace.lost if getattr(miss.verdict, "place", 0) == place), None)
-    return (
-        now is not None
-        and (hit.path, hit.start_line, hit.end_line) == (now.chunk.path, now.chunk.start_line, now.chunk.end_line)
-        and hit.chunk in ("", now.chunk.id)
-        and abs(hit.score - now.score) <= _ROUNDING
-    )
-
-
-def _another_index(entry: RecallEntry, trace: Trace) -> bool:
-    """Whether the vectors, or the rows, are those of another index than the logged one; what is not logged is not."""
-    logged = entry.provider, entry.model, entry.mode, entry.index
-    return any(
-        was and was != now
-        for was, now in zip(logged, (trace.provider, trace.model, trace.mode, trace.uuid), strict=True)
-    )
-
-
-def _is_whole(entry: RecallEntry) -> bool:
-    """Whether the log says what was searched, and by which knobs; logs of older releases, and failures, do not."""
-    return bool(entry.provider and entry.mode and entry.generation and entry.settings)
-
-
-def _why_not(entry: RecallEntry, trace: Trace, settings: Settings) -> Rebuilt | NotRebuilt:
-    """Why the answer then cannot be rebuilt, where it cannot."""
-    if entry.backend == _QMD:
-        return NotRebuilt("of QMD")
-    if _is_rebuilt(entry, trace):
-        return Rebuilt()
-    if is_partial(entry.query):
-        return NotRebuilt("partial")
-    if not _is_whole(entry):
-        return NotRebuilt("not logged")
-    if (entry.provider, entry.model) != (trace.provider, trace.model):
-        return NotRebuilt("other vectors", f"{entry.provider} {entry.model}", f"{trace.provider} {trace.model}")
-    if entry.mode != trace.mode:
-        return NotRebuilt("other mode", entry.mode, trace.mode)
-    if refused := [key for key, value in entry.settings.items() if settings.values[key].value != value]:
-        key = refused[0]
-        return NotRebuilt("refused knob", f"{key} {entry.settings[key]}", f"{key} {settings.values[key].value}")
-    if _another_index(entry, trace):
-        return NotRebuilt("new index", entry.index, trace.uuid)
-    if trace.generation != entry.generation:
-        return NotRebuilt("newer notes", str(entry.generation), str(trace.generation))
-    return NotRebuilt("arithmetic" if entry.now else "no clock")
-
-
-def _changes(entry: RecallEntry, rebuilt: Trace, aged: Trace, now: Trace, *, is_rebuilt: bool) -> tuple[HitChange, ...]:
-    """Each hit of then or now, with the steps from then to now at which its place changed."""
-    of_qmd = entry.backend == _QMD
-    # Of several passages of one chunk the first is that of its hit; one from behind the limit was no hit.
-    old: dict[tuple[str, int, int], tuple[int, float | None]] = {}
+def _changes(entry: RecallEntry, now: Trace) -> tuple[HitChange, ...]:
+    old: dict[Key, tuple[int, float | None]] = {}
     for place, hit in enumerate(entry.hits, 1):
-        if of_qmd or hit.rank <= (entry.ranked or hit.rank):
-            then = (place, None) if of_qmd else (hit.rank or place, hit.score)
-            old.setdefault((hit.path, hit.start_line, hit.end_line), then)
-    steps = [_places(trace.recalled) for trace in (rebuilt, aged, now)]
-    before = _first_cause(entry, rebuilt)
-    # What was kept back then has no place in the log: nobody knows whether it was ranked.
-    unknown = entry.ranked > len(old) and not of_qmd
-    not_delivered: Cause = "length" if is_rebuilt else "not logged" if unknown else before
-    none: tuple[None, None] = (None, None)
+        # Of several passages of one chunk the first is that of its hit; one from behind the limit was no hit.
+        if entry.backend == _QMD:
+            old.setdefault((hit.path, hit.start_line, hit.end_line), (place, None))
+        elif hit.rank <= (entry.ranked or hit.rank):
+            old.setdefault((hit.path, hit.start_line, hit.end_line), (hit.rank or place, hit.score))
+    new = {
+        (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line): (place, hit.score)
+        for place, hit in enumerate(now.recalled, 1)
+    }
+    none = (None, None)
     changes = []
-    for key in dict.fromkeys((*steps[-1], *old)):
-        first, last = old.get(key, none), steps[-1].get(key, none)
-        places = [first[0], *(step.get(key, none)[0] for step in steps)]
-        came_now_alone = places[0] is None and places[1] is not None
-        causes = tuple(_causes(places, not_delivered if came_now_alone else before))
-        changes.append(HitChange(*key, first[0], last[0], first[1], last[1], causes))
+    for key in dict.fromkeys((*new, *old)):
+        then, later = old.get(key, none), new.get(key, none)
+        changes.append(HitChange(*key, then[0], later[0], then[1], later[1]))
     return tuple(changes)
 
 
-def _first_cause(entry: RecallEntry, rebuilt: Trace) -> Cause:
-    """What moves a hit between what was delivered and what the index gives now at the logged clock and knobs."""
+def _since(entry: RecallEntry, now: Trace) -> Iterator[str]:
+    """Yield what the log shows to be different now."""
     if entry.backend == _QMD:
-        return "backend"
-    if _another_index(entry, rebuilt):
-        return "index"
-    return "notes" if _is_whole(entry) else "not logged"
+        yield "QMD answered then, the index answers now"
+    elif entry.provider and (entry.provider, entry.model) != (now.provider, now.model):
+        yield f"vectors of {entry.provider} {entry.model} then, of {now.provider} {now.model} now"
+    elif entry.mode and entry.mode != now.mode:
+        yield f"{entry.mode} then, {now.mode} now"
+    if entry.index not in ("", now.uuid):
+        yield "the index was made anew"
+    elif entry.generation not in (0, now.generation):
+        yield "notes were indexed"
+    for key, value in entry.settings.items():
+        if key in now.settings.values and now.settings.values[key].value != value:
+            yield f"{key} was {value}, is {now.settings.values[key].value}"
 
 
-def _causes(places: Sequence[int | None], before: Cause) -> Iterator[Cause]:
-    """The steps at which the place of a hit changed."""
-    for cause, was, became in zip((before, "clock", "knobs"), places, places[1:], strict=False):
-        if was != became:
-            yield cause
-
-
-def _places(hits: Sequence[Candidate]) -> dict[tuple[str, int, int], tuple[int, float]]:
-    return {
-        (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line): (place, hit.score)
-        for place, hit in enumerate(hits, 1)
-    }
-
-
-def as_delivered(rerun_of: Rerun, answer: WhyNot) -> WhyNot:
-    """`answer`, made of the evidence of `found`, with what the log says was delivered of the line.
-
-    Where the answer then was rebuilt, a line that was ranked and did not go out is told so, and one that went out is
-    recalled, wherever its chunk ranked; where it was not, the line is said to have been delivered or not as it was
-    logged, and the rest is about the index as it is.
-    """
-    from memory_tui.notices import notice
-    from memory_tui.search.trace import Recalled
-
-    entry, fate = rerun_of.entry, answer.fate
-    place = delivered_line(entry, answer.place.path, answer.place.line).place
-    if isinstance(rerun_of.remade, Rebuilt) and isinstance(fate, Recalled) and place is None:
-        delivered, most = len(entry.hits), entry.most_characters
-        fate = notice("not_delivered", place=fate.place, delivered=delivered, most_characters=most)
-        return replace(answer, fate=fate)
-    if isinstance(rerun_of.remade, Rebuilt) and not isinstance(fate, Recalled) and place is not None:
-        return replace(answer, fate=Recalled(place), without=None)
-    return answer
-
-
-def delivered_line(entry: RecallEntry, path: str, line: int | None) -> DeliveredAs:
-    """With which of the delivered hits `line` of a note (None: any line) went out first, by the log."""
+def delivered_place(entry: RecallEntry, path: str, line: int | None) -> int | None:
+    """Return with which of the delivered hits `line` of a note (None: any line) went out first; None: with none."""
     for place, hit in enumerate(entry.hits, 1):
-        first, last = hit.lines
-        if hit.path == path and (line is None or first <= line <= last):
-            return DeliveredAs(path, line, place, hit.cut, hit.rank)
-    return DeliveredAs(path, line, None)
+        if hit.path == path and (line is None or hit.lines[0] <= line <= hit.lines[1]):
+            return place
+    return None
 
 
-def got_then(entry: RecallEntry) -> GotThen:
-    """What who asked `entry` got."""
-    return GotThen(entry.client, len(entry.hits), MASK in entry.query)
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def tally(log: Log) -> str:
+    """Return how many questions were answered how well, such as `22 questions: 20 found, 2 nothing`."""
+    counts = [f"{times:,} {_COUNTED.get(reply, reply)}" for reply, times in log.replies.items()]
+    return f"{plural(sum(log.replies.values()), 'question')}: {', '.join(counts)}" if counts else ""
+
+
+def replied(entry: RecallEntry) -> str:
+    """Return how well a recall was answered, where that is known, its best score and what came back."""
+    level = "" if entry.reply in ("", "no answer", "no level") else entry.reply
+    best = f"best {entry.best:.2f}" if entry.best is not None and entry.reply else ""
+    came = "" if (level, entry.got) == ("nothing", "no hit") else entry.got
+    return ", ".join(filter(None, (level, best, came)))
+
+
+def listing(entries: Iterable[RecallEntry], log: Log, place: object) -> Iterator[str]:
+    """Yield a line for each of `entries`, the newest last, and where they are kept."""
+    for entry in entries:
+        what = f"read {entry.query}" if entry.tool == GET else entry.query
+        yield (
+            f"{entry.id}  {moment(entry.at)}  {one_line(what, _QUERY_CELLS)}  {one_line(replied(entry), _QUERY_CELLS)}"
+            f"  {entry.ms:.0f} ms  {one_line(entry.client)}"
+        ).rstrip()
+    if not log.entries:
+        yield f"No recall is logged. {LOG_RECALLS}"
+    else:
+        yield f"{plural(len(log.entries), 'recall')} in {place}"
+        yield from [f"{counts}." for counts in [tally(log)] if counts]
+    if log.unread:
+        yield f"{plural(log.unread, 'line')} of it could not be read."
+
+
+def received(entry: RecallEntry) -> str:
+    """Return what who asked got, as a sentence."""
+    who = one_line(entry.client, 24) if entry.client else "The agent"
+    masked = " A secret in it is masked." if MASK in entry.query else ""
+    return f"{who} got {plural(len(entry.hits), 'hit')} then.{masked}"
+
+
+def delivered(place: int | None) -> str:
+    """Return whether a line was delivered, as a sentence."""
+    return f"By the log it was delivered as the {ordinal(place)} hit." if place else "By the log it was not delivered."
+
+
+def replayed(again: Rerun) -> Iterator[str]:
+    """Yield what an agent got, and what it would get now."""
+    entry, level = again.entry, level_of(again.now)
+    yield f"{entry.id}  {moment(entry.at)}  {one_line(entry.client)}".rstrip()
+    yield f"Asked: {one_line(entry.query)}"
+    knobs = [
+        f"{words}{str(entry.settings[key]).removesuffix('.0')}"
+        for key, words in _KNOBS.items()
+        if key in entry.settings
+    ]
+    way = one_line(entry.mode or ("" if entry.backend else "no search"))
+    if knobs or way:
+        yield "; ".join(filter(None, (f"Knobs: {one_line(', '.join(knobs))}" if knobs else "", way)))
+    if entry.outcome:
+        yield f"Outcome: {one_line(entry.outcome)}"
+    if entry.level or level:
+        same = "then as now" if entry.level == level else f"{entry.level or 'none logged'} then"
+        yield (
+            f"Level of the answer: {level}, {same}."
+            if same == "then as now"
+            else f"Level of the answer: {same}, {level or 'none told'} now."
+        )
+    if entry.ranked > len(entry.hits):
+        bound = f" fit in {entry.most_characters:,} characters" if entry.most_characters else " were delivered"
+        yield f"{len(entry.hits)} of {plural(entry.ranked, 'hit')}{bound}."
+    yield _answers_now(again)
+    if again.since:
+        yield f"Since then: {one_line('; '.join(again.since))}."
+    yield from map(_line, again.changes)
+
+
+def _answers_now(again: Rerun) -> str:
+    old = [change for change in again.changes if change.place_then is not None]
+    still, others = sum(change.place_now is not None for change in old), len(again.changes) - len(old)
+    if again.keeps_back:
+        either = "" if old else " either"
+        return f"An agent would get no hit now{either}: nothing holds these words. Below are the nearest."
+    if again.same:
+        return "The same would come now, in the same order."
+    if not old:
+        return f"{plural(others, 'hit')} would come now, where none was delivered."
+    if still == len(old) and not others:
+        return "The same hits would come now, in another order."
+    more = plural(others, "other") if others else "no others"
+    return f"Of {plural(len(old), 'delivered hit')} {still:,} would come now, and {more}."
+
+
+def _line(change: HitChange) -> str:
+    where = one_line(citation(change.path, change.start_line, change.end_line))
+    then = at_place(change.place_then, change.score_then) or "not delivered"
+    now = at_place(change.place_now, change.score_now) or "not recalled"
+    return f"  {where}  then and now {now}" if then == now else f"  {where}  then {then}, now {now}"
+
+
+def at_place(place: int | None, score: float | None) -> str:
+    """Return the place of a hit with its score; empty for none."""
+    if not place:
+        return ""
+    return f"{ordinal(place)} of QMD" if score is None else f"{ordinal(place)} with {score:.3f}"
+
+
+def record(again: Rerun) -> Mapping[str, Any]:
+    """Return a replay as JSON-ready data."""
+    return {
+        "entry": plain(again.entry),
+        "same": again.same,
+        "since": list(again.since),
+        "changes": plain(again.changes),
+        "now": answer(again.now),
+    }

@@ -16,13 +16,12 @@ from memory_tui.notices import Notice, notice
 from memory_tui.search import trace
 from memory_tui.search.rank import rank
 from tests.explain.test_exhaustive import TIGHT, Asked, check_chunks
-from tests.harness import inbox_checks, recall_checks
+from tests.harness import inbox_checks
 from tests.harness.claims import Case, Report, World, adversarial, check_claim, open_world, run, run_files
 
 TODAY = dt.date(2026, 11, 20)
 SCENES: dict[str, tuple[Callable[[Path], Iterator[tuple[object, Any]]], set[type]]] = {
     "inbox": (inbox_checks.made, inbox_checks.KINDS),
-    "recalls": (recall_checks.made, recall_checks.KINDS),
 }
 """Memories that are made so that they give rise to claims of certain kinds, all of which have to come."""
 

@@ -143,7 +143,6 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     ],
     "beyond_limit": [{"place": 7, "limit": 6}, {"place": 2, "limit": 1}],
     "lost_in_their_index": [{"place": 2, "detail": "It holds an older text."}],
-    "not_delivered": [{"place": 7, "delivered": 1, "most_characters": most} for most in (0, 4000)],
     "stopped_by_alone": [{"gate": "decay", "place": 2}],
     "still_lost_without": [{"gate": "mmr", "then": then} for then in (BelowMinScore(0.35, 0.1), BeyondLimit(8, 6))],
     "no_single_knob": [

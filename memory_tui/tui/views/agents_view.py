@@ -375,12 +375,12 @@ def _profile(ranking: AgentRanking, memory: str) -> tuple[str, str]:
 
 
 def _asked(entry: RecallEntry) -> str:
-    from memory_tui.recalls.recalled_lines import replied
+    from memory_tui.recalls.rerun import replied
 
     return f"{_when(entry.at)}  {one_line(entry.query, 200)}  ({one_line(replied(entry), 200)}, {entry.ms:,.0f} ms)"
 
 
 def _when(at: float) -> str:
-    from memory_tui.recalls.recalled_lines import moment
+    from memory_tui.recalls.recall_log import moment
 
     return moment(at)

@@ -79,7 +79,7 @@ class RecallsView(View):
 
     def _lines(self, log: Log, width: int) -> list[Line]:
         """What there is of each kind, then a line a recall."""
-        from memory_tui.recalls.recalled_lines import replayed
+        from memory_tui.recalls.rerun import replayed
 
         if not log.entries:
             return [*text("", width), *text("No recall is logged.", width, "strong"), *text(NONE, width, "muted")]
@@ -92,7 +92,7 @@ class RecallsView(View):
 
     def _head(self, log: Log) -> str:
         """How many questions were answered how well, and what shows the poor ones alone, or all."""
-        from memory_tui.recalls.recalled_lines import tally
+        from memory_tui.recalls.rerun import tally
 
         poor, key = sum(entry.is_poor for entry in log.entries), key_of("show poor")
         reads = sum(not entry.reply for entry in log.entries)
@@ -130,15 +130,14 @@ class RecallsView(View):
         entry, tuning = self._question(), self.home.tuning
         if entry is None or tuning is None:
             return
-        from memory_tui.recalls.recalled_lines import claim
-        from memory_tui.recalls.rerun import got_then, settings_of
+        from memory_tui.recalls.rerun import received, settings_of
 
-        then = settings_of(entry, tuning.settings)
+        then = settings_of(entry.settings, tuning.settings)
         self.home.turn(tuning.to(then))
         turned = self.home.tuning is not tuning
         knobs = "The knobs are as they were then" if entry.settings else "The log does not have the knobs of then"
         knobs += f"; {key_of('undo')} undoes it." if turned else "."
-        self.home.ask_for(entry.query, f"{claim(got_then(entry))} {knobs}")
+        self.home.ask_for(entry.query, f"{received(entry)} {knobs}")
 
     @task("replay")
     async def do_then_now(self) -> None:
@@ -212,7 +211,7 @@ def _words(entry: RecallEntry) -> str:
 
 def _row(entry: RecallEntry, width: int) -> list[Piece]:
     """When, who, how well it was answered with the best score, and what was asked; what was poor stands out."""
-    from memory_tui.recalls.recalled_lines import moment
+    from memory_tui.recalls.recall_log import moment
 
     at = moment(entry.at)
     # The year gives way to the name of who asked, and the time to the question.
