@@ -24,7 +24,7 @@ from memory_tui.errors import PathRefused, WorkspaceError
 from memory_tui.workspace import media, notes, transcripts
 from memory_tui.workspace.media import MediaRules
 from memory_tui.workspace.notes import Document
-from memory_tui.workspace.scan import LeftOut, NoteFile, Scan, Settled, Walk, storable
+from memory_tui.workspace.scan import NoteFile, Scan, Settled, Walk, storable
 
 
 def entries(base: str, written: Iterable[str | ExtraPath]) -> tuple[ExtraPath, ...]:
@@ -171,42 +171,36 @@ def scan(roots: Roots, settled: Settled | None = None) -> Scan:
     folder and one stat a note. Raises WorkspaceError when the workspace has gone away, which is not the same as a
     workspace whose notes were deleted.
     """
-    base = str(roots.workspace)
-    check_folder(base)
-    walk = Walk(base, settled, never=roots.never)
-    if MEMORY in roots.sources:
-        for name in roots.root_notes:
-            walk.root_note(_join(base, name), name)
-        walk.folder(_join(base, FOLDER), FOLDER, base)
-        _walk_extra(roots, walk)
-    notes = walk.result()
-    return _with_sessions(roots, notes) if roots.sessions else notes
+    check_folder(str(roots.workspace))
+    return reachable(roots, settled)
 
 
 def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
-    """What `scan` finds; where the workspace cannot be listed, the notes of the other roots, and `.` as left out."""
+    """Return what `scan` does; where the workspace cannot be listed, the other roots' notes, and `.` as left out."""
+    base = str(roots.workspace)
+    walk = Walk(
+        base,
+        settled,
+        roots.never,
+        admitted(roots.patterns) if roots.patterns else None,
+        roots.media.limit if roots.media else None,
+    )
     try:
-        return scan(roots, settled)
+        check_folder(base)
+        if MEMORY in roots.sources:
+            for name in roots.root_notes:
+                walk.root(os.path.join(base, name), name, "note")
+            walk.root(os.path.join(base, FOLDER), FOLDER, "folder")
     except WorkspaceError as error:
-        missing = not os.path.lexists(roots.workspace)
-        without = LeftOut(WORKSPACE, "missing root" if missing else "unreadable", error.message)
-    walk = Walk(str(roots.workspace), settled, never=roots.never)
+        walk.skip(WORKSPACE, "unreadable" if os.path.lexists(base) else "missing root", error.message)
     if MEMORY in roots.sources:
-        _walk_extra(roots, walk)
-    notes = walk.result()
-    notes = notes._replace(left_out=tuple(sorted([*notes.left_out, without])))
-    return _with_sessions(roots, notes) if roots.sessions else notes
-
-
-def _walk_extra(roots: Roots, walk: Walk) -> None:
-    for absolute in roots.extra:
-        admits = admitted(roots.patterns) if roots.patterns else None
-        walk.extra(absolute, roots.stored(absolute), admits, roots.media.limit if roots.media else None)
-
-
-def _with_sessions(roots: Roots, notes: Scan) -> Scan:
-    listed = transcripts.listing(roots.sessions, roots.archives)
-    return Scan(tuple(sorted(notes.notes + listed.notes)), tuple(sorted(notes.left_out + listed.left_out)), notes.quiet)
+        for absolute in roots.extra:
+            walk.root(absolute, roots.stored(absolute), "extra")
+    if roots.sessions:
+        listed = transcripts.listing(roots.sessions, roots.archives)
+        walk.notes += listed.notes
+        walk.left_out += listed.left_out
+    return walk.result()
 
 
 def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
@@ -238,7 +232,7 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
         return PathVerdict(stored, False, "missing", "There is no such file.")
     if stat.S_ISDIR(status.st_mode):
         return PathVerdict(stored, False, "folder", "It is a folder, and no note is below it.")
-    if any(_below(root, absolute) for root in _folders(roots)):
+    if any(_allowed(roots, absolute)):
         return PathVerdict(stored, False, "missing", "It was not there when the workspace was last scanned.")
     return PathVerdict(
         stored,
@@ -248,18 +242,47 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
     )
 
 
-def contained(roots: Roots, path: str) -> str:
-    """Return the absolute path of the note `path`, which is stored (relative to the workspace) or absolute.
+def locate(roots: Roots, path: str) -> NoteFile:
+    """Return the note `path` as it is on disk now; the path is stored (relative to the workspace) or absolute.
 
     Raises PathRefused for anything that is not a regular .md file inside the roots reached without a link, and its
     subclass NoteMissing when nothing is at an allowed path.
     """
-    return locate(roots, path).absolute
-
-
-def locate(roots: Roots, path: str) -> NoteFile:
-    """Return the note `path` as it is on disk now. Raises PathRefused and NoteMissing like `contained`."""
     return _at(*destination(roots, path))
+
+
+def located(roots: Roots, path: str) -> NoteFile:
+    """Return the note, media file or transcript `path` as it is on disk now. Raises PathRefused."""
+    if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
+        return transcripts.locate(roots.sessions, roots.archives, path)
+    return _at(*destination(roots, path, media=roots.media))
+
+
+def destination(roots: Roots, path: str, media: MediaRules | None = None) -> tuple[str, str, str]:
+    """Return where the note `path` is or would be: the root that reaches it, its absolute and its stored path.
+
+    Nothing need be there. Raises PathRefused for what is no path of a note, or of `media`, or lies behind a link.
+    """
+    if not jsstring.trim(path) or "\0" in path:
+        raise PathRefused("This is not a path of a note.", _PLACES)
+    absolute = _absolute(roots, jsstring.trim(path))
+    stored = roots.stored(absolute)
+    if not stored.endswith(".md") and not (media is not None and media.limit(stored)):
+        raise PathRefused(f"{stored} is not a note: its name does not end in .md.", _PLACES)
+    root = next(_allowed(roots, absolute), None)
+    try:
+        if root is None:
+            # Of what lies outside, or behind a link, nothing is told.
+            base = str(roots.workspace)
+            inside = _below(base, absolute) and not any(_linked(base, absolute))
+            outside = not inside or os.path.lexists(absolute)
+            what = f"{stored} is outside the places where notes are read" if outside else f"There is no note {stored}"
+            raise PathRefused(f"{what}.", _PLACES)
+        for link in _linked(root, absolute):
+            raise PathRefused(f"{roots.stored(link)} is a symbolic link, which is not followed.", _PLACES)
+    except (OSError, ValueError) as error:
+        raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
+    return root, absolute, stored
 
 
 def _at(root: str, absolute: str, stored: str) -> NoteFile:
@@ -274,50 +297,7 @@ def _at(root: str, absolute: str, stored: str) -> NoteFile:
     return NoteFile.of(stored, absolute, status, root)
 
 
-def destination(roots: Roots, path: str) -> tuple[str, str, str]:
-    """Return where the note `path` is or would be: the root that reaches it, its absolute and its stored path.
-
-    Nothing need be there. Raises PathRefused for what is no path of a note, or lies behind a link.
-    """
-    if not jsstring.trim(path) or "\0" in path:
-        raise PathRefused("This is not a path of a note.", _PLACES)
-    absolute = _absolute(roots, jsstring.trim(path))
-    stored = roots.stored(absolute)
-    if not stored.endswith(".md"):
-        raise PathRefused(f"{stored} is not a note: its name does not end in .md.", _PLACES)
-    return _placed(roots, path)
-
-
-def _placed(roots: Roots, path: str) -> tuple[str, str, str]:
-    """Like `destination`, of a file of any name."""
-    absolute = _absolute(roots, jsstring.trim(path))
-    stored = roots.stored(absolute)
-    root = next(_allowed(roots, absolute), None)
-    if root is None:
-        nothing = _is_absent(str(roots.workspace), absolute)
-        what = f"There is no note {stored}" if nothing else f"{stored} is outside the places where notes are read"
-        raise PathRefused(f"{what}.", _PLACES)
-    try:
-        for link in _linked(root, absolute):
-            raise PathRefused(f"{roots.stored(link)} is a symbolic link, which is not followed.", _PLACES)
-    except (OSError, ValueError) as error:
-        raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
-    return root, absolute, stored
-
-
-def _is_absent(workspace: str, absolute: str) -> bool:
-    """Return whether nothing is at a path of the workspace; of what lies outside, or behind a link, nothing is told."""
-    try:
-        return _below(workspace, absolute) and not any(_linked(workspace, absolute)) and not os.path.lexists(absolute)
-    except (OSError, ValueError):
-        return False
-
-
 _PLACES = "Name MEMORY.md, memory.md, a .md file below memory/, or one below the configured extraPaths."
-
-
-def _join(base: str, name: str) -> str:
-    return os.path.join(base, name)
 
 
 def _cause(error: OSError | ValueError) -> str:
@@ -345,7 +325,7 @@ def _absolute(roots: Roots, path: str) -> str:
         os.fsencode(path)
     except UnicodeEncodeError:
         path = jsstring.well_formed(path)
-    absolute = os.path.normpath(_join(str(roots.workspace), path))
+    absolute = os.path.normpath(os.path.join(str(roots.workspace), path))
     if "\\x" in absolute and "\0" not in absolute and not os.path.lexists(absolute):
         raw = re.sub(rb"\\x([89a-f][0-9a-f])", lambda m: bytes.fromhex(m[1].decode()), os.fsencode(absolute))
         if os.path.lexists(raw):
@@ -357,16 +337,12 @@ def _below(folder: str, absolute: str) -> bool:
     return absolute.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _folders(roots: Roots) -> Iterator[str]:
-    """Yield the folders whose every note is read, as they are named; memory/ first."""
-    yield _join(str(roots.workspace), FOLDER)
-    yield from roots.extra
-
-
 def _allowed(roots: Roots, absolute: str) -> Iterator[str]:
     """Yield the roots through which `absolute` may be read; links above a root are followed, none below."""
     base = str(roots.workspace)
-    if _below(_join(base, FOLDER), absolute) or absolute in [_join(base, name) for name in roots.root_notes]:
+    if _below(os.path.join(base, FOLDER), absolute) or absolute in [
+        os.path.join(base, name) for name in roots.root_notes
+    ]:
         yield base
     for extra in roots.extra:
         if absolute == extra:
@@ -421,15 +397,6 @@ def document(roots: Roots, path: str) -> Document:
     """
     note = located(roots, path)
     return transcripts.document(note) if note.source == transcripts.SOURCE else read(note)
-
-
-def located(roots: Roots, path: str) -> NoteFile:
-    """Return the note or transcript `path` as it is on disk now. Raises PathRefused."""
-    if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
-        return transcripts.locate(roots.sessions, roots.archives, path)
-    if roots.media is not None and roots.media.limit(path):
-        return _at(*_placed(roots, path))
-    return locate(roots, path)
 
 
 def note(roots: Roots, path: str) -> Document:
@@ -501,14 +468,37 @@ def probe(roots: Roots, expected: Collection[str], begin: Callable[[RootState], 
     """
     probes: list[Probe] = []
     for path, absolute in root_places(roots).items():
-        root = RootState(path, absolute)
+        root, identity = RootState(path, absolute), None
         begin(root)
-        last = _examined(root, expected)
+        try:
+            identity = _identity(root, path in expected)
+        except (FileNotFoundError, NotADirectoryError):
+            sentence = f"{absolute} is not there: it was deleted, renamed or unmounted."
+            root = replace(root, state="gone", detail=sentence)
+        except (OSError, ValueError) as error:
+            root = root.unreadable(_cause(error))
         optional = path in (FOLDER, transcripts.SOURCE) and path not in expected
         # What is to be said of memory/ is said of the workspace where that cannot be read.
-        if not (optional and last.root.state == "gone") and (path != FOLDER or probes[0].root.readable):
-            probes.append(last)
+        if not (optional and root.state == "gone") and (path != FOLDER or probes[0].root.readable):
+            probes.append(Probe(root, identity))
     return probes
+
+
+def _identity(root: RootState, expected: bool) -> Identity:
+    """Return what tells what is at a root from anything else. Raises OSError, and ValueError for the wrong thing."""
+    # The workspace may be a link; below it none is followed.
+    status = os.stat(root.absolute) if root.path == WORKSPACE else os.lstat(root.absolute)
+    if stat.S_ISLNK(status.st_mode) and expected:
+        raise ValueError("a symbolic link took its place, which is not followed")
+    if stat.S_ISDIR(status.st_mode):
+        # Its entries are not read: of a thousand notes even the first one takes half a millisecond.
+        os.scandir(root.absolute).close()
+    elif root.path == WORKSPACE:
+        raise ValueError("it is a file, not a folder")
+    elif stat.S_ISREG(status.st_mode):
+        os.close(os.open(root.absolute, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)))
+        return status.st_dev, 0
+    return status.st_dev, status.st_ino
 
 
 def lost(states: Iterable[RootState]) -> tuple[RootState, ...]:
@@ -524,30 +514,7 @@ def root_of(path: str, states: Iterable[RootState]) -> RootState | None:
 def root_places(roots: Roots) -> dict[str, str]:
     """Return the absolute path of each root by its stored path, the workspace first."""
     base = str(roots.workspace)
-    places = {WORKSPACE: base, FOLDER: _join(base, FOLDER)}
+    places = {WORKSPACE: base, FOLDER: os.path.join(base, FOLDER)}
     for extra in roots.extra:
         places.setdefault(roots.stored(extra), extra)
     return places | ({transcripts.SOURCE: roots.sessions} if roots.sessions else {})
-
-
-def _examined(root: RootState, expected: Collection[str]) -> Probe:
-    path = root.absolute
-    try:
-        # The workspace may be a link; below it none is followed.
-        status = os.stat(path) if root.path == WORKSPACE else os.lstat(path)
-        if stat.S_ISLNK(status.st_mode) and root.path in expected:
-            return Probe(root.unreadable("a symbolic link took its place, which is not followed"), None)
-        if stat.S_ISDIR(status.st_mode):
-            # Its entries are not read: of a thousand notes even the first one takes half a millisecond.
-            os.scandir(path).close()
-        elif root.path == WORKSPACE:
-            return Probe(root.unreadable("it is a file, not a folder"), None)
-        elif stat.S_ISREG(status.st_mode):
-            os.close(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)))
-            return Probe(root, (status.st_dev, 0))
-    except (FileNotFoundError, NotADirectoryError):
-        sentence = f"{path} is not there: it was deleted, renamed or unmounted."
-        return Probe(replace(root, state="gone", detail=sentence), None)
-    except (OSError, ValueError) as error:
-        return Probe(root.unreadable(_cause(error)), None)
-    return Probe(root, (status.st_dev, status.st_ino))

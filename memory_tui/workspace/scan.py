@@ -1,7 +1,7 @@
 """A full scan finds the notes below the roots, with a reason for everything left out.
 
-One `os.scandir` recursion with one `stat` a note: no real path is computed for a file. A folder met twice is known by
-its inode, a single file by its folder's inode and its name, so notes are deduplicated as if by real path.
+One `os.scandir` walk with one `stat` a note: no real path is computed for a file. A folder met twice is known by its
+inode, a single file by its folder's inode and its own, so notes are deduplicated as if by real path.
 """
 
 # ruff: noqa: PTH116
@@ -9,18 +9,13 @@ its inode, a single file by its folder's inode and its name, so notes are dedupl
 
 from __future__ import annotations
 
-import errno
 import math
-import operator
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    Entries = os._ScandirIterator[str]
+from typing import Literal, NamedTuple
 
 MAX_BYTES = 32 * 1024 * 1024
 """Larger files are never read."""
@@ -49,8 +44,8 @@ Rule = Literal[
     "repaired",
 ]
 Inode = tuple[int, int]
-MediaLimit = Callable[[str], int]
-"""How many bytes a file of some name may have where it is an image or a sound; 0 where it is none."""
+Kind = Literal["note", "folder", "extra"]
+"""What a root is: a note at the top of the workspace, the folder memory/, or one of extraPaths."""
 
 
 class NoteFile(NamedTuple):
@@ -72,10 +67,10 @@ class NoteFile(NamedTuple):
     """When anything about the file changed last, which nobody can set back; 0 where that is not known."""
 
     @classmethod
-    def of(cls, path: str, absolute: str, status: os.stat_result, root: str) -> NoteFile:
+    def of(cls, path: str, absolute: str, status: os.stat_result, root: str, source: str = "memory") -> NoteFile:
         """Return the note with that `status`, below `root`."""
         inode = status.st_dev, status.st_ino
-        return cls(path, absolute, status.st_size, status.st_mtime_ns, inode, root, "memory", status.st_ctime_ns)
+        return cls(path, absolute, status.st_size, status.st_mtime_ns, inode, root, source, status.st_ctime_ns)
 
 
 class LeftOut(NamedTuple):
@@ -118,137 +113,120 @@ def storable(path: str) -> str:
 
 
 class Walk:
-    """Collects notes root by root; the first root that reaches a note wins."""
+    """Collects notes root by root; the first root that reaches a note wins.
 
-    def __init__(self, base: str, settled: Settled | None = None, never: str = "") -> None:
-        self._base = base
-        self._never = never
-        self.quiet = 0
-        self._settled: Settled = settled or {}
+    Below extraPaths `admits` chooses notes by their absolute path, and `media` allows a file of some name so many
+    bytes where it is an image or a sound. Folders called `never` are not entered.
+    """
+
+    def __init__(
+        self,
+        base: str,
+        settled: Settled | None = None,
+        never: str = "",
+        admits: Callable[[str], bool] | None = None,
+        media: Callable[[str], int] | None = None,
+    ) -> None:
         self.notes: list[NoteFile] = []
         self.left_out: list[LeftOut] = []
+        self._quiet = 0
+        self._base, self._settled, self._never, self._admits, self._media = base, settled or {}, never, admits, media
         self._folders: dict[Inode | str, str] = {}
-        self._singles: dict[Inode | str, set[Inode | str]] = {}
-        self._admits: Callable[[str], bool] | None = None
-        self._media: MediaLimit | None = None
+        self._singles: set[tuple[Inode | str, Inode | str]] = set()
+        self._extra = False
         self._room: float = math.inf
 
     def result(self) -> Scan:
         """Return what was collected so far; of two names that are stored alike, the second is left out."""
-        self.notes.sort(key=_by_path)
-        if len({note.path for note in self.notes}) < len(self.notes):
-            unique: dict[str, NoteFile] = {}
-            for note in sorted(self.notes):
-                if unique.setdefault(note.path, note) is not note:
-                    self._skip(note.path, "duplicate", "Another file's name is stored in the same letters.")
-            self.notes = list(unique.values())
-        return Scan(tuple(self.notes), tuple(sorted(self.left_out)), self.quiet)
+        unique: dict[str, NoteFile] = {}
+        for note in sorted(self.notes):
+            if unique.setdefault(note.path, note) is not note:
+                self.skip(note.path, "duplicate", "Another file's name is stored in the same letters.")
+        return Scan(tuple(unique.values()), tuple(sorted(self.left_out)), self._quiet)
 
-    def root_note(self, absolute: str, stored: str) -> None:
-        """Add MEMORY.md or memory.md if it is there."""
-        status = self._lstat(absolute, stored, optional=True)
-        if status is None:
-            return
-        if stat.S_ISDIR(status.st_mode):
-            self._skip(stored, "not a file", "It is a folder; the root note has to be a file.")
-        else:
-            self._single(absolute, stored, status)
-
-    def folder(self, absolute: str, stored: str, root: str) -> None:
-        """Add every note below the folder memory/ of the workspace `root`."""
-        status = self._lstat(absolute, stored)
-        if status is None:
-            return
-        if stat.S_ISLNK(status.st_mode):
-            self._skip(stored, "symlink", "A symbolic link instead of a folder is not followed.")
-        elif stat.S_ISDIR(status.st_mode):
-            self._descend(absolute, stored, root)
-        else:
-            self._skip(stored, "not a file", "It is not a folder, so there is nothing below it.")
-
-    def extra(
-        self,
-        absolute: str,
-        stored: str,
-        admits: Callable[[str], bool] | None = None,
-        media: MediaLimit | None = None,
-    ) -> None:
-        """Add one of extraPaths: a note, or every note below a folder whose absolute path is admitted.
-
-        With `media` also what that allows bytes to.
-        """
-        self._media = media
-        try:
-            self._extra(absolute, stored, admits)
-        finally:
-            self._media = None
-
-    def _extra(self, absolute: str, stored: str, admits: Callable[[str], bool] | None) -> None:
-        status = self._lstat(absolute, stored)
-        if status is None:
-            return
-        if not stat.S_ISDIR(status.st_mode):
-            self._single(absolute, stored, status)
-        elif known_too_large(absolute):
-            self._skip(stored, "too many", _too_many(most_entries()))
-        else:
-            self._bounded(absolute, stored, admits)
-
-    def _bounded(self, absolute: str, stored: str, admits: Callable[[str], bool] | None) -> None:
-        """Add every note below a folder, or none of them and the reason where there is too much to look through."""
-        before = len(self.notes), len(self.left_out), self.quiet, dict(self._folders)
-        self._admits, self._room = admits, most_entries()
-        try:
-            self._descend(absolute, stored, absolute)
-        except _TooMany:
-            notes, left_out, self.quiet, self._folders = before
-            del self.notes[notes:], self.left_out[left_out:]
-            limit = most_entries()
-            _too_large[absolute, limit] = time.monotonic()
-            self._skip(stored, "too many", _too_many(limit))
-        finally:
-            self._admits, self._room = None, math.inf
-
-    def _skip(self, path: str, rule: Rule, detail: str) -> None:
+    def skip(self, path: str, rule: Rule, detail: str) -> None:
+        """Leave out what is stored as `path`."""
         self.left_out.append(LeftOut(path, rule, detail))
 
-    def _lstat(self, absolute: str, stored: str, *, optional: bool = False) -> os.stat_result | None:
+    def root(self, absolute: str, stored: str, kind: Kind) -> None:
+        """Add a root: the note that it is, or every note below the folder that it is."""
+        self._extra = kind == "extra"
         try:
-            return os.lstat(absolute)
+            status = os.lstat(absolute)
         except (FileNotFoundError, NotADirectoryError):
-            if not optional:
-                self._skip(stored, "missing root", "There is nothing at this place.")
+            if kind != "note":
+                self.skip(stored, "missing root", "There is nothing at this place.")
+            return
         except OSError as error:
-            self._skip(stored, "unreadable", f"It cannot be looked at: {error.strerror}.")
-        return None
+            self.skip(stored, "unreadable", f"It cannot be looked at: {error.strerror}.")
+            return
+        if not stat.S_ISDIR(status.st_mode):
+            if kind != "folder":
+                self._single(absolute, stored, status)
+            elif stat.S_ISLNK(status.st_mode):
+                self.skip(stored, "symlink", "A symbolic link instead of a folder is not followed.")
+            else:
+                self.skip(stored, "not a file", "It is not a folder, so there is nothing below it.")
+        elif kind == "note":
+            self.skip(stored, "not a file", "It is a folder; the root note has to be a file.")
+        elif kind == "folder":
+            self._descend(absolute, stored, self._base)
+        elif known_too_large(absolute):
+            self._skip_too_large(stored)
+        else:
+            self._bounded(absolute, stored)
+
+    def _bounded(self, absolute: str, stored: str) -> None:
+        """Add every note below a folder, or none of them and the reason where there is too much to look through."""
+        notes, left_out, quiet, folders = len(self.notes), len(self.left_out), self._quiet, dict(self._folders)
+        self._room = most_entries()
+        try:
+            self._descend(absolute, stored, absolute)
+        except _TooManyError:
+            del self.notes[notes:], self.left_out[left_out:]
+            self._quiet, self._folders = quiet, folders
+            _too_large[absolute, most_entries()] = time.monotonic()
+            self._skip_too_large(stored)
+        finally:
+            self._room = math.inf
+
+    def _skip_too_large(self, stored: str) -> None:
+        self.skip(
+            stored,
+            "too many",
+            f"More than {most_entries():,} files and folders lie below it, so none of its notes are read. "
+            f"Name a folder of notes in extraPaths, or set {LIMIT_VARIABLE} to a higher number.",
+        )
 
     def _single(self, absolute: str, stored: str, status: os.stat_result) -> None:
+        root, name = os.path.split(absolute)
         if not stat.S_ISREG(status.st_mode):
-            self._skip(stored, *_odd(status.st_mode))
-        elif not absolute.endswith(".md") and not self._limit(absolute):
-            self._skip(stored, "not markdown", _NOT_MARKDOWN)
+            self.skip(stored, *_odd(status.st_mode))
+        elif not self._limit(name):
+            self.skip(stored, "not markdown", _NOT_MARKDOWN)
         else:
-            root, name = os.path.split(absolute)
             try:
                 parent = _folder_key(root)
             except OSError as error:
-                self._skip(stored, "unreadable", f"Its folder cannot be looked at: {error.strerror}.")
+                self.skip(stored, "unreadable", f"Its folder cannot be looked at: {error.strerror}.")
                 return
-            key = _key(status, name)
-            if parent in self._folders or key in self._singles.get(parent, ()):
-                self._skip(stored, "duplicate", _DUPLICATE)
+            place = parent, _key(status, name)
+            if parent in self._folders or place in self._singles:
+                self.skip(stored, "duplicate", _DUPLICATE)
             else:
-                self._singles.setdefault(parent, set()).add(key)
+                self._singles.add(place)
                 self._keep(stored, absolute, status, root)
 
     def _limit(self, name: str) -> int:
-        """Return how many bytes a file that is no note may have; 0 for one that is not read."""
-        return self._media(name) if self._media is not None else 0
+        """Return how many bytes a file called `name` may have; 0 for one that is not read."""
+        if name.endswith(".md"):
+            return MAX_BYTES
+        return min(MAX_BYTES, self._media(name)) if self._extra and self._media is not None else 0
 
     def _keep(self, stored: str, absolute: str, status: os.stat_result, root: str) -> None:
-        most = MAX_BYTES if absolute.endswith(".md") else min(MAX_BYTES, self._limit(absolute))
+        most = self._limit(absolute)
         if status.st_size > most:
-            self._skip(stored, "too big", f"It has {status.st_size:,} bytes; at most {most:,} are read.")
+            self.skip(stored, "too big", f"It has {status.st_size:,} bytes; at most {most:,} are read.")
         else:
             self.notes.append(NoteFile.of(stored, absolute, status, root))
 
@@ -258,94 +236,86 @@ class Walk:
         while todo:
             folder, prefix = todo.pop()
             if self._never and folder.endswith(os.sep + self._never):
-                self._skip(prefix, "repaired", "OpenClaw keeps there what it repaired, and does not read it.")
-                continue
-            if folder in _SYSTEM:
-                self._skip(prefix, "not a file", "It is a folder of the system, not of notes.")
-                continue
-            try:
-                with _listed(folder) as (key, entries):
-                    first = self._folders.setdefault(key, prefix)
-                    if first is prefix:
-                        self._read(entries, folder, prefix, root, self._singles.get(key, ()), todo)
-                    else:
-                        self._skip(prefix, "duplicate", f"The same folder is read as {first}.")
-            except FileNotFoundError:
-                # Removed since its parent was listed: nothing is there to report.
-                continue
-            except OSError as error:
-                self._skip(prefix, "unreadable", f"This folder cannot be listed: {error.strerror}.")
+                self.skip(prefix, "repaired", "OpenClaw keeps there what it repaired, and does not read it.")
+            elif folder in _SYSTEM:
+                self.skip(prefix, "not a file", "It is a folder of the system, not of notes.")
+            else:
+                try:
+                    todo += self._list(folder, prefix, root)
+                except FileNotFoundError:
+                    # Removed since its parent was listed: nothing is there to report.
+                    continue
+                except OSError as error:
+                    self.skip(prefix, "unreadable", f"This folder cannot be listed: {error.strerror}.")
 
-    def _read(
-        self,
-        entries: Iterable[os.DirEntry[str]],
-        folder: str,
-        prefix: str,
-        root: str,
-        singles: Iterable[Inode | str],
-        todo: list[tuple[str, str]],
-    ) -> None:
+    def _list(self, folder: str, prefix: str, root: str) -> list[tuple[str, str]]:
+        """Add the notes in `folder`, and return the folders in it with their stored paths."""
+        with _opened(folder) as place:
+            key = _folder_key(place)
+            if (first := self._folders.setdefault(key, prefix)) is prefix:
+                return self._entries(place, key, folder, prefix, root)
+            self.skip(prefix, "duplicate", f"The same folder is read as {first}.")
+        return []
+
+    def _entries(
+        self, place: str | int, key: Inode | str, folder: str, prefix: str, root: str
+    ) -> list[tuple[str, str]]:
         start = "" if prefix == "." else prefix + "/"
         below = folder if folder.endswith(os.sep) else folder + os.sep
-        settled = _NOTHING.get if singles else self._settled.get(start, _NOTHING).get
-        quiet = 0
-        for entry in entries:
-            name = entry.name
-            try:
-                # For what is as it was, no more is done than the stat that tells it: nothing else could have its times.
-                if (was := settled(name)) is not None:
-                    size, mtime, latest = was
-                    status = entry.stat(follow_symlinks=False)
-                    if mtime == status.st_mtime_ns and size == status.st_size and latest >= status.st_ctime_ns:
-                        quiet += 1
-                        continue
-                self._sort(
-                    entry, below + name, start + (name if name.isascii() else storable(name)), root, singles, todo
-                )
-            except FileNotFoundError:
-                # Removed since the folder was listed: nothing is there to report.
-                continue
-            except OSError as error:
-                self._skip(start + storable(name), "unreadable", f"It cannot be looked at: {error.strerror}.")
-        self.quiet += quiet
+        singles = {name for parent, name in self._singles if parent == key}
+        settled = {} if singles else self._settled.get(start, {})
+        todo: list[tuple[str, str]] = []
+        with os.scandir(place) as entries:
+            for entry in entries:
+                name = entry.name
+                try:
+                    # For what is as it was, no more is done than the stat that tells it: nothing else has its times.
+                    if (row := settled.get(name)) is not None:
+                        status = entry.stat(follow_symlinks=False)
+                        if (status.st_size, status.st_mtime_ns) == row[:2] and status.st_ctime_ns <= row[2]:
+                            self._quiet += 1
+                            continue
+                    if entry.is_dir(follow_symlinks=False):
+                        self._count()
+                        todo.append((below + name, self._nearer(below + name, start + storable(name))))
+                    else:
+                        self._sort(entry, below + name, start + storable(name), root, singles)
+                except FileNotFoundError:
+                    # Removed since the folder was listed: nothing is there to report.
+                    continue
+                except OSError as error:
+                    self.skip(start + storable(name), "unreadable", f"It cannot be looked at: {error.strerror}.")
+        return todo
 
-    def _sort(
-        self,
-        entry: os.DirEntry[str],
-        absolute: str,
-        stored: str,
-        root: str,
-        singles: Iterable[Inode | str],
-        todo: list[tuple[str, str]],
-    ) -> None:
-        """Keep `entry` if it is a note, go into it later if it is a folder, or tell why it is neither."""
+    def _count(self) -> None:
         self._room -= 1
         if self._room < 0:
-            raise _TooMany
+            raise _TooManyError
+
+    def _sort(self, entry: os.DirEntry[str], absolute: str, stored: str, root: str, singles: set[Inode | str]) -> None:
+        """Keep `entry` if it is a note, or tell why it is none."""
+        self._count()
         name = entry.name
-        if (name.endswith(".md") or self._limit(name)) and entry.is_file(follow_symlinks=False):
-            if self._admits is not None and not self._admits(absolute):
-                self._skip(stored, "pattern", "It does not match the pattern of its entry in extraPaths.")
-                return
+        if not self._limit(name):
+            self.skip(stored, *(_odd(stat.S_IFLNK) if entry.is_symlink() else ("not markdown", _spelled(name))))
+        elif not entry.is_file(follow_symlinks=False):
+            self.skip(stored, *_odd(entry.stat(follow_symlinks=False).st_mode))
+        elif self._extra and self._admits is not None and not self._admits(absolute):
+            self.skip(stored, "pattern", "It does not match the pattern of its entry in extraPaths.")
+        else:
             status = entry.stat(follow_symlinks=False)
             if singles and _key(status, name) in singles:
-                self._skip(stored, "duplicate", _DUPLICATE)
+                self.skip(stored, "duplicate", _DUPLICATE)
             else:
                 self._keep(stored, absolute, status, root)
-        elif entry.is_dir(follow_symlinks=False):
-            todo.append((absolute, self._nearer(absolute, stored)))
-        elif not name.endswith(".md"):
-            self._skip(stored, *_not_note(name, link=entry.is_symlink()))
-        else:
-            self._skip(stored, *_odd(entry.stat(follow_symlinks=False).st_mode))
 
     def _nearer(self, folder: str, stored: str) -> str:
-        """How the path of `folder` is stored: on the way from an extra path down to the workspace, with fewer ".."."""
+        """Return how `folder` is stored: on the way from an extra path down to the workspace, with fewer ".."."""
         above = self._base.startswith(folder) and self._base[len(folder) : len(folder) + 1] in ("", os.sep)
         return storable(os.path.relpath(folder, self._base)) if above else stored
 
 
-class _TooMany(Exception):
+class _TooManyError(Exception):
     """There is more below an extra path than is looked through."""
 
 
@@ -356,60 +326,33 @@ def most_entries() -> int:
 
 
 def known_too_large(absolute: str) -> bool:
-    """Return whether `absolute`, one of extraPaths, was found too large a moment ago."""
+    """Return whether `absolute`, one of extraPaths, was too large a moment ago."""
     at = _too_large.get((absolute, most_entries()))
     return at is not None and time.monotonic() - at < _REMEMBERED_SECONDS
 
 
 def too_large(absolute: str) -> bool:
-    """Whether more lies below `absolute`, one of extraPaths, than is looked through; it is counted where not known."""
-    if known_too_large(absolute):
-        return True
-    walk = Walk(absolute)
-    walk.extra(absolute, absolute)
+    """Return whether more lies below `absolute`, one of extraPaths, than is looked through; counts where unknown."""
+    if not known_too_large(absolute):
+        Walk(absolute).root(absolute, absolute, "extra")
     return known_too_large(absolute)
 
 
-def _too_many(limit: int) -> str:
-    return (
-        f"More than {limit:,} files and folders lie below it, so none of its notes are read. "
-        f"Name a folder of notes in extraPaths, or set {LIMIT_VARIABLE} to a higher number."
-    )
-
-
-_NOTHING: Mapping[str, tuple[int, int, int]] = {}
-_BY_DESCRIPTOR = os.scandir in os.supports_fd and hasattr(os, "O_DIRECTORY")
-_by_path = operator.itemgetter(0)
 _DUPLICATE = "The same file is read under another path already."
 _NOT_MARKDOWN = "Only names that end in .md are notes."
 
 
 @contextmanager
-def _listed(folder: str) -> Iterator[tuple[Inode | str, Iterable[os.DirEntry[str]]]]:
-    """What tells `folder` from all others, and what is in it; by a descriptor of the folder where the system has such.
-
-    Then its files are asked for their status without finding the way there anew for each (a sixth of the time), and a
-    link that took its place meanwhile is not followed.
-    """
-    place, entries = _opened(folder) if _BY_DESCRIPTOR else (folder, os.scandir(folder))
-    try:
-        with entries:
-            yield _folder_key(place), entries
-    finally:
-        if isinstance(place, int):
-            os.close(place)
-
-
-def _opened(folder: str) -> tuple[int | str, Entries]:
-    """A descriptor of `folder`, or its path where the process has handles for one thing only; and its entries."""
+def _opened(folder: str) -> Iterator[str | int]:
+    """Yield what lists `folder`: a descriptor where the system takes one, so that no link in its place is followed."""
+    if os.scandir not in os.supports_fd:
+        yield folder
+        return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        return descriptor, os.scandir(descriptor)
-    except OSError as error:
+        yield descriptor
+    finally:
         os.close(descriptor)
-        if error.errno not in (errno.EMFILE, errno.ENFILE):
-            raise
-        return folder, os.scandir(folder)
 
 
 def _folder_key(folder: str | int) -> Inode | str:
@@ -419,16 +362,12 @@ def _folder_key(folder: str | int) -> Inode | str:
 
 
 def _key(status: os.stat_result, name: str) -> Inode | str:
-    """What tells a file from the others in its folder; one link with two names means letter case does not count."""
+    """Return what tells a file from others in its folder; one link with two names means letter case does not count."""
     return (status.st_dev, status.st_ino) if status.st_nlink == 1 and status.st_ino else name
 
 
-def _not_note(name: str, *, link: bool) -> tuple[Rule, str]:
-    if link:
-        return _odd(stat.S_IFLNK)
-    if name.lower().endswith(".md"):
-        return "not markdown", "Only names that end in .md in small letters are notes."
-    return "not markdown", _NOT_MARKDOWN
+def _spelled(name: str) -> str:
+    return "Only names that end in .md in small letters are notes." if name.lower().endswith(".md") else _NOT_MARKDOWN
 
 
 def _odd(mode: int) -> tuple[Rule, str]:

@@ -291,8 +291,8 @@ from memory_tui.workspace.roots import Roots, scan
 roots = Roots.open(sys.argv[1])
 scan(roots)
 changed = threading.Event()
-limit = os.open(os.devnull, os.O_RDONLY) + 1
-os.close(limit - 1)
+limit = os.open(os.devnull, os.O_RDONLY) + 2
+os.close(limit - 2)
 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 def hear(event):
     if "Too many" in getattr(event, "detail", ""):
@@ -309,7 +309,7 @@ watcher.end()
 
 @pytest.mark.skipif(sys.platform != "linux", reason="handles are limited in another way")
 def test_a_process_without_handles_lists_instead_and_says_so(tmp_path):
-    """One handle is left: enough to list a folder, not enough for the events of the system."""
+    """Two handles are left: enough to list a folder, not enough for the events of the system."""
     (tmp_path / "memory").mkdir()
     child = subprocess.Popen([sys.executable, "-c", NO_HANDLES, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     try:

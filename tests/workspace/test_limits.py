@@ -39,8 +39,8 @@ def vast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every folder that is listed."""
     seen: list[str] = []
-    plain: Callable[..., object] = workspace_scan._listed
-    monkeypatch.setattr(workspace_scan, "_listed", lambda folder: (seen.append(folder), plain(folder))[1])
+    plain: Callable[..., object] = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda folder: (seen.append(folder), plain(folder))[1])
     return seen
 
 

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,8 +21,7 @@ from memory_tui.errors import WorkspaceError
 from memory_tui.index import watch
 from memory_tui.mcp.tools import AnswerRules, memory_search
 from memory_tui.plan import Options
-from memory_tui.workspace import roots as workspace_roots
-from memory_tui.workspace.roots import Probe, Roots, RootState, lost, probe, root_of
+from memory_tui.workspace.roots import Roots, lost, probe, root_of
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
 
@@ -376,14 +376,14 @@ def test_a_watcher_that_fails_says_why(workspace: Path, monkeypatch: pytest.Monk
 def test_a_file_system_that_hangs_is_unreadable_and_nobody_waits_for_it(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go_on, stuck, real = threading.Event(), threading.Event(), workspace_roots._examined
+    go_on, stuck, real = threading.Event(), threading.Event(), os.stat
 
-    def hangs(root: RootState, expected: frozenset[str]) -> Probe:
-        if stuck.is_set():
+    def hangs(path: str, *args: Any, **options: Any) -> os.stat_result:
+        if stuck.is_set() and path == str(workspace) and threading.current_thread().name == "engine-roots":
             assert go_on.wait(LONG)
-        return real(root, expected)
+        return real(path, *args, **options)
 
-    monkeypatch.setattr(workspace_roots, "_examined", hangs)
+    monkeypatch.setattr(os, "stat", hangs)
     with Life(workspace) as life:
         stuck.set()
         life.becomes(".", "unreadable")
