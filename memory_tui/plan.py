@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import profiles
-from memory_tui.config import keys, model, places, provider_accounts, release
+from memory_tui.config import keys, model, places, release
 from memory_tui.config import load as configuration
 from memory_tui.config.model import Agent, Config, Problem
 from memory_tui.config.release import Migration, migrations
@@ -86,7 +86,7 @@ class ConfigSummary(Struct, frozen=True):
     profile: str
     profile_origin: str
     agent: str
-    agents: tuple[model.AgentRow, ...]
+    agents: tuple[Agent, ...]
     workspace: str
     index: str
     openclaw_index: str
@@ -224,12 +224,12 @@ class Plan(Struct, frozen=True):
             profile=self.settings.word("profile"),
             profile_origin=self.settings.values["profile"].origin,
             agent=self.agent.id,
-            agents=tuple(model.agent_rows(self.config)),
+            agents=self.config.agents,
             workspace=str(self.workspace),
             index=str(self.index),
             openclaw_index=str(self._their_index()),
-            values=tuple(model.rows(self.config, self.settings, registry.NAMES)),
-            problems=self.config.found,
+            values=tuple(model.rows(self.config, self.settings)),
+            problems=self.config.problems,
             migrations=migrations(self.config.tree) if self.config.tree and self.config.kind == "openclaw" else (),
         )
 
@@ -240,7 +240,7 @@ def choose(options: Options) -> Plan:
     config = configuration.load(
         options.config, None if options.config and not options.workspace else folder, options.agent
     )
-    if not options.workspace and options.config and config.workspace:
+    if not options.workspace and options.config and config.agent.named:
         folder = None
     chosen = {}
     backend_values: dict[str, object] = {}
@@ -486,7 +486,7 @@ def _shared(config: Config) -> Callable[[str], Shared]:
 
     @cache
     def shared(name: str) -> Shared:
-        account = provider_accounts.shared(config, name)
+        account = model.shared(config, name)
         return Shared(
             account.base_url,
             tuple(Secret(login.value) for login in account.logins),

@@ -6,97 +6,81 @@ of `config.json` in the user's configuration folder. All are read as JSON5.
 
 from __future__ import annotations
 
-import datetime as dt
+import difflib
+import json
 import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.config.agents import AgentList, agent_list
+from memory_tui.config import keys
 from memory_tui.config.json5 import Node, SourceText, parse_json5
-from memory_tui.config.keys import (
-    BY_PATH,
-    COMPATIBLE_APIS,
-    FILE,
-    NOT_ASKED,
-    OF_AGENT,
-    OWN_KEYS,
-    PROVIDERS,
-    SEARCH,
-    Key,
-    retired,
-)
-from memory_tui.config.model import Agent, Config, ConfigValue, Position, Problem, only_agent
-from memory_tui.config.places import Environment, ExtraPath, expand, openclaw_path, own_path
-from memory_tui.config.secret_refs import Secrets
+from memory_tui.config.keys import BY_PATH, FILE, OF_AGENT, OWN_KEYS, PROVIDERS, SEARCH, Key, retired
+from memory_tui.config.model import MAIN, Agent, Config, ConfigValue, Position, Problem, only_agent, zone
+from memory_tui.config.places import ExtraPath, default_workspace, expand, openclaw_path, own_path, state_folder
+from memory_tui.config.secret_refs import Environment
 from memory_tui.durable import open_regular
 from memory_tui.errors import ConfigError, SettingError
 from memory_tui.providers import registry
 from memory_tui.secrets.discreet import Discreet
-from memory_tui.settings import BY_KEY, Value, check
+from memory_tui.settings import BY_KEY, check
 
 MAX_BYTES = 16 << 20
 """A larger file is not taken for a configuration."""
 
 
 def load(explicit: str | None, workspace: Path | None, agent: str = "") -> Config:
-    """The configuration for `workspace` and `agent`.
+    """Return the configuration for `workspace` and `agent`.
 
     `explicit`; else OpenClaw's when it speaks of that agent, or of that workspace; else our own. Without an agent it is
     the one whose workspace it is, else the default one. Raises ConfigError when the file that applies cannot be read
     or understood, and SettingError for an agent that nobody knows.
     """
     if explicit is not None:
-        document = _read(Path(explicit).expanduser())
-        return document.config(_choose(document, workspace, agent))
-    openclaw = openclaw_path()
-    if openclaw.is_file():
-        document = _read(openclaw)
-        if agent or workspace is None or _agents_of(document, workspace):
-            return document.config(_choose(document, workspace, agent))
+        return _config(_read(Path(explicit).expanduser()), workspace, agent)
+    if openclaw_path().is_file():
+        tree = _read(openclaw_path())
+        if agent or workspace is None or _of_workspace(_document(tree).agents, workspace):
+            return _config(tree, workspace, agent)
     if own_path().is_file():
-        document = _read(own_path())
-        return document.config(_choose(document, workspace, agent))
-    if agent and agent.strip().lower() != only_agent().id:
-        raise _unknown_agent(agent, (only_agent(),), "No configuration lists agents")
-    return Config(agents=(only_agent(),))
+        return _config(_read(own_path()), workspace, agent)
+    only = only_agent()
+    return Config(agents=(only,), agent=_choose((only,), None, agent, "No configuration lists agents"))
 
 
 def parse(text: str, path: Path, agent: str = "") -> Config:
-    """The configuration in `text`, as if read from `path`. Raises ConfigError with line and column, SettingError."""
-    document = _document(text, path)
-    return document.config(_choose(document, None, agent))
+    """Return the configuration in `text`, as if read from `path`. Raises ConfigError with line and column."""
+    return _config(parse_json5(SourceText(path, text)), None, agent)
 
 
-def _choose(document: ConfigFile, workspace: Path | None, agent: str) -> Agent:
-    if not agent:
-        fitting = _agents_of(document, workspace) if workspace else []
-        return fitting[0] if fitting else document.agent_list.default
-    match = document.agent_list.find(agent)
-    if match is None:
-        raise _unknown_agent(agent, document.agent_list.agents, f"{document.path} has no such agent")
-    return match
+def _config(tree: Node, workspace: Path | None, agent: str) -> Config:
+    document = _document(tree)
+    why = f"{document.path} has no such agent"
+    return _Reading(document, _choose(document.agents, workspace, agent, why)).config()
 
 
-def _agents_of(document: ConfigFile, workspace: Path) -> list[Agent]:
-    """The agents whose notes are in `workspace`, the default one first."""
-    fitting = [agent for agent in document.agent_list.agents if _same(workspace, agent.workspace)]
+def _choose(agents: tuple[Agent, ...], workspace: Path | None, name: str, why: str) -> Agent:
+    fitting = _of_workspace(agents, workspace) if workspace and not name else []
+    wanted = _normalised(name) if name else ""
+    chosen = next(
+        (agent for agent in (*fitting, *agents) if fitting or (agent.id == wanted if name else agent.default)), None
+    )
+    if chosen is None:
+        raise SettingError(f"There is no agent {name!r}: {why}.", f"Choose one of {', '.join(a.id for a in agents)}.")
+    return chosen
+
+
+def _of_workspace(agents: tuple[Agent, ...], workspace: Path) -> list[Agent]:
+    """Return the agents whose notes are in `workspace`, the default one first."""
+    real = os.path.realpath(workspace)
+    fitting = [agent for agent in agents if os.path.realpath(agent.workspace) == real]
     return sorted(fitting, key=lambda agent: not agent.default)
 
 
-def _unknown_agent(agent: str, agents: tuple[Agent, ...], why: str) -> SettingError:
-    return SettingError(f"There is no agent {agent!r}: {why}.", f"Choose one of {', '.join(a.id for a in agents)}.")
-
-
-def _same(a: Path, b: Path) -> bool:
-    return os.path.realpath(a) == os.path.realpath(b)
-
-
-def _read(path: Path) -> ConfigFile:
+def _read(path: Path) -> Node:
     try:
         with open_regular(path) as file:
             raw = file.read(MAX_BYTES + 1)
@@ -109,151 +93,259 @@ def _read(path: Path) -> ConfigFile:
             f"{path} is larger than {MAX_BYTES >> 20} MB, which no configuration is.",
             "Check the path given with --config.",
         )
-    return _document(raw.decode("utf-8", "replace"), path)
+    return parse_json5(SourceText(path, raw.decode("utf-8", "replace")))
 
 
-def _document(text: str, path: Path) -> ConfigFile:
-    from memory_tui.config.json5 import parse_json5 as tree_of
+# --- includes ------------------------------------------------------------------------------------------------------
 
-    tree = tree_of(SourceText(path, text))
-    if not isinstance(tree.value, dict):
-        raise ConfigError(
-            f"{path} holds no settings: its top level is not an object.", "Put it in { }.", tree.line, tree.column
-        )
-    return ConfigFile.of(tree, path)
-
-
-KEY = "$include"
+INCLUDE = "$include"
 MAX_FILES_DEEP = 10
 MAX_INCLUDED_BYTES = 2 << 20
 
 
-def joined(root: Node) -> tuple[Node, tuple[Problem, ...]]:
-    """`root` with every include put in; included values know their own file.
+def _resolved(node: Node, chain: tuple[Path, ...], problems: list[Problem]) -> Node:
+    """Return `node` with every include put in; `chain` are the files that lead to it.
 
-    Raises ConfigError when an included file is not JSON5. A file that may not be included, or is missing, is a
-    problem: the rest counts without it. Only files in or below the folder of the configuration may be.
+    A file that may not be included, or is missing, is a problem: the rest counts without it. Included values know their
+    own file. Raises ConfigError when an included file is not JSON5.
     """
-    if KEY not in root.source.text:
-        return root, ()
-    joiner = _Joiner(root.source.path.parent)
-    return joiner.resolve(root, (root.source.path,)), tuple(joiner.problems)
+    if isinstance(node.value, list):
+        return replace(node, value=[_resolved(item, chain, problems) for item in node.value])
+    if not isinstance(node.value, dict):
+        return node
+    members = {key: _resolved(child, chain, problems) for key, child in node.value.items() if key != INCLUDE}
+    rest, include = replace(node, value=members), node.value.get(INCLUDE)
+    if include is None:
+        return rest
+    whole: Node | None = None
+    for name in include.value if isinstance(include.value, list) else [include]:
+        try:
+            part = _included(name, chain, problems)
+        except ValueError as error:
+            label = repr(name.value) if isinstance(name.value, str) else "This"
+            message = f"{label} is not included: {error}."
+            problems.append(Problem.at(name, INCLUDE, message, "the rest counts without it"))
+            continue
+        whole = part if whole is None else _merged(whole, part)
+    if whole is None or (members and not isinstance(whole.value, dict)):
+        return rest
+    return _merged(whole, rest) if members else whole
 
 
-def merged(below: Node, above: Node) -> Node:
-    """Both as one: objects key by key, lists one after the other, and of anything else `above`."""
+def _included(name: Node, chain: tuple[Path, ...], problems: list[Problem]) -> Node:
+    """Return what the file called `name` holds. Raises ValueError with the reason, ConfigError."""
+    if not isinstance(name.value, str) or "\0" in name.value:
+        raise ValueError("it is not the name of a file")
+    path = Path(os.path.normpath(chain[-1].parent / name.value))
+    if path in chain:
+        raise ValueError("it includes itself")
+    if len(chain) > MAX_FILES_DEEP:
+        raise ValueError(f"includes are more than {MAX_FILES_DEEP} deep")
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(chain[0].parent)):
+        raise ValueError("it is outside the folder of the configuration")
+    try:
+        with open_regular(path) as file:
+            raw = file.read(MAX_INCLUDED_BYTES + 1)
+    except OSError as error:
+        raise ValueError(
+            "there is no such file" if not path.is_file() else f"it cannot be read: {error.strerror}"
+        ) from None
+    if len(raw) > MAX_INCLUDED_BYTES:
+        raise ValueError("it is larger than two megabytes")
+    return _resolved(parse_json5(SourceText(path, raw.decode("utf-8", "replace"))), (*chain, path), problems)
+
+
+def _merged(below: Node, above: Node) -> Node:
+    """Return both as one: objects key by key, lists one after the other, and of anything else `above`."""
     if isinstance(below.value, dict) and isinstance(above.value, dict):
         members = dict(below.value)
         for key, node in above.value.items():
-            members[key] = merged(members[key], node) if key in members else node
-        return Node(members, above.source, above.start, above.end, above.repeated)
+            members[key] = _merged(members[key], node) if key in members else node
+        return replace(above, value=members)
     if isinstance(below.value, list) and isinstance(above.value, list):
-        return Node([*below.value, *above.value], above.source, above.start, above.end)
+        return replace(above, value=[*below.value, *above.value])
     return above
 
 
-class _Joiner(Struct, frozen=True):
-    folder: Path
-    problems: list[Problem] = field(default_factory=list)
+# --- agents --------------------------------------------------------------------------------------------------------
 
-    def resolve(self, node: Node, chain: tuple[Path, ...]) -> Node:
-        """`node` with its includes; `chain` are the files that lead to it."""
-        if isinstance(node.value, list):
-            items = [self.resolve(item, chain) for item in node.value]
-            return Node(items, node.source, node.start, node.end)
-        if not isinstance(node.value, dict):
-            return node
-        members = {key: self.resolve(child, chain) for key, child in node.value.items() if key != KEY}
-        rest = Node(members, node.source, node.start, node.end, node.repeated)
-        include = node.value.get(KEY)
-        if include is None:
-            return rest
-        whole: Node | None = None
-        for name in include.value if isinstance(include.value, list) else [include]:
-            part = self._load(name, chain)
-            whole = part if whole is None or part is None else merged(whole, part)
-        if whole is None or (members and not isinstance(whole.value, dict)):
-            return rest
-        return merged(whole, rest) if members else whole
 
-    def _load(self, name: Node, chain: tuple[Path, ...]) -> Node | None:
-        path = Path(os.path.normpath(chain[-1].parent / str(name.value)))
-        reason = self._refused(name, path, chain)
-        if not reason:
-            try:
-                with open_regular(path) as file:
-                    raw = file.read(MAX_INCLUDED_BYTES + 1)
-                if len(raw) <= MAX_INCLUDED_BYTES:
-                    return self.resolve(parse_json5(SourceText(path, raw.decode("utf-8", "replace"))), (*chain, path))
-                reason = "it is larger than two megabytes"
-            except OSError as error:
-                reason = f"it cannot be read: {error.strerror}"
-        label = repr(name.value) if isinstance(name.value, str) else "This"
-        self.problems.append(
-            Problem(KEY, f"{label} is not included: {reason}.", Position.of(name, KEY), "the rest counts without it")
+class _Document(Discreet, frozen=True):
+    """A configuration that was read, before it is known for which agent."""
+
+    HIDDEN = ("tree",)
+
+    tree: Node
+    path: Path
+    of_openclaw: bool
+    agents: tuple[Agent, ...]
+    environment: Environment
+    problems: list[Problem]
+
+
+def _document(root: Node) -> _Document:
+    """Find out whose configuration `root` is, and its agents. Raises ConfigError for a broken included file."""
+    path = root.source.path
+    if not isinstance(root.value, dict):
+        raise ConfigError(
+            f"{path} holds no settings: its top level is not an object.", "Put it in { }.", root.line, root.column
         )
-        return None
+    problems: list[Problem] = []
+    tree = _resolved(root, (path,), problems) if INCLUDE in root.source.text else root
+    environment = Environment(tree)
+    of_openclaw = path.name == "openclaw.json" or (tree.get("agents") or tree.get("memory", "search")) is not None
+    agents = _agents(tree, environment, problems) if of_openclaw else (only_agent(),)
+    return _Document(tree, path, of_openclaw, agents, environment, problems)
 
-    def _refused(self, name: Node, path: Path, chain: tuple[Path, ...]) -> str:
-        """Why `path` may not be included; empty where it may."""
-        if not isinstance(name.value, str) or "\0" in name.value:
-            return "it is not the name of a file"
-        if path in chain:
-            return "it includes itself"
-        if len(chain) > MAX_FILES_DEEP:
-            return f"includes are more than {MAX_FILES_DEEP} deep"
-        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.folder)):
-            return "it is outside the folder of the configuration"
-        return "" if path.is_file() else "there is no such file"
 
+def _normalised(name: str) -> str:
+    """Return an agent's id as OpenClaw writes it into paths and keys; `main` for a blank one."""
+    lower = name.strip().lower()
+    if re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", lower):
+        return lower
+    return re.sub(r"[^a-z0-9_-]+", "-", lower).strip("-")[:64] or MAIN
+
+
+def _agents(tree: Node, environment: Environment, problems: list[Problem]) -> tuple[Agent, ...]:
+    """Return the agents of OpenClaw's configuration `tree`; one called main where it lists none.
+
+    The default one is the first that says so, else the first.
+    """
+    listed: dict[str, tuple[str, Node]] = {}
+    for path, node, name in _listed(tree, problems):
+        if name in listed:
+            used = f"only the one of line {listed[name][1].line} is used"
+            problems.append(Problem.at(node, path, f"The agent {name!r} is there twice.", used))
+        else:
+            listed[name] = path, node
+    flagged = [name for name, (_, node) in listed.items() if (flag := node.get("default")) and flag.value is True]
+    chosen = next(iter([*flagged, *listed]), MAIN)
+    for name in flagged[1:]:
+        path, node = listed[name]
+        used = f"{chosen!r} of line {listed[chosen][1].line} is used"
+        second = f"{name!r} is a second default agent."
+        problems.append(Problem.at(node.get("default") or node, f"{path}.default", second, used))
+    newer = tree.get("agents", "entries") is not None or tree.get("memory", "search") is not None
+    # What is wrong with this one is found where every documented key is checked.
+    shared = _workspace(tree.get("agents", "defaults"), "agents.defaults", environment, [])
+    alone = len(listed) <= 1
+    agents = []
+    for name, (path, node) in listed.items():
+        own, default = _workspace(node, path, environment, problems), name == chosen
+        usual = _usual_folder(name, shared, default=default, alone=alone, newer=newer)
+        named = own or (shared if default or alone else "")
+        agents.append(Agent(name, expand(own) if own else usual, default, named, Position.of(node, path), node))
+    return tuple(agents) or (only_agent(shared, _usual_folder(MAIN, shared, default=True, alone=True, newer=newer)),)
+
+
+def _usual_folder(name: str, shared: str, *, default: bool, alone: bool, newer: bool) -> Path:
+    """Return the folder of an agent that names none: `shared` is agents.defaults.workspace, `newer` from 2026.8 on."""
+    if alone or (default and not newer):
+        return expand(shared) if shared else default_workspace(newer=newer)
+    if not (newer and shared):
+        return state_folder() / f"workspace-{name}"
+    below = expand(shared) / name
+    # The default agent of a fleet may still be where it was when it was alone.
+    return expand(shared) if default and not below.is_dir() else below
+
+
+def _listed(tree: Node, problems: list[Problem]) -> Iterator[tuple[str, Node, str]]:
+    """Yield path, node and id of each agent, from `agents.entries`, else from `agents.list`."""
+    entries, items = tree.get("agents", "entries"), tree.get("agents", "list")
+    rows: list[tuple[str, Node, str | None]] = []
+    if entries is not None and isinstance(entries.value, dict):
+        rows = [(f"agents.entries.{name}", node, name) for name, node in entries.children()]
+    elif items is not None and isinstance(items.value, list):
+        rows = [(f"agents.list[{i}]", node, None) for i, node in enumerate(items.value)]
+    else:
+        for path, section in (("agents.entries", entries), ("agents.list", items)):
+            if section is not None:
+                problems.append(Problem.at(section, path, f"{path} does not list agents.", "main is used"))
+    for path, node, name in rows:
+        if not isinstance(node.value, dict):
+            problems.append(Problem.at(node, path, f"{path} is not an agent.", "it is left out"))
+            continue
+        if name is None:
+            named = node.get("id")
+            name = named.value.strip() if named is not None and isinstance(named.value, str) else ""
+            if not name:
+                message = f"{path} has no id that is text."
+                problems.append(Problem.at(named or node, f"{path}.id", message, f"{MAIN!r} is used"))
+        yield path, node, _normalised(name)
+
+
+def _workspace(node: Node | None, path: str, environment: Environment, problems: list[Problem]) -> str:
+    """Return the workspace that `node` names, variables replaced; empty for none and for one that is unusable."""
+    written = node.get("workspace") if node else None
+    if written is None:
+        return ""
+    path = f"{path}.workspace"
+    text, missing = environment.substitute(written.value.strip()) if isinstance(written.value, str) else ("", ())
+    if missing or not isinstance(written.value, str):
+        message = f"The variable {missing[0]} is not set." if missing else f"{path} is not a path."
+        problems.append(Problem.at(written, path, message, "the usual folder is used"))
+    return "" if missing else text
+
+
+# --- values --------------------------------------------------------------------------------------------------------
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(b|kb|mb|gb|tb)?", re.IGNORECASE)
-_UNITS = {"b": 0, "kb": 1, "mb": 2, "gb": 3, "tb": 4}
+_UNITS = ("b", "kb", "mb", "gb", "tb")
 _LONGEST = 40
 """Longer text is cut in messages."""
+_PLAIN: Mapping[str, tuple[str, Callable[[object], bool]]] = {
+    "switch": ("true or false", lambda value: isinstance(value, bool)),
+    "text": ("text", lambda value: isinstance(value, str)),
+    "path": ("text", lambda value: isinstance(value, str)),
+    "zone": ("a time zone such as Europe/Berlin", lambda value: zone(value) is not None),
+}
+"""What a value of a kind is, in words, and the test of it."""
 
 
 def checked(key: Key, node: Node, environment: Environment) -> object:
-    """The value of `node` for `key`; None for a secret, which stays in the file. Raises SettingError."""
+    """Return the value of `node` for `key`; None for a secret, which stays in the file. Raises SettingError."""
     value = _substituted(key, node, environment)
     match key.kind:
         case "knob":
             return check(BY_KEY[key.path], value if not isinstance(value, dict | list) else _excerpt(node))
-        case "switch":
-            return _typed(key, isinstance(value, bool), value, "true or false", node)
-        case "whole":
-            return _number(key, value, node)
-        case "choice":
-            return _typed(key, value in key.choices, value, f"one of {', '.join(key.choices)}", node)
+        case "any":
+            return node.plain()
+        case "secret" | "headers":
+            parts = [node] if key.kind == "secret" else [part for _, part in node.children()]
+            if isinstance(value, dict if key.kind == "headers" else str | dict) and all(
+                isinstance(part.value, str | dict) for part in parts
+            ):
+                return None
+            what = "text or a secret reference" if key.kind == "secret" else "an object of texts"
+            raise SettingError(f"{key.path} is {what}.", "")
         case "choices":
             return _choices(key, node)
-        case "text" | "path":
-            return _typed(key, isinstance(value, str), value, "text", node)
         case "paths":
             return _paths(key, node, environment)
-        case "size":
-            return _size(key, value, node)
-        case "zone":
-            return _typed(key, _zone(value) is not None, value, "a time zone such as Europe/Berlin", node)
-        case "secret":
-            _typed(key, isinstance(value, str | dict), value, "text or a secret reference", node, secret=True)
-        case "headers":
-            fine = isinstance(value, dict) and all(isinstance(each.value, str | dict) for _, each in node.children())
-            _typed(key, fine, value, "an object of texts", node, secret=True)
-    return node.plain() if key.kind == "any" else None
+        case "whole" | "size":
+            number, expected = _number(key, value)
+            if number is not None:
+                return number
+        case "choice":
+            expected = f"one of {', '.join(key.choices)}"
+            if value in key.choices:
+                return value
+        case kind:
+            expected, fits = _PLAIN[kind]
+            if fits(value):
+                return value
+    raise SettingError(f"{key.path} is {expected}, not {_excerpt(node)}.", "")
 
 
 def typed(key: Key, text: str) -> object:
-    """The value of `key` that `text` of a command line stands for. Raises SettingError."""
+    """Return the value of `key` that `text` of a command line stands for. Raises SettingError."""
     source = SourceText(Path("--set"), text)
     node = Node(text, source, 0, len(text))
-    if key.kind in ("switch", "whole", "any"):
-        try:
-            node = parse_json5(source)
-        except ConfigError:
-            # What is no JSON is text, which the check of its kind refuses by name.
-            return checked(key, node, Environment())
-    return checked(key, node, Environment())
+    try:
+        return checked(key, parse_json5(source) if key.kind in ("switch", "whole", "any") else node, Environment())
+    except ConfigError:
+        # What is no JSON is text, which the check of its kind refuses by name.
+        return checked(key, node, Environment())
 
 
 def _substituted(key: Key, node: Node, environment: Environment) -> object:
@@ -266,41 +358,26 @@ def _substituted(key: Key, node: Node, environment: Environment) -> object:
     return text
 
 
-def _typed(key: Key, fits: bool, value: object, expected: str, node: Node, *, secret: bool = False) -> object:
-    if not fits:
-        raise SettingError(f"{key.path} is {expected}" + ("." if secret else f", not {_excerpt(node)}."), "")
-    return value
-
-
 def _excerpt(node: Node) -> str:
     value = node.value
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     if isinstance(value, str):
         return repr(value if len(value) <= _LONGEST else value[:_LONGEST] + "…")
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
-    return f"{value:g}"
+    return json.dumps(value)
 
 
-def _number(key: Key, value: object, node: Node) -> float:
-    kind = "whole number" if key.kind == "whole" else "number"
-    span = f"from {key.low:g}" + (f" to {key.high:g}" if math.isfinite(key.high) else "")
-    expected = f"a {kind} {span}"
+def _number(key: Key, value: object) -> tuple[int | None, str]:
+    """Return `value` as a whole number, None where it is none or out of range, and what was expected, in words."""
+    expected = "a number of bytes or a size such as 2mb"
+    if key.kind == "whole":
+        expected = f"a whole number from {key.low:g}" + (f" to {key.high:g}" if math.isfinite(key.high) else "")
+    elif isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
+        value = math.floor(float(match[1]) * 1024 ** _UNITS.index((match[2] or "b").lower()))
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SettingError(f"{key.path} is {expected}, not {_excerpt(node)}.", "")
-    if not key.low <= value <= key.high or (key.kind == "whole" and value != int(value)):
-        raise SettingError(f"{key.path} is {expected}, not {value:g}.", "")
-    return int(value) if key.kind == "whole" else float(value)
-
-
-def _zone(value: object) -> dt.tzinfo | None:
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-    try:
-        return ZoneInfo(value) if isinstance(value, str) else None
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None
+        return None, expected
+    fits = key.low <= value <= key.high and (key.kind == "size" or value == int(value))
+    return int(value) if fits else None, expected
 
 
 def _choices(key: Key, node: Node) -> tuple[str, ...]:
@@ -325,13 +402,7 @@ def _paths(key: Key, node: Node, environment: Environment) -> tuple[str | ExtraP
     return tuple(dict.fromkeys(paths))
 
 
-def _size(key: Key, value: object, node: Node) -> int:
-    if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
-        return int(float(match[1]) * 1024 ** _UNITS[(match[2] or "b").lower()])
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise SettingError(f"{key.path} is a number of bytes or a size such as 2mb, not {_excerpt(node)}.", "")
-    return int(value)
-
+# --- one agent's configuration -------------------------------------------------------------------------------------
 
 OLDER, NEWER = "agents.defaults.memorySearch", "memory.search"
 _STRICT = ("memory", "agents.defaults.compaction.memoryFlush")
@@ -339,292 +410,200 @@ _STRICT = ("memory", "agents.defaults.compaction.memoryFlush")
 _IGNORED = "nothing of it is used"
 _REJECTED = "OpenClaw 2026.9 rejects the file until openclaw doctor --fix removes it"
 _ALONE = "memory-tui answers by the built-in rules"
+_NO_MEMORY = "OpenClaw's agent has no memory plug-in, so it searches nothing."
 
 
-class ConfigFile(Discreet, frozen=True):
-    """A configuration that was read, before it is known for which agent."""
+class _Reading:
+    """Values from the general to the particular; each layer counts before those that were added before it."""
 
-    HIDDEN = ("tree",)
-    tree: Node
-    path: Path
-    of_openclaw: bool
-    agent_list: AgentList
-    environment: Environment
-    problems: tuple[Problem, ...] = ()
+    def __init__(self, document: _Document, agent: Agent) -> None:
+        self.document, self.agent, self.tree = document, agent, document.tree
+        self.problems = [*document.problems]
+        self.entries: dict[str, ConfigValue] = {}
+        self.sections: list[tuple[str, Node]] = []
+        self.layout = self.account = ""
 
-    @classmethod
-    def of(cls, root: Node, path: Path) -> ConfigFile:
-        """Find out whose configuration `root` is, and its agents. Raises ConfigError for a broken included file."""
-        tree, problems = joined(root)
-        environment = Environment(tree)
-        of_openclaw = path.name == "openclaw.json" or (tree.get("agents") or tree.get("memory", "search")) is not None
-        if of_openclaw:
-            return cls(tree, path, True, agent_list(tree, environment), environment, problems)
-        return cls(tree, path, False, AgentList((only_agent(),)), environment, problems)
-
-    def config(self, agent: Agent) -> Config:
-        """What it says for `agent`."""
-        layers = _Layers(self.environment)
-        layout = self._openclaw(layers, agent) if self.of_openclaw else ""
-        if not self.of_openclaw:
-            layers.add(self.tree, "", (*SEARCH, *OWN_KEYS))
-            if named := layers.entries.get("workspace"):
-                agent = only_agent(str(named.value), expand(str(named.value)))
-        layers.relations()
-        if self.of_openclaw:
-            self._around(layers, agent)
-        problems = (*self.problems, *self.agent_list.problems, *layers.problems)
-        ordered = sorted(problems, key=lambda p: (p.place.file != str(self.path), p.place.line, p.place.column))
-        values = {
-            key: Value(entry.value, str(entry.places[-1]))  # type: ignore[arg-type]
-            for key, entry in layers.entries.items()
-            if key in BY_KEY
-        }
+    def config(self) -> Config:
+        """Return what the document says for the agent."""
+        if self.document.of_openclaw:
+            self._openclaw()
+            self._around()
+        else:
+            self._add(self.tree, "", (*SEARCH, *OWN_KEYS))
+            if named := self.entries.get("workspace"):
+                self.agent = only_agent(str(named.value), expand(str(named.value)))
+        self._together()
+        path, of_openclaw = self.document.path, self.document.of_openclaw
+        places = [(p.place.file != str(path), p.place.line, p.place.column, n) for n, p in enumerate(self.problems)]
         return Config(
-            path=self.path,
-            kind="openclaw" if self.of_openclaw else "own",
-            layout=layout,
-            agent=agent,
-            agents=self.agent_list.agents if self.of_openclaw else (agent,),
-            values=values,
-            entries=layers.entries,
-            found=tuple(ordered),
-            secrets=Secrets(self.tree, self.environment),
-            environment=self.environment,
+            path=path,
+            kind="openclaw" if of_openclaw else "own",
+            layout=self.layout,
+            agent=self.agent,
+            agents=self.document.agents if of_openclaw else (self.agent,),
+            entries=self.entries,
+            problems=tuple(self.problems[place[-1]] for place in sorted(places)),
+            environment=self.document.environment,
             tree=self.tree,
-            sections=tuple(layers.sections),
-            account=layers.account,
+            sections=tuple(self.sections),
+            account=self.account,
         )
 
-    def _openclaw(self, layers: _Layers, agent: Agent) -> str:
-        layers.add(self.tree, "", FILE, strict=_STRICT, others=("memory.search",))
-        general = {path: self.tree.get(*path.split(".")) for path in (NEWER, OLDER)}
-        layout = NEWER if general[NEWER] is not None else OLDER
-        if layout == NEWER and (stray := general[OLDER]) is not None:
-            layers.report(
-                OLDER, f"{OLDER} and {NEWER} are both there.", Position.of(stray, OLDER), f"only {NEWER} is used"
-            )
-        if (section := general[layout]) is not None:
-            layers.add(section, layout, SEARCH, newer=layout == NEWER)
-        if entry := self.agent_list.entry(agent):
-            for name in OF_AGENT:
-                if (node := entry.node.get(*name.split("."))) is not None:
-                    layers.take(BY_PATH[f"agents.defaults.{name}"], node, Position.of(node, f"{entry.path}.{name}"))
-            for keys in (("memory", "search"), ("memorySearch",)):
-                if (section := entry.node.get(*keys)) is not None:
-                    layers.add(section, f"{entry.path}.{'.'.join(keys)}", SEARCH, newer=len(keys) > 1)
-                    break
-        self._custom_provider(layers)
-        return layout
+    def _report(self, node: Node, path: str, message: str, used: str = "") -> None:
+        self.problems.append(Problem.at(node, path, message, used))
 
-    def _custom_provider(self, layers: _Layers) -> None:
+    def _openclaw(self) -> None:
+        self._add(self.tree, "", FILE, strict=_STRICT)
+        newer, older = self.tree.get(*NEWER.split(".")), self.tree.get(*OLDER.split("."))
+        self.layout = NEWER if newer is not None else OLDER
+        if newer is not None and older is not None:
+            self._report(older, OLDER, f"{OLDER} and {NEWER} are both there.", f"only {NEWER} is used")
+        if (section := newer if newer is not None else older) is not None:
+            self._add(section, self.layout, SEARCH, newer=newer is not None)
+        if self.agent.node is not None and self.agent.place is not None:
+            node, path = self.agent.node, self.agent.place.path
+            for name in OF_AGENT:
+                self._take(BY_PATH[f"{keys.DEFAULTS}{name}"], node.get(*name.split(".")), f"{path}.{name}")
+            for name in (NEWER, "memorySearch"):
+                if (section := node.get(*name.split("."))) is not None:
+                    self._add(section, f"{path}.{name}", SEARCH, newer=name == NEWER)
+                    break
+        self._custom_provider()
+
+    def _custom_provider(self) -> None:
         """Let a provider that has only a name in `models.providers` count as the one whose wire it speaks."""
-        named = layers.entries.get("provider")
-        if named is None or named.value in (*PROVIDERS, *NOT_ASKED):
+        named = self.entries.get("provider")
+        provider = self.tree.get("models", "providers", str(named.value)) if named is not None else None
+        if named is None or provider is None or named.value in (*PROVIDERS, *keys.NOT_ASKED):
             return
-        provider = self.tree.get("models", "providers", str(named.value))
-        api, address = (provider.get("api"), provider.get("baseUrl")) if provider is not None else (None, None)
-        wire = str(api.value) if api is not None else COMPATIBLE_APIS[0] if address is not None else ""
-        name = "openai-compatible" if wire in COMPATIBLE_APIS else wire
-        if provider is None or name not in registry.ACCOUNTS:
+        api, address = provider.get("api"), provider.get("baseUrl")
+        wire = str(api.value) if api is not None else keys.COMPATIBLE_APIS[0] if address is not None else ""
+        name = "openai-compatible" if wire in keys.COMPATIBLE_APIS else wire
+        if name not in registry.ACCOUNTS:
             return
-        layers.entries["provider"], layers.account = replace(named, value=name), str(named.value)
+        self.entries["provider"], self.account = replace(named, value=name), str(named.value)
         for part in ("baseUrl", "apiKey", "headers"):
             # Nothing of another account of that wire goes to this one's address.
             key = BY_PATH[f"models.providers.{registry.ACCOUNTS[name]}.{part}"]
-            layers.entries.pop(key.path, None)
-            if (node := provider.get(part)) is not None:
-                layers.take(key, node, Position.of(node, f"models.providers.{named.value}.{part}"))
+            self.entries.pop(key.path, None)
+            self._take(key, provider.get(part), f"models.providers.{named.value}.{part}")
 
-    def _around(self, layers: _Layers, agent: Agent) -> None:
+    def _around(self) -> None:
         """Report what else of the file decides whether, and how, the agent searches its memory."""
         if (stray := self.tree.get("memorySearch")) is not None:
-            layers.report(
-                "memorySearch",
-                f"memorySearch at the top of the file is an older place; OpenClaw moves it to {NEWER} by doctor --fix.",
-                Position.of(stray, "memorySearch"),
-                _IGNORED,
+            message = (
+                f"memorySearch at the top of the file is an older place; OpenClaw moves it to {NEWER} by doctor --fix."
             )
+            self._report(stray, "memorySearch", message, _IGNORED)
         for path in ("plugins.enabled", "plugins.entries.memory-core.enabled"):
             node = self.tree.get(*path.split("."))
             if node is not None and node.value is False:
-                layers.report(
-                    path,
-                    "OpenClaw's agent has no memory plug-in, so it searches nothing.",
-                    Position.of(node, path),
-                    _ALONE,
-                )
-        for path, denied in self._denied(agent):
-            if {item.value for item in denied} & {"memory_search", "group:memory", "*"}:
-                layers.report(
-                    path,
-                    "OpenClaw's agent may not use memory_search.",
-                    Position.of(denied[0], path),
-                    _ALONE,
-                )
+                self._report(node, path, _NO_MEMORY, _ALONE)
+        own = f"{self.agent.place.path}." if self.agent.place else ""
+        for prefix, tree in (("", self.tree), (own, self.agent.node)):
+            denied = tree.get("tools", "deny") if tree is not None else None
+            items = denied.value if denied is not None and isinstance(denied.value, list) else []
+            if {item.value for item in items} & {"memory_search", "group:memory", "*"}:
+                self._report(items[0], f"{prefix}tools.deny", "OpenClaw's agent may not use memory_search.", _ALONE)
 
-    def _denied(self, agent: Agent) -> Iterator[tuple[str, list[Node]]]:
-        """The tools that are denied to everybody, and to the agent, with the key path."""
-        entry = self.agent_list.entry(agent)
-        for path, node in (
-            ("tools.deny", self.tree.get("tools", "deny")),
-            (f"{entry.path}.tools.deny" if entry else "", entry.node.get("tools", "deny") if entry else None),
+    def _together(self) -> None:
+        """Report what is wrong with values together, or true of one that a reader of answers must know."""
+        value = {key: entry.value for key, entry in self.entries.items()}
+
+        def warn(key: str, wrong: bool, message: str, used: str = "") -> None:
+            if wrong and key in self.entries:
+                place = self.entries[key].places[-1]
+                self.problems.append(Problem(place.path, message, place, used))
+
+        for key, used in (
+            ("provider", "words alone are searched, unless fallback names another"),
+            ("fallback", "nobody takes over when the provider fails, and words alone are searched"),
         ):
-            if node is not None and isinstance(node.value, list):
-                yield path, node.value
+            unknown = value.get(key) not in (*PROVIDERS, "")
+            warn(key, unknown, f"{key} names a provider that memory-tui does not ask.", used)
+        sources, allowed = value.get("sources"), value.get("experimental.sessionMemory") is True
+        useless = isinstance(sources, tuple) and "sessions" in sources and not allowed
+        not_allowed = "sources names sessions, which experimental.sessionMemory has to allow."
+        warn("sources", useless, not_allowed, "transcripts are not searched")
+        slot = value.get("plugins.slots.memory")
+        other = slot not in ("", "none", "memory-core", "memory-tui")
+        warn("plugins.slots.memory", slot == "none", _NO_MEMORY, _ALONE)
+        warn("plugins.slots.memory", other, "OpenClaw's agent asks another memory plug-in.", _ALONE)
+        warn("enabled", value.get("enabled") is False, "Memory search is disabled: the agent recalls nothing.")
+        weights = [value.get(f"query.hybrid.{side}Weight") for side in ("vector", "text")]
+        warn("query.hybrid.textWeight", weights == [0, 0], "Both weights are 0.", "0.7 and 0.3 are used")
+        tokens, overlap = value.get("chunking.tokens", 400), value.get("chunking.overlap", 0)
+        if isinstance(tokens, int) and isinstance(overlap, int) and overlap >= tokens:
+            message = f"chunking.overlap is not less than chunking.tokens, {tokens}."
+            warn("chunking.overlap", True, message, f"{tokens - 1} is used")
 
-
-class _Layers:
-    """Values from the general to the particular; each layer counts before those that were added before it."""
-
-    def __init__(self, environment: Environment) -> None:
-        self.environment = environment
-        self.entries: dict[str, ConfigValue] = {}
-        self.problems: list[Problem] = []
-        self.sections: list[tuple[str, Node]] = []
-        self.account = ""
-
-    def report(self, key: str, message: str, place: Position, used: str = "") -> None:
-        self.problems.append(Problem(key, message, place, used))
-
-    def add(
-        self,
-        section: Node,
-        path: str,
-        keys: tuple[Key, ...],
-        *,
-        strict: tuple[str, ...] = ("",),
-        others: tuple[str, ...] = (),
-        newer: bool = False,
+    def _add(
+        self, section: Node, path: str, rows: tuple[Key, ...], *, strict: tuple[str, ...] = ("",), newer: bool = False
     ) -> None:
-        """Take the values of `keys` below `section`; elsewhere below one of `strict` nothing may be, but `others`.
+        """Take the values of `rows` below `section`; elsewhere below one of `strict` no key may be.
 
         A `newer` section is one that only OpenClaw from 2026.8 on reads, which took some of the keys away.
         """
-        table = {key.path: key for key in keys}
+        table = {key.path: key for key in rows}
         if not isinstance(section.value, dict):
-            self.report(path, f"{path} holds settings, so it is an object.", Position.of(section, path), _IGNORED)
+            self._report(section, path, f"{path} holds settings, so it is an object.", _IGNORED)
             return
-        if keys is not FILE:
+        if rows is not FILE:
             self.sections.append((path, section))
         for below, node, repeated in _walk(section, table):
             whole = f"{path}.{below}" if path else below
             if repeated:
-                self.report(
-                    whole, f"{whole} is there more than once.", Position.of(node, whole), "the last one is used"
-                )
-            elif newer and (fixed := retired(below)):
-                self.report(whole, f"{whole} is retired: {fixed}.", Position.of(node, whole), _REJECTED)
-                if below in table:
-                    self.take(table[below], node, Position.of(node, whole))
-            elif below in table:
-                self.take(table[below], node, Position.of(node, whole))
-            elif not _inside(below, strict) or below in others:
+                self._report(node, whole, f"{whole} is there more than once.", "the last one is used")
                 continue
-            elif any(key.startswith(f"{below}.") for key in table):
-                self.report(whole, f"{whole} holds settings, so it is an object.", Position.of(node, whole), _IGNORED)
-            else:
-                self.report(whole, _unknown(below, table), Position.of(node, whole), "it is ignored")
+            if newer and (fixed := retired(below)):
+                self._report(node, whole, f"{whole} is retired: {fixed}.", _REJECTED)
+            elif below not in table and any(f"{below}.".startswith(f"{name}." if name else "") for name in strict):
+                self._not_documented(node, whole, below, table)
+            if below in table:
+                self._take(table[below], node, whole)
 
-    def take(self, key: Key, node: Node, place: Position) -> None:
-        """Take the value of `key` that stands at `node`, or report why it cannot be used."""
-        try:
-            value = checked(key, node, self.environment)
-        except SettingError as error:
-            self.report(place.path, error.message, place, self._instead(key))
+    def _not_documented(self, node: Node, whole: str, below: str, table: Mapping[str, Key]) -> None:
+        if whole == NEWER:
             return
-        places: tuple[Position, ...] = (place,)
+        if any(key.startswith(f"{below}.") for key in table):
+            self._report(node, whole, f"{whole} holds settings, so it is an object.", _IGNORED)
+            return
+        near = difflib.get_close_matches(below, list(table), n=1, cutoff=0.75)
+        message = f"{below} is not a documented setting{f'; did you mean {near[0]}?' if near else '.'}"
+        if any(below == key.path for key in OWN_KEYS):
+            message = f"{below} is a setting of memory-tui, not of OpenClaw; its place is {own_path()}."
+        self._report(node, whole, message, "it is ignored")
+
+    def _take(self, key: Key, node: Node | None, path: str) -> None:
+        """Take the value of `key` that stands at `node`, or report why it cannot be used."""
+        if node is None:
+            return
         before = self.entries.get(key.path)
-        joins = key.kind == "paths" and before is not None
-        if joins and before is not None and isinstance(before.value, tuple) and isinstance(value, tuple):
-            value = tuple(dict.fromkeys([*before.value, *value]))
-            places = (*before.places, place)
+        places: tuple[Position, ...] = (Position.of(node, path),)
+        try:
+            value = checked(key, node, self.document.environment)
+        except SettingError as error:
+            used = "nothing is used" if key.default in (None, ()) else f"the default {key.default} is used"
+            if before is not None:
+                what = "that" if before.value is None else before.value
+                used = f"{what} of line {before.places[-1].line} is used"
+            self._report(node, path, error.message, used)
+            return
+        if key.kind == "paths" and before and isinstance(before.value, tuple) and isinstance(value, tuple):
+            value, places = tuple(dict.fromkeys([*before.value, *value])), (*before.places, *places)
         self.entries[key.path] = ConfigValue(value, places, node)
 
-    def _instead(self, key: Key) -> str:
-        before = self.entries.get(key.path)
-        if before is not None:
-            return f"{'that' if before.value is None else before.value} of line {before.places[-1].line} is used"
-        return "nothing is used" if key.default in (None, ()) else f"the default {key.default} is used"
 
-    def relations(self) -> None:
-        """Report what is wrong with values together, or true of one that a reader of answers must know."""
-        for name, instead in (
-            ("provider", "words alone are searched, unless fallback names another"),
-            ("fallback", "nobody takes over when the provider fails, and words alone are searched"),
-        ):
-            self._about(
-                name,
-                lambda v: v not in (*PROVIDERS, ""),
-                f"{name} names a provider that memory-tui does not ask.",
-                instead,
-            )
-        sessions = self.entries.get("experimental.sessionMemory")
-        if sessions is None or sessions.value is not True:
-            self._about(
-                "sources",
-                lambda v: isinstance(v, tuple) and "sessions" in v,
-                "sources names sessions, which experimental.sessionMemory has to allow.",
-                "transcripts are not searched",
-            )
-        self._about(
-            "plugins.slots.memory",
-            lambda v: v == "none",
-            "OpenClaw's agent has no memory plug-in, so it searches nothing.",
-            "memory-tui answers by the built-in rules",
-        )
-        self._about(
-            "plugins.slots.memory",
-            lambda v: v not in ("", "none", "memory-core", "memory-tui"),
-            "OpenClaw's agent asks another memory plug-in.",
-            "memory-tui answers by the built-in rules, so that answers can differ",
-        )
-        self._about("enabled", lambda v: v is False, "Memory search is disabled: the agent recalls nothing.")
-        weights = [self.entries.get(f"query.hybrid.{side}Weight") for side in ("vector", "text")]
-        if all(weight is not None and weight.value == 0 for weight in weights):
-            self._about("query.hybrid.textWeight", lambda _: True, "Both weights are 0.", "0.7 and 0.3 are used")
-        tokens = self.entries.get("chunking.tokens")
-        size = int(str(tokens.value)) if tokens else int(BY_KEY["chunking.tokens"].default)
-        self._about(
-            "chunking.overlap",
-            lambda v: isinstance(v, int) and v >= size,
-            f"chunking.overlap is not less than chunking.tokens, {size}.",
-            f"{size - 1} is used",
-        )
-
-    def _about(self, key: str, wrong: Callable[[object], bool], message: str, used: str = "") -> None:
-        entry = self.entries.get(key)
-        if entry is not None and wrong(entry.value):
-            self.report(entry.places[-1].path, message, entry.places[-1], used)
-
-
-def _inside(path: str, sections: tuple[str, ...]) -> bool:
-    return any(not section or path == section or path.startswith(f"{section}.") for section in sections)
-
-
-def _walk(section: Node, table: Mapping[str, Key]) -> Iterator[tuple[str, Node, bool]]:
-    """Path and node of every documented value, and of everything that stands where none can be.
+def _walk(section: Node, table: Mapping[str, Key], prefix: str = "") -> Iterator[tuple[str, Node, bool]]:
+    """Yield path and node of every documented value, and of everything that stands where none can be.
 
     One that is there more than once comes a second time, before its value, with True.
     """
-    branches = {key[:i] for key in table for i, letter in enumerate(key) if letter == "."}
-    waiting = [("", section)]
-    while waiting:
-        prefix, parent = waiting.pop()
-        for name, node in parent.children():
-            path = f"{prefix}{name}"
-            if name in parent.repeated:
-                yield path, node, True
-            if path in branches and isinstance(node.value, dict):
-                waiting.append((f"{path}.", node))
-            else:
-                yield path, node, False
-
-
-def _unknown(path: str, table: Mapping[str, Key]) -> str:
-    import difflib
-
-    if any(path == key.path for key in OWN_KEYS):
-        return f"{path} is a setting of memory-tui, not of OpenClaw; its place is {own_path()}."
-    near = difflib.get_close_matches(path, list(table), n=1, cutoff=0.75)
-    return f"{path} is not a documented setting{f'; did you mean {near[0]}?' if near else '.'}"
+    for name, node in section.children():
+        path = f"{prefix}{name}"
+        if name in section.repeated:
+            yield path, node, True
+        if isinstance(node.value, dict) and any(key.startswith(f"{path}.") for key in table):
+            yield from _walk(node, table, f"{path}.")
+        else:
+            yield path, node, False

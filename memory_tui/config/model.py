@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct, field
 
 from memory_tui import profiles
-from memory_tui.config.json5 import Node
-from memory_tui.config.keys import BACKEND, FILE, OWN_KEYS, QMD, SEARCH, Key, retired
-from memory_tui.config.places import Environment, ExtraPath, default_workspace
-from memory_tui.config.secret_refs import FoundSecret, Secrets
+from memory_tui.config.json5 import Node, SourceText, parse_json5
+from memory_tui.config.keys import BACKEND, BY_PATH, FILE, OWN_KEYS, PROVIDERS, QMD, SEARCH, Key, retired
+from memory_tui.config.places import ExtraPath, default_workspace, expand, state_folder
+from memory_tui.config.secret_refs import Environment, FoundSecret, word_of
+from memory_tui.durable import open_regular
+from memory_tui.errors import ConfigError
+from memory_tui.providers import registry
 from memory_tui.secrets.discreet import Discreet
-from memory_tui.settings import BY_KEY, Settings, Value
+from memory_tui.settings import BY_KEY, Scalar, Settings, Value
 
 MAIN = "main"
 """The agent of a configuration that lists none."""
@@ -33,9 +38,8 @@ class Position(Struct, frozen=True):
 
     @classmethod
     def of(cls, node: Node, path: str) -> Position:
-        """The place of `node`."""
-        line, column = node.source.at(node.start)
-        return cls(str(node.source.path), path, line, column)
+        """Return the place of `node`."""
+        return cls(str(node.source.path), path, *node.source.at(node.start))
 
     def __str__(self) -> str:
         return f"{Path(self.file).name}:{self.line} {self.path}"
@@ -48,6 +52,11 @@ class Problem(Struct, frozen=True):
     message: str
     place: Position
     used: str = ""
+
+    @classmethod
+    def at(cls, node: Node, path: str, message: str, used: str = "") -> Problem:
+        """Return the problem with `node`, which stands at `path`."""
+        return cls(path, message, Position.of(node, path), used)
 
     def __str__(self) -> str:
         where = f"{Path(self.place.file).name} line {self.place.line}, {self.place.path}"
@@ -67,31 +76,47 @@ class ConfigValue(Discreet, frozen=True):
     node: Node
 
 
-class Agent(Struct, frozen=True):
+class Agent(Discreet, frozen=True):
     """One agent of OpenClaw: its normalised id, and the folder of its notes, which need not exist.
 
-    `named` is the workspace as a configuration writes it, empty where it is the documented default.
+    `named` is the workspace as a configuration writes it, empty where it is the documented default; `node` is what the
+    file has of it.
     """
+
+    HIDDEN = ("node",)
 
     id: str
     workspace: Path
     default: bool
     named: str = ""
     place: Position | None = None
+    node: Node | None = None
+
+    def as_dict(self) -> dict[str, object]:
+        """Return what a list of agents says of it."""
+        folder = str(self.workspace)
+        return {"id": self.id, "default": self.default, "workspace": folder, "named": self.named, "place": self.place}
 
 
 def only_agent(named: str = "", workspace: Path | None = None) -> Agent:
-    """The agent of a configuration that lists none."""
+    """Return the agent of a configuration that lists none."""
     return Agent(MAIN, workspace or default_workspace(newer=False), True, named)
+
+
+def zone(name: object) -> dt.tzinfo | None:
+    """Return the time zone called `name`; None where there is none."""
+    try:
+        return ZoneInfo(name) if isinstance(name, str) else None
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
 
 
 class Config(Discreet, frozen=True):
     """What a configuration file says for one agent; all empty when there is none.
 
-    `values` are the knobs it sets, `entries` every documented value it sets, by key. `layout` is where in the file
-    memory search is configured; `tree` is the whole file, and `sections` are the objects of it that hold such values,
-    by key path, the one that counts most last. `account` is the id in `models.providers` of a provider that has only
-    a name there.
+    `entries` are the documented values it sets, by key. `layout` is where in the file memory search is configured;
+    `tree` is the whole file, and `sections` are the objects of it that hold such values, by key path, the one that
+    counts most last. `account` is the id in `models.providers` of a provider that has only a name there.
     """
 
     HIDDEN = ("entries", "tree", "sections")
@@ -101,75 +126,62 @@ class Config(Discreet, frozen=True):
     layout: str = ""
     agent: Agent = field(default_factory=only_agent)
     agents: tuple[Agent, ...] = ()
-    values: Mapping[str, Value] = field(default_factory=dict)
     entries: Mapping[str, ConfigValue] = field(default_factory=lambda: MappingProxyType({}))
-    found: tuple[Problem, ...] = ()
-    secrets: Secrets | None = None
+    problems: tuple[Problem, ...] = ()
     environment: Environment = field(default_factory=Environment)
     tree: Node | None = None
     sections: tuple[tuple[str, Node], ...] = ()
     account: str = ""
 
     @property
-    def problems(self) -> tuple[str, ...]:
-        """One sentence for each value that could not be used, with the place and the value used instead."""
-        return tuple(map(str, self.found))
-
-    @property
-    def workspace(self) -> str:
-        """The agent's workspace as the file writes it; empty where it names none."""
-        return self.agent.named
+    def values(self) -> dict[str, Value]:
+        """Return the knobs that it sets."""
+        return {
+            key: Value(entry.value, str(entry.places[-1]))
+            for key, entry in self.entries.items()
+            if key in BY_KEY and isinstance(entry.value, Scalar)
+        }
 
     @property
     def provider(self) -> str:
-        """The embedding provider asked for; empty where none is."""
+        """Return the embedding provider that is named; empty where none is."""
         return str(self.value("provider") or "") if "provider" in self.entries else ""
 
     @property
     def model(self) -> str:
-        """The embedding model asked for; empty where none is."""
+        """Return the embedding model that is named; empty where none is."""
         return str(self.value("model") or "").removeprefix(f"{self.account}/" if self.account else "")
 
     @property
     def time_zone(self) -> dt.tzinfo | None:
-        """The user's time zone; None for that of this machine."""
-        named = self.value("agents.defaults.userTimezone")
-        if not isinstance(named, str):
-            return None
-        from zoneinfo import ZoneInfo
-
-        return ZoneInfo(named)
+        """Return the user's time zone; None for that of this machine."""
+        return zone(self.value("agents.defaults.userTimezone"))
 
     @property
     def extra_paths(self) -> tuple[str | ExtraPath, ...]:
-        """Notes and folders outside the usual places, as the file writes them."""
+        """Return notes and folders outside the usual places, as the file writes them."""
         paths = self.value("extraPaths")
         return tuple(paths) if isinstance(paths, tuple) else ()
 
     def value(self, key: str) -> object:
-        """The documented value of `key`: from the file, else the default; None where there is neither."""
-        from memory_tui.config.keys import BY_PATH
-
+        """Return the documented value of `key`: from the file, else the default; None where there is neither."""
         entry = self.entries.get(key)
         return entry.value if entry else BY_PATH[key].default
 
     def secret(self, key: str) -> FoundSecret | None:
-        """The secret of `key`, looked up now; None when the file has none."""
+        """Return the secret of `key`, looked up now; None when the file has none."""
         entry = self.entries.get(key)
-        return self.secrets.read(entry.node) if entry and self.secrets else None
+        return self.environment.secret(entry.node) if entry else None
 
     def headers(self, key: str = "remote.headers") -> Iterator[tuple[str, FoundSecret]]:
-        """Name and value of each header of `key`."""
-        entry = self.entries.get(key)
-        if entry and self.secrets:
+        """Yield name and value of each header of `key`."""
+        if entry := self.entries.get(key):
             for name, node in entry.node.children():
-                yield name, self.secrets.read(node)
+                yield name, self.environment.secret(node)
 
     @property
     def store_path(self) -> Path:
-        """OpenClaw's own index of this agent, up to 2026.6; memory-tui never writes it."""
-        from memory_tui.config.places import expand, state_folder
-
+        """Return OpenClaw's own index of this agent, up to 2026.6; memory-tui never writes it."""
         named = self.value("store.path")
         if not isinstance(named, str):
             return state_folder() / "memory" / f"{self.agent.id}.sqlite"
@@ -177,7 +189,7 @@ class Config(Discreet, frozen=True):
 
     @property
     def disabled(self) -> str:
-        """Why memory search is off, as a sentence; empty where it is on."""
+        """Return why memory search is off, as a sentence; empty where it is on."""
         entry = self.entries.get("enabled")
         if entry is None or entry.value is not False:
             return ""
@@ -185,10 +197,69 @@ class Config(Discreet, frozen=True):
         return f"Memory search is disabled by the configuration: enabled is false in line {place.line} of {place.file}."
 
 
+# --- the accounts that everything shares ---------------------------------------------------------------------------
+
+
+class SharedProvider(Discreet, frozen=True):
+    """A provider's endpoint, keys and headers as everything shares them; `logins` count before its variable, `key`
+    after it.
+    """
+
+    HIDDEN = ("headers",)
+
+    base_url: str = ""
+    logins: tuple[FoundSecret, ...] = ()
+    key: FoundSecret | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def shared(config: Config, name: str) -> SharedProvider:
+    """Return what `config` says of the provider called `name`; all empty where it is not OpenClaw's file."""
+    own_id = registry.ACCOUNTS.get(name, "")
+    if not own_id or config.kind != "openclaw":
+        return SharedProvider()
+    at, login = f"models.providers.{own_id}", config.account if name == config.provider and config.account else own_id
+    return SharedProvider(
+        str(config.value(f"{at}.baseUrl") or ""),
+        tuple(secret for secret in _logins(config, login) if secret.exists),
+        config.secret(f"{at}.apiKey"),
+        {header: secret.value for header, secret in config.headers(f"{at}.headers") if secret.exists},
+    )
+
+
+def _logins(config: Config, own_id: str) -> Iterator[FoundSecret]:
+    """Yield the API keys of a provider's auth profiles, in the order of `auth.order`, else in that of the file.
+
+    Of the logins in `auth-profiles.json` those of type `api_key` are read, as for embeddings in OpenClaw; a login by
+    OAuth embeds nothing there either. From 2026.8 on logins can be in OpenClaw's own database, which is not opened.
+    Those of the main agent serve the others too.
+    """
+    order = config.tree.get("auth", "order", own_id) if config.tree else None
+    first = [str(node.value) for node in order.value] if order is not None and isinstance(order.value, list) else []
+    named = os.environ.get("OPENCLAW_AGENT_DIR", "").strip()
+    agents = dict.fromkeys((config.agent.id, MAIN))
+    for folder in [expand(named)] if named else [state_folder() / "agents" / agent / "agent" for agent in agents]:
+        path = folder / "auth-profiles.json"
+        try:
+            with open_regular(path) as file:
+                tree = parse_json5(SourceText(path, file.read(4 << 20).decode("utf-8", "replace")))
+        except (OSError, ConfigError):
+            # Most people have none, and one that cannot be read is as good as none for looking a key up.
+            continue
+        section = tree.get("profiles")
+        logins = dict(section.children() if section is not None else ())
+        for name in dict.fromkeys([*filter(logins.__contains__, first), *logins]):
+            key = logins[name].get("key") or logins[name].get("keyRef")
+            sort = word_of(logins[name].get("type")), word_of(logins[name].get("provider"))
+            if key is not None and sort == ("api_key", own_id):
+                yield config.environment.secret(key)
+
+
+# --- what a person sees of it --------------------------------------------------------------------------------------
+
 _CREDENTIALS = re.compile(
     r"(?<=//)[^/@\s]+@|(?<=[?&])([\w-]*(?:key|token|secret|password|sig)[\w-]*=)[^&#\s]+", re.IGNORECASE
 )
-TAKES_EFFECT = "takes effect"
 
 
 class KeyRow(Struct, frozen=True):
@@ -210,46 +281,29 @@ class KeyRow(Struct, frozen=True):
     retired: str = ""
 
 
-class AgentRow(Struct, frozen=True):
-    """One agent for a list; `named` is its workspace as the file writes it, empty where that is the usual one."""
-
-    id: str
-    default: bool
-    workspace: str
-    named: str
-    place: Position | None
-
-
-def agent_rows(config: Config) -> Iterator[AgentRow]:
-    """The agents of the configuration, in its order."""
-    for agent in config.agents:
-        yield AgentRow(agent.id, agent.default, str(agent.workspace), agent.named, agent.place)
-
-
-def rows(config: Config, settings: Settings, providers: Sequence[str]) -> Iterator[KeyRow]:
-    """Every documented value; `settings` are those in force, `providers` the names that memory-tui has."""
-    own_keys = OWN_KEYS if config.kind != "openclaw" else [key for key in OWN_KEYS if key.kind == "knob"]
-    for key in (*SEARCH, *FILE, *own_keys):
-        effect = _effect(key, config, settings, providers)
-        entry = config.entries.get(key.path)
+def rows(config: Config, settings: Settings) -> Iterator[KeyRow]:
+    """Yield every documented value; `settings` are those in force."""
+    for key in (*SEARCH, *FILE, *(key for key in OWN_KEYS if config.kind != "openclaw" or key.kind == "knob")):
+        effect, entry = _effect(key, config, settings), config.entries.get(key.path)
+        places = entry.places if entry else ()
+        in_force = settings.values.get(key.path)
         yield KeyRow(
             key=key.path,
-            value=_value(key, config, settings),
+            value=in_force.value if in_force else _visible(key, config),
             default=key.default,
             written=entry is not None,
-            origin=_origin(key, config, settings),
-            places=entry.places if entry else (),
+            origin=in_force.origin if in_force else " and ".join(map(str, places)) or "default",
+            places=places,
             meaning=key.meaning,
             takes_effect=not effect,
-            effect=effect or TAKES_EFFECT,
+            effect=effect or "takes effect",
             retired=retired(key.path) if key not in FILE else "",
         )
 
 
-def _value(key: Key, config: Config, settings: Settings) -> object:
+def _visible(key: Key, config: Config) -> object:
+    """Return what may be seen of the value of a key that is no knob."""
     entry = config.entries.get(key.path)
-    if key.kind == "knob":
-        return settings.values[key.path].value
     if key.path == "store.path":
         return str(config.store_path)
     if entry is None:
@@ -264,7 +318,7 @@ def _value(key: Key, config: Config, settings: Settings) -> object:
     if key.kind == "text":
         # As it is written: what stands behind a variable may be a secret.
         return _CREDENTIALS.sub(lambda secret: f"{secret[1] or ''}***", str(entry.node.value))
-    if key.kind == "paths" and isinstance(entry.value, tuple):
+    if isinstance(entry.value, tuple):
         return tuple(
             {"path": item.path, "pattern": item.pattern} if isinstance(item, ExtraPath) else item
             for item in entry.value
@@ -272,27 +326,18 @@ def _value(key: Key, config: Config, settings: Settings) -> object:
     return entry.value
 
 
-def _origin(key: Key, config: Config, settings: Settings) -> str:
-    if key.kind == "knob":
-        return settings.values[key.path].origin
-    entry = config.entries.get(key.path)
-    return " and ".join(map(str, entry.places)) if entry else "default"
-
-
-def _effect(key: Key, config: Config, settings: Settings, providers: Sequence[str]) -> str:
-    """Why the value changes nothing here; empty where it takes effect."""
-    entry = config.entries.get(key.path)
-    if key.path == "provider":
-        supported = config.provider in ("", "auto", *providers)
+def _effect(key: Key, config: Config, settings: Settings) -> str:
+    """Return why the value changes nothing here; empty where it takes effect."""
+    if key.path == "provider" and config.provider not in ("", *PROVIDERS):
         instead = "words alone are searched, unless fallback names another"
-        return "" if supported else f"none: memory-tui does not ask {config.provider!r}; {instead}"
+        return f"none: memory-tui does not ask {config.provider!r}; {instead}"
     if key.kind != "knob":
         idle = key.path.startswith(QMD) and config.value(BACKEND) != "qmd"
         return key.effect or ("none while memory.backend is builtin; --backend qmd asks QMD" if idle else "")
-    profile = settings.word("profile")
+    profile, value = settings.word("profile"), settings.values[key.path]
     if why := profiles.get(profile).ignores.get(key.path):
         return f"none under profile {profile}: {why}"
-    value = settings.values[key.path]
-    if entry is not None and entry.value != value.value and key.path in BY_KEY and key.path != "profile":
+    entry = config.entries.get(key.path)
+    if entry is not None and entry.value != value.value and key.path != "profile":
         return f"none: {entry.places[-1]} says {entry.value}, but {value.origin} says {value.value}"
     return ""

@@ -360,9 +360,9 @@ def _configuration(engine: Engine) -> CheckOutcome:
     config = engine.plan.config
     if config.path is None:
         return ok("No configuration; the defaults apply.")
-    if config.found:
+    if config.problems:
         return warning(
-            f"{plural(len(config.found), 'value')} not used as written: {config.found[0]}",
+            f"{plural(len(config.problems), 'value')} not used as written: {config.problems[0]}",
             "Run memory-tui config to list every value with its origin.",
         )
     return ok(f"{config.path} has no errors.")

@@ -171,7 +171,7 @@ class Engine:
             notice(
                 "config_problem", said=str(problem), key=problem.key, file=problem.place.file, line=problem.place.line
             )
-            for problem in plan.config.found
+            for problem in plan.config.problems
         ]
         if reason := hindrance(plan.config, plan.provider):
             notices.append(notice("media_not_read", reason=reason))

@@ -146,7 +146,7 @@ def test_agents_that_are_there_twice_are_reported_with_line_and_choice(write: Wr
     found = load.load(None, None)
     assert [agent.id for agent in found.agents] == ["main", "other"]
     assert found.agent.workspace == Path("/a")
-    assert [(problem.place.line, problem.used) for problem in found.found] == [
+    assert [(problem.place.line, problem.used) for problem in found.problems] == [
         (3, "only the one of line 2 is used"),
         (4, "'main' of line 2 is used"),
     ]
@@ -201,8 +201,8 @@ def test_a_variable_without_value_is_reported(write: Write, monkeypatch: pytest.
     monkeypatch.setenv("EMPTY_ONE", "")
     write('{agents: {defaults: {\nworkspace: "${EMPTY_ONE}/x",\nmemorySearch: {extraPaths: ["${NOT_THERE}"]}}}}')
     found = load.load(None, None)
-    assert [problem.place.line for problem in found.found] == [2, 3]
-    assert "EMPTY_ONE" in found.problems[0]
+    assert [problem.place.line for problem in found.problems] == [2, 3]
+    assert "EMPTY_ONE" in str(found.problems[0])
     assert found.extra_paths == ()
 
 
@@ -253,7 +253,7 @@ def test_what_may_not_be_included_is_reported_and_the_rest_counts(
     found = load.load(None, None)
     assert found.value("query.minScore") == 0.4
     assert len(found.problems) == 1
-    assert why in found.problems[0]
+    assert why in str(found.problems[0])
 
 
 def test_a_broken_included_file_is_named(write: Write, home: Path) -> None:

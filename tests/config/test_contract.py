@@ -487,4 +487,4 @@ def test_a_day_is_the_users_day(asked: Callable[..., Options], tmp_path: Path) -
 def test_a_zone_that_does_not_exist_is_named_and_the_machines_counts(asked: Callable[..., Options]) -> None:
     choices = plans.choose(asked({"agents": {"defaults": {"userTimezone": "Mars/Olympus"}}}))
     assert choices.config.time_zone is None
-    assert "agents.defaults.userTimezone is a time zone such as Europe/Berlin" in choices.config.problems[0]
+    assert "agents.defaults.userTimezone is a time zone such as Europe/Berlin" in str(choices.config.problems[0])

@@ -76,7 +76,7 @@ def test_both_layouts_of_openclaw_are_read(text: str, layout: str) -> None:
     assert (found.kind, found.layout) == ("openclaw", layout)
     assert found.values["query.minScore"].value == 0.2
     assert found.values["query.minScore"].origin == f"openclaw.json:1 {layout}.query.minScore"
-    assert (found.provider, found.extra_paths, found.workspace) == ("openai", ("a",), "~/w")
+    assert (found.provider, found.extra_paths, found.agent.named) == ("openai", ("a",), "~/w")
     assert found.problems == ()
 
 
@@ -88,7 +88,7 @@ def test_our_own_file_has_the_tree_at_the_top() -> None:
     assert found.kind == "own"
     assert found.values["sync.watchDebounceMs"].value == 200
     assert found.values["profile"].value == "recommended"
-    assert (found.workspace, found.agent.workspace) == ("/notes", Path("/notes"))
+    assert (found.agent.named, found.agent.workspace) == ("/notes", Path("/notes"))
     assert found.problems == ()
 
 
@@ -124,7 +124,7 @@ def test_two_layouts_at_once_are_reported_and_the_newer_counts() -> None:
         PATH,
     )
     assert found.value("query.minScore") == 0.1
-    assert "line 2" in found.problems[0]
+    assert "line 2" in str(found.problems[0])
 
 
 # What is written, whose fault it is, and what counts instead.
@@ -166,11 +166,11 @@ def test_a_bad_value_is_reported_with_its_line_and_the_default_used(section: str
     assert found.value(key) == used
     assert key not in found.values
     assert len(found.problems) == 1
-    problem = found.found[0]
+    problem = found.problems[0]
     assert (problem.key, problem.place.line) == (f"agents.defaults.memorySearch.{key}", 3)
     assert "used" in problem.used
     assert used in (None, ()) or str(used) in problem.used
-    assert all(part in found.problems[0] for part in (key, "openclaw.json line 3"))
+    assert all(part in str(found.problems[0]) for part in (key, "openclaw.json line 3"))
 
 
 def test_of_a_bad_override_the_general_value_is_used() -> None:
@@ -180,8 +180,8 @@ def test_of_a_bad_override_the_general_value_is_used() -> None:
         PATH,
     )
     assert found.value("query.minScore") == 0.2
-    assert found.found[0].used == "0.2 of line 1 is used"
-    assert found.found[0].place.line == 2
+    assert found.problems[0].used == "0.2 of line 1 is used"
+    assert found.problems[0].place.line == 2
 
 
 @pytest.mark.parametrize(
@@ -204,16 +204,16 @@ def test_of_a_bad_override_the_general_value_is_used() -> None:
 def test_a_section_of_the_wrong_kind_is_reported_and_harmless(text: str) -> None:
     found = load.parse(text, PATH)
     assert len(found.problems) == 1
-    assert "line 1" in found.problems[0]
+    assert "line 1" in str(found.problems[0])
     assert found.values == {}
 
 
 def test_unknown_keys_are_reported_with_a_suggestion_and_change_nothing() -> None:
     found = older("\nquery: {minscore: 0.1,\n maxResults: 3}, nonsense: {a: {b: 1}}, profile: 'recommended'")
-    assert [problem.place.line for problem in found.found] == [2, 3, 3]
-    assert "did you mean query.minScore?" in found.problems[0]
-    assert "nonsense is not a documented setting" in found.problems[1]
-    assert "memory-tui" in found.problems[2]
+    assert [problem.place.line for problem in found.problems] == [2, 3, 3]
+    assert "did you mean query.minScore?" in str(found.problems[0])
+    assert "nonsense is not a documented setting" in str(found.problems[1])
+    assert "memory-tui" in str(found.problems[2])
     assert found.values.keys() == {"query.maxResults"}
 
 
@@ -225,27 +225,27 @@ def test_what_else_is_in_the_file_is_none_of_our_business() -> None:
         " plugins: {slots: {memory: 'memory-core'}, entries: {x: {}}}}",
         PATH,
     )
-    assert [problem.key for problem in found.found] == ["agents.defaults.compaction.memoryFlush.foo", "memory.bar"]
+    assert [problem.key for problem in found.problems] == ["agents.defaults.compaction.memoryFlush.foo", "memory.bar"]
     assert found.value("memory.citations") == "on"
 
 
 def test_what_must_be_known_to_trust_an_answer_is_said() -> None:
-    assert "disabled" in older("enabled: false").problems[0]
-    assert "Both weights are 0" in older("query: {hybrid: {vectorWeight: 0, textWeight: 0}}").problems[0]
-    assert "99 is used" in older("chunking: {tokens: 100, overlap: 100}").problems[0]
+    assert "disabled" in str(older("enabled: false").problems[0])
+    assert "Both weights are 0" in str(older("query: {hybrid: {vectorWeight: 0, textWeight: 0}}").problems[0])
+    assert "99 is used" in str(older("chunking: {tokens: 100, overlap: 100}").problems[0])
     assert "opena" not in older("provider: 'openai'").problems
-    assert "words alone" in older("provider: 'opena'").problems[0]
-    assert "line 1" in older("fallback: 'opena'").problems[0]
+    assert "words alone" in str(older("provider: 'opena'").problems[0])
+    assert "line 1" in str(older("fallback: 'opena'").problems[0])
     assert not older("extraPaths: [{path: 'a', pattern: '**/x.md'}, {path: 'b'}]").problems
-    assert "list of paths" in older("extraPaths: [{path: 'a', pattern: 1}]").problems[0]
+    assert "list of paths" in str(older("extraPaths: [{path: 'a', pattern: 1}]").problems[0])
     assert not load.parse("{memory: {backend: 'qmd'}}", PATH).problems
-    assert "search, vsearch, query" in load.parse("{memory: {qmd: {searchMode: 'x'}}}", PATH).problems[0]
+    assert "search, vsearch, query" in str(load.parse("{memory: {qmd: {searchMode: 'x'}}}", PATH).problems[0])
 
 
 def test_a_repeated_key_is_reported_and_the_last_counts() -> None:
     found = older("query: {minScore: 0.1, minScore: 0.2}, query: {minScore: 0.3,\n minScore: 0.4}")
     assert found.value("query.minScore") == 0.4
-    assert [problem.key.rpartition(".")[2] for problem in found.found] == ["query", "minScore"]
+    assert [problem.key.rpartition(".")[2] for problem in found.problems] == ["query", "minScore"]
 
 
 @pytest.mark.parametrize(

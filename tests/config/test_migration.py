@@ -100,7 +100,7 @@ def test_a_retired_key_in_the_new_section_is_named_once_with_its_line(key: str) 
     for part in reversed(key.split(".")):
         leaf = {part: leaf}
     text = json.dumps({"memory": {"search": leaf}})
-    said = [found for found in load.parse(text, PATH).found if "retired" in found.message]
+    said = [found for found in load.parse(text, PATH).problems if "retired" in found.message]
     assert len(said) == 1
     assert said[0].key.startswith(f"memory.search.{key}")
     assert "openclaw doctor --fix" in said[0].used

@@ -102,5 +102,5 @@ def test_the_screen_has_the_profile_that_the_agent_has(
 def test_a_profile_that_is_none_is_said_and_the_recommended_one_holds(tmp_path: Path) -> None:
     entry = {"entries": {"memory-tui": {"config": {"profile": "best"}}}, "slots": {"memory": "memory-tui"}}
     config = load.load(str(openclaw(tmp_path, entry)), None)
-    assert any("plugins.entries.memory-tui.config.profile" in problem for problem in config.problems)
+    assert any("plugins.entries.memory-tui.config.profile" in str(problem) for problem in config.problems)
     assert release.meant("auto", config).profile == profiles.OWN
