@@ -10,7 +10,7 @@ from memory_tui.cli.output import print_lines, show
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError
 from memory_tui.explain import trace_json
-from memory_tui.explain.rephrase import remedies
+from memory_tui.explain.counterfactuals import remedies
 from memory_tui.recalls import recall_log, recalled_lines, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry
 from memory_tui.recalls.rerun import Rerun

@@ -16,7 +16,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.engine.past_questions import PastQuestions, Unreached
 from memory_tui.errors import IndexUnavailable, QueryError
 from memory_tui.explain import trace_json, why_not, wording
-from memory_tui.explain.rephrase import remedies
+from memory_tui.explain.counterfactuals import remedies
 from memory_tui.explain.why_never import (
     Asker,
     NeverClaim,

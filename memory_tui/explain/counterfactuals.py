@@ -1,4 +1,4 @@
-"""Counterfactuals find the settings that would change whether a chunk is recalled.
+"""Counterfactuals: the settings, and the words of a question, that would change whether a chunk is recalled.
 
 Values are walked outwards on the knob's own fine grid, nearest first: rivals move too, so nothing promises a single
 turning point.
@@ -7,6 +7,7 @@ turning point.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, combinations, islice, zip_longest
@@ -14,12 +15,13 @@ from itertools import chain, combinations, islice, zip_longest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import profiles
-from memory_tui.explain.reranking import Reranking, Standing
+from memory_tui import profiles, tokens
+from memory_tui.explain.reranking import Reranking, Standing, tuned
+from memory_tui.explain.why_not import WhyNot
 from memory_tui.notices import Notice, notice
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.formulas import normalised_weights
-from memory_tui.search.rank import can_rank
+from memory_tui.search.rank import can_rank, rank
 from memory_tui.search.trace import ChunkRef
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
 
@@ -27,20 +29,20 @@ WEIGHT, TEXT = "query.hybrid.vectorWeight", "query.hybrid.textWeight"
 """The weights are one knob: they add up to 1, as the tune strip turns them."""
 FLOOR, RESULTS = "query.minScore", "query.maxResults"
 ORIGIN = "what would change it"
-_FIRST_BATCH, _BATCH = 16, 256
+_BATCH = 16, 256
+"""Values of a walk that are tried together, at first and at most: most walks are short."""
 FINE_STEPS, COARSER = 400, 10
 """Of a wide knob so many fine steps are tried, then every so many."""
 POINTS = 5
 """Values of a numeric knob that are tried together with those of another, both ends among them."""
-_NEARED, SETS = 6, 3
-"""How many sets of changes the search refines, and how many of those it gives."""
-_ROUNDS = 3
+_ROUNDS, _NEARED, SETS = 3, 6, 3
+"""How often each knob of a set is brought nearer; how many sets are, and how many of those are given."""
 WHOLE = ("query.hybrid.enabled", "profile")
 """Knobs that replace the whole way of ranking: they come last, however little a chunk needs."""
-_COMBINED = tuple(key for key in TUNE_KEYS if key != TEXT and not BY_KEY[key].choices)
 
 WithProfile = Callable[[str], Settings]
-Points = tuple[tuple[str, Scalar], ...]
+Values = Mapping[str, Scalar]
+"""Knobs, each with a value that it is turned to."""
 
 
 class SavedEffect(Struct, frozen=True):
@@ -77,7 +79,7 @@ class Change(Struct, frozen=True):
     """
 
     turns: tuple[Turn, ...]
-    changes: Mapping[str, Scalar]
+    changes: Values
     settings: Settings
     place: int | None
     presses: float
@@ -139,63 +141,12 @@ class Flips(Struct, frozen=True):
         return None if self.singles else notice("no_single_knob", recalled=self.recalled, ranges=self.searched)
 
 
-def flips(
-    evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile, saved: Saved | None = None
-) -> Flips:
-    """Return every single turn of a knob that recalls the chunk at `row`, or loses it when it is recalled; then sets.
-
-    `with_profile` gives the settings under another profile, `saved` what settings do to saved questions.
-    """
-    search = _Search(evidence, _with_weights_that_count(settings), row, with_profile, saved)
-    singles: list[Change] = []
-    alone: list[NotAlone] = []
-    for key in TUNE_KEYS:
-        outcome = search.along(BY_KEY[key]) if key != TEXT else None
-        if isinstance(outcome, Change):
-            singles.append(outcome)
-        elif outcome is not None and not search.now.recalled:
-            alone.append(outcome)
-    # Saved questions that break first, then other hits that move, then steps; a whole other ranking last.
-    singles.sort(key=lambda change: (change.turns[0].key in WHOLE, change.harm, change.presses))
-    searched = [each for key in TUNE_KEYS if key != TEXT for each in _ranges_of(BY_KEY[key], evidence, settings)]
-    result = Flips(evidence.refs[row], search.now.recalled, tuple(singles), tuple(alone), tuple(searched))
-    if result.recalled:
-        return result
-    sets, no_pair = search.sets([change for change in singles if not BY_KEY[change.turns[0].key].choices])
-    return replace(result, sets=sets, no_pair=no_pair)
-
-
-def _with_weights_that_count(settings: Settings) -> Settings:
-    """Return `settings` with the weights as they count, so that a step away from them is a step: 0 and 0 do not."""
-    vector, text = (float(settings.values[key].value) for key in (WEIGHT, TEXT))
-    if abs(vector + text - 1.0) < 1e-6:
-        return settings
-    counts = dict(zip((WEIGHT, TEXT), normalised_weights(vector, text), strict=True))
-    return settings.update(counts, settings.values[WEIGHT].origin)
-
-
-def _ranges_of(knob: Knob, evidence: Evidence, settings: Settings) -> list[SearchedRange]:
-    """Return the values of `knob` that are tried: those of its slider, the other profiles."""
-    if knob.choices:
-        others = (name for name in profiles.PROFILES if name != settings.word(knob.key) and can_rank(evidence, name))
-        return [SearchedRange(knob.key, 0, 0, 0, tuple(others))]
-    if isinstance(knob.default, bool):
-        return [SearchedRange(knob.key, 0, 1, 1)]
-    middle = knob.low + (FINE_STEPS - 1) * knob.fine
-    if middle >= knob.high:
-        return [SearchedRange(knob.key, knob.low, knob.high, knob.fine)]
-    return [
-        SearchedRange(knob.key, knob.low, middle, knob.fine),
-        SearchedRange(knob.key, middle, knob.high, COARSER * knob.fine),
-    ]
-
-
 # --- the values of a knob -------------------------------------------------------------------------------------------
 
 
-def turned(knob: Knob, value: Scalar) -> dict[str, Scalar]:
-    """Return what changes when `knob` is turned to `value`; a weight takes its partner along."""
-    return {WEIGHT: value, TEXT: round(1 - float(value), 6)} if knob.key == WEIGHT else {knob.key: value}
+def turned(values: Values) -> dict[str, Scalar]:
+    """Return the settings that change when knobs are turned to `values`; a weight takes its partner along."""
+    return {**values, TEXT: round(1 - float(values[WEIGHT]), 6)} if WEIGHT in values else dict(values)
 
 
 @cache
@@ -203,17 +154,26 @@ def grid(key: str) -> tuple[Scalar, ...]:
     """Return the values of a numeric knob that are tried, rising: FINE_STEPS fine steps, every COARSER-th, the last."""
     knob = BY_KEY[key]
     first, last = round(knob.low / knob.fine), round(knob.high / knob.fine)
-    by_one = min(last, first + FINE_STEPS - 1)
-    steps = [*range(first, by_one + 1), *range(by_one + COARSER, last, COARSER)]
-    steps += [last] if by_one < last else []
+    middle = min(last, first + FINE_STEPS - 1)
+    steps = dict.fromkeys((*range(first, middle + 1), *range(middle + COARSER, last, COARSER), last))
     return tuple(round(i * knob.fine, 6) if isinstance(knob.default, float) else int(i * knob.fine) for i in steps)
+
+
+def _ranges(knob: Knob, now: Scalar, evidence: Evidence) -> list[SearchedRange]:
+    """Return the values of `knob` that are tried: those of its slider, the other profiles."""
+    if knob.choices:
+        others = (name for name in profiles.PROFILES if name != now and can_rank(evidence, name))
+        return [SearchedRange(knob.key, 0, 0, 0, tuple(others))]
+    if isinstance(knob.default, bool):
+        return [SearchedRange(knob.key, 0, 1, 1)]
+    middle = min(knob.high, knob.low + (FINE_STEPS - 1) * knob.fine)
+    fine, coarse = SearchedRange(knob.key, knob.low, middle, knob.fine), COARSER * knob.fine
+    return [fine, SearchedRange(knob.key, middle, knob.high, coarse)] if middle < knob.high else [fine]
 
 
 def outwards(knob: Knob, value: Scalar) -> Iterator[Scalar]:
     """Yield every other value of `knob`, nearest to `value` first: of its grid up and down in turn, up before down."""
-    if knob.choices:
-        yield from (name for name in profiles.PROFILES if name != value)
-    elif isinstance(knob.default, bool):
+    if isinstance(knob.default, bool):
         yield not value
     else:
         pairs = zip_longest(beyond(knob, value, up=True), beyond(knob, value, up=False))
@@ -229,13 +189,18 @@ def beyond(knob: Knob, value: Scalar, *, up: bool) -> list[Scalar]:
     return [each for each in reversed(grid(knob.key)) if float(each) < at - hair]
 
 
-def points_of(key: str, now: Scalar) -> list[Scalar]:
-    """Return the values of a knob that are tried together with those of others: its switch, or some of its grid."""
-    if isinstance(now, bool):
-        return [not now]
-    values = grid(key)
-    spread = [values[round(at * (len(values) - 1) / (POINTS - 1))] for at in range(POINTS)]
-    return [value for value in dict.fromkeys(spread) if value != now]
+def points(settings: Settings) -> list[tuple[str, Scalar]]:
+    """Return the knobs that count, each at its switch or at some values of its grid, to be tried with one another."""
+    ignored = profiles.get(settings.word("profile")).ignores
+    result: list[tuple[str, Scalar]] = []
+    for key in TUNE_KEYS:
+        now = settings.values[key].value
+        if key == TEXT or key in ignored or BY_KEY[key].choices:
+            continue
+        values = grid(key) if not isinstance(now, bool) else (not now,)
+        spread = (values[round(at * (len(values) - 1) / (POINTS - 1))] for at in range(POINTS))
+        result += [(key, value) for value in dict.fromkeys(spread) if value != now]
+    return result
 
 
 def presses(knob: Knob, was: Scalar, value: Scalar) -> float:
@@ -246,11 +211,37 @@ def presses(knob: Knob, was: Scalar, value: Scalar) -> float:
     return 1.0 if isinstance(value, bool) else abs(value - was) / knob.step
 
 
-def _changes(values: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    return {k: v for key, value in values.items() for k, v in turned(BY_KEY[key], value).items()}
-
-
 # --- the search -----------------------------------------------------------------------------------------------------
+
+
+def flips(
+    evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile, saved: Saved | None = None
+) -> Flips:
+    """Return every single turn of a knob that recalls the chunk at `row`, or loses it when it is recalled; then sets.
+
+    `with_profile` gives the settings under another profile, `saved` what settings do to saved questions.
+    """
+    search = _Search(evidence, _with_weights_that_count(settings), row, with_profile, saved)
+    outcomes = [search.along(BY_KEY[key]) for key in TUNE_KEYS if key != TEXT]
+    singles = [outcome for outcome in outcomes if isinstance(outcome, Change)]
+    # Saved questions that break first, then other hits that move, then steps; a whole other ranking last.
+    singles.sort(key=lambda change: (change.turns[0].key in WHOLE, change.harm, change.presses))
+    ranges = (_ranges(BY_KEY[key], settings.values[key].value, evidence) for key in TUNE_KEYS if key != TEXT)
+    result = Flips(evidence.refs[row], search.now.recalled, tuple(singles), (), tuple(chain.from_iterable(ranges)))
+    if result.recalled:
+        return result
+    sets, no_pair = search.sets([change for change in singles if not BY_KEY[change.turns[0].key].choices])
+    alone = tuple(outcome for outcome in outcomes if isinstance(outcome, NotAlone))
+    return replace(result, not_alone=alone, sets=sets, no_pair=no_pair)
+
+
+def _with_weights_that_count(settings: Settings) -> Settings:
+    """Return `settings` with the weights as they count, so that a step away from them is a step: 0 and 0 do not."""
+    vector, text = (float(settings.values[key].value) for key in (WEIGHT, TEXT))
+    if abs(vector + text - 1.0) < 1e-6:
+        return settings
+    counts = dict(zip((WEIGHT, TEXT), normalised_weights(vector, text), strict=True))
+    return settings.update(counts, settings.values[WEIGHT].origin)
 
 
 class _Search:
@@ -261,172 +252,257 @@ class _Search:
     ) -> None:
         self.evidence, self.settings, self.row, self.with_profile = evidence, settings, row, with_profile
         self.replay = Reranking(evidence, [row])
-        self.now = self.replay.standings(row, [settings])[0]
-        self.before = set(self.replay.recalled(settings))
+        (self.now,) = self._standings([{}])
+        (self.before,) = self.replay.recalled([tuned(settings)])
         self._saved = saved
 
     def along(self, knob: Knob) -> Change | NotAlone | None:
         """Return the nearest value of `knob` that turns the verdict; else the best one, None when nothing moves."""
-        best: tuple[tuple[float, ...], Scalar, Standing] | None = None
-        moved = False
-        values: Iterator[Scalar] = outwards(knob, self._was(knob.key))
-        if knob.choices:
-            # An index is cut for some of the profiles; the others have evidence of their own.
-            values = (name for name in values if can_rank(self.evidence, str(name)))
-        for value, standing in self._standings(self.settings, knob, values):
+        best, best_value, moved = self.now, self._was(knob.key), False
+        for value, standing in self._walk(knob, self._outwards(knob)):
             if standing.recalled != self.now.recalled:
                 return self._with_ranges(self._change({knob.key: value}))
-            moved = moved or _numbers(standing) != _numbers(self.now)
-            if best is None or _merit(standing) > best[0]:
-                best = _merit(standing), value, standing
-        if best is None or not moved or best[0] < _merit(self.now):
+            moved = moved or (standing.place, standing.score) != (self.now.place, self.now.score)
+            if standing.merit > best.merit or (best is self.now and standing.merit == best.merit):
+                best, best_value = standing, value
+        if best is self.now or not moved:
             return None
-        _, value, standing = best
-        settings = self._with(self.settings, {knob.key: value})
-        place = None if settings.on("query.hybrid.mmr.enabled") else standing.place
-        score = None if math.isnan(standing.score) else standing.score
-        return NotAlone(
-            knob.key, value, score, standing.place > 0, place or None, standing.limit, settings.number(FLOOR)
-        )
-
-    def _was(self, key: str) -> Scalar:
-        return self.settings.values[key].value
-
-    def _with(self, settings: Settings, values: Mapping[str, Scalar]) -> Settings:
-        if "profile" in values:
-            return self.with_profile(str(values["profile"]))
-        return settings.update(_changes(values), ORIGIN)
-
-    def _standings(self, settings: Settings, knob: Knob, values: Iterator[Scalar]) -> Iterator[tuple[Scalar, Standing]]:
-        """Yield where the chunk stands at each of `values`, in larger and larger batches: most walks are short."""
-        size = _FIRST_BATCH
-        while batch := list(islice(values, size)):
-            if knob.choices:
-                standings = self.replay.standings(self.row, [self.with_profile(str(value)) for value in batch])
-            else:
-                standings = self.replay.turns(self.row, settings, [turned(knob, value) for value in batch])
-            yield from zip(batch, standings, strict=True)
-            size = min(_BATCH, 2 * size)
-
-    def _change(self, values: Mapping[str, Scalar]) -> Change:
-        """Return what turning these knobs does, before it is known how far each may go."""
-        settings = self._with(self.settings, values)
-        standing = self.replay.standings(self.row, [settings])[0]
-        after, refs = self.replay.recalled(settings), self.evidence.refs
-        return Change(
-            tuple(Turn(key, self._was(key), value, (value, value)) for key, value in sorted(values.items())),
-            _changes(values),
-            settings,
-            standing.place if standing.recalled else None,
-            sum(presses(BY_KEY[key], self._was(key), value) for key, value in values.items()),
-            tuple(refs[row] for row in after if row not in self.before and row != self.row),
-            tuple(refs[row] for row in sorted(self.before - set(after)) if row != self.row),
-            self._saved(settings) if self._saved else None,
-        )
-
-    def _with_ranges(self, change: Change) -> Change:
-        """Return `change` with how far each of its knobs may go."""
-        turns = (
-            replace(turn, accepted=self._accepted(change.settings, BY_KEY[turn.key], turn.value))
-            for turn in change.turns
-        )
-        return replace(change, turns=tuple(turns))
-
-    def _accepted(self, settings: Settings, knob: Knob, value: Scalar) -> tuple[Scalar, Scalar]:
-        """Return how far from `value` on, away from the value of now, the verdict stays turned; lowest first."""
-        was = self._was(knob.key)
-        if isinstance(value, bool | str) or isinstance(was, str):
-            return value, value
-        last: Scalar = value
-        up = value > was
-        for each, standing in self._standings(settings, knob, iter(beyond(knob, value, up=up))):
-            if standing.recalled == self.now.recalled:
-                break
-            last = each
-        return (value, last) if up else (last, value)
-
-    # --- several at once -----------------------------------------------------------------------------------------
+        settings = self._with({knob.key: best_value})
+        place = None if settings.on("query.hybrid.mmr.enabled") else best.place or None
+        score = None if math.isinf(best.score) else best.score
+        return NotAlone(knob.key, best_value, score, best.place > 0, place, best.limit, settings.number(FLOOR))
 
     def sets(self, singles: Sequence[Change]) -> tuple[tuple[Change, ...], Notice | None]:
         """Return sets of turns that recall the chunk: those that beat each of `singles`, fewest steps first, then harm.
 
         Without one, which pairs were tried.
         """
-        ignored = profiles.get(self.settings.word("profile")).ignores
-        keys = [key for key in _COMBINED if key not in ignored]
-        points = [(key, value) for key in keys for value in points_of(key, self._was(key))]
-        alone = self._recalled_by([(point,) for point in points])
-        rest = [point for point in points if (point,) not in alone]
-        standings = self._recalled_by([pair for pair in combinations(rest, 2) if pair[0][0] != pair[1][0]])
-        no_pair = None if standings or singles else notice("no_pair", points=tuple(rest))
-        if not standings and not singles:
-            open_wide = ((FLOOR, BY_KEY[FLOOR].low), (RESULTS, int(BY_KEY[RESULTS].high)))
-            standings = self._recalled_by([(*open_wide, point) for point in rest if point[0] not in (FLOOR, RESULTS)])
-        neared = [dict(each) for each in dict.fromkeys(tuple(sorted(each.items())) for each in self._neared(standings))]
-        better = [
-            each
-            for each in map(self._change, neared)
-            if all(each.presses < single.presses or each.harm < single.harm for single in singles)
-        ]
-        by_steps = sorted(better, key=lambda each: (each.presses, each.harm))
-        chosen = [*by_steps[:1], *sorted(better, key=lambda each: (each.harm, each.presses))[:1], *by_steps]
-        smallest = list({each.turns: each for each in chosen}.values())[:SETS]
-        return tuple(map(self._with_ranges, smallest)), no_pair
+        tried = [{key: value} for key, value in points(self.settings)]
+        alone = [values for values, _ in self._that_recall(tried)]
+        rest = [values for values in tried if values not in alone]
+        won = self._that_recall([one | other for one, other in combinations(rest, 2) if one.keys() != other.keys()])
+        no_pair = None
+        if not won and not singles:
+            no_pair = notice("no_pair", points=tuple(point for each in rest for point in each.items()))
+            wide = {FLOOR: BY_KEY[FLOOR].low, RESULTS: int(BY_KEY[RESULTS].high)}
+            won = self._that_recall([wide | each for each in rest if not wide.keys() & each.keys()])
+        smallest: dict[frozenset[str], Values] = {}
+        for values, _ in sorted(won, key=lambda each: self._least(*each)):
+            smallest.setdefault(frozenset(values), values)
+        orders = (order for each in list(smallest.values())[:_NEARED] for order in (each, dict([*each.items()][::-1])))
+        neared = filter(None, map(self._nearest, orders))
+        changes = (
+            change
+            for change in map(self._change, neared)
+            if all(change.presses < single.presses or change.harm < single.harm for single in singles)
+        )
+        by_steps = sorted(
+            {change.turns: change for change in changes}.values(), key=lambda change: (change.presses, change.harm)
+        )
+        return tuple(map(self._with_ranges, by_steps[:SETS])), no_pair
 
-    def _recalled_by(self, tries: Sequence[Points]) -> dict[Points, Standing]:
-        """Return those of `tries` that recall the chunk, with where it stands."""
-        standings = self.replay.turns(self.row, self.settings, [_changes(dict(each)) for each in tries])
-        return {each: standing for each, standing in zip(tries, standings, strict=True) if standing.recalled}
+    def _was(self, key: str) -> Scalar:
+        return self.settings.values[key].value
 
-    def _neared(self, standings: Mapping[Points, Standing]) -> Iterator[dict[str, Scalar]]:
-        """Yield the sets that seem smallest, one of the same knobs, each value as near to that of now as it can be."""
-        smallest: dict[tuple[str, ...], tuple[float, Points]] = {}
-        for tried, standing in standings.items():
-            keys = tuple(key for key, _ in tried)
-            steps = sum(self._least(key, value, standing) for key, value in tried)
-            smallest[keys] = min(smallest.get(keys, (math.inf, tried)), (steps, tried), key=lambda each: each[0])
-        for _, tried in sorted(smallest.values(), key=lambda each: each[0])[:_NEARED]:
-            each = [self._nearest(dict(order)) for order in (tried, tried[::-1])]
-            yield from (values for values in each if values is not None)
+    def _with(self, values: Values) -> Settings:
+        if "profile" in values:
+            return self.with_profile(str(values["profile"]))
+        return self.settings.update(turned(values), ORIGIN)
 
-    def _least(self, key: str, value: Scalar, standing: Standing) -> float:
-        """Return how many steps `value` is away, fewer where the standing tells that a nearer one will do."""
-        was = self._was(key)
-        least: Scalar = value
-        if key == FLOOR and float(value) <= standing.score <= float(was):
-            least = standing.score
-        if key == RESULTS:
-            least = max(int(was), standing.place)
-        return presses(BY_KEY[key], was, least)
+    def _presses(self, values: Values) -> float:
+        return sum(presses(BY_KEY[key], self._was(key), value) for key, value in values.items())
 
-    def _nearest(self, values: dict[str, Scalar]) -> dict[str, Scalar] | None:
+    def _outwards(self, knob: Knob) -> Iterator[Scalar]:
+        if knob.choices:
+            # An index is cut for some of the profiles; the others have evidence of their own.
+            (names,) = _ranges(knob, self._was(knob.key), self.evidence)
+            return iter(names.choices)
+        return outwards(knob, self._was(knob.key))
+
+    def _standings(self, tried: Sequence[Values]) -> list[Standing]:
+        base = tuned(self.settings)
+        each = [tuned(self._with(values)) if "profile" in values else {**base, **turned(values)} for values in tried]
+        return self.replay.standings(self.row, each)
+
+    def _that_recall(self, tried: Sequence[Values]) -> list[tuple[Values, Standing]]:
+        standings = self._standings(tried)
+        return [(each, standing) for each, standing in zip(tried, standings, strict=True) if standing.recalled]
+
+    def _least(self, values: Values, standing: Standing) -> float:
+        """Return how many steps `values` are away, fewer where the standing tells that nearer ones will do."""
+        least = dict(values)
+        if RESULTS in values:
+            least[RESULTS] = max(int(self._was(RESULTS)), standing.place)
+        if FLOOR in values:
+            least[FLOOR] = max(float(values[FLOOR]), min(standing.score, float(self._was(FLOOR))))
+        return self._presses(least)
+
+    def _walk(
+        self, knob: Knob, values: Iterator[Scalar], others: Values | None = None
+    ) -> Iterator[tuple[Scalar, Standing]]:
+        """Yield where the chunk stands at each of `values` of `knob`, with `others` turned too."""
+        size, most = _BATCH
+        while batch := list(islice(values, size)):
+            yield from zip(
+                batch, self._standings([{**(others or {}), knob.key: value} for value in batch]), strict=True
+            )
+            size = min(most, 2 * size)
+
+    def _change(self, values: Values) -> Change:
+        """Return what turning these knobs does, before it is known how far each may go."""
+        settings, refs = self._with(values), self.evidence.refs
+        (after,) = self.replay.recalled([tuned(settings)])
+        return Change(
+            tuple(Turn(key, self._was(key), value, (value, value)) for key, value in sorted(values.items())),
+            turned(values),
+            settings,
+            after.index(self.row) + 1 if self.row in after else None,
+            self._presses(values),
+            tuple(refs[row] for row in after if row not in {*self.before, self.row}),
+            tuple(refs[row] for row in sorted({*self.before} - {*after, self.row})),
+            self._saved(settings) if self._saved else None,
+        )
+
+    def _with_ranges(self, change: Change) -> Change:
+        """Return `change` with how far each of its knobs may go."""
+        values = {turn.key: turn.value for turn in change.turns}
+        return replace(
+            change, turns=tuple(replace(turn, accepted=self._accepted(turn, values)) for turn in change.turns)
+        )
+
+    def _accepted(self, turn: Turn, values: Values) -> tuple[Scalar, Scalar]:
+        """Return how far on, away from the value of now, the verdict stays turned; lowest first."""
+        knob, last = BY_KEY[turn.key], turn.value
+        if isinstance(knob.default, bool | str):
+            return last, last
+        up = float(turn.value) > float(turn.was)
+        for value, standing in self._walk(knob, iter(beyond(knob, turn.value, up=up)), values):
+            if standing.recalled == self.now.recalled:
+                break
+            last = value
+        return (turn.value, last) if up else (last, turn.value)
+
+    def _nearest(self, values: Values) -> Values | None:
         """Return `values` with each as near as it can be while the others stay; None where one may be left out."""
         for _ in range(_ROUNDS):
-            before = dict(values)
+            before = values
             for key in values:
-                others = self._with(self.settings, {each: value for each, value in values.items() if each != key})
-                if self.replay.standings(self.row, [others])[0].recalled:
+                others = {each: value for each, value in values.items() if each != key}
+                if self._that_recall([others]):
                     return None
-                walk = self._standings(others, BY_KEY[key], outwards(BY_KEY[key], self._was(key)))
-                values[key] = next((value for value, standing in walk if standing.recalled), values[key])
+                walk = self._walk(BY_KEY[key], outwards(BY_KEY[key], self._was(key)), others)
+                values = {**values, key: next(value for value, standing in walk if standing.recalled)}
             if values == before:
                 return values
         return None
 
 
-def _numbers(standing: Standing) -> tuple[float, int]:
-    """Return what of a standing tells whether it moved."""
-    return -1.0 if math.isnan(standing.score) else standing.score, standing.place
+def marks(refs: Sequence[ChunkRef], grade: Callable[[ChunkRef], int | None]) -> tuple[int, int]:
+    """Return how many of `refs` are marked right and how many wrong, by `grade` (None: not marked)."""
+    grades = [grade(ref) for ref in refs]
+    return sum(bool(each) for each in grades), grades.count(0)
 
 
-def _merit(standing: Standing) -> tuple[float, ...]:
-    """Return how near a standing is to being recalled: over the gate by place over the limit, below it by score."""
-    if standing.place:
-        return 1.0, standing.limit - standing.place
-    return 0.0, -math.inf if math.isnan(standing.score) else standing.score
+# --- other words of a question ---------------------------------------------------------------------------------------
+
+TRIES, ENOUGH = 8, 3
+"""Searches at most, and questions that suffice; with a remote provider each search embeds a question."""
+LONGEST_RUN = 8
+"""Characters of the longest run of Chinese, Japanese or Korean that is offered as a word."""
 
 
-def side_effects(change: Change, grade: Callable[[ChunkRef], int | None]) -> tuple[int, int]:
-    """Return how many chunks that come in are marked right and how many wrong, by `grade` (None: not marked)."""
-    grades: Sequence[int | None] = [grade(ref) for ref in change.comes_in]
-    return sum(g is not None and g > 0 for g in grades), sum(g == 0 for g in grades)
+class Rephrased(Struct, frozen=True):
+    """A question that recalls the chunk as number `place`: the old one with `word` added, or without `left_out`.
+
+    The word stands on line `line` of the note, 0 for none.
+    """
+
+    query: str
+    word: str
+    left_out: tuple[str, ...]
+    place: int
+    line: int = 0
+
+
+class Rephrasings(Struct, frozen=True):
+    """The questions that recall a chunk; else which changes of the question were tried, None where there was none."""
+
+    rephrased: tuple[Rephrased, ...] = ()
+    none: Notice | None = None
+
+
+def rephrase(
+    ask: Callable[[str], Evidence],
+    evidence: Evidence,
+    settings: Settings,
+    text: str,
+    chunk: ChunkRef,
+    absent: Sequence[str] = (),
+    line: int | None = None,
+) -> Rephrasings:
+    """Questions that recall `chunk`, of which `text` is the text; the shortest change first.
+
+    Words of `line` are tried before others of the chunk. `ask` gathers evidence, on a worker thread. `absent` are the
+    words that a search for all words failed on. Raises QueryError, ProviderError and what else `ask` raises.
+    """
+    shorter = " ".join(tokens.WORD.sub(lambda word: "" if word[0] in absent else word[0], evidence.query).split())
+    if not tokens.WORD.search(shorter) or shorter == evidence.query:
+        shorter = ""
+    by_line = {number: _words(each) for number, each in enumerate(text.split("\n"), chunk.start_line)}
+    words = _salient(text, evidence)
+    of_line = [word for word in words if line and word in by_line.get(line, ())][: TRIES // 2]
+    tries = [*([""] if shorter else []), *dict.fromkeys(of_line + words)][:TRIES]
+    results: list[Rephrased] = []
+    for word in tries:
+        query = f"{evidence.query} {word}" if word else shorter
+        hits = [hit.chunk.rowid for hit in rank(ask(query), settings).recalled]
+        if chunk.rowid in hits:
+            places = [line] if line and word in of_line else [at for at, there in by_line.items() if word in there]
+            left_out = () if word else tuple(absent)
+            results.append(Rephrased(query, word, left_out, hits.index(chunk.rowid) + 1, next(iter(places), 0)))
+        if len(results) == ENOUGH:
+            break
+    none = None if results or not tries else notice("no_rephrasing", words=tuple(filter(None, tries)), shorter=shorter)
+    return Rephrasings(tuple(results), none)
+
+
+def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> Rephrasings:
+    """Return questions that recall the chunk that speaks in `answer`; none for one that is recalled already."""
+    best = answer.best
+    if best is None or best.recalled:
+        return Rephrasings()
+    gate = best.fate.fields.get("text", best.fate) if isinstance(best.fate, Notice) else None
+    absent = gate.fields["absent"] if gate and gate.kind == "not_matched" and gate.fields["join"] == "AND" else ()
+    settings = answer.trace.settings
+    return rephrase(ask, answer.evidence, settings, best.text, best.chunk, absent, answer.place.line)
+
+
+def remedies(
+    answer: WhyNot, settings: Settings, with_profile: WithProfile, ask: Callable[[str], Evidence], saved: Saved | None
+) -> tuple[Flips | None, Rephrasings]:
+    """Return the settings and the words that would change what `answer` says; no settings where no chunk speaks.
+
+    Raises QueryError, ProviderError and what else `ask` raises.
+    """
+    row = answer.row
+    changes = None if row is None else flips(answer.evidence, settings, row, with_profile, saved)
+    return changes, of_answer(ask, answer)
+
+
+def _salient(text: str, evidence: Evidence) -> list[str]:
+    """The words of `text` that say most about it: frequent there, rare among the other candidates, not asked yet."""
+    counts = Counter(_words(text))
+    others = Counter(word for other in evidence.texts.values() for word in set(_words(other)))
+    useless = {*tokens.WORD.findall(evidence.query.lower()), *tokens.stop_words("en")}
+    usable = [word for word in counts if word not in useless and not word.isdigit()]
+    usable = [word for word in usable if len(word) > 2 or tokens.is_cjk(word)]
+    return sorted(usable, key=lambda word: (others[word] / counts[word], -len(word), word))
+
+
+def _words(text: str) -> list[str]:
+    """The words of `text`; of Chinese, Japanese and Korean, which put no blanks between words, short whole runs."""
+    words = []
+    for word in tokens.WORD.findall(text.lower()):
+        words += tokens.CJK_RUN.sub(" ", word).split()
+        words += [run for run in tokens.CJK_RUN.findall(word) if 1 < len(run) <= LONGEST_RUN]
+    return words

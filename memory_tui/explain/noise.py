@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import profiles
-from memory_tui.explain.why_not import subset
+from memory_tui.explain.reranking import subset
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.level import ByKind, Kind, UnrelatedEvidence, is_cjk
 from memory_tui.search.rank import rank

@@ -10,8 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from memory_tui.explain import wording
-from memory_tui.explain.counterfactuals import Change, Flips, SavedEffect
-from memory_tui.explain.rephrase import Rephrasings
+from memory_tui.explain.counterfactuals import Change, Flips, Rephrasings, SavedEffect
 from memory_tui.explain.why_not import Account, Fate, WhyNot
 from memory_tui.formatting import camel
 from memory_tui.notices import Notice, kind

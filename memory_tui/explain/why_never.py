@@ -6,17 +6,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Literal
 
 from msgspec import Struct
 
-from memory_tui import profiles, tokens
+from memory_tui import tokens
 from memory_tui.explain import wording
-from memory_tui.explain.counterfactuals import ORIGIN, TEXT, points_of, turned
-from memory_tui.explain.reranking import Reranking
+from memory_tui.explain.counterfactuals import points, turned
+from memory_tui.explain.reranking import Reranking, tuned
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.search.trace import ChunkRef
-from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
+from memory_tui.settings import BY_KEY, Scalar, Settings
 
 Asker = Literal["saved", "logged", "own words"]
 """Where a question comes from: the saved ones, the log of what agents asked, the words of the note itself."""
@@ -101,16 +102,13 @@ class UnreachedLines(Struct, frozen=True):
 
 def own_questions(text: str, line: str = "") -> list[PastQuestion]:
     """Questions out of the words of a chunk: its heading, `line` (its longest without one), its longest words."""
-    lines = [each_line for each_line in text.split("\n") if each_line.strip()]
-    heading = next((each_line for each_line in lines if each_line.startswith("#")), "")
-    chosen = line if line.strip() else max(lines, key=len, default="")
-    words = sorted(dict.fromkeys(word for word in _words(text) if len(word) >= _WORTH), key=lambda w: (-len(w), w))
-    questions = [" ".join(_words(heading)[:_LONGEST]), " ".join(_words(chosen)[:_LONGEST]), " ".join(words[:3])]
-    return [PastQuestion(question, "own words") for question in dict.fromkeys(questions) if question]
-
-
-def _words(text: str) -> list[str]:
-    return [match.group() for match in tokens.WORD.finditer(text)]
+    lines = text.split("\n")
+    heading = next((each for each in lines if each.startswith("#")), "")
+    words = {word for word in tokens.WORD.findall(text) if len(word) >= _WORTH}
+    chosen = [tokens.WORD.findall(each)[:_LONGEST] for each in (heading, line.strip() or max(lines, key=len))]
+    chosen.append(sorted(words, key=lambda word: (-len(word), word))[:3])
+    questions = dict.fromkeys(" ".join(each) for each in chosen)
+    return [PastQuestion(question, "own words") for question in questions if question]
 
 
 def why_never(
@@ -141,83 +139,62 @@ def _changes(
     lost: Sequence[tuple[PastQuestion, WhyNot]], settings: Settings
 ) -> tuple[OneChange, ...] | tuple[NoOneChange]:
     """The single setting that recalls the line for most of the questions, and the one that moves least for each."""
-    ignored = profiles.get(settings.word("profile")).ignores
-    knobs = [key for key in TUNE_KEYS if key != TEXT and key not in ignored and not BY_KEY[key].choices]
-    points = [(key, value) for key in knobs for value in points_of(key, settings.values[key].value)]
+    base, tried = tuned(settings), points(settings)
     replays = [
-        (question.text, answer.row or 0, Reranking(answer.evidence, [answer.row or 0])) for question, answer in lost
+        (question.text, row, Reranking(answer.evidence, [row]))
+        for question, answer in lost
+        if (row := answer.row) is not None
     ]
-    tried = [_turned(settings, *point) for point in points]
-    won = _won(replays, tried)
-    if not any(won):
-        return (NoOneChange(tuple(points), len(lost)),)
-    moved = _moved(replays, settings, tried)
-    useful = [at for at in range(len(points)) if won[at]]
-    most = max(useful, key=lambda at: (len(won[at]), -moved[at]))
-    gentlest = min(useful, key=lambda at: (moved[at] / len(won[at]), -len(won[at])))
-    nearest = [_nearest(replays, settings, *points[at], len(won[at])) for at in dict.fromkeys((most, gentlest))]
+
+    def effect(key: str, values: Sequence[Scalar]) -> list[OneChange]:
+        """Return what one knob does at each of `values`."""
+        each = [base, *({**base, **turned({key: value})} for value in values)]
+        won: list[list[str]] = [[] for _ in values]
+        moved = [0] * len(values)
+        for text, row, replay in replays:
+            before, *after = map(set, replay.recalled(each))
+            for at, hits in enumerate(after):
+                won[at] += [text] if row in hits else []
+                moved[at] += len((before ^ hits) - {row})
+        was = settings.values[key].value
+        return [
+            OneChange(key, was, value, tuple(texts), len(lost), count)
+            for value, texts, count in zip(values, won, moved, strict=True)
+        ]
+
+    by_key = groupby(tried, key=lambda point: point[0])
+    changes = [change for key, each in by_key for change in effect(key, [value for _, value in each])]
+    useful = [change for change in changes if change.questions]
+    if not useful:
+        return (NoOneChange(tuple(tried), len(lost)),)
+    most = max(useful, key=lambda change: (len(change.questions), -change.moved))
+    gentlest = min(useful, key=lambda change: (change.moved / len(change.questions), -len(change.questions)))
+    nearest = []
+    for change in dict.fromkeys((most, gentlest)):
+        steps = [*_between(change), change.value]
+        nearest.append(next(each for each in effect(change.key, steps) if len(each.questions) >= len(change.questions)))
     return tuple(dict.fromkeys(nearest))
 
 
-Replays = Sequence[tuple[str, int, Reranking]]
-"""Questions that lose the line, each with the row that holds it."""
-
-
-def _nearest(replays: Replays, settings: Settings, key: str, value: Scalar, wins: int) -> OneChange:
-    """The change of one knob to the nearest value that recalls the line for as many questions as `value` does."""
-    was = settings.values[key].value
-    nearer = _between(key, was, value)
-    there = _won(replays, [_turned(settings, key, one) for one in nearer])
-    value, won = next((one, own) for one, own in zip(nearer, there, strict=True) if len(own) >= wins)
-    return OneChange(key, was, value, won, len(replays), _moved(replays, settings, [_turned(settings, key, value)])[0])
-
-
-def _moved(replays: Replays, settings: Settings, tried: Sequence[Settings]) -> list[int]:
-    """Return how many other hits come or go under each of `tried`, over all questions."""
-    counts = [0] * len(tried)
-    for _, row, replay in replays:
-        first, *then = map(set, replay.recalled_each([settings, *tried]))
-        for at, rows in enumerate(then):
-            counts[at] += len((first ^ rows) - {row})
-    return counts
-
-
-def _won(replays: Replays, tried: Sequence[Settings]) -> list[tuple[str, ...]]:
-    """Return the questions for which the line is recalled, under each of `tried`."""
-    won: list[list[str]] = [[] for _ in tried]
-    for text, row, replay in replays:
-        for at, standing in enumerate(replay.standings(row, tried)):
-            if standing.recalled:
-                won[at].append(text)
-    return [tuple(texts) for texts in won]
-
-
-def _turned(settings: Settings, key: str, value: Scalar) -> Settings:
-    return settings.update(turned(BY_KEY[key], value), ORIGIN)
-
-
-def _between(key: str, was: Scalar, value: Scalar) -> list[Scalar]:
-    """Return the values of a knob on the way to `value`, by its steps, nearest to that of now first."""
-    knob = BY_KEY[key]
-    if isinstance(value, bool | str) or isinstance(was, str):
-        return [value]
-    count = int(abs(float(value) - float(was)) / knob.step)
+def _between(change: OneChange) -> list[Scalar]:
+    """Return the values of a knob between those of now and then, by its steps, nearest to that of now first."""
+    knob, was, value = BY_KEY[change.key], float(change.was), float(change.value)
+    if isinstance(knob.default, bool):
+        return []
     sign = 1 if value > was else -1
-    by_step = [float(was) + sign * knob.step * i for i in range(1, count + 1)]
-    return [*(round(at, 6) if isinstance(knob.default, float) else round(at) for at in by_step), value]
+    steps = (was + sign * knob.step * i for i in range(1, 1 + int(abs(value - was) / knob.step)))
+    return [round(at, 6) if isinstance(knob.default, float) else round(at) for at in steps]
 
 
 def unreached(chunks: Iterable[ChunkRef], delivered: Mapping[str, set[int]]) -> tuple[UnreachedLines, ...]:
     """The lines of `chunks` that are not among those `delivered` of their note, in the order of notes and lines."""
-    numbers: dict[str, set[int]] = defaultdict(set)
-    for ref in chunks:
-        numbers[ref.path].update(range(ref.start_line, ref.end_line + 1))
-    ranges = []
-    for path in sorted(numbers):
-        left = sorted(numbers[path] - delivered.get(path, set()))
-        start = 0
-        for at in range(1, len(left) + 1):
-            if at == len(left) or left[at] != left[at - 1] + 1:
-                ranges.append(UnreachedLines(path, left[start], left[at - 1]))
-                start = at
+    ranges: list[UnreachedLines] = []
+    places = {(ref.path, line) for ref in chunks for line in range(ref.start_line, ref.end_line + 1)}
+    for path, line in sorted(places):
+        if line in delivered.get(path, ()):
+            continue
+        if ranges and (ranges[-1].path, ranges[-1].last) == (path, line - 1):
+            ranges[-1] = UnreachedLines(path, ranges[-1].first, line)
+        else:
+            ranges.append(UnreachedLines(path, line, line))
     return tuple(ranges)

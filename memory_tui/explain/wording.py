@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memory_tui import profiles, tokens
-from memory_tui.explain.counterfactuals import WEIGHT, Change, NotAlone, SavedEffect
-from memory_tui.explain.rephrase import Rephrased
+from memory_tui.explain.counterfactuals import WEIGHT, Change, NotAlone, Rephrased, SavedEffect
 from memory_tui.explain.why_not import Fate, WhyNot
 from memory_tui.formatting import plural
 from memory_tui.notices import (

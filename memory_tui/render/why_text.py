@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memory_tui.explain import shares, why, wording
-from memory_tui.explain.counterfactuals import Flips
-from memory_tui.explain.rephrase import Rephrasings
+from memory_tui.explain.counterfactuals import Flips, Rephrasings
 from memory_tui.explain.shares import ScoreLine
 from memory_tui.explain.why_not import Account, WhyNot
 from memory_tui.formatting import plural

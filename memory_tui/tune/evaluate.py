@@ -12,8 +12,7 @@ from msgspec import Struct
 from memory_tui import profiles
 from memory_tui.errors import LabelError
 from memory_tui.explain.counterfactuals import Saved, SavedEffect
-from memory_tui.explain.reranking import Reranking
-from memory_tui.explain.why_not import subset
+from memory_tui.explain.reranking import Reranking, subset, tuned
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import ChunkRef
@@ -40,7 +39,8 @@ class Case(Struct, frozen=True):
 
     def hits(self, settings: Settings) -> tuple[ChunkRef, ...]:
         """Return what is recalled under `settings`, in order."""
-        return tuple(self.evidence.refs[row] for row in self.replay.recalled(settings))
+        (rows,) = self.replay.recalled([tuned(settings)])
+        return tuple(self.evidence.refs[row] for row in rows)
 
 
 class Measured(Struct, frozen=True):

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from memory_tui import profiles
 from memory_tui.explain.counterfactuals import TEXT, WEIGHT, turned
+from memory_tui.explain.reranking import tuned
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
 from memory_tui.tune import evaluate
 from memory_tui.tune.evaluate import Case, Gain, Scores
@@ -192,9 +193,10 @@ def _scores(cases: Sequence[Case], settings: Settings) -> list[Scores]:
 def _table(cases: Sequence[Case], chosen: Sequence[Settings]) -> list[Scores]:
     """Return the means over `cases` under each of `chosen`."""
     rows: list[list[Scores]] = [[] for _ in chosen]
+    tried = [tuned(settings) for settings in chosen]
     for case in cases:
         scores_by_hits: dict[tuple[int, ...], Scores] = {}
-        for at, hits in enumerate(case.replay.recalled_each(chosen)):
+        for at, hits in enumerate(case.replay.recalled(tried)):
             if hits not in scores_by_hits:
                 scores_by_hits[hits] = evaluate.measure(case.query, [case.evidence.refs[row] for row in hits])
             rows[at].append(scores_by_hits[hits])
@@ -213,7 +215,7 @@ class _Search:
 
     def run(self) -> Settings:
         """Return the best settings on these questions, with as few knobs turned as it takes."""
-        starts = [self._base, *(self._base.update(turned(BY_KEY[WEIGHT], weight), ORIGIN) for weight in _STARTS)]
+        starts = [self._base, *(self._base.update(turned({WEIGHT: weight}), ORIGIN) for weight in _STARTS)]
         summits = []
         for number, start in enumerate(starts, 1):
             self._part = f"search {number} of {len(starts)}"
@@ -257,7 +259,7 @@ class _Search:
     def _best(self, knob: Knob, settings: Settings, values: Sequence[Scalar]) -> Settings:
         """Return the best of `values`, the present one where none is better."""
         self._progress(f"{self._part}: {knob.label}")
-        chosen = [settings, *(settings.update(turned(knob, value), ORIGIN) for value in values)]
+        chosen = [settings, *(settings.update(turned({knob.key: value}), ORIGIN) for value in values)]
         reached = self._values(chosen)
         top = max(reached)
         return settings if reached[0] >= top - 1e-9 else chosen[reached.index(top)]
@@ -267,7 +269,7 @@ class _Search:
         value = self._value(settings)
         for key in difference(self._base, settings):
             if key != TEXT:
-                back = settings.update({k: self._base.values[k].value for k in turned(BY_KEY[key], 0)}, ORIGIN)
+                back = settings.update({k: self._base.values[k].value for k in turned({key: 0})}, ORIGIN)
                 if self._value(back) >= value - 1e-9:
                     settings = back
         return settings

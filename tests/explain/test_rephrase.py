@@ -10,7 +10,7 @@ import pytest
 from memory_tui import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
-from memory_tui.explain.rephrase import ENOUGH, TRIES, Rephrasings, of_answer, salient
+from memory_tui.explain.counterfactuals import ENOUGH, TRIES, Rephrasings, of_answer
 from memory_tui.plan import Options
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -74,12 +74,6 @@ def test_where_all_words_are_needed_the_missing_ones_can_be_left_out(engine: Eng
     assert not answer.recalled
     found = of_answer(engine.search.gather, answer).rephrased
     assert any(one.left_out == ("zebra", "omada", "vlan", "switch") for one in found), found
-
-
-def test_words_that_say_most_come_first(engine: Engine) -> None:
-    evidence = engine.search.gather("omada")
-    words = salient("The the omada omada garlic garlic tractor 2026 and is", evidence)
-    assert set(words) == {"garlic", "tractor"}
 
 
 def test_words_of_the_line_that_was_asked_about_come_first_and_say_where_they_stand(engine: Engine) -> None:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from memory_tui import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json, why_not, wording
+from memory_tui.explain.reranking import subset
 from memory_tui.explain.why_not import LISTED, Fate, Inquest
 from memory_tui.notices import notice
 from memory_tui.plan import Options
@@ -132,7 +133,7 @@ def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(as
             {"query.maxResults": 2, "query.hybrid.candidateMultiplier": 2}, "test"
         )
         wide = narrow.update({"query.maxResults": 10, "query.hybrid.candidateMultiplier": 20}, "test")
-        inquest, wider = Inquest(evidence, narrow), rank(evidence, wide)
+        inquest, wider = Inquest(evidence, narrow, {}), rank(evidence, wide)
         for real in (*wider.recalled, *wider.lost):
             row = why_not.row_of(evidence, real.chunk.rowid)
             assert row is not None
@@ -155,7 +156,7 @@ def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(as
 def test_a_subset_ranks_as_the_whole(asked: Asked) -> None:
     for query in asked.questions[:6]:
         evidence = asked.engine.search.gather(query)
-        small, rows = why_not.subset(evidence, range(0, evidence.chunks, 7))
+        small, rows = subset(evidence, range(0, evidence.chunks, 7))
         assert {evidence.refs[row].rowid for row in rows.tolist()} == {ref.rowid for ref in small.refs}
         for settings in variants(asked.engine):
             one, other = rank(evidence, settings), rank(small, settings)
@@ -171,7 +172,7 @@ def test_a_subset_ranks_as_the_whole(asked: Asked) -> None:
 
 
 def fate_of(evidence: Evidence, settings: Settings, row: int) -> Fate:
-    return Inquest(evidence, settings).fate(row, evidence.texts[row])
+    return Inquest(evidence, settings, {}).account(row, evidence.texts[row]).fate
 
 
 def test_a_chunk_without_a_vector() -> None:

@@ -20,8 +20,7 @@ from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
 from memory_tui.tui.draw import Piece, fit_path, marked, wrap
 
 if TYPE_CHECKING:
-    from memory_tui.explain.counterfactuals import Change, Flips
-    from memory_tui.explain.rephrase import Rephrasings
+    from memory_tui.explain.counterfactuals import Change, Flips, Rephrasings
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.search.evidence import Evidence
 
@@ -331,18 +330,11 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
 
 def _flip(found: Change, label: str, subject: Subject, width: int, *, packed: bool) -> Iterator[Row]:
     # Whoever found a flip has imported this already.
-    from memory_tui.explain.counterfactuals import side_effects
+    from memory_tui.explain.counterfactuals import marks
 
-    right, wrong = side_effects(found, subject.grade)
-    grades = [subject.grade(ref) for ref in found.drops_out]
     effects = [
-        (wording.effects("brings in", len(found.comes_in), right, wrong), found.comes_in),
-        (
-            wording.effects(
-                "pushes out", len(found.drops_out), sum(bool(g) for g in grades), sum(g == 0 for g in grades)
-            ),
-            found.drops_out,
-        ),
+        (wording.effects(verb, len(refs), *marks(refs, subject.grade)), refs)
+        for verb, refs in (("brings in", found.comes_in), ("pushes out", found.drops_out))
     ]
     turn = wording.change(found) if found.place else wording.turned(found)
     short = "  ".join(words for words, refs in effects if refs)

@@ -13,8 +13,7 @@ from memory_tui.tui.workers import PostPart
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.explain.counterfactuals import Flips
-    from memory_tui.explain.rephrase import Rephrasings
+    from memory_tui.explain.counterfactuals import Flips, Rephrasings
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate
@@ -60,7 +59,7 @@ def find_questions(
     """Returns the questions that recall a hit that lost: with a word added, or without those that it lacks."""
 
     def run(post: PostPart) -> Rephrasings:
-        from memory_tui.explain.rephrase import rephrase
+        from memory_tui.explain.counterfactuals import rephrase
         from memory_tui.explain.why_not import absent, side_of
         from memory_tui.search.evidence import later
 
@@ -70,7 +69,7 @@ def find_questions(
 
         plan = side_of(evidence, settings).plan
         lacks = absent(plan, text) if hit.bm25 is None and " AND " in plan.fts_query else ()
-        return rephrase(ask, evidence, settings, text, hit.chunk.rowid, lacks, hit.chunk.start_line)
+        return rephrase(ask, evidence, settings, text, hit.chunk, lacks)
 
     return run
 
@@ -108,7 +107,7 @@ def inquire(
 
 
 def _with_questions(engine: Engine, found: Inquiry, days: int, post: PostPart) -> Inquiry:
-    from memory_tui.explain.rephrase import of_answer
+    from memory_tui.explain.counterfactuals import of_answer
     from memory_tui.search.evidence import later
 
     def ask(query: str) -> Evidence:

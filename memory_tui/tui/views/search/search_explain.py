@@ -22,8 +22,7 @@ from memory_tui.tui.workers import PostPart, stop, task
 
 if TYPE_CHECKING:
     from memory_tui.backends.qmd import QmdAnswer, QmdHit
-    from memory_tui.explain.counterfactuals import Flips
-    from memory_tui.explain.rephrase import Rephrasings
+    from memory_tui.explain.counterfactuals import Flips, Rephrasings
     from memory_tui.search.trace import Trace
     from memory_tui.tui.widgets.rowlist import RowList
 
