@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from memory_tui.cancel import Stop
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, QueryError
-from memory_tui.openclaw.prompt import GET, RECALL, SEARCH, disabled_rule, recall_rule
+from memory_tui.openclaw.prompt import RECALL, disabled_rule, recall_rule
 from memory_tui.recalls.recalled_lines import Mode, mode_of
 from memory_tui.sanitize import one_line
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from memory_tui.backends.agent_memories import ToolAnswer
     from memory_tui.engine.engine import Engine
     from memory_tui.events import Event
-    from memory_tui.mcp.questions import AgentQuestion
     from memory_tui.plan import Plan
     from memory_tui.recalls.recall_log import RecallEntry
 
@@ -52,11 +50,11 @@ class ServerOptions(Struct, frozen=True):
 class ServedMemory:
     """Answers the tools, from any thread. A memory that cannot be opened is tried again at the next question."""
 
-    def __init__(self, open_memory: Callable[[], Engine], wishes: ServerOptions) -> None:
+    def __init__(self, open_memory: Callable[[], Engine], options: ServerOptions) -> None:
         self.news = ""
         """What is being done meanwhile, for somebody who waits."""
         self._open_memory = open_memory
-        self.wishes = wishes
+        self.options = options
         # A signal may close the host while its own thread does.
         self._lock = threading.RLock()
         self._memory: Engine | None = None
@@ -65,7 +63,7 @@ class ServedMemory:
 
     def rule(self, citations: Mode) -> str:
         """When to search the memory, or that the configuration switched that off."""
-        disabled = self.wishes.disabled
+        disabled = self.options.disabled
         return disabled_rule(disabled) if disabled else recall_rule(citations)
 
     def memory(self) -> Engine:
@@ -135,8 +133,8 @@ class ServedMemory:
 
     def citations(self) -> Mode:
         """The mode of citations: as wished, else as configured, else auto."""
-        if self.wishes.citations is not None:
-            return self.wishes.citations
+        if self.options.citations is not None:
+            return self.options.citations
         try:
             return mode_of(self.plan().config.value("memory.citations"))
         except MemoryTuiError:
@@ -153,110 +151,76 @@ class ServedMemory:
     def search(
         self, args: Mapping[str, Any], session_key: str, client: str, cancel: Stop, late: bool = False
     ) -> dict[str, Any]:
-        """memory_search, written down where that is wanted. Raises QueryError, Cancelled."""
-        question = self._question(SEARCH, args, client, session_key or self.wishes.session_key, late)
+        """Answer memory_search, logged where that is wanted. Raises QueryError, Cancelled."""
+        from memory_tui.mcp import questions, tools
+
         try:
-            return self._answer(question, cancel)
+            memory = self._asked()
+            most = self.options.max_injected_chars
+            rules = tools.AnswerRules(
+                self.citations(),
+                session_key or self.options.session_key,
+                memory.plan.settings.whole("recall.maxInjectedChars") if most is None else most,
+            )
+            answer, entry = questions.search(memory, args, rules, client, cancel, late=late)
         except (QueryError, Cancelled):
             raise
         except MemoryTuiError as error:
-            from memory_tui.mcp.tools import unavailable
+            return tools.unavailable(error)
+        self._log(memory, entry)
+        return answer
 
-            return unavailable(error)
+    def get(self, args: Mapping[str, Any], client: str) -> dict[str, Any]:
+        """Answer memory_get, logged where that is wanted. Raises QueryError, Cancelled."""
+        from memory_tui.mcp import questions, tools
 
-    def get(self, args: Mapping[str, Any], client: str, cancel: Stop | None = None) -> dict[str, Any]:
-        """memory_get, written down where that is wanted. Raises QueryError, Cancelled."""
         try:
-            return self._answer(self._question(GET, args, client), cancel or Stop())
+            memory = self._asked()
+            answer, entry = questions.get(memory, args, client)
         except (QueryError, Cancelled):
             raise
         except MemoryTuiError as error:
-            from memory_tui.mcp.tools import refused
-
-            return refused(str(args.get("path", "")), error)
+            return tools.refused(str(args.get("path", "")), error)
+        self._log(memory, entry)
+        return answer
 
     def private(self, method: str, args: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
-        """What the plugin in OpenClaw's memory slot asked. Raises MemoryTuiError, Cancelled."""
-        return self._answer(self._question(method, args), cancel)
+        """Answer the plugin in OpenClaw's memory slot. Raises MemoryTuiError, Cancelled."""
+        from memory_tui.mcp import plugin_methods
 
-    def _question(
-        self, tool: str, args: Mapping[str, Any], client: str = "", session_key: str = "", late: bool = False
-    ) -> AgentQuestion:
-        from memory_tui.mcp.questions import AgentQuestion
-
-        wishes = self.wishes
-        return AgentQuestion(
-            tool, args, client, session_key, late, wishes.citations, wishes.max_injected_chars, wishes.log
-        )
-
-    def _answer(self, question: AgentQuestion, cancel: Stop) -> dict[str, Any]:
-        """Return the answer, written down where that is wanted. Raises MemoryTuiError, Cancelled."""
-        from memory_tui.mcp.questions import answered
-
-        self._asks = True
-        memory = self.memory()
-        answer, entry = answered(memory, question, cancel)
-        if entry is not None:
-            note_down(memory.plan, entry)
-        return answer
+        return plugin_methods.answer(method, self._asked(), args, cancel)
 
     def entries(self, tool: str, args: Mapping[str, Any], client: str) -> ToolAnswer:
-        """memory_recall, written down where that is wanted; memory_store, memory_forget. Raises MemoryTuiError."""
-        from memory_tui.backends import agent_memories
-        from memory_tui.mcp import arguments
+        """Answer memory_recall, logged where that is wanted; memory_store, memory_forget. Raises MemoryTuiError."""
+        from memory_tui.mcp import questions
 
-        request, at, began = arguments.read(tool, args), time.time(), time.perf_counter()
-        memory = self.memory()
+        memory = self._asked()
         try:
-            answer = agent_memories.answer(memory.memories, tool, request)
-        except MemoryTuiError as error:
-            if tool == RECALL and self._logs(memory):
-                note_down(memory.plan, _recall_of_memories(memory, request, client, (at, began), (), error.message))
+            answer, entry = questions.entries(memory, tool, args, client)
+        except QueryError:
             raise
-        if tool == RECALL and self._logs(memory):
-            from memory_tui.recalls.recall_log import NONE_NEAR
-
-            hits = answer.details.get("memories", ())
-            outcome = "" if hits else NONE_NEAR
-            note_down(memory.plan, _recall_of_memories(memory, request, client, (at, began), hits, outcome))
+        except MemoryTuiError as error:
+            if tool == RECALL:
+                self._log(memory, questions.failed_recall(memory, args, client, error))
+            raise
+        self._log(memory, entry)
         return answer
 
-    def _logs(self, memory: Engine) -> bool:
-        return memory.plan.settings.on("recall.log") if self.wishes.log is None else self.wishes.log
+    def _asked(self) -> Engine:
+        self._asks = True
+        return self.memory()
 
+    def _log(self, memory: Engine, entry: RecallEntry | None) -> None:
+        """Log `entry`; a log that cannot be written costs nobody an answer, and is complained of."""
+        from memory_tui.recalls import recall_log
 
-def _recall_of_memories(
-    memory: Engine,
-    request: Mapping[str, Any],
-    client: str,
-    began: tuple[float, float],
-    hits: Sequence[Mapping[str, Any]],
-    outcome: str,
-) -> RecallEntry:
-    """A recall of long-term memories for the log: ids and scores, no text."""
-    from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
-
-    return RecallEntry(
-        RECALL,
-        request["query"],
-        began[0],
-        client,
-        memory.plan.agent.id,
-        outcome=outcome,
-        ms=(time.perf_counter() - began[1]) * 1000,
-        requested={"limit": request["limit"]} if "limit" in request else {},
-        hits=tuple(LoggedHit(hit["id"], 0, 0, hit["score"], hit["score"], 0.0) for hit in hits),
-    )
-
-
-def note_down(plan: Plan, entry: RecallEntry) -> None:
-    """Log `entry`; a log that cannot be written costs nobody an answer, and is complained of."""
-    from memory_tui.recalls import recall_log
-
-    try:
-        recall_log.append_recall(recall_log.recall_log_path(plan.roots.workspace), entry)
-    except (OSError, MemoryTuiError) as error:
-        complain(error)
+        wanted = self.options.log
+        if entry is None or not (memory.plan.settings.on("recall.log") if wanted is None else wanted):
+            return
+        try:
+            recall_log.append_recall(recall_log.recall_log_path(memory.plan.roots.workspace), entry)
+        except (OSError, MemoryTuiError) as error:
+            complain(error)
 
 
 def complain(error: Exception) -> None:

@@ -1,141 +1,106 @@
-"""A question to the memory: a call of a tool or of a private method, with all that its answer depends on."""
+"""Answer a call of a tool, and say what is to be logged of it. Imported when the memory is first asked."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui.backends import agent_memories
+from memory_tui.backends.agent_memories import ToolAnswer
 from memory_tui.cancel import Stop
+from memory_tui.engine.engine import Engine
+from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts.wiring import PROOF_CLIENT
-from memory_tui.openclaw.prompt import GET, SEARCH
-from memory_tui.recalls.recalled_lines import Mode, mode_of
-
-if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
-    from memory_tui.mcp.tools import AnswerRules
-    from memory_tui.plan import Plan
-    from memory_tui.recalls.recall_log import RecallEntry
+from memory_tui.mcp import arguments
+from memory_tui.mcp.tools import AnswerRules, memory_get, memory_search
+from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
+from memory_tui.recalls import rerun
+from memory_tui.recalls.recall_log import NONE_NEAR, LoggedHit, RecallEntry
 
 TOO_LATE = "This answer came too late and was not delivered."
 
 
-class AgentQuestion(Struct, frozen=True):
-    """A call of `tool` with the arguments `given`, by the program `client`.
+class Call(Struct):
+    """Who calls a tool of `memory`, and when that began."""
 
-    `late` asks for what can be had at once. `citations`, `most_characters` and `log` are what the server was told,
-    None where the configuration decides.
-    """
-
+    memory: Engine
     tool: str
-    args: Mapping[str, Any]
-    client: str = ""
-    session_key: str = ""
-    late: bool = False
-    citations: Mode | None = None
-    most_characters: int | None = None
-    log: bool | None = None
+    client: str
+    at: float = 0.0
+    began: float = 0.0
 
-    def cites(self, plan: Plan) -> Mode:
-        """The mode of citations: as told, else as configured."""
-        return self.citations or mode_of(plan.config.value("memory.citations"))
+    def __post_init__(self) -> None:
+        self.at, self.began = time.time(), time.perf_counter()
 
-    def logged(self, plan: Plan) -> bool:
-        """Whether the question is written down."""
-        return plan.settings.on("recall.log") if self.log is None else self.log
+    def entry(self, query: str, outcome: str) -> RecallEntry:
+        """Return what is logged of the call, which ends now."""
+        ms = (time.perf_counter() - self.began) * 1000
+        return RecallEntry(self.tool, query, self.at, self.client, self.memory.plan.agent.id, outcome=outcome, ms=ms)
 
 
-Answered = tuple[dict[str, Any], "RecallEntry | None"]
-"""The answer to a question, and what is to be written down of it."""
-
-
-def answered(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered:
-    """What `memory` answers. Raises QueryError, Cancelled; for a private method other errors too."""
-    if question.tool == SEARCH:
-        return _searched(memory, question, cancel)
-    if question.tool == GET:
-        return _read(memory, question)
-    from memory_tui.mcp import plugin_methods
-
-    return plugin_methods.answer(question.tool, memory, question.args, cancel), None
-
-
-def _searched(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered:
-    from memory_tui.mcp.tools import memory_search
-    from memory_tui.recalls import recall_log, rerun
-
-    at, began = time.time(), time.perf_counter()
-    manner = _manner(memory, question)
-    traced = memory_search(memory, question.args, manner, cancel, late=question.late)
+def search(
+    memory: Engine, args: Mapping[str, Any], rules: AnswerRules, client: str, cancel: Stop, *, late: bool = False
+) -> tuple[dict[str, Any], RecallEntry | None]:
+    """Answer memory_search. Raises QueryError, Cancelled."""
+    call = Call(memory, SEARCH, client)
+    traced = memory_search(memory, args, rules, cancel, late=late)
     answer = traced.answer
-    if not question.logged(memory.plan) or question.client.startswith(PROOF_CLIENT):
-        return {**answer}, None
+    if client.startswith(PROOF_CLIENT):
+        return answer, None
     outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
-    entry = recall_log.RecallEntry(
-        SEARCH,
-        str(question.args.get("query")),
-        at,
-        question.client,
-        memory.plan.agent.id,
-        str(question.args.get("corpus") or ""),
-        outcome=outcome,
-        ms=(time.perf_counter() - began) * 1000,
-        most_characters=manner.max_injected_chars,
-        by_words=question.late,
+    entry = replace(
+        call.entry(str(args.get("query")), outcome),
+        corpus=str(args.get("corpus") or ""),
+        most_characters=rules.max_injected_chars,
+        by_words=late,
         backend=answer.get("backend", ""),
     )
     # Whoever asked has been given another answer when this one comes too late.
-    came = () if cancel.is_set() else traced.delivered
-    is_cut = "clamped" in answer and bool(answer["clamped"]["cut"])
+    too_late = cancel.is_set()
     if traced.trace is not None:
-        entry = rerun.with_trace(entry, traced.trace, came, is_cut=is_cut)
-    elif answer.get("backend") == "qmd" and not cancel.is_set():
+        is_cut = "clamped" in answer and bool(answer["clamped"]["cut"])
+        entry = rerun.with_trace(entry, traced.trace, () if too_late else traced.delivered, is_cut=is_cut)
+    elif answer.get("backend") == "qmd" and not too_late:
         entry = _with_hits_of_qmd(entry, answer)
-    return {**answer}, replace(entry, outcome=TOO_LATE, level="") if cancel.is_set() else entry
+    return answer, replace(entry, outcome=TOO_LATE, level="") if too_late else entry
 
 
-def _manner(memory: Engine, question: AgentQuestion) -> AnswerRules:
-    from memory_tui.mcp.tools import AnswerRules
+def get(memory: Engine, args: Mapping[str, Any], client: str) -> tuple[dict[str, Any], RecallEntry]:
+    """Answer memory_get. Raises QueryError."""
+    call = Call(memory, GET, client)
+    answer = memory_get(memory, args)
+    if answer["status"] != "ok":
+        return answer, call.entry(answer["path"], answer.get("error", "There is no such note."))
+    first, last = answer["from"], answer["from"] + answer["lines"] - 1
+    entry = call.entry(answer["path"], f"lines {first} to {last}")
+    return answer, replace(entry, first_line=first, last_line=last)
 
-    most = question.most_characters
-    return AnswerRules(
-        question.cites(memory.plan),
-        question.session_key,
-        memory.plan.settings.whole("recall.maxInjectedChars") if most is None else most,
+
+def entries(memory: Engine, tool: str, args: Mapping[str, Any], client: str) -> tuple[ToolAnswer, RecallEntry | None]:
+    """Answer memory_recall, memory_store or memory_forget. Raises MemoryTuiError."""
+    request, call = arguments.read(tool, args), Call(memory, tool, client)
+    answer = agent_memories.answer(memory.memories, tool, request)
+    if tool != RECALL:
+        return answer, None
+    hits: Sequence[Mapping[str, Any]] = answer.details.get("memories", ())
+    return answer, replace(
+        call.entry(request["query"], "" if hits else NONE_NEAR),
+        requested={"limit": request["limit"]} if "limit" in request else {},
+        hits=tuple(LoggedHit(hit["id"], 0, 0, hit["score"], hit["score"], 0.0) for hit in hits),
     )
 
 
-def _read(memory: Engine, question: AgentQuestion) -> Answered:
-    from memory_tui.mcp.tools import memory_get
-    from memory_tui.recalls import recall_log
-
-    at, began = time.time(), time.perf_counter()
-    answer = memory_get(memory, question.args)
-    if not question.logged(memory.plan):
-        return {**answer}, None
-    ok, first = answer["status"] == "ok", answer.get("from", 1)
-    last = first + answer.get("lines", 0) - 1
-    entry = recall_log.RecallEntry(
-        GET,
-        answer["path"],
-        at,
-        question.client,
-        memory.plan.agent.id,
-        outcome=f"lines {first} to {last}" if ok else answer.get("error", "There is no such note."),
-        ms=(time.perf_counter() - began) * 1000,
-        first_line=first if ok else 0,
-        last_line=last if ok else 0,
-    )
-    return {**answer}, entry
+def failed_recall(memory: Engine, args: Mapping[str, Any], client: str, error: MemoryTuiError) -> RecallEntry:
+    """Return what is logged of a memory_recall that failed."""
+    return Call(memory, RECALL, client).entry(str(args.get("query")), error.message)
 
 
 def _with_hits_of_qmd(entry: RecallEntry, answer: dict[str, Any]) -> RecallEntry:
-    """`entry` with the hits that went out, by QMD's ranks and scores; of its index nothing is known that would last."""
-    from memory_tui.recalls.recall_log import LoggedHit
-
+    """Return `entry` with the hits that went out, by QMD's ranks and scores; of its index nothing would last."""
     clamped = answer.get("clamped")
     last = len(answer["results"]) if clamped and clamped["cut"] else 0
     hits = tuple(

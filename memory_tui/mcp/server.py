@@ -131,10 +131,10 @@ class Handlers(Struct):
     def interface(self) -> ServerInterface:
         """What this server can be asked."""
         methods = {"tools/list": Method(self.list_tools, cached=True), "tools/call": Method(self.call_tool)}
-        if self.host.wishes.prompts:
+        if self.host.options.prompts:
             methods["prompts/list"] = Method(self.list_prompts, cached=True)
             methods["prompts/get"] = Method(self.get_prompt)
-        if self.host.wishes.resources:
+        if self.host.options.resources:
             methods["resources/list"] = Method(self.list_resources, cached=True)
             methods["resources/templates/list"] = Method(self.list_templates, cached=True)
             methods["resources/read"] = Method(self.read_resource, cached=True)
@@ -150,8 +150,8 @@ class Handlers(Struct):
         return {"tools": [*tools(), *self._entry_tools()]}
 
     def _entry_tools(self) -> list[dict[str, Any]]:
-        wishes = self.host.wishes
-        return entry_tools(write=wishes.allow_write) if wishes.entries else []
+        options = self.host.options
+        return entry_tools(write=options.allow_write) if options.entries else []
 
     def call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Run a tool; what is wrong with its arguments is told as an error the agent can read."""
@@ -173,7 +173,7 @@ class Handlers(Struct):
         """Search or read the notes; what takes too long is asked once more for what its words find."""
         runs: dict[str, Callable[[bool, Stop], dict[str, Any]]] = {
             SEARCH: lambda late, stop: self.host.search(args, session, caller.client, stop, late),
-            GET: lambda _, stop: self.host.get(args, caller.client, stop),
+            GET: lambda *_: self.host.get(args, caller.client),
         }
         run = runs.get(name)
         if run is None:

@@ -16,8 +16,8 @@ from typing import Any
 from memory_tui import demo
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
-from memory_tui.mcp.questions import AgentQuestion, answered
-from memory_tui.openclaw.prompt import SEARCH
+from memory_tui.mcp import questions as calls
+from memory_tui.mcp.tools import AnswerRules
 from memory_tui.plan import Options
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 
@@ -53,8 +53,9 @@ def answers(folder: Path) -> Iterator[tuple[dict[str, Any], RecallEntry]]:
         )
         with Engine.open(options) as engine:
             engine.index.sync()
-            question = AgentQuestion(SEARCH, {"query": fields["query"]}, fields["client"], log=True)
-            entry = answered(engine, question, Stop())[1]
+            most = engine.plan.settings.whole("recall.maxInjectedChars")
+            rules = AnswerRules(max_injected_chars=most)
+            entry = calls.search(engine, {"query": fields["query"]}, rules, fields["client"], Stop())[1]
         assert entry is not None
         yield fields, entry
 
