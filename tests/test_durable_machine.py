@@ -145,7 +145,7 @@ def test_notes_on_a_read_only_disk_are_searched_and_not_changed(read_only: Path)
     assert "the vlan is 7" in run(notes, "search", "vlan", "--provider", "none").stdout
     refused = run(notes, "remember", "text", "--yes")
     assert refused.returncode == 2
-    assert "is mounted read-only" in refused.stderr
+    assert "is read-only for you" in refused.stderr
     assert run(notes, "journal").stdout == "No note was changed yet.\n"
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from memory_tui.errors import EditRefused
 from memory_tui.notes.merge import Merge, changed_spans, matching
@@ -29,6 +29,20 @@ class FileChange(Struct, frozen=True):
     after: bytes | None
     mode: int = 0
     mtime_ns: int = 0
+
+    def reverse(self) -> FileChange:
+        """Return what takes it back."""
+        return replace(self, before=self.after, after=self.before)
+
+
+def moves(files: Sequence[FileChange]) -> dict[str, str]:
+    """Return the new path of each note that goes while one of the same name comes, or while one comes and one goes."""
+    new = [file.path for file in files if file.before is None and file.after is not None]
+    old = [file.path for file in files if file.before is not None and file.after is None]
+    if len(new) == len(old) == 1:
+        return {old[0]: new[0]}
+    by_name = {path.rpartition("/")[2]: path for path in new}
+    return {path: by_name[name] for path in old if (name := path.rpartition("/")[2]) in by_name}
 
 
 class Change(Struct, frozen=True):

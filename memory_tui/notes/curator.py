@@ -9,11 +9,10 @@ a worker thread. Planning reads one or two notes.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,11 +28,8 @@ from memory_tui.notes.links import LinkIndex
 from memory_tui.notes.planner import Planner
 from memory_tui.notes.write import (
     SameLinesChanged,
-    WrittenNote,
     current,
     deadline,
-    moved_on,
-    parent,
     planned,
     refuse_unwritable,
     standing,
@@ -53,7 +49,7 @@ _REPAIRED = "the class in OpenClaw's ledger became agent after the whole text wa
 
 
 class ExternalEdit(Struct, frozen=True):
-    """A note as another program gets it: stored and absolute path, bytes (None: not there), mode and time (ns).
+    """A note as another program gets it: stored and absolute path, and the change that takes nothing from it yet.
 
     `last` is the number of the journal's newest change, 0 for none.
     """
@@ -90,7 +86,7 @@ class Curator:
         *,
         read_only: str = "",
         journal: Journal | None = None,
-        changed: Callable[[tuple[str, ...]], None] | None = None,
+        changed: Callable[[tuple[str, ...]], object] = len,
         clock: Callable[[], float] = time.time,
         hosts: tuple[HostLimit, ...] = (),
         trust: Trust | None = None,
@@ -113,14 +109,41 @@ class Curator:
 
     # --- making ------------------------------------------------------------------------------------------------------
 
-    def apply(self, change: Change, *, merging: bool = True, draft: int = 0) -> AppliedChange:
+    def apply(
+        self, change: Change, *, merging: bool = True, draft: int = 0, undoes: int = 0, redoes: int = 0
+    ) -> AppliedChange:
         """Make `change`. What others changed meanwhile is kept by a merge where it does not touch.
 
         `draft` is the one that an earlier attempt left: it goes when the change is made, and holds the newer text when
-        it is not. Raises Conflict, with the text kept as a draft, when it touches or with `merging` off; ReadOnly,
-        Busy, NothingToChange, EditRefused, PathRefused, Unreadable. Then every note is as others left it.
+        it is not. `undoes` or `redoes` is the change that this takes back or makes again. Raises Conflict, with the
+        text kept as a draft, when it touches or with `merging` off; ReadOnly, Busy, NothingToChange, EditRefused,
+        PathRefused, Unreadable. Then every note is as others left it.
         """
-        return self._make(change, merging=merging, draft=draft)
+        self._refuse_read_only()
+        with self.journal.locked():
+            self._settle()
+            until, first = deadline(), True
+            while True:
+                try:
+                    files = self._planned(change, merging=merging)
+                except SameLinesChanged as news:
+                    raise self._conflict(change, news.view, draft, undoes, redoes) from None
+                if not files and first and not undoes and not redoes:
+                    raise NothingToChange("The notes already have this change.", "Nothing was written.")
+                first, movable = False, self._movable(files)
+                try:
+                    entry, result = self._written(change, files, until, undoes, redoes)
+                    break
+                except SameLinesChanged as news:
+                    # It came to touch while it was written; whether it does still shows when it is planned again.
+                    if time.monotonic() > until:
+                        raise self._conflict(change, news.view, draft, undoes, redoes) from None
+            entry, untold = self._followed(entry, result, movable)
+            self._forget(draft)
+        self._changed(change.paths)
+        wish = {file.path: (file.before, file.after) for file in change.files}
+        merged = tuple(file.path for file in result if wish[file.path] != (file.before, file.after))
+        return AppliedChange(entry, replace(change, files=result), merged, untold)
 
     def resolve(self, conflict: Conflict, data: bytes) -> AppliedChange:
         """Make the whole change of `conflict`, with `data` for the note that both changed. Raises like `apply`."""
@@ -132,7 +155,7 @@ class Curator:
             for file in conflict.change.files
         )
         change = replace(conflict.change, files=files)
-        return self._make(change, merging=True, undoes=conflict.undoes, redoes=conflict.redoes, draft=conflict.draft)
+        return self.apply(change, undoes=conflict.undoes, redoes=conflict.redoes, draft=conflict.draft)
 
     def remember(self, text: str) -> AppliedChange:
         """Append `text` with the time to today's log, whatever others write to it. Raises like `apply`."""
@@ -158,11 +181,11 @@ class Curator:
         target, change = self._step(kind, number)
         undoes, redoes = (target.id, 0) if kind == "undo" else (0, target.id)
         if not target.ledger:
-            return self._make(change, merging=merging, undoes=undoes, redoes=redoes)
+            return self.apply(change, merging=merging, undoes=undoes, redoes=redoes)
         was, becomes = target.ledger if kind == "redo" else target.ledger[::-1]
         ledger = self._ledger()
         with self.journal.locked():
-            entry = self.journal.begin(change, [(0, 0)], undoes=undoes, redoes=redoes)
+            entry = self.journal.begin(change, undoes=undoes, redoes=redoes)
             return AppliedChange(self._exchanged(ledger, entry, was, becomes), change)
 
     def planned_step(self, kind: str, number: int | None = None) -> Change:
@@ -178,7 +201,7 @@ class Curator:
         change = Change("trust", f"Trust {path} again", (FileChange(path, seen, seen),))
         with self.journal.locked():
             was, becomes = ledger.repaired_row(path, seen)
-            entry = self.journal.begin(change, [(0, 0)])
+            entry = self.journal.begin(change)
             entry = self.journal.put(replace(entry, ledger=(was, becomes), reason=_REPAIRED))
             return self._exchanged(ledger, entry, was, becomes, seen)
 
@@ -186,8 +209,7 @@ class Curator:
         """Return the note as it is before another program gets it. Raises PathRefused, Unreadable, EditRefused."""
         _root, absolute, stored = destination(self.roots, path)
         # Before the note is read, so that a change which is made in between counts as made meanwhile.
-        entries = self.journal.entries()
-        last = entries[-1].id if entries else 0
+        last = max((entry.id for entry in self.journal.entries()), default=0)
         return ExternalEdit(stored, absolute, current(self.roots, stored), standing(self.roots, stored), last)
 
     def finish_external_edit(self, edit: ExternalEdit, program: str) -> AppliedChange | None:
@@ -197,20 +219,22 @@ class Curator:
         each takes back its own. Raises Busy, PathRefused, Unreadable, EditRefused: then the note is as the program left
         it, without an entry.
         """
+        reason = "what the note held when the editor opened and when it closed, whoever wrote it"
         with self.journal.locked():
             self._settle()
-            after, before, others = current(self.roots, edit.path), edit.before, []
-            for entry in self.journal.entries():
-                for file in entry.files:
-                    if entry.id > edit.last and entry.state == "done" and file.path == edit.path:
-                        before = self.journal.text(file.after)
-                        others.append(str(entry.id))
+            after, before = current(self.roots, edit.path), edit.before
+            others = [entry for entry in self.history(edit.path)[::-1] if entry.id > edit.last]
+            if others:
+                before = self.journal.text(next(file.after for file in others[-1].files if file.path == edit.path))
+                numbers = ", ".join(str(entry.id) for entry in others)
+                reason += f"; it begins where change {numbers} of this journal ended, which was made meanwhile"
             if after == before:
                 return None
-            change = Change("edit", _title(edit.path, before, after, program), (FileChange(edit.path, before, after),))
-            entry = self.journal.record(change, [edit.was], _reason(others))
+            title = _outside(edit.path, before, after, one_line(program, 40))
+            change = Change("edit", title, (FileChange(edit.path, before, after, *edit.was),))
+            entry = self.journal.record(change, reason)
             entry, untold = self._followed(entry, change.files, self._movable(change.files))
-        self._tell((edit.path,))
+        self._changed((edit.path,))
         return AppliedChange(entry, change, (), untold)
 
     def recover(self) -> tuple[JournalEntry, ...]:
@@ -219,26 +243,23 @@ class Curator:
             return ()
         with self.journal.locked():
             settled = recover.recover(self.roots, self.journal)
-        self._tell(tuple(path for entry in settled for path in entry.paths))
+        self._changed(tuple(path for entry in settled for path in entry.paths))
         return settled
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
     def history(self, path: str | None = None) -> tuple[JournalEntry, ...]:
         """Return the changes that were made, newest first; with `path` only those of one note."""
-        return tuple(
-            entry
-            for entry in reversed(self.journal.entries())
-            if entry.state == "done" and (path is None or path in entry.paths)
-        )
+        made = (entry for entry in reversed(self.journal.entries()) if entry.state == "done")
+        return tuple(entry for entry in made if path is None or path in entry.paths)
 
     def undoable(self) -> tuple[JournalEntry, ...]:
         """Return the changes that can be taken back, the next one first."""
-        return _stacks(self.journal.entries())["undo"]
+        return _stack(self.journal.entries(), "undo")
 
     def redoable(self) -> tuple[JournalEntry, ...]:
         """Return the changes that can be made again, the next one first."""
-        return _stacks(self.journal.entries())["redo"]
+        return _stack(self.journal.entries(), "redo")
 
     def drafts(self) -> tuple[JournalEntry, ...]:
         """Return texts that could not be written, newest first; a draft's first file is mine, its second theirs."""
@@ -253,142 +274,71 @@ class Curator:
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _step(self, kind: str, number: int | None) -> tuple[JournalEntry, Change]:
-        """Return the change to "undo" or "redo", and what doing so would change."""
+        """Return the change to "undo" or "redo", and what doing so would change. Raises EditRefused."""
         entries = self.journal.entries()
-        target = _chosen(_stacks(entries)[kind], number, entries, kind)
+        stack = _stack(entries, kind)
+        target = next((entry for entry in stack if number in (None, entry.id)), None)
+        if target is None:
+            verb = "undone" if kind == "undo" else "redone"
+            what = f"Nothing is left to {kind}." if number is None else f"Change {number} cannot be {verb} now."
+            there = f"These can be {verb}: {', '.join(str(entry.id) for entry in stack[:8])}." if stack else ""
+            raise EditRefused(what, there or "Run memory-tui journal to list the changes.")
         last = [
             entry
             for entry in entries
             if entry.state == "done"
             and (entry.undoes == target.id if kind == "redo" else target.id in (entry.id, entry.redoes))
         ][-1]
-        record = self.journal.change_of(last)
-        files = tuple(replace(file, before=file.after, after=file.before) for file in reversed(record.files))
-        change = Change(kind, f"{kind.capitalize()}: {target.title}", files, last.ledger_notes(kind))
-        return target, change if last.ledger else self.plan.with_trust(change)
-
-    def _make(
-        self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0, draft: int = 0
-    ) -> AppliedChange:
-        if self.read_only:
-            raise ReadOnly(self.read_only, "Start without --read-only to change notes.")
-        with self.journal.locked():
-            self._settle()
-            until, first = deadline(), True
-            while True:
-                try:
-                    files = self._planned(change, merging=merging)
-                except SameLinesChanged as news:
-                    raise self._conflict(change, news.view, draft, undoes, redoes) from None
-                if not files and first and not undoes and not redoes:
-                    raise NothingToChange("The notes already have this change.", "Nothing was written.")
-                first = False
-                movable = self._movable(files)
-                try:
-                    entry, result = self._attempt(change, files, until, undoes, redoes)
-                    break
-                except SameLinesChanged as news:
-                    # It came to touch while it was written; whether it does still shows when it is planned again.
-                    if time.monotonic() > until:
-                        raise self._conflict(change, news.view, draft, undoes, redoes) from None
-            entry, untold = self._followed(entry, result, movable)
-            self._forget(draft)
-        self._tell(change.paths)
-        planned_files = {file.path: (file.before, file.after) for file in change.files}
-        merged = tuple(file.path for file in result if planned_files[file.path] != (file.before, file.after))
-        return AppliedChange(entry, replace(change, files=result), merged, untold)
+        files = tuple(file.reverse() for file in reversed(self.journal.change_of(last).files))
+        change = Change(kind, f"{kind.capitalize()}: {target.title}", files)
+        if not last.ledger:
+            return target, self.plan.with_trust(change)
+        state = "untrusted" if kind == "undo" else "agent"
+        notes = (f"Trust: {path} becomes {state} in OpenClaw's ledger again." for path in last.paths)
+        return target, replace(change, notes=tuple(notes))
 
     def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
         """Return the notes that differ, as they are now with the change in them. Raises SameLinesChanged, ReadOnly."""
-        begins = change.kind in ("capture", "edit")
-        files = moved_on(self.roots, change.files) if merging else change.files
-        files = tuple(planned(self.roots, file, merging=merging, begins=begins) for file in files)
-        files = tuple(file for file in files if file.before != file.after)
+        files = planned(self.roots, change.files, merging=merging)
         for file in files:
             if change.kind not in ("undo", "redo", "restore"):
                 require_whole(file.path, file.before, file.after)
             refuse_unwritable(self.roots, file.path)
         return files
 
-    def _attempt(
+    def _written(
         self, change: Change, files: tuple[FileChange, ...], until: float, undoes: int, redoes: int
     ) -> tuple[JournalEntry, tuple[FileChange, ...]]:
         """Write `files`, which `change` was planned to. Raises SameLinesChanged; then nothing of it is left."""
         # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
-        noted = files or change.files
-        was = [standing(self.roots, file.path) for file in noted]
-        entry = self.journal.begin(replace(change, files=noted), was, undoes=undoes, redoes=redoes)
-        written: list[WrittenNote] = []
+        noted = tuple(self._standing(file) for file in files or change.files)
+        entry = self.journal.begin(replace(change, files=noted), undoes=undoes, redoes=redoes)
+        result, left = [], list[str]()
         try:
             for number, file in enumerate(files):
-                written.append(write(self.roots, file, tag(entry.id, number), until))
-        except SameLinesChanged:
-            self._take_back(entry, written, "another program changed the same lines")
-            raise
-        except MemoryTuiError as error:
-            self._stopped(entry, files[len(written)], written, error)
-            raise
-        result = tuple(
-            replace(file, before=note.before, after=note.after) for file, note in zip(files, written, strict=True)
-        )
-        try:
-            return self.journal.settle(
-                entry, "done", result or noted, left=self._clear(entry, written)
-            ), result or noted
-        except EditRefused as error:
-            self._tell(change.paths)
-            raise Unfinished(
-                f"The change is made, but the journal could not record its end: {error.message}",
-                "The next start or change records it; then undo works.",
-            ) from None
-
-    def _stopped(
-        self, entry: JournalEntry, file: FileChange, written: list[WrittenNote], error: MemoryTuiError
-    ) -> None:
-        """Bring all notes back after `file` could not be written; else raise Unfinished, and the intent stays."""
-        try:
-            is_made = recover.is_made(file, current(self.roots, file.path))
-        except MemoryTuiError:
-            is_made = True
-        if is_made and file.before != file.after:
-            raise Unfinished(
-                f"{error.message} It may hold the change already.",
-                "The next start or change checks it.",
-            ) from None
-        self._take_back(entry, written, error.message)
-
-    def _take_back(self, entry: JournalEntry, written: list[WrittenNote], reason: str) -> None:
-        """Bring back the notes that were written before another one could not be."""
-        half = ""
-        for number, file in reversed(list(enumerate(written))):
+                note = write(self.roots, file, tag(entry.id, number), until)
+                result.append(replace(noted[number], before=note.before, after=note.after))
+                left += note.left
+            done = replace(entry, state="done", left=recover.clear(self.roots, entry, left))
+            return self.journal.settle(done, result or None), tuple(result) or noted
+        except (SameLinesChanged, MemoryTuiError) as error:
+            is_theirs = isinstance(error, SameLinesChanged)
+            reason = "another program changed the same lines" if is_theirs else str(error)
             try:
-                write(self.roots, FileChange(file.path, file.after, file.before), tag(entry.id, number) + "b")
-            except SameLinesChanged as news:
-                half = f"; {file.path} keeps its part, because it has changed again"
-                self.journal.draft(news.view, entry.title)
-            except MemoryTuiError as error:
+                end = recover.settle(self.roots, self.journal, entry, reason)
+            except (MemoryTuiError, OSError) as problem:
                 raise Unfinished(
-                    f"{reason} {file.path} was changed before, and could not be changed back: {error.message}",
-                    "The next start or change finishes or undoes the whole change.",
+                    f"{reason} It may be made in part, and that could not be settled: {problem}",
+                    "The next start or change settles it.",
                 ) from None
-        self.journal.settle(entry, "refused", left=self._clear(entry, written), reason=reason + half)
+            if end.state != "done" or end.reason:
+                raise
+            return end, self.journal.change_of(end).files
 
-    def _clear(self, entry: JournalEntry, written: list[WrittenNote]) -> tuple[str, ...]:
-        """Remove hidden files; returns those that a writer still has open."""
-        left: list[str] = []
-        for number, file in enumerate(entry.files):
-            with parent(self.roots, file.path) as (folder, _):
-                if folder is None:
-                    continue
-                hidden = tag(entry.id, number)
-                if number >= len(written) or written[number].final:
-                    with contextlib.suppress(OSError):
-                        # What cannot be removed is looked at again by the next start.
-                        folder.clear(hidden)
-                        # Else they may come back when the power goes, and nobody would look for them.
-                        folder.sync()
-                left += folder.names(hidden)
-        return tuple(left)
+    def _standing(self, file: FileChange) -> FileChange:
+        """Return `file` with mode and time that its note has now, for when it is taken back."""
+        mode, mtime_ns = standing(self.roots, file.path)
+        return replace(file, mode=mode, mtime_ns=mtime_ns)
 
     def _conflict(self, change: Change, view: ThreeWay, draft: int, undoes: int, redoes: int) -> Conflict:
         what = "was removed" if view.theirs is None else "is there already" if view.base is None else "has changed"
@@ -414,7 +364,7 @@ class Curator:
         """Do without a draft, where there is one of that number. Only while locked."""
         entry = next((entry for entry in self.drafts() if entry.id == draft), None) if draft else None
         if entry is not None:
-            self.journal.forget(entry)
+            self.journal.put(replace(entry, state="refused", reason="the draft was thrown away"))
         return entry is not None
 
     def _settle(self) -> None:
@@ -424,15 +374,14 @@ class Curator:
             self._pruned = time.monotonic()
             self.journal.prune()
 
-    def _tell(self, paths: tuple[str, ...]) -> None:
-        if self._changed is not None and paths:
-            self._changed(paths)
+    def _refuse_read_only(self) -> None:
+        if self.read_only:
+            raise ReadOnly(self.read_only, "Start without --read-only to change notes.")
 
     # --- OpenClaw's ledger -------------------------------------------------------------------------------------------
 
     def _ledger(self) -> Trust:
-        if self.read_only:
-            raise ReadOnly(self.read_only, "Start without --read-only to change the ledger.")
+        self._refuse_read_only()
         if self.trust is None:
             raise EditRefused("OpenClaw keeps no ledger of these notes.", "Nothing was changed.")
         return self.trust
@@ -443,9 +392,9 @@ class Curator:
         try:
             ledger.exchange(entry.files[0].path, was, becomes, seen)
         except EditRefused as error:
-            self.journal.settle(entry, "refused", reason=error.message)
+            self.journal.settle(replace(entry, state="refused", reason=error.message))
             raise
-        return self.journal.settle(entry, "done", reason=entry.reason)
+        return self.journal.settle(replace(entry, state="done"))
 
     def _movable(self, files: tuple[FileChange, ...]) -> frozenset[str]:
         """Return the notes whose hash in OpenClaw's ledger moves along with this change."""
@@ -467,53 +416,16 @@ class Curator:
             return entry, f"{error.message} {error.next_step}"
 
 
-def _title(path: str, before: bytes | None, after: bytes | None, program: str) -> str:
-    name = one_line(program, 40)
+def _outside(path: str, before: bytes | None, after: bytes | None, editor: str) -> str:
     if before is None:
-        return f"New note {path}, made in the outside editor {name}"
+        return f"New note {path}, made in the outside editor {editor}"
     if after is None:
-        return f"{path} was removed while the outside editor {name} had it open"
-    return f"Edit {path} in the outside editor {name}"
+        return f"{path} was removed while the outside editor {editor} had it open"
+    return f"Edit {path} in the outside editor {editor}"
 
 
-def _reason(others: list[str]) -> str:
-    """Return what a person should know of an edit in another program, for the journal."""
-    what = "what the note held when the editor opened and when it closed, whoever wrote it"
-    if not others:
-        return what
-    numbers = ", ".join(dict.fromkeys(others))
-    return f"{what}; it begins where change {numbers} of this journal ended, which was made meanwhile"
-
-
-def _chosen(
-    stack: tuple[JournalEntry, ...], number: int | None, entries: Sequence[JournalEntry], kind: str
-) -> JournalEntry:
-    """Return change `number` of the `stack` of what can be undone or redone, its first without one.
-
-    Raises EditRefused.
-    """
-    entry = next((entry for entry in stack if number in (None, entry.id)), None)
-    if entry is not None:
-        return entry
-    verb = "undone" if kind == "undo" else "redone"
-    there = f"These can be {verb}: {', '.join(str(entry.id) for entry in stack[:8])}." if stack else ""
-    if not any(entry.state == "done" for entry in entries):
-        raise EditRefused(
-            f"Nothing is left to {kind}." if number is None else f"There is no change {number}.",
-            "No note was changed yet.",
-        )
-    if number is None:
-        raise EditRefused(f"Nothing is left to {kind}.", "Run memory-tui journal to list the changes.")
-    if number not in {entry.id for entry in entries}:
-        raise EditRefused(
-            f"There is no change {number}; the journal has {entries[0].id} to {entries[-1].id}.",
-            there or "Run memory-tui journal to list them.",
-        )
-    raise EditRefused(f"Change {number} cannot be {verb} now.", there or "Run memory-tui journal to see its state.")
-
-
-def _stacks(entries: tuple[JournalEntry, ...]) -> dict[str, tuple[JournalEntry, ...]]:
-    """Return what can be undone and what can be redone, the next one first; a new change ends what can be redone."""
+def _stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEntry, ...]:
+    """Return what can be undone or redone, the next one first; a new change ends what can be redone."""
     by_id = {entry.id: entry for entry in entries}
     undo: list[JournalEntry] = []
     redo: list[JournalEntry] = []
@@ -530,10 +442,10 @@ def _stacks(entries: tuple[JournalEntry, ...]) -> dict[str, tuple[JournalEntry, 
         elif not entry.undoes and not entry.redoes:
             undo.append(entry)
             redo.clear()
-    return {"undo": tuple(undo[::-1]), "redo": tuple(redo[::-1])}
+    return tuple(reversed(undo if kind == "undo" else redo))
 
 
-def curator(plan: Plan, changed: Callable[[tuple[str, ...]], None] | None = None) -> Curator:
+def curator(plan: Plan, changed: Callable[[tuple[str, ...]], object] = len) -> Curator:
     """Return what changes the notes of `plan`; `changed` is called after each change with its paths."""
     now = plan.now
     return Curator(

@@ -9,7 +9,6 @@ text by its SHA-256. A journal of an earlier release, a file of lines beside a f
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import os
@@ -24,12 +23,12 @@ from typing import Any, Literal, TypeVar
 import apsw
 import msgspec
 import platformdirs
-from msgspec import MsgspecError, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import durable, state_db
 from memory_tui.config.places import private_name
-from memory_tui.errors import EditFailed, EditRefused, IndexUnavailable, StateUnavailable
+from memory_tui.errors import EditFailed, IndexUnavailable, StateUnavailable
 from memory_tui.locks import WriterLock
 from memory_tui.notes.changes import Busy, Change, FileChange, ThreeWay
 from memory_tui.secrets.finder import masked
@@ -58,9 +57,32 @@ CREATE TABLE IF NOT EXISTS note_version (
 CREATE INDEX IF NOT EXISTS note_version_path ON note_version (scope, path);
 CREATE TABLE IF NOT EXISTS note_text (name TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;
 """
-_NAMED = (
-    "SELECT before FROM note_version WHERE before NOT NULL UNION SELECT after FROM note_version WHERE after NOT NULL"
+_ENTRIES = """
+SELECT json_object(
+  'id', id, 'at', at, 'state', state, 'kind', kind, 'title', title, 'undoes', undoes, 'redoes', redoes,
+  'reason', reason, 'more', json(more), 'files', json((
+    SELECT json_group_array(json_object(
+      'path', path, 'before', before, 'after', after, 'mode', mode, 'mtime_ns', mtime_ns
+    ) ORDER BY place) FROM note_version AS v WHERE v.scope = c.scope AND v.change = c.id
+  ))
+) FROM note_change AS c WHERE scope = ? ORDER BY id
+"""
+_DROP_TEXTS = """
+DELETE FROM note_text WHERE name NOT IN (
+  SELECT before FROM note_version WHERE before NOT NULL UNION SELECT after FROM note_version WHERE after NOT NULL
 )
+"""
+_OLD = """
+DELETE FROM note_change WHERE scope = ?1 AND (at < ?2 AND state <> 'intent' OR id <= (
+  SELECT coalesce(max(id), 0) FROM (
+    SELECT id, sum(sum(size)) OVER (ORDER BY id DESC) AS total, max(id) OVER () AS last FROM (
+      SELECT max(change) AS id, length(data) AS size FROM note_version
+      JOIN note_text ON name IN (before, after) WHERE scope = ?1 GROUP BY name
+    ) GROUP BY id
+  ) WHERE total > ?3 AND id < last
+))
+"""
+"""Forgets what is too old, and what is over a size, counted from the newest; each text counts once."""
 
 
 class RecordedNote(Struct, frozen=True):
@@ -100,13 +122,6 @@ class JournalEntry(Struct, frozen=True):
         """The notes it is about."""
         return tuple(file.path for file in self.files)
 
-    def ledger_notes(self, kind: str) -> tuple[str, ...]:
-        """Return what to "undo" or "redo" it does to trust, where it changed OpenClaw's ledger alone."""
-        becomes = "untrusted" if kind == "undo" else "agent"
-        return tuple(
-            f"Trust: {path} becomes {becomes} in OpenClaw's ledger again." for path in self.paths if self.ledger
-        )
-
 
 def journal_folder(workspace: Path) -> Path:
     """Return the folder that names the journal of `workspace`; two names of one workspace share it."""
@@ -132,7 +147,7 @@ class Journal:
 
     def entries(self) -> tuple[JournalEntry, ...]:
         """Return all changes, oldest first."""
-        return self._read(self._entries, ())
+        return self._read(lambda connection: tuple(map(_entry, connection.execute(_ENTRIES, (self._scope,)))), ())
 
     def has_unsettled(self) -> bool:
         """Return whether a change was cut off, or left hidden files that a writer still had open."""
@@ -143,33 +158,27 @@ class Journal:
         if name is None:
             return None
         row = self._read(lambda c: c.execute("SELECT data FROM note_text WHERE name = ?", (name,)).fetchone(), None)
-        try:
-            data = zlib.decompress(row[0]) if row is not None else b""
-        except zlib.error:
-            data = b""
-        if row is None or text_name(data) != name:
-            raise EditRefused(
-                "A text that the journal kept is gone or damaged.",
-                f"It would be in {self.database}; the notes are as they are.",
-            )
-        return data
+        with suppress(zlib.error):
+            if row is not None and text_name(data := zlib.decompress(row[0])) == name:
+                return data
+        raise EditFailed(
+            "A text of the journal is gone or damaged.",
+            f"It would be in {self.database}; the notes are as they are.",
+        )
 
     def change_of(self, entry: JournalEntry) -> Change:
         """Return the recorded change with its texts."""
-        return Change(
-            entry.kind,
-            entry.title,
-            tuple(
-                FileChange(note.path, self.text(note.before), self.text(note.after), note.mode, note.mtime_ns)
-                for note in entry.files
-            ),
+        files = (
+            FileChange(note.path, self.text(note.before), self.text(note.after), note.mode, note.mtime_ns)
+            for note in entry.files
         )
+        return Change(entry.kind, entry.title, tuple(files))
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others from changing notes. Raises Busy, EditRefused."""
+        """Keep others from changing notes, and from settling a change that is on its way. Raises Busy, EditRefused."""
         until = time.monotonic() + _LOCK_SECONDS
         try:
             durable.make_folder(self.folder)
@@ -184,104 +193,60 @@ class Journal:
         with lock:
             yield
 
-    def begin(
-        self, change: Change, was: Sequence[tuple[int, int]], *, undoes: int = 0, redoes: int = 0
-    ) -> JournalEntry:
-        """Write down what is about to be done; `was` is mode and time of each note. Only while `locked`."""
+    def begin(self, change: Change, *, undoes: int = 0, redoes: int = 0) -> JournalEntry:
+        """Write down what is about to be done; its files have mode and time of the notes. Only while `locked`."""
         entry = JournalEntry(0, self.clock(), "intent", change.kind, change.title, (), undoes, redoes)
-        return self._put(entry, change.files, was)
+        return self.put(entry, change.files)
 
-    def record(self, change: Change, was: Sequence[tuple[int, int]], reason: str) -> JournalEntry:
-        """Write down a change that another program has made already; `was` and when as for `begin`."""
-        entry = JournalEntry(0, self.clock(), "done", change.kind, change.title, reason=reason)
-        return self._put(entry, change.files, was)
+    def record(self, change: Change, reason: str) -> JournalEntry:
+        """Write down a change that another program has made already. Only while `locked`."""
+        return self.put(JournalEntry(0, self.clock(), "done", change.kind, change.title, reason=reason), change.files)
 
-    def settle(
-        self,
-        entry: JournalEntry,
-        state: State,
-        files: Sequence[FileChange] | None = None,
-        *,
-        left: tuple[str, ...] = (),
-        reason: str = "",
-    ) -> JournalEntry:
+    def settle(self, entry: JournalEntry, files: Sequence[FileChange] | None = None) -> JournalEntry:
         """Write down how it ended; `files` are what the notes really held before and hold after."""
-        entry = replace(entry, at=self.clock(), state=state, left=left, reason=reason)
-        return self._put(entry, files, [(note.mode, note.mtime_ns) for note in entry.files])
-
-    def forget(self, entry: JournalEntry) -> None:
-        """Do without a draft from now on."""
-        self.put(replace(entry, state="refused", reason="the draft was thrown away"))
+        return self.put(replace(entry, at=self.clock()), files)
 
     def draft(self, view: ThreeWay, title: str, number: int = 0) -> JournalEntry:
         """Keep a text that could not be written, in the place of draft `number` unless 0. Only while `locked`."""
         files = (FileChange(view.path, view.base, view.mine), FileChange(view.path, view.base, view.theirs))
-        return self._put(JournalEntry(number, self.clock(), "draft", "draft", title), files, [(0, 0)] * 2)
+        return self.put(JournalEntry(number, self.clock(), "draft", "draft", title), files)
 
-    def put(self, entry: JournalEntry) -> JournalEntry:
-        """Write an entry down as it is."""
-        return self._put(entry, None, ())
+    def put(self, entry: JournalEntry, files: Sequence[FileChange] | None = None) -> JournalEntry:
+        """Write an entry down, with the texts of `files` unless it has them already; 0 gets the next number."""
+
+        def put(connection: apsw.Connection) -> JournalEntry:
+            last = connection.execute("SELECT max(id) FROM note_change WHERE scope = ?", (self._scope,)).fetchone()
+            numbered = replace(entry, id=entry.id or ((last[0] if last else 0) or 0) + 1)
+            if files is not None:
+                numbered = replace(numbered, files=tuple(_recorded(connection, file) for file in files))
+            self._insert(connection, numbered)
+            return numbered
+
+        return self._write(put)
 
     def prune(self, days: float = KEEP_DAYS, most: int = KEEP_BYTES) -> int:
         """Forget what is older than `days` or over `most` bytes, and texts that nothing names; returns how many.
 
         Only while `locked`.
         """
-
-        def pruned(connection: apsw.Connection) -> int:
-            sizes = dict(connection.execute("SELECT name, length(data) FROM note_text"))
-            entries = self._entries(connection)
-            limit = self.clock() - days * 86_400
-            old = {entry.id for entry in entries if entry.at < limit and entry.state != "intent"}
-            seen, size = set[str](), 0
-            for number, entry in enumerate(entry for entry in reversed(entries) if entry.id not in old):
-                names = {name for note in entry.files for name in (note.before, note.after) if name} - seen
-                seen |= names
-                size += sum(sizes.get(name, 0) for name in names)
-                if size > most and number:
-                    old |= {older.id for older in entries if older.id <= entry.id}
-                    break
-            for table, column in (("note_change", "id"), ("note_version", "change")):
-                connection.executemany(
-                    f"DELETE FROM {table} WHERE scope = ? AND {column} = ?", [(self._scope, id) for id in old]
-                )
-            connection.execute(f"DELETE FROM note_text WHERE name NOT IN ({_NAMED})")
-            return len(old)
-
-        return self._write(pruned)
+        return self._write(lambda connection: self._forgotten(connection, self.clock() - days * 86_400, most))
 
     def clear(self) -> None:
         """Forget every change of this workspace."""
-
-        def cleared(connection: apsw.Connection) -> None:
-            for table in ("note_change", "note_version"):
-                connection.execute(f"DELETE FROM {table} WHERE scope = ?", (self._scope,))
-            connection.execute(f"DELETE FROM note_text WHERE name NOT IN ({_NAMED})")
-
-        self._read(cleared, None, write=True)
+        if self.database.exists():
+            self._write(lambda connection: self._forgotten(connection, float("inf"), -1))
 
     # --- the tables --------------------------------------------------------------------------------------------------
 
-    def _put(
-        self, entry: JournalEntry, files: Sequence[FileChange] | None, was: Sequence[tuple[int, int]]
-    ) -> JournalEntry:
-        def put(connection: apsw.Connection) -> JournalEntry:
-            numbered = entry
-            if not entry.id:
-                last = connection.execute("SELECT max(id) FROM note_change WHERE scope = ?", (self._scope,)).fetchone()
-                numbered = replace(numbered, id=(last[0] or 0) + 1 if last else 1)
-            if files is not None:
-                numbered = replace(
-                    numbered,
-                    files=tuple(
-                        RecordedNote(file.path, _keep(connection, file.before), _keep(connection, file.after), *status)
-                        for file, status in zip(files, was, strict=True)
-                    ),
-                )
-            self._insert(connection, numbered)
-            return numbered
-
-        return self._write(put)
+    def _forgotten(self, connection: apsw.Connection, limit: float, most: int) -> int:
+        connection.execute(_OLD, (self._scope, limit, most))
+        count = connection.changes()
+        connection.execute(
+            "DELETE FROM note_version WHERE scope = ?1 AND change NOT IN (SELECT id FROM note_change WHERE scope = ?1)",
+            (self._scope,),
+        )
+        connection.execute(_DROP_TEXTS)
+        return count
 
     def _insert(self, connection: apsw.Connection, entry: JournalEntry) -> None:
         more = json.dumps({"left": entry.left, "trust": entry.trust, "ledger": entry.ledger})
@@ -298,54 +263,36 @@ class Journal:
             ],
         )
 
-    def _entries(self, connection: apsw.Connection) -> tuple[JournalEntry, ...]:
-        notes: dict[int, list[RecordedNote]] = {}
-        for change, *note in connection.execute(
-            "SELECT change, path, before, after, mode, mtime_ns FROM note_version WHERE scope = ? "
-            "ORDER BY change, place",
-            (self._scope,),
-        ):
-            notes.setdefault(change, []).append(RecordedNote(*note))
-        rows = connection.execute(
-            "SELECT id, at, state, kind, title, undoes, redoes, reason, more FROM note_change WHERE scope = ? "
-            "ORDER BY id",
-            (self._scope,),
-        )
-        return tuple(
-            JournalEntry(
-                id,
-                at,
-                state,
-                kind,
-                title,
-                tuple(notes.get(id, ())),
-                undoes,
-                redoes,
-                reason=reason,
-                **{key: tuple(values) for key, values in json.loads(more).items()},
-            )
-            for id, at, state, kind, title, undoes, redoes, reason, more in rows
-        )
-
-    def _read(self, how: Callable[[apsw.Connection], T], nothing: T, *, write: bool = False) -> T:
+    def _read(self, how: Callable[[apsw.Connection], T], nothing: T) -> T:
         if self._old.exists():
             return self._write(how)
         if not self.database.exists():
             return nothing
-        return self._run(lambda c: how(c) if state_db.has_table(c, "note_text") else nothing, write=write)
+        return self._run(lambda c: how(c) if state_db.has_table(c, "note_text") else nothing, write=False)
 
     def _write(self, how: Callable[[apsw.Connection], T]) -> T:
         def prepared(connection: apsw.Connection) -> T:
             connection.execute(_TABLES)
             if self._old.exists() and not state_db.was_taken_over(connection, "note_change", self._scope):
-                for entry in _old_entries(self._old):
-                    for name in {name for note in entry.files for name in (note.before, note.after) if name}:
-                        _take_over_text(connection, self.folder / "texts" / f"{name}.z", name)
-                    self._insert(connection, entry)
+                self._take_over(connection)
                 state_db.mark_taken_over(connection, "note_change", self._scope)
             return how(connection)
 
         return self._run(prepared, write=True)
+
+    def _take_over(self, connection: apsw.Connection) -> None:
+        """Read the journal of an earlier release; of two lines about one change the later one counts."""
+        for line in self._old.read_bytes().split(b"\n"):
+            # A line that was cut off counts for nothing.
+            with suppress(msgspec.MsgspecError):
+                entry = msgspec.json.decode(line, type=JournalEntry)
+                # Titles of the oldest ones are as they were.
+                self._insert(connection, replace(entry, title=masked(entry.title)))
+        for name, *_ in connection.execute("SELECT before FROM note_version UNION SELECT after FROM note_version"):
+            # Whoever needs a text that is gone is told.
+            with suppress(OSError):
+                data = (self.folder / "texts" / f"{name}.z").read_bytes()
+                connection.execute("INSERT OR IGNORE INTO note_text VALUES (?, ?)", (name, data))
 
     def _run(self, how: Callable[[apsw.Connection], T], *, write: bool) -> T:
         try:
@@ -359,13 +306,22 @@ def text_name(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _keep(connection: apsw.Connection, data: bytes | None) -> str | None:
-    if data is None:
-        return None
-    name = text_name(data)
-    # A text that was damaged since is mended.
-    connection.execute("INSERT OR REPLACE INTO note_text VALUES (?, ?)", (name, zlib.compress(data, 1)))
-    return name
+def _recorded(connection: apsw.Connection, file: FileChange) -> RecordedNote:
+    """Keep the texts of a note; one that was damaged since is mended."""
+
+    def named(data: bytes | None) -> str | None:
+        if data is None:
+            return None
+        name = text_name(data)
+        connection.execute("INSERT OR REPLACE INTO note_text VALUES (?, ?)", (name, zlib.compress(data, 1)))
+        return name
+
+    return RecordedNote(file.path, named(file.before), named(file.after), file.mode, file.mtime_ns)
+
+
+def _entry(row: tuple[Any, ...]) -> JournalEntry:
+    fields = json.loads(row[0])
+    return msgspec.convert(fields | fields.pop("more"), JournalEntry)
 
 
 def _storable(value: object) -> Any:  # noqa: ANN401 - what SQLite takes
@@ -374,27 +330,6 @@ def _storable(value: object) -> Any:  # noqa: ANN401 - what SQLite takes
 
 def _broken(what: str) -> EditFailed:
     return EditFailed(f"The journal cannot be used: {what}.", "Check the folder and the space on its disk.")
-
-
-def _old_entries(file: Path) -> list[JournalEntry]:
-    """Read the journal of an earlier release; of two lines about one change the later one counts."""
-    entries: dict[int, JournalEntry] = {}
-    for line in file.read_bytes().split(b"\n"):
-        # A line that was cut off counts for nothing.
-        with suppress(MsgspecError):
-            entry = msgspec.json.decode(line, type=JournalEntry)
-            # Titles of the oldest ones are as they were.
-            entries[entry.id] = replace(entry, title=masked(entry.title))
-    return [entry for _, entry in sorted(entries.items())]
-
-
-def _take_over_text(connection: apsw.Connection, file: Path, name: str) -> None:
-    try:
-        data = file.read_bytes()
-    except OSError:
-        # Whoever needs it is told that it is gone.
-        return
-    connection.execute("INSERT OR IGNORE INTO note_text VALUES (?, ?)", (name, data))
 
 
 # --- what is typed ---------------------------------------------------------------------------------------------------
@@ -409,7 +344,7 @@ class Unsaved(Struct, frozen=True):
     at: float
     before: bytes | None
     text: str
-    key: str
+    key: str = ""
 
 
 class Typing:
@@ -421,60 +356,46 @@ class Typing:
 
     def __init__(self, journal: Journal, path: str, began: Unsaved | None = None) -> None:
         self._records, self._path = _unsaved(journal), path
-        self._key = f"{os.getpid()} {path}"
-        self._keys = {self._key, began.key} if began is not None else {self._key}
+        self._keys = [f"{os.getpid()} {path}", *([began.key] if began is not None else [])]
         self._lock = threading.Lock()
         self._turn = 0
 
     def keep(self, turn: int, text: str, before: bytes | None) -> None:
         """Keep `text`, in the place of what was kept last. Raises EditRefused when the disk does not take it."""
-        value = {
-            "path": self._path,
-            "at": time.time(),
-            "text": text,
-            "before": None if before is None else base64.b64encode(before).decode("ascii"),
-        }
-        with self._lock:
-            if self._late(turn):
-                return
-            try:
-                self._records.put(self._key, value)
-            except StateUnavailable as error:
-                raise EditFailed(
-                    f"Your typing is not protected against a crash: {error.message}", "Press ctrl+s to save the note."
-                ) from None
+        value = msgspec.to_builtins(Unsaved(self._path, time.time(), before, text))
+        try:
+            self._put(turn, self._keys[:1], value)
+        except StateUnavailable as error:
+            what = f"Your typing is not protected against a crash: {error.message}"
+            raise EditFailed(what, "Press ctrl+s to save the note.") from None
 
     def drop(self, turn: int) -> None:
         """Forget what was typed: it is in the note, or nobody wants it. Raises EditRefused when it stays."""
-        with self._lock:
-            if self._late(turn):
-                return
-            try:
-                for key in self._keys & self._records.read().keys():
-                    self._records.remove(key)
-            except StateUnavailable as error:
-                raise EditFailed(f"Your unsaved text is still stored: {error.message}", error.next_step) from None
+        try:
+            self._put(turn, [key for key in self._keys if key in self._records.read()], None)
+        except StateUnavailable as error:
+            raise EditFailed(f"Your unsaved text is still stored: {error.message}", error.next_step) from None
 
-    def _late(self, turn: int) -> bool:
-        late = turn < self._turn
-        self._turn = max(turn, self._turn)
-        return late
+    def _put(self, turn: int, keys: Sequence[str], value: object) -> None:
+        with self._lock:
+            if turn >= self._turn:
+                self._turn = turn
+                for key in keys:
+                    self._records.change(key, lambda _: value)
 
 
 def left(journal: Journal, path: str | None = None) -> tuple[Unsaved, ...]:
     """Return what editors left unsaved of `path`, or of every note, newest first. Raises EditRefused."""
-    records, texts = _unsaved(journal), []
+    records = _unsaved(journal)
     try:
-        for key, value in records.read().items():
-            if value["at"] < time.time() - KEEP_DAYS * 86_400:
-                records.remove(key)
-            elif path in (None, value["path"]):
-                before = value["before"]
-                data = None if before is None else base64.b64decode(before)
-                texts.append(Unsaved(value["path"], value["at"], data, value["text"], key))
+        texts = [replace(msgspec.convert(value, Unsaved), key=key) for key, value in records.read().items()]
+        for text in texts:
+            if text.at < time.time() - KEEP_DAYS * 86_400:
+                records.remove(text.key)
     except StateUnavailable as error:
         raise _broken(error.message.removesuffix(".")) from None
-    return tuple(sorted(texts, key=lambda text: -text.at))
+    young = [text for text in texts if text.at >= time.time() - KEEP_DAYS * 86_400 and path in (None, text.path)]
+    return tuple(sorted(young, key=lambda text: -text.at))
 
 
 def _unsaved(journal: Journal) -> state_db.ScopedRecords:

@@ -1,16 +1,20 @@
-"""Finish or take back a change that a crash cut off, and look after files that a writer had kept open."""
+"""Settle a change that did not come to its end: it counts as made when every note has it, else it is taken back.
+
+So it is after an error of the disk, and at the next start after a crash. Files that a writer had kept open are looked
+after here, too.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from memory_tui.errors import EditRefused, MemoryTuiError
-from memory_tui.notes import lease
+from memory_tui.errors import EditFailed, EditRefused, MemoryTuiError
+from memory_tui.notes import write as writing
 from memory_tui.notes.changes import FileChange, ThreeWay
-from memory_tui.notes.journal import Journal, JournalEntry, State
-from memory_tui.notes.lease import WriterState
+from memory_tui.notes.journal import Journal, JournalEntry
 from memory_tui.notes.merge import merge
 from memory_tui.notes.write import NEW, OLD, Folder, SameLinesChanged, contents, current, parent, tag, write
 from memory_tui.workspace.roots import Roots
@@ -31,16 +35,39 @@ def recover(roots: Roots, journal: Journal) -> tuple[JournalEntry, ...]:
     for entry in journal.entries():
         try:
             if entry.state == "intent":
-                settled.append(_settled(roots, journal, entry))
+                settled.append(settle(roots, journal, entry))
             elif entry.left:
                 # Beside notes that were brought back lies what was never written.
-                left = _late(roots, journal, entry, journal.change_of(entry).files) if entry.state == "done" else ()
-                _clear(roots, entry, left)
-                journal.put(replace(entry, left=left))
+                left = _late(roots, journal, entry) if entry.state == "done" else ()
+                journal.put(replace(entry, left=clear(roots, entry, left)))
         except (OSError, EditRefused) as error:
             reason = error.message.rstrip(".") if isinstance(error, EditRefused) else error.strerror
             settled.append(replace(entry, reason=f"{WAITS}: {reason}"))
     return tuple(settled)
+
+
+def settle(roots: Roots, journal: Journal, entry: JournalEntry, reason: str = "") -> JournalEntry:
+    """Bring the notes of an intent to one of its ends; `reason` is why it may be taken back.
+
+    Raises EditRefused, OSError.
+    """
+    try:
+        files = journal.change_of(entry).files
+        left = _late(roots, journal, entry)
+        ends = [is_made(file, current(roots, file.path)) for file in files]
+        if not any(ends):
+            end = replace(entry, state="refused", reason=reason or CUT_OFF)
+        elif all(ends):
+            end = replace(entry, state="done", reason="" if reason else FINISHED)
+        else:
+            end = _taken_back(roots, entry, [file if made else None for file, made in zip(files, ends, strict=True)])
+            end = replace(end, reason=reason) if reason and end.state == "refused" else end
+        end = replace(end, left=clear(roots, entry, left))
+        return journal.settle(end, [_as_it_is(roots, file) for file in files] if end.state == "done" else None)
+    except EditRefused:
+        raise
+    except MemoryTuiError as error:
+        return journal.settle(replace(entry, state="refused", reason=f"{HALF}: {error.message}"))
 
 
 def is_made(change: FileChange, now: bytes | None) -> bool:
@@ -57,59 +84,56 @@ def is_made(change: FileChange, now: bytes | None) -> bool:
     return there == now if there is not None else merge(after, before, now).merged is not None
 
 
-def _settled(roots: Roots, journal: Journal, entry: JournalEntry) -> JournalEntry:
-    try:
-        files = journal.change_of(entry).files
-        left = _late(roots, journal, entry, files)
-        state, reason = _finished(roots, journal, entry, files)
-        _clear(roots, entry, left)
-        if state == "refused":
-            return journal.settle(entry, state, left=left, reason=reason)
-        return journal.settle(entry, state, [_as_it_is(roots, file) for file in files], left=left, reason=reason)
-    except EditRefused:
-        raise
-    except MemoryTuiError as error:
-        return journal.settle(entry, "refused", reason=f"{HALF}: {error.message}")
+def clear(roots: Roots, entry: JournalEntry, left: Collection[str] = ()) -> tuple[str, ...]:
+    """Remove the hidden files of a change but those that a writer has open, and flush its folders; returns those.
+
+    Only then may the journal say that it is done. Raises EditFailed.
+    """
+    for number, file in enumerate(entry.files):
+        with parent(roots, file.path) as (folder, _):
+            try:
+                for name in folder.names(tag(entry.id, number)) if folder is not None else ():
+                    if folder is not None and name not in left:
+                        folder.remove(name)
+                if folder is not None:
+                    folder.sync()
+            except OSError as error:
+                raise EditFailed(
+                    f"The folder of {file.path} cannot be written: {error.strerror}.", "Check the disk."
+                ) from None
+    return tuple(left)
 
 
-def _finished(roots: Roots, journal: Journal, entry: JournalEntry, files: tuple[FileChange, ...]) -> tuple[State, str]:
-    """Make what is missing where something was made, or when that cannot be, take back what was made."""
-    is_there = [is_made(file, current(roots, file.path)) for file in files]
-    if not any(is_there):
-        return "refused", CUT_OFF
-    try:
-        for number, file in enumerate(files):
-            if not is_there[number]:
-                write(roots, file, tag(entry.id, number) + "f")
-        return "done", FINISHED
-    except (SameLinesChanged, MemoryTuiError) as stopped:
-        if isinstance(stopped, SameLinesChanged):
-            journal.draft(stopped.view, entry.title)
-    try:
-        for number, file in enumerate(files):
-            if is_made(file, current(roots, file.path)):
-                write(roots, replace(file, before=file.after, after=file.before), tag(entry.id, number) + "b")
-        return "refused", TAKEN_BACK
-    except SameLinesChanged:
-        return "done", HALF
+def _taken_back(roots: Roots, entry: JournalEntry, files: list[FileChange | None]) -> JournalEntry:
+    """Take back those `files` that are made, by their numbers, each one where others have not changed it since."""
+    end = replace(entry, state="refused", reason=TAKEN_BACK)
+    for number, file in reversed(list(enumerate(files))):
+        if file is not None:
+            try:
+                write(roots, file.reverse(), tag(entry.id, number) + "b")
+            except SameLinesChanged:
+                end = replace(entry, state="done", reason=HALF)
+    return end
 
 
-def _late(roots: Roots, journal: Journal, entry: JournalEntry, files: tuple[FileChange, ...]) -> tuple[str, ...]:
+def _late(roots: Roots, journal: Journal, entry: JournalEntry) -> tuple[str, ...]:
     """Merge what others wrote to replaced files, which still lie beside the notes, into the notes.
 
     Returns the names of those that a writer has open.
     """
     left: list[str] = []
-    for number, file in enumerate(files):
+    for number, file in enumerate(journal.change_of(entry).files):
         hidden = tag(entry.id, number)
         with parent(roots, file.path) as (folder, name):
             for beside in folder.names(hidden) if folder is not None else ():
                 if folder is None or not beside.endswith((NEW, OLD)):
                     continue
-                if (late := _closed(folder, beside)) is None:
+                text, closed = _closed(folder, beside)
+                if not closed:
                     left.append(beside)
-                elif late not in (file.before, file.after):
-                    _merge_late(roots, journal, entry, replace(file, after=late), folder.read(name), hidden + "l")
+                elif text not in (file.before, file.after):
+                    late = replace(file, after=text)
+                    _merge_late(roots, journal, entry, late, folder.read(name), hidden + "l")
     return tuple(left)
 
 
@@ -126,30 +150,18 @@ def _merge_late(
         write(roots, FileChange(late.path, now, both.merged), hidden)
 
 
-def _clear(roots: Roots, entry: JournalEntry, left: tuple[str, ...]) -> None:
-    for number, file in enumerate(entry.files):
-        with parent(roots, file.path) as (folder, _):
-            for beside in folder.names(tag(entry.id, number)) if folder is not None else ():
-                if folder is not None and beside not in left:
-                    folder.remove(beside)
-
-
 def _as_it_is(roots: Roots, file: FileChange) -> FileChange:
     """Return the change as it came out: what the note holds now, and what it would hold without the change."""
     now = current(roots, file.path)
-    without = merge(file.after, file.before, now)
-    plain = without.merged if without.merged is not None or file.before is None else file.before
-    return replace(file, before=plain, after=now)
+    without = merge(file.after, file.before, now).merged
+    return replace(file, before=without if without is not None else file.before, after=now)
 
 
-def _closed(folder: Folder, hidden: str) -> bytes | None:
-    """Return the content of a hidden file when nobody has it open to write any more."""
-    descriptor = folder.open(hidden, os.O_RDONLY)
+def _closed(folder: Folder, hidden: str) -> tuple[bytes, bool]:
+    """Return the content of a hidden file, and whether nobody has it open to write any more."""
+    descriptor = folder.open(hidden)
     try:
-        state = lease.quiet(descriptor, 0)
-        text = None if state is WriterState.WRITER else contents(descriptor, hidden)
-        if state is WriterState.HELD:
-            lease.give_back(descriptor)
-        return text
+        closed = writing.quiet(descriptor, 0) is not False
+        return contents(descriptor, hidden), closed
     finally:
         os.close(descriptor)

@@ -154,7 +154,7 @@ def keep_lost(journal: Journal, last: LastText, now: bytes | None) -> JournalEnt
         count = plural(len(lost_lines(text, after)), "line")
         what = f"{last.path} vanished, with {count}" if now is None else f"{last.path} lost {count}"
         change = Change(LOST, f"{what}: another program did it", (FileChange(last.path, before, now),))
-        return journal.record(change, [(0, 0)], reason)
+        return journal.record(change, reason)
 
 
 def _last_of(entries: Sequence[JournalEntry], path: str) -> JournalEntry | None:

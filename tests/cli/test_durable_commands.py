@@ -286,7 +286,7 @@ def test_the_journal_is_read_on_a_disk_that_takes_nothing(tmp_path: Path, runner
     assert runner(stage, REMEMBER).code == 0
     calls = runner(stage, REMEMBER).calls
     # The last calls note that the change is whole, and let the lock go.
-    assert runner(stage, REMEMBER, "killed", calls - 4).code == -signal.SIGKILL
+    assert runner(stage, REMEMBER, "killed", calls - 2).code == -signal.SIGKILL
     shown = runner(stage, ["journal"], "gone", 0)
     assert shown.code == 0, shown.said
     assert "(cut off)" in shown.said

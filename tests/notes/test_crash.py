@@ -42,9 +42,8 @@ def die_at(name, real):
         return result
     return wrapped
 
-for owner, names in ((journal.Journal, ("begin", "settle", "_write")), (write._OpenNote, ("last",)),
-                     (write.Folder, ("exchange", "rename", "link", "remove", "clear")), (write, ("_write_new",)),
-                     (curators, ("write",))):
+for owner, names in ((journal.Journal, ("begin", "settle", "_write")), (write, ("_write_new", "_last")),
+                     (write.Folder, ("exchange", "rename", "link", "remove", "clear")), (curators, ("write",))):
     for name in names:
         setattr(owner, name, die_at(name, getattr(owner, name)))
 def make(notes, wanted, how):
@@ -85,7 +84,7 @@ POINTS = [
         ("exchange", (1, 2)),
         ("rename", (1, 2, 3)),
         ("link", (1, 2)),
-        ("last", (1, 2)),
+        ("_last", (1, 2)),
         ("settle", (1,)),
         ("clear", (1, 2, 3, 4)),
         ("_write", (1, 2)),
@@ -143,7 +142,9 @@ def test_killed_anywhere(cut_off, tmp_path, name, point):
         assert texts(notes) == BEFORE
 
 
-@pytest.mark.parametrize("point", ["rename:after:2", "link:after:1", "link:before:1", "last:before:1", "write:after:1"])
+@pytest.mark.parametrize(
+    "point", ["rename:after:2", "link:after:1", "link:before:1", "_last:before:1", "write:after:1"]
+)
 def test_killed_where_names_cannot_be_exchanged(cut_off, tmp_path, point):
     change, notes = CHANGES["edits"], notes_of(tmp_path)
     assert cut_off(notes, change, point, "plain") == -signal.SIGKILL
@@ -152,7 +153,7 @@ def test_killed_where_names_cannot_be_exchanged(cut_off, tmp_path, point):
     assert hidden(notes) == []
 
 
-@pytest.mark.parametrize("point", ["exchange:after:1", "last:after:1", "write:after:1", "settle:before:1"])
+@pytest.mark.parametrize("point", ["exchange:after:1", "_last:after:1", "write:after:1", "settle:before:1"])
 def test_lines_that_came_before_the_next_start_stay(cut_off, tmp_path, point):
     change, notes = CHANGES["edits"], notes_of(tmp_path)
     assert cut_off(notes, change, point) == -signal.SIGKILL
@@ -165,26 +166,25 @@ def test_lines_that_came_before_the_next_start_stay(cut_off, tmp_path, point):
         with replaced.open("ab") as file:
             file.write(b"- late\n")
     one = curator(notes)
-    assert [entry.reason for entry in one.recover()] == [recover.FINISHED]
-    text = one.read("MEMORY.md")
-    assert text.startswith(b"# Memories\n\n- one\n- 2\n")
-    assert b"- theirs\n" in text
-    assert (b"- late\n" in text) == (point != "settle:before:1")
-    assert one.read("memory/day.md") == change["memory/day.md"]
-    one.undo()
-    assert one.read("memory/day.md") == BEFORE["memory/day.md"]
-    assert one.read("MEMORY.md") == text.replace(b"# Memories", b"# Memory").replace(b"- 2\n", b"- two\n")
+    is_made = point == "settle:before:1"
+    assert [entry.reason for entry in one.recover()] == [recover.FINISHED if is_made else recover.TAKEN_BACK]
+    late = b"" if is_made else b"- late\n"
+    assert one.read("MEMORY.md").replace(late, b"") == (change if is_made else BEFORE)["MEMORY.md"] + b"- theirs\n"
+    assert late in one.read("MEMORY.md")
+    assert one.read("memory/day.md") == (change if is_made else BEFORE)["memory/day.md"]
+    if is_made:
+        one.undo()
+        assert texts(notes) == {**BEFORE, "MEMORY.md": BEFORE["MEMORY.md"] + b"- theirs\n"}
 
 
-def test_what_touches_a_change_that_was_cut_off_takes_it_back(cut_off, tmp_path):
+def test_a_note_that_others_changed_where_a_change_was_cut_off_keeps_its_part(cut_off, tmp_path):
     notes = notes_of(tmp_path)
-    assert cut_off(notes, CHANGES["edits"], "write:after:1") == -signal.SIGKILL
-    (notes / "memory" / "day.md").write_bytes(b"# day\r\n- theirs\r\n- b")
+    assert cut_off(notes, CHANGES["two notes"], "write:after:1") == -signal.SIGKILL
+    theirs = BEFORE["MEMORY.md"] + b"- theirs\n- a (from day)\n"
+    (notes / "MEMORY.md").write_bytes(theirs)
     one = curator(notes)
-    assert [entry.reason for entry in one.recover()] == [recover.TAKEN_BACK]
-    assert one.read("MEMORY.md") == BEFORE["MEMORY.md"]
-    assert one.read("memory/day.md") == b"# day\r\n- theirs\r\n- b"
-    assert one.journal.change_of(one.drafts()[0]).files[0].after == CHANGES["edits"]["memory/day.md"]
+    assert [entry.reason for entry in one.recover()] == [recover.HALF]
+    assert texts(notes) == {**BEFORE, "MEMORY.md": theirs}
 
 
 def test_the_next_change_settles_what_was_cut_off_first(cut_off, tmp_path):
@@ -192,7 +192,7 @@ def test_the_next_change_settles_what_was_cut_off_first(cut_off, tmp_path):
     assert cut_off(notes, CHANGES["edits"], "exchange:after:1") == -signal.SIGKILL
     one = curator(notes)
     one.apply(put("memory/new.md", None, b"new\n"))
-    assert texts(notes) == {**after(CHANGES["edits"]), "memory/new.md": b"new\n"}
+    assert texts(notes) == {**BEFORE, "memory/new.md": b"new\n"}
     assert hidden(notes) == []
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memory_tui import durable
 from memory_tui.errors import EditRefused, PathRefused
-from memory_tui.notes import journal, lease, write
+from memory_tui.notes import journal, write
 from memory_tui.notes.changes import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
 from tests.support.curate import agent, curator, hidden, put, workspace
 from tests.support.waiting import LONG
@@ -299,7 +299,7 @@ def test_a_writer_between_the_exchange_and_the_last_look_loses_nothing(folder, m
     note = folder / "MEMORY.md"
     before = note.read_bytes()
     theirs = before + added if added else b"# Memory\n\n## Home\n- theirs\n"
-    quiet, names = lease.quiet, []
+    quiet, names = write.quiet, []
 
     def write_late(descriptor, seconds):
         replaced = [path for path in folder.glob(".memory-tui-*") if path.read_bytes() == before]
@@ -308,7 +308,7 @@ def test_a_writer_between_the_exchange_and_the_last_look_loses_nothing(folder, m
             replaced[0].write_bytes(theirs)
         return quiet(descriptor, seconds)
 
-    monkeypatch.setattr(lease, "quiet", write_late)
+    monkeypatch.setattr(write, "quiet", write_late)
     if merged is not None:
         one.apply(put("MEMORY.md", before, mine))
         assert note.read_bytes() == merged
@@ -330,16 +330,16 @@ def test_a_writer_who_keeps_the_old_file_open_is_heard_by_the_next_start(folder,
     """The replaced file stays beside the note until its writer closes it; then its lines come into the note."""
     monkeypatch.setattr(write, "LATE_SECONDS", 0.05)
     one, note = curator(folder), folder / "MEMORY.md"
-    before, last = note.read_bytes(), write._OpenNote.last
+    before, last = note.read_bytes(), write._last
     late = []
 
-    def open_late(self, old):
+    def open_late(place, descriptor, old):
         late.append((folder / old).open("ab", buffering=0))
-        return last(self, old)
+        return last(place, descriptor, old)
 
-    monkeypatch.setattr(write._OpenNote, "last", open_late)
+    monkeypatch.setattr(write, "_last", open_late)
     # The lease lets nobody open the file before it is given back.
-    monkeypatch.setattr(lease, "quiet", lambda descriptor, seconds: lease.WriterState.WRITER)
+    monkeypatch.setattr(write, "quiet", lambda descriptor, seconds: False)
     monkeypatch.setattr(write, "_leases_work", lambda *_: False)
     entry = one.apply(put("MEMORY.md", before, before.replace(b"- one", b"- two"))).entry
     monkeypatch.undo()
@@ -440,9 +440,9 @@ def test_read_only_says_why(folder):
 
 
 @pytest.mark.parametrize(
-    ("closed", "mode", "said"), [("MEMORY.md", 0o464, "may not be written by you"), (".", 0o555, "The folder of")]
+    ("closed", "mode", "said"), [("MEMORY.md", 0o464, "read-only for you"), (".", 0o555, "cannot be written")]
 )
-def test_what_its_owner_may_not_write_is_refused_before_anything_is_written(closed, mode, said):
+def test_what_its_owner_may_not_write_is_refused_and_stays(closed, mode, said):
     with unprivileged_folder() as top:
         folder = workspace(top / "notes")
         one, before = curator(folder), (folder / "MEMORY.md").read_bytes()
@@ -450,7 +450,7 @@ def test_what_its_owner_may_not_write_is_refused_before_anything_is_written(clos
         with pytest.raises(ReadOnly, match=said):
             one.apply(put("MEMORY.md", before, b"x\n"))
         assert (folder / "MEMORY.md").read_bytes() == before
-        assert one.journal.entries() == ()
+        assert one.history() == ()
 
 
 def test_a_line_that_another_program_is_writing_is_waited_for(folder, monkeypatch):
@@ -497,7 +497,7 @@ def test_mode_attributes_and_a_second_name_stay(folder):
 
 def test_without_exchange_and_leases_it_works_as_well(folder, monkeypatch):
     monkeypatch.setattr("memory_tui.durable._exchange_call", lambda: None)
-    monkeypatch.setattr(lease, "_try", lambda descriptor: lease.WriterState.UNKNOWN)
+    monkeypatch.setattr(write, "_lease", lambda descriptor: None)
     one = curator(folder)
     before = one.read("MEMORY.md")
     one.apply(put("MEMORY.md", before, b"# Other\n"))

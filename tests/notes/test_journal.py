@@ -60,7 +60,7 @@ def test_the_texts_of_all_changes_take_bounded_room_and_another_workspace_keeps_
 ) -> None:
     one = curator(folder)
     other = Journal(tmp_path / "other", one.journal.database)
-    other.record(put("memory/0.md", None, b"the other's"), [(0, 0)], "")
+    other.record(put("memory/0.md", None, b"the other's"), "")
     for number in range(5):
         data = random.Random(number).randbytes(10_000).replace(b"\n", b"")
         one.apply(put(f"memory/{number}.md", None, data))
