@@ -15,7 +15,7 @@ import pytest
 
 from memory_tui import durable
 from memory_tui.approval import Approvals
-from memory_tui.config import config_write
+from memory_tui.config import config_patch
 from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError
 from memory_tui.locks import WriterLock, holder
 from memory_tui.notes import journal
@@ -274,13 +274,13 @@ def _config(folder: Path) -> Path:
 
 
 def _write_config(folder: Path) -> object:
-    return config_write.write(_config(folder), config_write.read(_config(folder)), b'{"b": 2}')
+    return config_patch.write(_config(folder), config_patch.read(_config(folder)), b'{"b": 2}')
 
 
 def _undo_config(folder: Path) -> object:
-    done = config_write.last(_config(folder))
+    done = config_patch.last(_config(folder))
     assert done is not None
-    return config_write.undo(done)
+    return config_patch.undo(done)
 
 
 def _labels(folder: Path) -> Path:
@@ -328,13 +328,13 @@ WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
     ),
     "a label": (lambda at: _label(at, "first?"), _label, lambda at: judgments.load(_labels(at))),
     "a session note": (None, _session, lambda at: _files(at / "memory")),
-    "a configuration": (None, _write_config, lambda at: config_write.read(_config(at))),
+    "a configuration": (None, _write_config, lambda at: config_patch.read(_config(at))),
     "a configuration changed": (
-        lambda at: config_write.write(_config(at), None, b"{}"),
+        lambda at: config_patch.write(_config(at), None, b"{}"),
         _write_config,
-        lambda at: config_write.read(_config(at)),
+        lambda at: config_patch.read(_config(at)),
     ),
-    "a configuration taken back": (_write_config, _undo_config, lambda at: config_write.read(_config(at))),
+    "a configuration taken back": (_write_config, _undo_config, lambda at: config_patch.read(_config(at))),
     "a line of a log": (
         lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{1}\n", 1000),
         lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{2}\n", 1000),
@@ -361,7 +361,7 @@ WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where backups and logs of configurations lie."""
-    monkeypatch.setattr(config_write, "backups", lambda: _STAGE[0] / "backups")
+    monkeypatch.setattr(config_patch, "backups", lambda: _STAGE[0] / "backups")
     return tmp_path
 
 

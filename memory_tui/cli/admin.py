@@ -16,7 +16,7 @@ from memory_tui import durable, manual, plan
 from memory_tui.cli.commands import full_parser
 from memory_tui.cli.context import confirmed, moment, opened, options, workspace_named
 from memory_tui.cli.output import print_lines, show, waiting
-from memory_tui.config import config_write, places
+from memory_tui.config import config_patch, places
 from memory_tui.config.config_patch import Patch, patch, summary
 from memory_tui.errors import ConfigError, SettingError
 from memory_tui.explain import trace_json
@@ -129,11 +129,11 @@ def _patch_lines(change: Patch) -> list[str]:
 
 
 def _undo(args: argparse.Namespace) -> int:
-    last = config_write.last()
+    last = config_patch.last()
     if last is None:
         raise ConfigError("memory-tui wrote no configuration, so there is nothing to undo.", "")
     if not args.dry_run:
-        config_write.undo(last)
+        config_patch.undo(last)
     line = f"{last.path} {'would be' if args.dry_run else 'is'} as it was before."
     return show(args, {"path": last.path, "undone": not args.dry_run, "backup": last.backup}, [line])
 

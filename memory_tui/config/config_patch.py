@@ -1,28 +1,40 @@
-"""Tuned knobs as a patch of the configuration, comments kept."""
+"""Tuned knobs become a patch of the configuration, comments kept; it is written with a backup that undo restores."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import platformdirs
 from msgspec import Struct
 
-from memory_tui import profiles
-from memory_tui.config import config_write, json5_edit, release
+from memory_tui import durable, profiles
+from memory_tui.config import json5_edit, release
 from memory_tui.config import load as configuration
 from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.keys import OWN_KEYS
 from memory_tui.config.model import Config
 from memory_tui.config.places import own_path
-from memory_tui.errors import ConfigError
+from memory_tui.errors import ConfigError, ConfigUnsaved
 from memory_tui.secrets.discreet import Discreet
 from memory_tui.secrets.finder import redact
-from memory_tui.settings import BY_KEY, Scalar, Settings, Value, show
+from memory_tui.settings import BY_KEY, Scalar, Settings, show
 
 _OURS_ALONE = frozenset(key.path for key in OWN_KEYS)
-_WITHOUT_A_PLACE = {"profile": "beside OpenClaw's configuration it is asked for at each start: --profile NAME"}
+_NO_PROFILE = "beside OpenClaw's configuration it is asked for at each start: --profile NAME"
+_RELOADS = "OpenClaw reads it when its gateway starts or reloads."
+_ALL_WORKSPACES = "This file holds for every workspace that is opened without --config."
+_OWN_RULES = (
+    "These values belong to memory-tui's own rules, and hold where they are asked for (--profile "
+    f"{profiles.OWN}); the agent itself keeps recalling by OpenClaw's."
+)
 
 
 class KeyChange(Struct, frozen=True):
@@ -58,112 +70,110 @@ class Patch(Discreet, frozen=True):
     secrets: tuple[str, ...] = ()
 
     def diff(self) -> str:
-        """A unified difference of every file, with keys masked; empty when nothing would change."""
-        text = "".join(_difference(file) for file in self.files)
+        """Return a unified difference of every file, with keys masked; empty when nothing would change."""
+        text = "".join(line for file in self.files for line in _difference(file))
         for secret in self.secrets:
             text = text.replace(secret, "***")
         return redact(text)
 
-    def write(self) -> tuple[config_write.ConfigWrite, ...]:
+    def write(self) -> tuple[ConfigWrite, ...]:
         """Write every file, each with a backup. Raises ConfigError; a file that was changed meanwhile is left alone."""
-        return tuple(config_write.write(file.path, file.before, file.after) for file in self.files)
+        return tuple(write(file.path, file.before, file.after) for file in self.files)
 
 
 def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
-    """The patch that makes `tuned` hold, where `written` is what holds without it. Raises ConfigError.
+    """Return the patch that makes `tuned` hold, where `written` is what holds without it. Raises ConfigError.
 
     Values tuned under OpenClaw's rules go into its configuration; those of our own rules, which OpenClaw would read
     otherwise, into memory-tui's.
     """
-    of_openclaw = config.kind == "openclaw" and tuned.word("profile") != profiles.OWN
-    configured = config.values.get("profile")
+    before = {key: value.value for key, value in written.values.items()}
+    profile, configured = tuned.word("profile"), config.values.get("profile")
     named = str(configured.value) if configured else "auto"
-    if release.meant(named, config).profile != tuned.word("profile"):
-        written = Settings({**written.values, "profile": Value(named, "configuration")})
-    values = {key: value.value for key, value in tuned.values.items() if value.value != written.values[key].value}
-    if not of_openclaw:
-        return _own_patch(config, values, written)
-    fixed = profiles.get(tuned.word("profile")).fixed
-    values = {key: value for key, value in values.items() if key not in fixed}
-    left = [
-        (key, _WITHOUT_A_PLACE.get(key, f"OpenClaw has no {BY_KEY[key].label}")) for key in values if key in _OURS_ALONE
-    ]
-    placed = {key: value for key, value in values.items() if key not in _OURS_ALONE}
-    notes = []
-    if len(config.agents) > 1 and config.sections and config.sections[-1][0] == config.layout:
-        notes.append(f"{config.layout} holds for every agent that has no value of its own.")
-    notes.append("OpenClaw reads it when its gateway starts or reloads.")
-    return _into(config, placed, _values(written), tuple(left), tuple(notes))
+    if release.meant(named, config).profile != profile:
+        before["profile"] = named
+    values = {key: value.value for key, value in tuned.values.items() if value.value != before[key]}
+    notes, left = list[str](), list[tuple[str, str]]()
+    if config.kind == "openclaw" and profile != profiles.OWN:
+        values = {key: value for key, value in values.items() if key not in profiles.get(profile).fixed}
+        for key in _OURS_ALONE & values.keys():
+            left.append((key, _NO_PROFILE if key == "profile" else f"OpenClaw has no {BY_KEY[key].label}"))
+            del values[key]
+        if len(config.agents) > 1 and config.sections and config.sections[-1][0] == config.layout:
+            notes.append(f"{config.layout} holds for every agent that has no value of its own.")
+        return _into(config, values, before, sorted(left), [*notes, _RELOADS])
+    if config.kind == "openclaw":
+        notes.append(_OWN_RULES)
+        values.pop("profile", None)
+    config = config if config.kind == "own" else _own()
+    return _into(config, values, before, left, [*notes, _ALL_WORKSPACES] if config.path == own_path() else notes)
 
 
 def provider_patch(config: Config, values: Mapping[str, Scalar]) -> Patch:
-    """The patch that names a provider, by documented keys, in the configuration that is read. Raises ConfigError."""
-    notes = () if config.kind != "openclaw" else ("OpenClaw reads it when its gateway starts or reloads.",)
+    """Return the patch that names a provider, by documented keys, in the configuration that is read.
+
+    Raises ConfigError.
+    """
     values = {key: value for key, value in values.items() if config.value(key) != value or key == "remote.apiKey"}
     before = {key: str(config.value(key) or "") for key in values if key != "remote.apiKey"}
-    return _into(_empty(own_path()) if config.kind == "none" else config, values, before, (), notes)
+    notes = [_RELOADS] if config.kind == "openclaw" else []
+    return _into(_own() if config.kind == "none" else config, values, before, (), notes)
 
 
-def _own_patch(config: Config, values: Mapping[str, Scalar], written: Settings) -> Patch:
-    notes = []
-    if config.kind == "openclaw":
-        notes.append(
-            "These values belong to memory-tui's own rules, and hold where they are asked for (--profile "
-            f"{profiles.OWN}); the agent itself keeps recalling by OpenClaw's."
-        )
-        values = {key: value for key, value in values.items() if key != "profile"}
-        config = _empty(own_path())
-    elif config.kind == "none":
-        config = _empty(own_path())
-    if config.path == own_path():
-        notes.append("This file holds for every workspace that is opened without --config.")
-    return _into(config, values, _values(written), (), tuple(notes))
-
-
-def _values(settings: Settings) -> dict[str, Scalar]:
-    return {key: value.value for key, value in settings.values.items()}
-
-
-def _empty(path: Path) -> Config:
-    """Our own configuration as it is on disk, or one that holds nothing yet."""
-    if path.is_file():
-        return configuration.load(str(path), None)
-    return Config(path=path, kind="own", tree=parse_json5(SourceText(path, "{}\n")), sections=())
+def _own() -> Config:
+    """Return our own configuration as it is on disk, or one that holds nothing yet."""
+    if own_path().is_file():
+        return configuration.load(str(own_path()), None)
+    return Config(path=own_path(), kind="own", tree=parse_json5(SourceText(own_path(), "{}\n")))
 
 
 def _into(
     config: Config,
     values: Mapping[str, Scalar],
     before: Mapping[str, Scalar],
-    left: tuple[tuple[str, str], ...],
-    notes: tuple[str, ...],
+    left: Iterable[tuple[str, str]],
+    notes: Iterable[str],
 ) -> Patch:
-    path, root = config.path, config.tree
-    if path is None or root is None:
+    if config.path is None or config.tree is None:
         raise ConfigError("There is no configuration to write to.", "Name one with --config.")
-    sources: dict[Path, SourceText] = {}
+    prefix, section = config.sections[-1] if config.sections else (config.layout, config.tree)
+    above = [] if config.sections else [*filter(None, prefix.split("."))]
     splices: dict[Path, list[json5_edit.Splice]] = {}
-    changes = []
-    prefix, section = config.sections[-1] if config.sections else (config.layout, root)
-    missing: dict[int, tuple[Node, dict[str, object]]] = {}
-    for key, value in sorted(values.items()):
-        below = key.split(".") if config.sections else [*filter(None, prefix.split(".")), *key.split(".")]
+    sources: dict[Path, SourceText] = {}
+    missing: dict[int, tuple[Node, dict[str, Any]]] = {}
+    for key in sorted(values):
+        below = [*above, *key.split(".")]
         node = section.get(*below)
-        changes.append(KeyChange(key, before.get(key, ""), value, f"{prefix}.{key}" if prefix else key))
         if node is not None:
             sources[node.source.path] = node.source
-            splices.setdefault(node.source.path, []).append(json5_edit.replace(node, value))
-        else:
-            _note_missing(section, below, value, missing)
+            splices.setdefault(node.source.path, []).append(json5_edit.replace(node, values[key]))
+            continue
+        parent = section
+        while len(below) > 1 and (deeper := parent.get(below[0])) is not None and isinstance(deeper.value, dict):
+            parent, below = deeper, below[1:]
+        if parent.get(below[0]) is not None:
+            raise ConfigError(
+                f"{below[0]} in line {parent.line} of {parent.source.path} is not an object.",
+                "Mend that line first; nothing was changed.",
+                parent.line,
+                parent.column,
+            )
+        members = missing.setdefault(id(parent), (parent, {}))[1]
+        for name in below[:-1]:
+            members = members.setdefault(name, {})
+        members[below[-1]] = values[key]
     for parent, members in missing.values():
         sources[parent.source.path] = parent.source
         splices.setdefault(parent.source.path, []).extend(json5_edit.insert(parent, members))
+    changes = (
+        KeyChange(key, before.get(key, ""), values[key], f"{prefix}.{key}" if prefix else key) for key in sorted(values)
+    )
     files = tuple(_file(sources[file], splices[file]) for file in sources)
-    return Patch(path, tuple(changes), files, left, notes, tuple(_secrets(config)))
+    return Patch(config.path, tuple(changes), files, tuple(left), tuple(notes), tuple(_secrets(config)))
 
 
 def _secrets(config: Config) -> Iterator[str]:
-    """The keys and headers that the file holds for any provider, as they are written there."""
+    """Yield the keys and headers that the file holds for any provider, as they are written there."""
     nodes = [entry.node for key in ("remote.apiKey", "remote.headers") if (entry := config.entries.get(key))]
     providers = config.tree.get("models", "providers") if config.tree else None
     for _, provider in providers.children() if providers else ():
@@ -175,28 +185,8 @@ def _secrets(config: Config) -> Iterator[str]:
             yield node.value
 
 
-def _note_missing(
-    section: Node, below: list[str], value: Scalar, missing: dict[int, tuple[Node, dict[str, object]]]
-) -> None:
-    """Remember a member to be made, below the deepest object that is there."""
-    parent, rest = section, list(below)
-    while len(rest) > 1 and (deeper := parent.get(rest[0])) is not None and isinstance(deeper.value, dict):
-        parent, rest = deeper, rest[1:]
-    if parent.get(rest[0]) is not None:
-        raise ConfigError(
-            f"{rest[0]} in line {parent.line} of {parent.source.path} is not an object.",
-            "Mend that line first; nothing was changed.",
-            parent.line,
-            parent.column,
-        )
-    members: dict[str, Any] = missing.setdefault(id(parent), (parent, {}))[1]
-    for name in rest[:-1]:
-        members = members.setdefault(name, {})
-    members[rest[-1]] = value
-
-
 def _file(source: SourceText, splices: list[json5_edit.Splice]) -> FilePatch:
-    before = config_write.read(source.path)
+    before = read(source.path)
     if before is not None and before.decode("utf-8", "replace") != source.text:
         raise ConfigError(f"{source.path} was changed since it was read.", "Open the workspace again.")
     if before is not None and source.text.encode() != before:
@@ -209,15 +199,115 @@ def _file(source: SourceText, splices: list[json5_edit.Splice]) -> FilePatch:
     return FilePatch(source.path, before, after.encode())
 
 
-def _difference(file: FilePatch) -> str:
-    before = (file.before or b"").decode().splitlines(keepends=True)
-    after = file.after.decode().splitlines(keepends=True)
+def _difference(file: FilePatch) -> Iterator[str]:
+    before, after = ((data or b"").decode().splitlines(keepends=True) for data in (file.before, file.after))
     name = str(file.path)
-    lines = difflib.unified_diff(before, after, name if file.before is not None else "nothing yet", name)
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    for line in difflib.unified_diff(before, after, name if file.before is not None else "nothing yet", name):
+        yield line if line.endswith("\n") else f"{line}\n"
 
 
 def summary(change: KeyChange) -> str:
-    """A change in words: `minScore 0.35 -> 0.2`."""
+    """Return a change in words: `minScore 0.35 -> 0.2`."""
     knob = BY_KEY[change.key]
     return f"{knob.label} {show(knob, change.before)} -> {show(knob, change.after)}"
+
+
+# --- writing it, and taking it back --------------------------------------------------------------------------------
+
+
+class ConfigWrite(Struct, frozen=True):
+    """One write that can be undone: `backup` holds what was there, empty where there was no file; times in seconds."""
+
+    path: str
+    backup: str
+    before: str
+    after: str
+    at: float
+
+
+def backups() -> Path:
+    """Return the folder of backups; configurations hold keys, so nobody else may read it."""
+    return platformdirs.user_state_path("memory-tui", appauthor=False) / "config-backups"
+
+
+def read(path: Path) -> bytes | None:
+    """Return the bytes of a file, None where there is none. Raises ConfigError."""
+    try:
+        return durable.read_regular(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}.", "Check its permissions.") from error
+
+
+def digest(data: bytes | None) -> str:
+    """Return the SHA-256 of `data`, empty for no file."""
+    return hashlib.sha256(data).hexdigest() if data is not None else ""
+
+
+def write(path: Path, before: bytes | None, after: bytes) -> ConfigWrite:
+    """Put `after` in the place of `before`, keeping a backup. Raises ConfigError when the file is another by now."""
+    real, backup = Path(os.path.realpath(path)), ""
+    _require_same(real, before)
+    try:
+        durable.make_folder(backups())
+        if before is not None:
+            stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+            backup = str(backups() / f"{real.stem}-{stamp}-{digest(before)[:8]}{real.suffix}")
+            durable.replace_file(Path(backup), before)
+        done = ConfigWrite(str(real), backup, digest(before), digest(after), time.time())
+        # First the way back: a line about a write that was not made after all is passed over by `last`.
+        durable.append_line(backups() / "log.jsonl", json.dumps(msgspec.to_builtins(done)).encode("ascii") + b"\n")
+        durable.make_folder(real.parent)
+        _require_same(real, before)
+        durable.replace_file(real, after, real.stat().st_mode & 0o777 if before is not None else durable.PRIVATE)
+    except OSError as error:
+        raise ConfigUnsaved(
+            f"{real} cannot be written: {error.strerror or error}.",
+            "Nothing was changed; check permissions and free space.",
+        ) from error
+    return done
+
+
+def _require_same(path: Path, before: bytes | None) -> None:
+    if read(path) != before:
+        raise ConfigError(
+            f"{path} was changed by somebody else in the meantime; nothing was written.",
+            "Look at the new difference and try again.",
+        )
+
+
+def last(path: Path | None = None) -> ConfigWrite | None:
+    """Return the newest write of `path`, or of any file, that was not undone. Raises ConfigError.
+
+    A file that holds what it held before a write does not count as written: that write was cut off, or taken back.
+    """
+    real = os.path.realpath(path) if path else None
+    for line in reversed((read(backups() / "log.jsonl") or b"").split(b"\n")):
+        try:
+            done = msgspec.json.decode(line, type=ConfigWrite)
+        except msgspec.MsgspecError:
+            # A line that was cut off, or that an earlier release wrote about an undo.
+            continue
+        if real in (None, done.path) and digest(read(Path(done.path))) != done.before:
+            return done
+    return None
+
+
+def undo(done: ConfigWrite) -> None:
+    """Bring back what was there before. Raises ConfigError when the file was changed since."""
+    path = Path(done.path)
+    if digest(read(path)) != done.after:
+        raise ConfigError(
+            f"{path} was changed after memory-tui wrote it; nothing was undone.",
+            f"What it was before is in {done.backup}." if done.backup else "Change it by hand.",
+        )
+    try:
+        if done.backup:
+            durable.replace_file(path, Path(done.backup).read_bytes(), path.stat().st_mode & 0o777)
+        else:
+            durable.remove_file(path)
+    except OSError as error:
+        raise ConfigUnsaved(
+            f"{path} cannot be restored: {error.strerror or error}.", f"Its backup is {done.backup}."
+        ) from error

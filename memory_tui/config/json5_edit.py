@@ -26,7 +26,7 @@ class Splice(Struct, frozen=True):
 
 
 def spliced(text: str, splices: Sequence[Splice]) -> str:
-    """`text` after all of `splices`, which must not overlap; those at one place come in their order."""
+    """Return `text` after all of `splices`, which must not overlap; those at one place come in their order."""
     parts: list[str] = []
     at = 0
     for splice in sorted(splices, key=lambda s: s.start):
@@ -36,59 +36,58 @@ def spliced(text: str, splices: Sequence[Splice]) -> str:
 
 
 def written(value: Scalar) -> str:
-    """A knob's value as JSON has it."""
+    """Return a knob's value as JSON has it."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def replace(node: Node, value: Scalar) -> Splice:
-    """`value` in the place of `node`'s."""
+    """Put `value` in the place of `node`'s."""
     return Splice(node.start, node.end, written(value))
 
 
 def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
-    """New members at the end of the object `parent`, laid out as its others are.
+    """Put new members at the end of the object `parent`, laid out as its others are.
 
     A member is a scalar, or a mapping that becomes an object. Comments stay with the member they stand beside.
     """
     style = _Style.of(parent)
-    siblings = _siblings(parent)
     items = [style.member(key, value) for key, value in members.items()]
-    if not siblings:
+    if not (siblings := _siblings(parent)):
         return [_into_empty(parent, style, items)]
-    text, last = parent.source.text, siblings[-1]
-    comma = _comma_after(text, last.end, parent.end)
-    if "\n" not in text[last.end : parent.end]:
-        at = last.end if comma is None else comma + 1
-        return [Splice(at, at, _beside(", ".join(items), comma))]
-    at = _line_end(text, last.end if comma is None else comma + 1)
-    lines = f",{style.newline}".join(f"{style.indent}{item}" for item in items)
-    added = Splice(at, at, f"{style.newline}{lines}{',' if comma is not None else ''}")
-    return [added] if comma is not None else [Splice(last.end, last.end, ","), added]
+    broken = "\n" in parent.source.text[siblings[-1].end : parent.end]
+    return _behind(siblings[-1], parent, items, style.indent if broken else None)
 
 
 def append(array: Node, value: object) -> list[Splice]:
-    """`value` as the last item of `array`, on a line of its own where the others have one."""
-    text, siblings, item = array.source.text, _items(array), json.dumps(value, ensure_ascii=False)
+    """Put `value` at the end of `array`, on a line of its own where the others have one."""
+    text, siblings, item = array.source.text, _siblings(array), json.dumps(value, ensure_ascii=False)
     if not siblings:
         at = array.end - 1
         return [Splice(array.start + 1 if not text[array.start + 1 : at].strip() else at, at, item)]
-    last = siblings[-1]
-    comma = _comma_after(text, last.end, array.end)
-    if "\n" not in text[array.start : last.start]:
-        at = last.end if comma is None else comma + 1
-        return [Splice(at, at, _beside(item, comma))]
-    at = _line_end(text, last.end if comma is None else comma + 1)
-    newline = "\r\n" if "\r\n" in text else "\n"
-    added = Splice(at, at, f"{newline}{_indent(text, last.start)}{item}{',' if comma is not None else ''}")
-    return [added] if comma is not None else [Splice(last.end, last.end, ","), added]
+    broken = "\n" in text[array.start : siblings[-1].start]
+    return _behind(siblings[-1], array, [item], _indent(text, siblings[-1].start) if broken else None)
+
+
+def _behind(last: Node, parent: Node, items: list[str], indent: str | None) -> list[Splice]:
+    """Put `items` behind the last one, each on a line with `indent` if there is one; a comma at the end stays there."""
+    text = parent.source.text
+    comma = _comma_after(text, last.end)
+    at = last.end if comma is None else comma + 1
+    if indent is None:
+        added = ", ".join(items)
+        return [Splice(at, at, f", {added}" if comma is None else f" {added},")]
+    at, newline = _line_end(text, at), "\r\n" if "\r\n" in text else "\n"
+    lines = f",{newline}".join(f"{indent}{item}" for item in items)
+    added = f"{newline}{lines}{',' if comma is not None else ''}"
+    return [Splice(at, at, added)] if comma is not None else [Splice(last.end, last.end, ","), Splice(at, at, added)]
 
 
 def remove(parent: Node, child: Node) -> list[Splice]:
-    """`child`, a member or an item of `parent`, goes with its key, its comma, its line; comments stay."""
-    text, siblings = parent.source.text, _items(parent) if isinstance(parent.value, list) else _siblings(parent)
+    """Take `child`, a member or an item of `parent`, out with its key, its comma, its line; comments stay."""
+    text, siblings = parent.source.text, _siblings(parent)
     at = next(number for number, node in enumerate(siblings) if node.start == child.start)
-    before = _comma_after(text, siblings[at - 1].end, parent.end) if at else None
-    after = _comma_after(text, child.end, parent.end)
+    before = _comma_after(text, siblings[at - 1].end) if at else None
+    after = _comma_after(text, child.end)
     begin = blank_end(text, parent.start + 1 if before is None else before + 1)
     end = child.end if after is None else after + 1
     splices = [Splice(before, before + 1, "")] if after is None and before is not None else []
@@ -108,13 +107,8 @@ def remove(parent: Node, child: Node) -> list[Splice]:
     return [*splices, Splice(begin, end, "")]
 
 
-def _beside(item: str, comma: int | None) -> str:
-    """`item` behind the last one of its line, ended as that one is."""
-    return f", {item}" if comma is None else f" {item},"
-
-
 def _into_empty(parent: Node, style: _Style, items: list[str]) -> Splice:
-    """The first members of an object in which nothing, or only what is not a value of its own, stands yet."""
+    """Put the first members into an object in which nothing, or only what is not a value of its own, stands yet."""
     text = parent.source.text
     inside = text[parent.start + 1 : parent.end - 1]
     at = parent.start + 1
@@ -162,53 +156,37 @@ class _Style(Struct, frozen=True):
 
 
 def _siblings(parent: Node) -> list[Node]:
-    """The members that stand between the brackets of `parent` itself, in the order of the text."""
-    inside = [
-        node for _, node in parent.children() if node.source is parent.source and parent.start < node.start < parent.end
-    ]
+    """Return the members or items that stand between the brackets of `parent` itself, in the order of the text."""
+    nodes = parent.value if isinstance(parent.value, list) else [node for _, node in parent.children()]
+    inside = [node for node in nodes if node.source is parent.source and parent.start < node.start < parent.end]
     return sorted(inside, key=lambda node: node.start)
 
 
-def _items(array: Node) -> list[Node]:
-    """The items of `array`, in the order of the text."""
-    return list(array.value) if isinstance(array.value, list) else []
-
-
 def _indent(text: str, at: int) -> str:
-    """The white space that the line of a character begins with."""
+    """Return the white space that the line of a character begins with."""
     match = _SPACES.match(text, text.rfind("\n", 0, at) + 1)
     return match[0] if match else ""
 
 
 def _step(text: str) -> str:
-    """One level of indentation, as the first indented line of the file has it."""
+    """Return one level of indentation, as the first indented line of the file has it."""
     match = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
     return match[1] if match else "  "
 
 
 def _quoted(text: str) -> bool:
-    """Whether keys are written in quotes; so they are where none is seen."""
+    """Tell whether keys are written in quotes; so they are where none is seen."""
     return re.search(r"[{,]\s*[A-Za-z_$][\w$]*\s*:", text) is None
 
 
-def _comma_after(text: str, at: int, end: int) -> int | None:
-    """Where the comma after a value is, past comments; None where there is none before `end`."""
-    while at < end:
-        if text.startswith("//", at):
-            at = _line_end(text, at)
-        elif text.startswith("/*", at):
-            at = text.index("*/", at) + 2
-        elif text[at] == ",":
-            return at
-        elif text[at].isspace() or text[at] == "\ufeff":
-            at += 1
-        else:
-            return None
-    return None
+def _comma_after(text: str, at: int) -> int | None:
+    """Return where the comma after a value is, past comments; None where there is none."""
+    at = blank_end(text, at)
+    return at if text[at] == "," else None
 
 
 def _line_end(text: str, at: int) -> int:
-    """The end of what belongs to a value on its line: before the line break, or before more that is no comment."""
+    """Return the end of what belongs to a value on its line: before the break, or before more that is no comment."""
     match = _TAIL.match(text, at)
     end = match.end() if match else at
     return end - 1 if text[end - 1 : end] == "\r" and end > at else end

@@ -66,6 +66,11 @@ _NO_RECALL = (
 _NO_PROFILES = "none here: logins with their keys are read from auth-profiles.json, in the order of auth.order"
 _BATCH_SERVICES = " or ".join(filter(None, (", ".join(registry.BATCHING[:-1]), registry.BATCHING[-1])))
 
+_BATCHES = f"leave 256 texts or more to the slow and cheap batch service of {_BATCH_SERVICES}"
+_MODEL = "GGUF file of the provider local, or model of the provider onnx"
+_EXTENSION = "another build of sqlite-vec, once you agreed to run it: memory-tui index --approve-extension"
+_CACHE = "the most vectors kept of text that is gone; the least recently used go first"
+_COMPACTED = "index a session after it was compacted"
 _SOURCES, _MEDIA = ("memory", "sessions"), ("image", "audio", "all")
 SEARCH: tuple[Key, ...] = (
     Key("enabled", "switch", True, "whether the agent has memory search at all"),
@@ -82,12 +87,7 @@ SEARCH: tuple[Key, ...] = (
     Key("remote.headers", "headers", None, "headers that are sent along"),
     *_below(
         "remote.batch.",
-        Key(
-            "enabled",
-            "switch",
-            False,
-            f"leave 256 texts or more to the slow and cheap batch service of {_BATCH_SERVICES}",
-        ),
+        Key("enabled", "switch", False, _BATCHES),
         Key("wait", "switch", True, "whether memory-tui index stays until the batch is done"),
         Key("concurrency", "whole", 2, "batches at once", low=1),
         Key("pollIntervalMs", "whole", 2000, "first pause between two looks at a batch; pauses grow", low=1),
@@ -101,34 +101,18 @@ SEARCH: tuple[Key, ...] = (
     Key("documentInputType", "text", None, "the same, of a note (2026.8)"),
     *_below(
         "local.",
-        Key(
-            "modelPath",
-            "text",
-            registry.row("local").model,
-            "GGUF file of the provider local, or model of the provider onnx",
-        ),
+        Key("modelPath", "text", registry.row("local").model, _MODEL),
         Key("modelCacheDir", "path", None, "where downloaded models are kept"),
         Key("contextSize", "whole", 4096, "context of the local model (2026.4)", _NO_LOCAL, 1),
     ),
     Key("store.driver", "choice", "sqlite", "kind of database", _NO_STORE, choices=("sqlite",)),
     Key("store.path", "path", None, "OpenClaw's own index, which compare-index reads and nothing here writes"),
-    Key(
-        "store.vector.extensionPath",
-        "path",
-        None,
-        "another build of sqlite-vec, once you agreed to run it: memory-tui index --approve-extension",
-    ),
+    Key("store.vector.extensionPath", "path", None, _EXTENSION),
     Key(
         "sync.sessions.postCompactionForce", "switch", True, "index a session again when it was compacted", _NO_SESSIONS
     ),
     Key("sync.embeddingBatchTimeoutSeconds", "whole", None, "when a batch of texts is given up", low=1),
-    Key(
-        "cache.maxEntries",
-        "whole",
-        50_000,
-        "the most vectors kept of text that is gone; the least recently used go first",
-        low=1,
-    ),
+    Key("cache.maxEntries", "whole", 50_000, _CACHE, low=1),
     *_knobs(OPENCLAW_KNOBS),
 )
 """Keys below the section of memory search: what memory-tui can change while it runs is a knob."""
@@ -167,14 +151,7 @@ _QMD = (
 )
 _COMPACTION = (
     Key("reserveTokensFloor", "whole", 20_000, "room kept free in the context"),
-    Key(
-        "postIndexSync",
-        "choice",
-        "async",
-        "index a session after it was compacted",
-        _NO_SESSIONS,
-        choices=("off", "async", "await"),
-    ),
+    Key("postIndexSync", "choice", "async", _COMPACTED, _NO_SESSIONS, choices=("off", "async", "await")),
     *_below(
         "memoryFlush.",
         Key("enabled", "switch", True, "let the agent write down what it knows before it is compacted"),
@@ -209,41 +186,19 @@ DEFAULTS = "agents.defaults."
 INJECTION = f"{DEFAULTS}contextInjection"
 MEMORY_GET = f"{DEFAULTS}contextLimits.memoryGetMaxChars"
 _INJECTED = "most characters of MEMORY.md that the agent is given at the start: memory-tui prompt --budget"
+_SANDBOXES = "which sessions run in a sandbox: memory-tui openclaw flush"
+_INJECTED_ALL = "the same, of all files of the prompt together; 150000, from 2026.8 on 60000"
+_INJECTS = "whether files are put into the prompt; never: memory-tui prompt has none"
+_GETS = "the most characters that memory_get and memory-tui get give"
 _RW_ONLY = "what those may do with the workspace; only rw lets them flush: memory-tui openclaw flush"
 _OF_AGENT = _below(
     DEFAULTS,
-    Key(
-        "sandbox.mode",
-        "choice",
-        "off",
-        "which sessions run in a sandbox: memory-tui openclaw flush",
-        choices=("off", "non-main", "all"),
-    ),
+    Key("sandbox.mode", "choice", "off", _SANDBOXES, choices=("off", "non-main", "all")),
     Key("sandbox.workspaceAccess", "choice", "none", _RW_ONLY, choices=("none", "ro", "rw")),
     Key("bootstrapMaxChars", "whole", 20_000, _INJECTED, low=1),
-    Key(
-        "bootstrapTotalMaxChars",
-        "whole",
-        None,
-        "the same, of all files of the prompt together; 150000, from 2026.8 on 60000",
-        low=1,
-    ),
-    Key(
-        "contextInjection",
-        "choice",
-        "always",
-        "whether files are put into the prompt; never: memory-tui prompt has none",
-        choices=("always", "continuation-skip", "never"),
-    ),
-    Key(
-        "contextLimits.memoryGetMaxChars",
-        "whole",
-        12_000,
-        "the most characters that memory_get and memory-tui get give",
-        "",
-        1,
-        250_000,
-    ),
+    Key("bootstrapTotalMaxChars", "whole", None, _INJECTED_ALL, low=1),
+    Key("contextInjection", "choice", "always", _INJECTS, choices=("always", "continuation-skip", "never")),
+    Key("contextLimits.memoryGetMaxChars", "whole", 12_000, _GETS, "", 1, 250_000),
     Key("contextLimits.postCompactionMaxChars", "whole", 1800, "the same of AGENTS.md after a compaction", _NO_AGENT),
 )
 OF_AGENT = tuple(key.path.removeprefix(DEFAULTS) for key in _OF_AGENT)

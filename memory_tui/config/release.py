@@ -11,7 +11,6 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -40,7 +39,7 @@ class Release(Struct, frozen=True):
 
 
 def meant(name: str, config: Config) -> Release:
-    """The profile called `name`; `auto` is what the agent gets.
+    """Return the profile called `name`; `auto` is what the agent gets.
 
     Where memory-tui is the agent's memory, that is the profile that OpenClaw's file names for it; else that of the
     OpenClaw in use, and the newest one for an installation that shows no sign of its age.
@@ -55,43 +54,39 @@ def meant(name: str, config: Config) -> Release:
 
 
 def is_agents_memory(config: Config) -> bool:
-    """Whether `config` is OpenClaw's and gives the agent's memory slot to memory-tui."""
+    """Tell whether `config` is OpenClaw's and gives the agent's memory slot to memory-tui."""
     return config.kind == "openclaw" and config.value(SLOT) == PLUGIN
 
 
 def installed() -> Release | None:
-    """The release whose program is on the search path; None where there is none, or it does not say its version."""
+    """Return the release whose program is on the search path; None where there is none, or it tells no version."""
     program = shutil.which("openclaw")
-    if program is None:
-        return None
-    real = Path(program).resolve()
-    for folder in real.parents[:4]:
-        manifest = folder / "package.json"
+    for folder in Path(program).resolve().parents[:4] if program else ():
         try:
-            with manifest.open("rb") as file:
-                match = json.loads(file.read(_MOST_BYTES))
+            with (folder / "package.json").open("rb") as file:
+                manifest = json.loads(file.read(_MOST_BYTES))
         except (OSError, ValueError):
             continue
-        if isinstance(match, dict) and match.get("name") == "openclaw" and isinstance(match.get("version"), str):
-            version = match["version"]
+        if isinstance(manifest, dict) and manifest.get("name") == "openclaw":
+            version = str(manifest.get("version"))
             profile = profile_of(version)
             return Release(profile, f"OpenClaw {version} is installed") if profile else None
     return None
 
 
 def profile_of(version: str) -> str:
-    """The profile that is nearest to `version`; empty where it is no version of OpenClaw."""
-    manifest_fields = _VERSION.match(version)
-    if manifest_fields is None:
+    """Return the profile that is nearest to `version`; empty where it is no version of OpenClaw."""
+    match = _VERSION.match(version)
+    if match is None:
         return ""
-    release = tuple(int(part or 0) for part in manifest_fields.groups())
-    if release >= (2026, 8, 0):
+    numbers = tuple(int(part or 0) for part in match.groups())
+    if numbers >= (2026, 8, 0):
         return profiles.NEWEST
-    return profiles.OPENCLAW if release >= (2026, 3, 7) else "openclaw-2026.2"
+    return profiles.OPENCLAW if numbers >= (2026, 3, 7) else "openclaw-2026.2"
 
 
 def by_files(config: Config) -> Release:
-    """The release that wrote what is there: its database, its older index, its section of the configuration."""
+    """Return the release that wrote what is there: its database, its older index, its section of the configuration."""
     state = state_folder()
     if (state / "agents" / config.agent.id / "agent" / "openclaw-agent.sqlite").is_file():
         return Release(profiles.NEWEST, "the agent has a database of 2026.8 or later")
@@ -110,9 +105,17 @@ def by_files(config: Config) -> Release:
 SECTION = "memory.search"
 """Where 2026.9 has what was `memorySearch` before."""
 
-_OLD_NAME = "memorySearch"
-_MOVED = MappingProxyType({"maxResults": "query.maxResults"})
-"""Keys that moved inside the section."""
+_OLD = "memorySearch"
+_QMD = (
+    ("memory.backend", "", "2026.9 has no QMD backend"),
+    ("memory.qmd", "", "2026.9 has no QMD backend"),
+    ("memory.qmd.paths", f"{SECTION}.extraPaths", "paths outside the workspace stay searched"),
+    (
+        "memory.qmd.sessions.enabled",
+        f"{SECTION}.experimental.sessionMemory and {SECTION}.sources",
+        "transcripts stay searched",
+    ),
+)
 
 
 class Migration(Struct, frozen=True):
@@ -125,80 +128,51 @@ class Migration(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The step in words."""
+        """Return the step in words."""
         done = f"{self.key} moves to {self.to}" if self.to else f"{self.key} is removed"
         return f"{done}: {self.reason}."
 
 
 def migrations(tree: Node) -> tuple[Migration, ...]:
-    """What the doctor would change in the configuration `tree`, in the order of the file."""
-    steps = [*_sections(tree), *_qmd(tree)]
+    """Return what the doctor would change in the configuration `tree`, in the order of the file."""
+    steps = [*_sections(tree)]
+    for path, to, reason in _QMD:
+        node = tree.get(*path.split("."))
+        # What QMD searched stays searched; without it nothing has to move.
+        if node is not None and (not to or (node.value is True or (isinstance(node.value, list) and node.value))):
+            steps.append(Migration(path, to, reason, Position.of(node, path)))
     return tuple(sorted(steps, key=lambda step: (step.place.line, step.place.column)))
 
 
 def _sections(tree: Node) -> Iterator[Migration]:
     general = tree.get("memory", "search")
-    if general is not None:
-        yield from _inside(general, SECTION, SECTION, None)
-    for path in (_OLD_NAME, f"agents.defaults.{_OLD_NAME}"):
-        if (section := tree.get(*path.split("."))) is not None:
-            yield from _moved(section, path, SECTION, general)
+    rows: list[tuple[str, str, Node | None, Node | None]] = [(SECTION, SECTION, general, None)]
+    rows += [(path, SECTION, tree.get(*path.split(".")), general) for path in (_OLD, f"agents.defaults.{_OLD}")]
     entries = tree.get("agents", "entries")
     for name, entry in entries.children() if entries is not None else ():
-        here = f"agents.entries.{name}"
-        own_section = entry.get("memory", "search")
-        if own_section is not None:
-            yield from _inside(own_section, f"{here}.{SECTION}", f"{here}.{SECTION}", None)
-        if (section := entry.get(_OLD_NAME)) is not None:
-            yield from _moved(section, f"{here}.{_OLD_NAME}", f"{here}.{SECTION}", own_section)
-
-
-def _moved(section: Node, path: str, to: str, there: Node | None) -> Iterator[Migration]:
-    reason = "2026.9 has memory search there"
-    if there is not None:
-        reason += ", and a value that is there already counts"
-    yield Migration(path, to, reason, Position.of(section, path))
-    yield from _inside(section, path, to, there)
-
-
-def _inside(section: Node, path: str, to: str, there: Node | None) -> Iterator[Migration]:
-    """The steps of one section's own keys; `there` is what the place that it moves to holds already."""
-    for name in RETIRED:
-        if (node := section.get(*name.split("."))) is not None:
-            whole = f"{path}.{name}"
-            yield Migration(whole, "", f"2026.9 has no setting for it, {RETIRED[name]}", Position.of(node, whole))
-    for name, new in _MOVED.items():
-        if (node := section.get(name)) is None:
+        to, own = f"agents.entries.{name}.{SECTION}", entry.get("memory", "search")
+        rows += [(to, to, own, None), (f"agents.entries.{name}.{_OLD}", to, entry.get(_OLD), own)]
+    for path, to, section, there in rows:
+        if section is None:
             continue
-        whole, parts = f"{path}.{name}", new.split(".")
-        taken = section.get(*parts) is not None or (there is not None and there.get(*parts) is not None)
-        target, reason = ("", f"{new} is there and counts") if taken else (f"{to}.{new}", "2026.9 has it there")
-        yield Migration(whole, target, reason, Position.of(node, whole))
+        if path != to:
+            taken = ", and a value that is there already counts" if there is not None else ""
+            yield Migration(path, to, f"2026.9 has memory search there{taken}", Position.of(section, path))
+        for key, target, reason in _inside(section, to, there):
+            whole = f"{path}.{key}"
+            node = section.get(*key.split("."))
+            if node is not None:
+                yield Migration(whole, target, reason, Position.of(node, whole))
+
+
+def _inside(section: Node, to: str, there: Node | None) -> Iterator[tuple[str, str, str]]:
+    """Yield key, new place and reason of each step; `there` is what the place that the section moves to holds."""
+    yield from ((name, "", f"2026.9 has no setting for it, {why}") for name, why in RETIRED.items())
+    moved = "query.maxResults"
+    if section.get(*moved.split(".")) or (there is not None and there.get(*moved.split("."))):
+        yield "maxResults", "", f"{moved} is there and counts"
+    else:
+        yield "maxResults", f"{to}.{moved}", "2026.9 has it there"
     provider = section.get("provider")
     if provider is not None and provider.value == "auto":
-        whole = f"{path}.provider"
-        yield Migration(whole, f"{to}.provider", "auto becomes openai", Position.of(provider, whole))
-
-
-def _qmd(tree: Node) -> Iterator[Migration]:
-    for name in ("backend", "qmd"):
-        if (node := tree.get("memory", name)) is not None:
-            whole = f"memory.{name}"
-            yield Migration(whole, "", "2026.9 has no QMD backend", Position.of(node, whole))
-    paths = tree.get("memory", "qmd", "paths")
-    if paths is not None and paths.value:
-        yield Migration(
-            "memory.qmd.paths",
-            f"{SECTION}.extraPaths",
-            "paths outside the workspace stay searched",
-            Position.of(paths, "memory.qmd.paths"),
-        )
-    sessions = tree.get("memory", "qmd", "sessions", "enabled")
-    if sessions is not None and sessions.value is True:
-        whole = "memory.qmd.sessions.enabled"
-        yield Migration(
-            whole,
-            f"{SECTION}.experimental.sessionMemory and {SECTION}.sources",
-            "transcripts stay searched",
-            Position.of(sessions, whole),
-        )
+        yield "provider", f"{to}.provider", "auto becomes openai"

@@ -20,7 +20,7 @@ from typing import Literal
 from msgspec import Struct, convert, to_builtins
 
 from memory_tui import durable
-from memory_tui.config.config_write import digest, read
+from memory_tui.config.config_patch import digest, read
 from memory_tui.errors import ConfigError, ConfigUnsaved
 from memory_tui.hosts import claude_code, codex
 from memory_tui.hosts.file_changes import FileEdit, HostChange, applied, reverted

@@ -17,7 +17,7 @@ from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, Value
 from memory_tui.tui.draw import fit_path
 
 if TYPE_CHECKING:
-    from memory_tui.config.config_write import ConfigWrite
+    from memory_tui.config.config_patch import ConfigWrite
     from memory_tui.search.evidence import Evidence
 
 Rank = Callable[["Evidence", Settings], Trace]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memory_tui import plan
 from memory_tui.cli import main
-from memory_tui.config import config_write, json5_edit
+from memory_tui.config import config_patch, json5_edit
 from memory_tui.config import places as configuration
 from memory_tui.config.config_patch import Patch, patch
 from memory_tui.config.json5 import SourceText, parse_json5
@@ -282,17 +282,17 @@ def test_undo_brings_back_every_byte_unless_the_file_changed_since(commented: Pa
     before, mode = commented.read_bytes(), 0o640
     commented.chmod(mode)
     plan_of(commented, ("query.minScore", "0.2")).write()
-    done = config_write.last(commented)
+    done = config_patch.last(commented)
     assert done is not None
     assert Path(done.backup).read_bytes() == before
     assert stat.S_IMODE(Path(done.backup).stat().st_mode) == 0o600
-    config_write.undo(done)
+    config_patch.undo(done)
     assert (commented.read_bytes(), stat.S_IMODE(commented.stat().st_mode)) == (before, mode)
-    assert config_write.last(commented) is None
+    assert config_patch.last(commented) is None
     plan_of(commented, ("query.minScore", "0.2")).write()
     commented.write_text(commented.read_text() + " ")
     with pytest.raises(ConfigError, match="nothing was undone"):
-        config_write.undo(config_write.last(commented))
+        config_patch.undo(config_patch.last(commented))
 
 
 def test_no_key_is_in_the_difference(commented: Path) -> None:

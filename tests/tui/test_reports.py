@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from memory_tui import demo
-from memory_tui.config import config_write
+from memory_tui.config import config_patch
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
@@ -254,9 +254,9 @@ def test_a_write_that_was_taken_back_elsewhere_is_noticed(configured: tuple[Memo
         await settled(pilot)
         await press(pilot, "t", "ctrl+s", "enter")
         assert app.tuning.written
-        written = config_write.last()
+        written = config_patch.last()
         assert written is not None
-        config_write.undo(written)
+        config_patch.undo(written)
         await press(pilot, "t", "ctrl+s")
         await until(lambda: "results 6 -> 8" in text_of(app))
         assert app.tuning.tuned

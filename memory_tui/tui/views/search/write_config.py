@@ -14,8 +14,7 @@ from memory_tui.tui.widgets.rowlist import Line, text
 from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
-    from memory_tui.config.config_patch import Patch
-    from memory_tui.config.config_write import ConfigWrite
+    from memory_tui.config.config_patch import ConfigWrite, Patch
     from memory_tui.engine.engine import Engine
     from memory_tui.errors import MemoryTuiError
     from memory_tui.tui.home import Home
@@ -134,10 +133,10 @@ class ConfigWriter(Part):
         """Restore the files that were written."""
 
         def work(engine: Engine) -> None:
-            from memory_tui.config import config_write
+            from memory_tui.config import config_patch
 
             for file in reversed(last.files):
-                config_write.undo(file)
+                config_patch.undo(file)
             engine.reread()
 
         await self.home.jobs.write(work)
