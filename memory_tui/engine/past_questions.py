@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui.engine.engine import Engine
 from memory_tui.explain import why_never
+from memory_tui.explain.counterfactuals import Saved
 from memory_tui.explain.why_never import PastQuestion, UnreachedLines, WhyNever
 from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.recalls import recall_log
-from memory_tui.search.trace import ChunkRef
-from memory_tui.tune import judgments
-
-if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
-    from memory_tui.explain.counterfactuals import Saved
-    from memory_tui.recalls.recall_log import RecallEntry
-    from memory_tui.search.corpus import Corpus
-    from memory_tui.tune.judgments import Notebook
+from memory_tui.recalls.recall_log import RecallEntry
+from memory_tui.tune import evaluate, judgments
+from memory_tui.tune.judgments import Notebook
 
 DAY_SECONDS = 86_400.0
 MOST = 200
@@ -49,14 +44,20 @@ def past_questions(engine: Engine, now: float, days: int, most: int = MOST) -> P
     plan = engine.plan
     log = recall_log.read(recall_log.recall_log_path(plan.roots.workspace))
     entries = tuple(entry for entry in log.entries if now - days * DAY_SECONDS <= entry.at <= now + DAY_SECONDS)
-    notebook = judgments.load(judgments.notebook_path(plan.roots.workspace, plan.own_named))
-    notebook = judgments.settled(notebook, engine.notes.read)
+    notebook = _notebook(engine)
     saved = [PastQuestion(query.text, "saved") for query in notebook.queries]
     texts = {question.text for question in saved}
     logged = [question for question in _logged(entries) if question.text not in texts]
     whole = [question for question in logged if not recall_log.is_partial(question.text)]
     questions = (*saved, *whole)[:most]
     return PastQuestions(days, entries, notebook, questions, len(saved) + len(logged) - len(questions))
+
+
+def _notebook(engine: Engine) -> Notebook:
+    """Return the saved queries, each judged line where it stands now."""
+    plan = engine.plan
+    notebook = judgments.load(judgments.notebook_path(plan.roots.workspace, plan.own_named))
+    return judgments.settled(notebook, engine.notes.read)
 
 
 def _logged(entries: tuple[RecallEntry, ...]) -> Iterator[PastQuestion]:
@@ -129,37 +130,21 @@ def unreached(engine: Engine, past: PastQuestions) -> Unreached:
         if entry.tool == GET and entry.last_line:
             delivered[entry.query].update(range(entry.first_line, entry.last_line + 1))
     with engine.search.reader() as store, engine.search.state(store) as corpus:
-        refs = _chunks(corpus)
+        refs = list(corpus.refs)
         lines = why_never.unreached(refs, delivered)
         # Chunks count the empty line behind the last line end, which is none of the note.
         ends = {(ref.path, ref.end_line): ref.rowid for ref in refs}
-        texts = store.texts([ends[place.path, place.last] for place in lines if (place.path, place.last) in ends])
-    lines = tuple(
-        place
-        if not texts.get(ends.get((place.path, place.last), 0), "").endswith("\n")
-        else replace(place, last=place.last - 1)
-        for place in lines
-    )
+        texts = store.texts([rowid for place in lines if (rowid := ends.get((place.path, place.last)))])
+    blank = [texts.get(ends.get((place.path, place.last), 0), "").endswith("\n") for place in lines]
+    lines = tuple(replace(place, last=place.last - end) for place, end in zip(lines, blank, strict=True))
     searches = sum(entry.tool == SEARCH for entry in past.entries)
     reads = sum(entry.tool == GET for entry in past.entries)
     return Unreached(past.days, searches, reads, tuple(place for place in lines if place.first <= place.last))
 
 
-def _chunks(corpus: Corpus) -> list[ChunkRef]:
-    """Return the lines of every chunk."""
-    starts, ends, rowids = corpus.start_lines, corpus.end_lines, corpus.rowids
-    return [
-        ChunkRef(int(rowids[row]), "", corpus.path(row), "", int(starts[row]), int(ends[row]))
-        for row in range(len(corpus))
-    ]
-
-
 def saved_effect(engine: Engine) -> Saved | None:
     """What settings do to the saved questions of the workspace; None without any. Raises LabelError, QueryError."""
-    from memory_tui.tune import evaluate
-
-    book = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
+    book = _notebook(engine)
     if not book.judged:
         return None
-    settled = judgments.settled(book, engine.notes.read)
-    return evaluate.saved_effect(evaluate.collect(engine.search.gather, settled), engine.plan.settings)
+    return evaluate.saved_effect(evaluate.collect(engine.search.gather, book), engine.plan.settings)

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,28 +18,29 @@ from memory_tui import profiles, state_db
 from memory_tui.cancel import Stop
 from memory_tui.engine.providers import embeds_here, provider_notice, who_answers, withheld_query
 from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError, StateUnavailable
+from memory_tui.explain import noise, why_not
+from memory_tui.explain.absent_words import UnindexedTexts, words_elsewhere
+from memory_tui.explain.why_not import WhyNot
+from memory_tui.inbox.checks import Chunks
 from memory_tui.index import disk_usage, integrity
 from memory_tui.index.rows import TableSize
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
+from memory_tui.plan import Plan
+from memory_tui.providers.base import Identity
+from memory_tui.providers.chain import Chain, ServingProvider
+from memory_tui.search import retrieve
 from memory_tui.search.corpus import Corpus, vectors_of
+from memory_tui.search.evidence import Evidence
 from memory_tui.search.formulas import cosine
 from memory_tui.search.level import USUAL, WEIGHTS, ByKind, Kind, UnrelatedEvidence
+from memory_tui.search.rank import rank
 from memory_tui.search.trace import ChunkRef, Trace
+from memory_tui.settings import Settings
 from memory_tui.workspace.roots import MEMORY, document
 
 if TYPE_CHECKING:
     from memory_tui.engine.index import Index
-    from memory_tui.explain.absent_words import UnindexedTexts
-    from memory_tui.explain.why_not import WhyNot
-    from memory_tui.inbox.checks import Chunks
-    from memory_tui.plan import Plan
-    from memory_tui.providers.base import Identity
-    from memory_tui.providers.chain import Chain, ServingProvider
-    from memory_tui.search.corpus import Corpus
-    from memory_tui.search.evidence import Evidence
-    from memory_tui.search.retrieve import Asking, SearchContext
-    from memory_tui.settings import Settings
 
 Outcome = TypeVar("Outcome")
 
@@ -71,51 +72,11 @@ class Search:
         notices: Callable[[], tuple[Notice, ...]],
         origins: Callable[[], Mapping[str, str]],
     ) -> None:
-        self._plan = plan
-        self._chain = chain
-        self.index = index
-        self._notices = notices
-        self._origins = origins
+        self._plan, self._chain, self.index = plan, chain, index
+        self._notices, self._origins = notices, origins
+        self._waiting = UnindexedTexts(lambda path: document(plan.roots, path).text)
         self._lock = threading.RLock()
         self._latest: Corpus | None = None
-
-    @cached_property
-    def unrelated(self) -> UnrelatedRecords:
-        """Return what unrelated queries reach in this workspace, for the levels of answers."""
-
-        # Nothing is written for a sample: its folder is new each time, and nobody would read the record.
-        writes = not (self._plan.read_only or self._plan.options.sample)
-        return UnrelatedRecords(self._plan.roots.workspace, writes=writes)
-
-    def measure_unrelated(self, cancel: Stop) -> bool:
-        """Measure what unrelated questions reach where that is due; whether it was.
-
-        It is due once notes are indexed, and again when there are half as many chunks more or fewer. No question leaves
-        the machine: a remote provider is asked for them by a person alone. Raises Cancelled, IndexUnavailable,
-        QueryError.
-        """
-        with self.index.reader() as store:
-            if store is None:
-                return False
-            identity, uuid, chunks = store.identity(), store.uuid(), store.counts().chunks
-        settings = self._plan.settings
-        if (identity is not None and not embeds_here(identity)) or not self.unrelated.is_due(uuid, chunks, settings):
-            return False
-
-        def ask(question: str) -> Evidence:
-            # What people wait for goes first.
-            cancel.wait(_BETWEEN_SECONDS)
-            cancel.check()
-            return self.gather(question, cancel)
-
-        self.unrelated.measure(ask, settings)
-        return True
-
-    @cached_property
-    def _waiting(self) -> UnindexedTexts:
-        from memory_tui.explain.absent_words import UnindexedTexts
-
-        return UnindexedTexts(lambda path: document(self._plan.roots, path).text)
 
     @contextmanager
     def reader(self) -> Iterator[Store]:
@@ -147,6 +108,20 @@ class Search:
         with closing(Store.nothing(self.index.opener.path)) as nothing:
             return run(nothing)
 
+    @contextmanager
+    def state(self, store: Store) -> Iterator[Corpus]:
+        """One state of the index for everything that is read inside, with its chunks in memory."""
+        with ExitStack() as stack:
+            # Under the lock: of two threads the one that comes later must not have the older state.
+            with self._lock:
+                stack.enter_context(store.snapshot())
+                latest = self._latest
+                corpus = latest.refresh(store) if latest else Corpus.opened(store, once=self._plan.once)
+                self._latest = corpus
+            yield corpus
+
+    # --- questions -------------------------------------------------------------------------------------------------
+
     def search(self, query: str, settings: Settings | None = None) -> Trace:
         """Gather and rank at once. Raises QueryError, Cancelled, IndexUnavailable."""
         return self.ranked(query, settings or self._plan.settings)[0]
@@ -158,14 +133,11 @@ class Search:
 
         Raises like `gather`.
         """
-
-        evidence = self._gather(query, cancel, source, by_words=by_words, settings=settings)
-        return self.rank(evidence, settings), evidence
+        evidence = self.gather(query, cancel, source, by_words=by_words, settings=settings)
+        return rank(evidence, settings), evidence
 
     def rank(self, evidence: Evidence, settings: Settings) -> Trace:
         """Return `evidence` under `settings`: pure and quick, for any thread."""
-        from memory_tui.search.rank import rank
-
         return rank(evidence, settings)
 
     def gather(
@@ -177,93 +149,58 @@ class Search:
         by_words: bool = False,
         as_written: bool = False,
         now: float | None = None,
+        settings: Settings | None = None,
     ) -> Evidence:
         """Return what the index knows about `query`, all of it in one state; `by_words` without asking the provider.
 
-        With `as_written` no word is corrected and none is read as a time.
-        Ages are counted from `now` (epoch seconds; None: the clock of the engine). A damaged index is made again first,
-        where nobody does that in the background.
+        With `as_written` no word is corrected and none is read as a time. Where `settings` alone rank it, what they do
+        not rank is left out. Ages are counted from `now` (epoch seconds; None: the clock of the engine). A damaged
+        index is made again first, where nobody does that in the background.
         Raises QueryError, Cancelled, IndexUnavailable.
         """
-        return self._gather(query, cancel, source, by_words=by_words, as_written=as_written, now=now)
-
-    def _gather(
-        self,
-        query: str,
-        cancel: Stop | None,
-        source: str,
-        *,
-        by_words: bool,
-        as_written: bool = False,
-        now: float | None = None,
-        settings: Settings | None = None,
-    ) -> Evidence:
-        """Gather from a new index where this one is damaged and nobody makes it in the background."""
-        at = self._plan.clock() if now is None else now
-        once = partial(
-            self._gather_once,
-            query,
-            at,
-            cancel or Stop(),
-            source,
-            by_words=by_words,
-            as_written=as_written,
-            settings=settings,
-        )
+        at, stop = self._plan.clock() if now is None else now, cancel or Stop()
+        arguments = (query, at, stop, source, by_words, as_written, settings)
         try:
-            return once()
+            return self._gathered(*arguments)
         except IndexDamaged as error:
             if self.index.opener.resident:
                 raise
             self.index.replace_damaged(error, self.index.opener.file)
-        return once()
+        return self._gathered(*arguments)
 
-    def _gather_once(
+    def _gathered(
         self,
         query: str,
         now: float,
         cancel: Stop,
         source: str,
-        *,
         by_words: bool,
         as_written: bool,
         settings: Settings | None,
     ) -> Evidence:
-        """The evidence of one reader, in one state; where `settings` alone rank it, what they do not rank is left out.
-
-        The provider is asked before the state is held, because a slow one would keep the log from being folded in.
-        """
-        from memory_tui.explain.absent_words import words_elsewhere
-        from memory_tui.search.retrieve import gather, ranked_by
-
+        """The provider is asked before the state is held, because a slow one would keep the log from being folded."""
         with self.reader() as store, self.index.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices, origins = self._notices(), self._origins()
-            embedded = self.embedded(query, store.identity(), by_words=by_words)
+            question = self._question(query, store.identity(), by_words=by_words, as_written=as_written)
             with self.state(store) as corpus:
-                if corpus.identity != embedded.identity:
+                if corpus.identity != question.identity:
                     # It was made anew with another model just now.
-                    embedded = self.embedded(query, corpus.identity, by_words=by_words)
-                context = replace(
-                    self._context(store, corpus, as_written=as_written),
-                    unsearchable=unsearchable,
-                    notices=notices,
-                    first=self.index.fresh_for_query,
-                    origins=origins,
-                )
-                self.index.fresh_for_query = False
-                if settings is not None:
-                    context = ranked_by(context, settings)
-                evidence = gather(query, context, now, source, embedded)
+                    question = self._question(query, corpus.identity, by_words=by_words, as_written=as_written)
+                first, self.index.fresh_for_query = self.index.fresh_for_query, False
+                question = question if settings is None else question.ranked_by(settings)
+                evidence = retrieve.gather(store, corpus, question, now, source)
                 # After the question, because it may be the one that the provider failed at.
                 who = who_answers(store, self._chain, self._plan.settings)
-                elsewhere = words_elsewhere(evidence, store, self._waiting)
-                return replace(
+                evidence = replace(
                     evidence,
+                    unsearchable=unsearchable,
+                    first=first,
                     who=who,
-                    elsewhere=elsewhere,
-                    notices=with_provider_notice(evidence.notices, who),
+                    notices=with_provider_notice((*notices, *evidence.notices), who),
                     unrelated=self.unrelated.of(corpus.uuid),
+                    lexical=replace(evidence.lexical, active=self._plan.projects, origins=origins),
                 )
+                return replace(evidence, elsewhere=words_elsewhere(evidence, store, self._waiting))
 
     def warm(self, cancel: Stop) -> None:
         """Do ahead of the first question what only that has to do; without an index, or with a damaged one, nothing.
@@ -271,41 +208,31 @@ class Search:
         Nothing is indexed for it, no model is loaded and no provider asked: the own vectors are a table.
         Raises Cancelled.
         """
-        from memory_tui.search.retrieve import gather
-
         with suppress(IndexUnavailable, QueryError), self.index.reader() as store:
             if store is None:
                 return
             with cancel.around(store.interrupt), self.state(store) as corpus:
-                embedded = self.embedded("memory", corpus.identity, by_words=self._plan.provider != "builtin")
                 # Where no note holds the word, every word of the index would be read to correct it.
-                context = self._context(store, corpus, as_written=True)
-                self.rank(gather("memory", context, self._plan.clock(), "", embedded), self._plan.settings)
+                by_words = self._plan.provider != "builtin"
+                question = self._question("memory", corpus.identity, by_words=by_words, as_written=True)
+                rank(retrieve.gather(store, corpus, question, self._plan.clock()), self._plan.settings)
 
-    def _context(self, store: Store, corpus: Corpus, *, as_written: bool = False) -> SearchContext:
-        """Return what any query is searched in; with `as_written` no word of it is read, corrected or parted."""
-        from memory_tui.search.retrieve import SearchContext
-
-        settings = self._plan.settings
-        return SearchContext(
-            store,
-            corpus,
-            None,
-            projects=self._plan.projects,
+    def _question(
+        self, query: str, identity: Identity | None, *, by_words: bool, as_written: bool
+    ) -> retrieve.Question:
+        """Return the question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
+        settings, config = self._plan.settings, self._plan.config
+        provider = self._chain.of_space(identity) if identity and not by_words else None
+        withheld = withheld_query(provider, query, settings) if provider is not None else None
+        question = retrieve.embed(query, identity, None if withheld else provider)
+        return replace(
+            question,
+            notices=(withheld,) if withheld else question.notices,
             reads_time=not as_written and settings.on("questionTime.enabled"),
             spells=not as_written and settings.on("spelling.enabled"),
             in_parts=not as_written,
-            zone=self._plan.config.time_zone,
+            zone=config.time_zone,
         )
-
-    def embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asking:
-        """Return the question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
-        from memory_tui.search.retrieve import embed
-
-        provider = self._chain.of_space(identity) if identity and not by_words else None
-        if provider is not None and (kept_back := withheld_query(provider, query, self._plan.settings)):
-            return replace(embed(query, identity, None), notices=(kept_back,))
-        return embed(query, identity, provider)
 
     def why(self, evidence: Evidence, path: str, line: int | None = None, settings: Settings | None = None) -> WhyNot:
         """Return why a line of a note (1-based; None: any of them) was, or was not, recalled.
@@ -313,8 +240,6 @@ class Search:
         Where the index was made anew since, the question is asked again: the rows of `evidence` are of no use then.
         Raises IndexUnavailable, Cancelled.
         """
-        from memory_tui.explain import why_not
-
         settings = settings or self._plan.settings
         for _ in range(_TRIES):
             with self.reader() as store, store.snapshot():
@@ -323,6 +248,8 @@ class Search:
             by_words = evidence.cosine is None
             evidence = self.gather(evidence.query, None, evidence.source, by_words=by_words, now=evidence.now)
         raise IndexBusy("The index is rebuilt again and again.", "Ask again when the rebuild has finished.")
+
+    # --- looking into the index ------------------------------------------------------------------------------------
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
         """Return the chunks of a note as they are indexed, in order."""
@@ -342,25 +269,6 @@ class Search:
         except (IndexUnavailable, QueryError):
             return None
 
-    @contextmanager
-    def state(self, store: Store) -> Iterator[Corpus]:
-        """One state of the index for everything that is read inside, with its chunks in memory."""
-        with ExitStack() as stack:
-            # Under the lock: of two threads the one that comes later must not have the older state.
-            with self._lock:
-                stack.enter_context(store.snapshot())
-                last = self._latest
-                current = last.refresh(store) if last else self._loaded(store)
-                self._latest = current
-            yield current
-
-    def _loaded(self, store: Store) -> Corpus:
-        from memory_tui.search.corpus import Corpus
-
-        return Corpus.opened(store, once=self._plan.once)
-
-    # --- looking into the index ------------------------------------------------------------------------------------
-
     def problems(self) -> tuple[str, ...]:
         """Return what is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
         return self.on_snapshot(lambda store: tuple(integrity.problems(store)))
@@ -371,8 +279,8 @@ class Search:
 
     def sample(self) -> tuple[ChunkRef, str] | None:
         """A chunk from the middle of the index with its text; None when there is none. Raises IndexUnavailable."""
-        with self.reader() as store, self.state(store) as state:
-            return _sample(store, state)
+        with self.reader() as store, self.state(store) as corpus:
+            return _sample(store, corpus)
 
     def remeasured(self) -> tuple[str, float] | None:
         """Return the path of that chunk, and how like its stored vector it is when it is embedded anew, as a cosine.
@@ -392,43 +300,65 @@ class Search:
 
     def chunks(self) -> Chunks | None:
         """Return the chunks of notes with their vectors, to be compared with each other; None while there are none."""
-        # A search needs none of the checks.
-        from memory_tui.inbox.checks import Chunks
-
         with self.index.reader() as store:
             if store is None:
                 return None
             with self.state(store) as corpus:
                 if corpus.identity is None:
                     return None
-                notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == MEMORY]
-                vectors = vectors_of(store, corpus, np.array(notes, np.int64))
-        places = [(corpus.path(row), int(corpus.start_lines[row]), int(corpus.end_lines[row])) for row in notes]
+                of_notes = np.array([source == MEMORY for source in corpus.files.sources], np.bool_)
+                notes = np.flatnonzero(of_notes[corpus.file_of]) if len(corpus) else np.empty(0, np.int64)
+                vectors = vectors_of(store, corpus, notes)
 
         def texts(rows: Sequence[int]) -> list[str]:
-            rowids = [int(corpus.rowids[notes[row]]) for row in rows]
+            rowids = corpus.rowids[notes[list(rows)]].tolist()
             with self.reader() as store, store.snapshot():
                 by_row = store.texts(rowids) if store.uuid() == corpus.uuid else {}
             return [by_row.get(rowid, "") for rowid in rowids]
 
+        places = [(ref.path, ref.start_line, ref.end_line) for ref in corpus.refs.take(notes)]
         return Chunks(places, texts, corpus.file_of[notes], vectors)
+
+    # --- what unrelated questions reach ----------------------------------------------------------------------------
+
+    @cached_property
+    def unrelated(self) -> UnrelatedRecords:
+        """Return what unrelated queries reach in this workspace, for the levels of answers."""
+        # Nothing is written for a sample: its folder is new each time, and nobody would read the record.
+        writes = not (self._plan.read_only or self._plan.options.sample)
+        return UnrelatedRecords(self._plan.roots.workspace, writes=writes)
+
+    def measure_unrelated(self, cancel: Stop) -> bool:
+        """Measure what unrelated questions reach where that is due; whether it was.
+
+        It is due once notes are indexed, and again when there are half as many chunks more or fewer. No question leaves
+        the machine: a remote provider is asked for them by a person alone. Raises Cancelled, IndexUnavailable,
+        QueryError.
+        """
+        with self.index.reader() as store:
+            if store is None:
+                return False
+            identity, uuid, chunks = store.identity(), store.uuid(), store.counts().chunks
+        settings = self._plan.settings
+        if (identity is not None and not embeds_here(identity)) or not self.unrelated.is_due(uuid, chunks, settings):
+            return False
+
+        def ask(question: str) -> Evidence:
+            # What people wait for goes first.
+            cancel.wait(_BETWEEN_SECONDS)
+            cancel.check()
+            return self.gather(question, cancel)
+
+        self.unrelated.measure(ask, settings)
+        return True
 
 
 def _sample(store: Store, corpus: Corpus) -> tuple[ChunkRef, str] | None:
     """Return a chunk from the middle of `corpus` with its text; None when there is none."""
     if not len(corpus):
         return None
-    row = len(corpus) // 2
-    rowid = int(corpus.rowids[row])
-    ref = ChunkRef(
-        rowid,
-        corpus.chunk_id(row),
-        corpus.path(row),
-        corpus.files.sources[corpus.file_of[row]],
-        int(corpus.start_lines[row]),
-        int(corpus.end_lines[row]),
-    )
-    return ref, store.texts([rowid])[rowid]
+    ref = corpus.refs[len(corpus) // 2]
+    return ref, store.texts([ref.rowid])[ref.rowid]
 
 
 _UNRELATED = state_db.Table("unrelated_evidence")
@@ -451,11 +381,15 @@ class UnrelatedRecords:
         self._here: dict[tuple[str, Kind], UnrelatedEvidence] = {}
 
     def of(self, uuid: str) -> ByKind:
-        """Return what was measured in the index `uuid`."""
-        kinds: tuple[Kind, ...] = tuple(USUAL)
-        records = self._stored()
-        measured_here = {kind: self._here.get((uuid, kind)) or _measured(records, kind, uuid) for kind in kinds}
-        return {kind: measured for kind, measured in measured_here.items() if measured is not None}
+        """Return what was measured in the index `uuid`; nothing where the records cannot be read."""
+        records: Mapping[str, Any] = {}
+        with suppress(OSError, StateUnavailable):
+            changed = self._path.stat().st_mtime_ns
+            if self._read[0] != changed:
+                self._read = changed, self._records.read()
+            records = self._read[1]
+        each = ((kind, self._here.get((uuid, kind)) or _measured(records, kind, uuid)) for kind in USUAL)
+        return {kind: measured for kind, measured in each if measured is not None}
 
     def is_due(self, uuid: str, chunks: int, settings: Settings) -> bool:
         """Return whether an index of so many `chunks` should be measured: it never was, or its size is another by half.
@@ -467,27 +401,13 @@ class UnrelatedRecords:
         measured = [kind.chunks for kind in self.of(uuid).values()]
         return chunks > 0 and not any(chunks <= _GROWN * then and then <= _GROWN * chunks for then in measured)
 
-    def _stored(self) -> Mapping[str, Any]:
-        """Return the records of this workspace by kind; none where they cannot be read."""
-        try:
-            changed = self._path.stat().st_mtime_ns
-            if self._read[0] != changed:
-                self._read = changed, self._records.read()
-        except (OSError, StateUnavailable):
-            return {}
-        return self._read[1]
-
     def measure(self, ask: Callable[[str], Evidence], settings: Settings) -> None:
         """Ask the unrelated questions, and keep what they reach. Raises what `ask` raises."""
-        from memory_tui.explain.noise import ask_unrelated
-
-        self.keep(tuple(ask_unrelated(ask)), settings)
+        self.keep(tuple(noise.ask_unrelated(ask)), settings)
 
     def keep(self, evidence: Sequence[Evidence], settings: Settings) -> None:
         """Keep what the unrelated questions reach; nothing where no second stage looked into chunks."""
-        from memory_tui.explain.noise import unrelated_evidence
-
-        for kind, measured in unrelated_evidence(evidence, settings).items():
+        for kind, measured in noise.unrelated_evidence(evidence, settings).items():
             uuid = evidence[0].uuid
             self._here[uuid, kind] = measured
             if self._writes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +13,15 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui.notices import Notice, notice
-from memory_tui.search.corpus import DAY_SECONDS, NoteDates
+from memory_tui.providers.base import Vectors
+from memory_tui.providers.chain import ServingProvider
+from memory_tui.search.corpus import DAY_SECONDS, Files
 from memory_tui.search.day_spans import day_at
 from memory_tui.search.formulas import Floats
 from memory_tui.search.level import ByKind
 from memory_tui.search.question_dates import time_in
 from memory_tui.search.trace import Chunks, Elsewhere, NearestBy, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
-
-if TYPE_CHECKING:
-    from memory_tui.providers.base import Vectors
-    from memory_tui.providers.chain import ServingProvider
 
 Rows = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
@@ -135,10 +133,6 @@ class Lexical(Struct, frozen=True):
     annotations: Mapping[int, Annotations]
     levels: Mapping[int, int] = field(default_factory=dict)
     """How exactly the question names each file that it names, by file."""
-    mtimes_ms: Rows = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """Modification times of files in whole milliseconds since the epoch."""
-    path_order: Rows = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """Where the path of each file stands among all paths."""
     active: frozenset[str] = frozenset()
     origins: Mapping[str, str] = field(default_factory=dict)
     """Who notes are from by OpenClaw's ledger, by path."""
@@ -153,24 +147,6 @@ class Lexical(Struct, frozen=True):
         hits = tuple(hit._replace(row=int(place[hit.row])) for hit in self.hits if place[hit.row] >= 0)
         said = {int(place[row]): own for row, own in self.annotations.items() if place[row] >= 0}
         return replace(self, hits=hits, annotations=said)
-
-
-class Age(Struct, frozen=True):
-    """How old notes are at `now` (epoch seconds), `more` days later; a day in a name begins in `zone`, or in UTC."""
-
-    dates: NoteDates
-    now: float
-    more: float = 0.0
-    zone: dt.tzinfo | None = None
-
-    def days(self, files: Integers) -> Floats:
-        """Return the age of each of `files` in days, NaN for evergreen ones."""
-        result: Floats = (self.now - self.dates.seconds(files)) / DAY_SECONDS + self.more
-        offset = dt.datetime.fromtimestamp(self.now, self.zone).utcoffset() if self.zone is not None else None
-        if offset:
-            named = [self.dates.basis(file) == "name" for file in files.tolist()]
-            result += offset.total_seconds() / DAY_SECONDS * np.array(named)
-        return result
 
 
 class Evidence(Struct, frozen=True, dict=True):
@@ -202,13 +178,13 @@ class Evidence(Struct, frozen=True, dict=True):
     pointless: bool
     full_text: bool
     texts: Mapping[int, str]
-    openclaw_age: Age
-    recommended_age: Age
+    notes: Files
+    """What their ages are told from."""
     of_named_time: frozenset[int]
     """Files of the days that the query names."""
-    unsearchable: tuple[Unsearchable, ...]
     notices: tuple[Notice, ...]
     timings: Mapping[str, float]
+    unsearchable: tuple[Unsearchable, ...] = ()
     nearest_by: NearestBy = ""
     """Who found the `nearest`."""
     withheld: Mapping[int, str] = field(default_factory=dict)
@@ -217,8 +193,6 @@ class Evidence(Struct, frozen=True, dict=True):
     """What the newest release finds by words and paths, and the annotations of chunks."""
     chunking: str = ""
     """The release by whose rules the notes were cut; empty where that is not known."""
-    lexical_age: Age | None = None
-    """Ages by that release's rule; None where nobody worked them out."""
     first: bool = False
     """Whether the index was made for this very question."""
     uuid: str = ""
@@ -226,9 +200,9 @@ class Evidence(Struct, frozen=True, dict=True):
     source: str = ""
     """What the question was kept to: memory, sessions, or empty for all."""
     vector: Vectors | None = None
+    """Of the query, where only the nearest rows and the matches have a cosine: a store knows the place of others."""
     zone: dt.tzinfo | None = None
     """The time zone in which the days of a question begin; None for this machine's."""
-    """Of the query, where only the nearest rows and the matches have a cosine: a store knows the place of others."""
     who: ServingProvider | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
     of_chunks: int = 0
@@ -271,10 +245,6 @@ def later(evidence: Evidence, days: float) -> Evidence:
     """
     if not days:
         return evidence
-
-    def aged(age: Age) -> Age:
-        return replace(age, more=age.more + days)
-
     now = evidence.now + days * DAY_SECONDS
     # Of a question whose time is not read nothing moves.
     read = bool(evidence.recommended.plan.time)
@@ -285,9 +255,6 @@ def later(evidence: Evidence, days: float) -> Evidence:
         evidence,
         now=now,
         notices=notices if moves else evidence.notices,
-        openclaw_age=aged(evidence.openclaw_age),
-        recommended_age=aged(evidence.recommended_age),
-        lexical_age=aged(evidence.lexical_age) if evidence.lexical_age else None,
     )
 
 

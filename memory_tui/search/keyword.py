@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
 from memory_tui import tokens as core_tokens
 from memory_tui.errors import ProviderError
 from memory_tui.index.full_text import FullText
-from memory_tui.index.rows import Form, Matches
+from memory_tui.index.rows import Form
+from memory_tui.providers.builtin import static_table
 from memory_tui.search import keywords
 from memory_tui.search.corpus import Corpus, Flags, distinct
 from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
-from memory_tui.search.formulas import MOST_CANDIDATES, Floats, fts5_idf, lucene_idf
+from memory_tui.search.formulas import Floats, fts5_idf, lucene_idf
 from memory_tui.search.question_dates import Time, without
 from memory_tui.search.spelling import Correction, corrections
 from memory_tui.search.trace import QueryPlan, QuestionPart
@@ -40,7 +40,8 @@ _TRIGRAM = 3
 class Matcher(Struct, frozen=True):
     """Looks for words in the chunks of `corpus`, or in those of them that `eligible` marks.
 
-    `full_text` is how FTS5 cuts words, empty without it; then only `by_text` has the text itself looked through.
+    `full_text` is how FTS5 cuts words, empty without it; then only `by_text` has the text itself looked through. Chunks
+    that hold `any_word` of a question may be left alone, and the words alone told.
     """
 
     words: FullText
@@ -48,12 +49,7 @@ class Matcher(Struct, frozen=True):
     eligible: Flags | None
     full_text: str
     by_text: bool
-    spells: bool = False
-    """Whether words that no chunk holds are corrected."""
-    in_parts: bool = False
-    """Whether a question that asks several things is taken apart."""
     any_word: bool = True
-    """Whether chunks that hold any word are matched, and not the words alone told."""
 
     def openclaw(self, query: str) -> KeywordSide:
         """Return all words of `query` at once, each of them needed."""
@@ -64,7 +60,7 @@ class Matcher(Struct, frozen=True):
         needed = every if as_written else [word for word in unique if word not in inside]
         if not unique or not (self.full_text or self.by_text):
             return KeywordSide(QueryPlan(unique, (), ""), Postings.none(), {})
-        result: tuple[Rows, Floats] | None = self._match(needed) if needed else None
+        result: tuple[Rows, Floats] | None = self.words.match(needed, "plain", "all") if needed else None
         if result is not None and not as_written:
             result = self._repeated(result, {word: n - 1 for word, n in Counter(every).items() if word not in inside})
         for word in inside:
@@ -87,11 +83,17 @@ class Matcher(Struct, frozen=True):
         """Return whether full-text search is asked for any word of `query`, and not the texts alone."""
         return any(not self._is_looked_through(word) for word in core_tokens.WORD.findall(query))
 
-    def recommended(self, query: str, time: Time | None) -> KeywordSide:
-        """Any of the words of `query` that say something, by their stems; the words of its `time` are not searched."""
+    def recommended(self, query: str, time: Time | None, *, spells: bool = True, in_parts: bool = True) -> KeywordSide:
+        """Return the chunks that hold any word of `query` that says something, by stems, but for those of its `time`.
+
+        Where it `spells`, words that no chunk holds are corrected; `in_parts` a query that asks several things is taken
+        apart.
+        """
         named = ("", "") if time is None else (time.spelled, query[time.start : time.end])
-        alone = time is not None and without(query, time) == query
-        query = without(query, time)
+        if not (self.full_text or self.by_text):
+            return KeywordSide(QueryPlan((), (), "", *named), Postings.none(), {})
+        rest = without(query, time)
+        alone = time is not None and rest == query
         frequency: dict[str, int] = {}
 
         def count(words: Sequence[str]) -> Sequence[int]:
@@ -99,39 +101,33 @@ class Matcher(Struct, frozen=True):
             frequency.update(zip(words, result, strict=True))
             return result
 
-        if not (self.full_text or self.by_text):
-            return KeywordSide(QueryPlan((), (), "", *named), Postings.none(), {})
-        terms = core_tokens.terms(query, count, len(self.corpus))
+        terms = core_tokens.terms(rest, count, len(self.corpus))
         searched = *terms.kept, *terms.common
-        # Where nothing is matched, only words that no chunk holds are told. Those that name a time are no other words.
-        idle = alone or (not self.any_word and query.isascii() and all(count(searched)))
-        corrected = () if idle else self._corrected(query, searched, count)
-        terms = replace(terms, kept=_searched(terms.kept, corrected))
+        corrected: tuple[Correction, ...] = ()
+        # Words are found whole. Where nothing is matched, only words that no chunk holds are told.
+        spells = spells and self.full_text == "unicode61" and not alone
+        if spells and (self.any_word or not rest.isascii() or not all(count(searched))):
+            vocabulary = partial(self.corpus.vocabulary, self.words)
+            corrected = corrections(rest, searched, lambda word: count([word])[0], vocabulary, _is_word)
+        kept = _searched(terms.kept, corrected)
         # A word that was not counted would weigh as if no chunk held it.
-        count([word for word in terms.kept if word not in frequency])
-        dropped, common = terms.stops + terms.common, core_tokens.left_out(terms.common, query)
-        parts = _parts(query, (*terms.kept, *dropped), corrected) if self.in_parts else ()
-        if not self.full_text:
-            expression = " OR ".join(map(_like, terms.kept))
-            plan = QueryPlan(
-                terms.kept, dropped, expression, *named, inside=True, common=common, counted=terms.common, parts=parts
-            )
-            result = self._weighed(terms.kept) if self.any_word else _NOTHING
-            return KeywordSide(replace(plan, time_alone=alone), self._postings(result), frequency)
-        expression = core_tokens.or_query(terms.kept)
-        matched = self._by_any(terms.kept, terms.common) if terms.kept and self.any_word else _NOTHING
-        postings = self._postings(matched)
+        count([word for word in kept if word not in frequency])
+        dropped, matched = terms.stops + terms.common, _NOTHING
+        if kept and self.any_word:
+            matched = self._by_any(kept, terms.common) if self.full_text else self._weighed(kept)
         plan = QueryPlan(
-            terms.kept,
+            kept,
             dropped,
-            expression,
+            core_tokens.or_query(kept) if self.full_text else " OR ".join(map(_like, kept)),
             *named,
-            common=common,
+            inside=not self.full_text,
+            common=core_tokens.left_out(terms.common, rest),
             counted=terms.common,
             corrections=corrected,
-            parts=parts,
+            parts=_parts(rest, (*kept, *dropped), corrected) if in_parts else (),
+            time_alone=alone,
         )
-        return KeywordSide(replace(plan, time_alone=alone), postings, frequency)
+        return KeywordSide(plan, self._postings(matched), frequency)
 
     def _by_any(self, words: Sequence[str], common: Sequence[str]) -> tuple[Rows, Floats]:
         """Return the chunks that hold any of `words`, with their bm25 by Lucene's idf, to which `common` words add.
@@ -140,8 +136,7 @@ class Matcher(Struct, frozen=True):
         """
         every, form = (*words, *common), _STEMMED
         chunks = self.words.size(form)
-        holding = self.words.frequency(every, form)
-        factors = [lucene_idf(count, chunks) / fts5_idf(count, chunks) for count in holding]
+        factors = [lucene_idf(n, chunks) / fts5_idf(n, chunks) for n in self.words.frequency(every, form)]
         each = [self.words.match([word], form, "any") for word in every]
         rowids = distinct(np.concatenate([item.rowids for item in each[: len(words)]]))
         bm25 = np.zeros(len(rowids))
@@ -150,17 +145,6 @@ class Matcher(Struct, frozen=True):
             there = np.append(rowids, -1)[at] == item.rowids
             bm25[at[there]] += item.bm25[there] * factor
         return rowids, bm25
-
-    def _corrected(
-        self, query: str, words: Sequence[str], count: Callable[[Sequence[str]], Sequence[int]]
-    ) -> tuple[Correction, ...]:
-        """Return what words of a question were meant to be, where words are found whole."""
-        if not self.spells or self.full_text != "unicode61":
-            return ()
-
-        return corrections(
-            query, words, lambda word: count([word])[0], partial(self.corpus.vocabulary, self.words), _is_word
-        )
 
     def _repeated(self, result: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
         """Return `result` with the rank of each word counted as many times `more` as the question repeats it.
@@ -171,15 +155,11 @@ class Matcher(Struct, frozen=True):
         rowids, bm25 = result[0], result[1].copy()
         for word, times in more.items():
             if times and len(rowids):
-                alone, rank = self._match([word])
+                alone, rank = self.words.match([word], "plain", "all")
                 at = np.searchsorted(rowids, alone)
                 hit = (at < len(rowids)) & (rowids[np.minimum(at, len(rowids) - 1)] == alone)
                 bm25[at[hit]] += times * rank[hit]
         return rowids, bm25
-
-    def _match(self, words: Sequence[str]) -> Matches:
-        """Return the chunks that hold all of `words`."""
-        return self.words.match(words, "plain", "all")
 
     def keywords(self, query: str) -> KeywordSearch:
         """Return the keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
@@ -210,12 +190,11 @@ class Matcher(Struct, frozen=True):
 
     def _weighed(self, terms: Sequence[str]) -> tuple[Rows, Floats]:
         """Return the chunks that hold any of `terms`, rare terms weighing more, in the shape of bm25: negative."""
-        weights: dict[int, float] = {}
+        weights: defaultdict[int, float] = defaultdict(float)
         for term in terms:
             rowids = self.words.containing(term).tolist()
-            rarity = math.log1p(len(self.corpus) / max(1, len(rowids)))
             for rowid in rowids:
-                weights[rowid] = weights.get(rowid, 0.0) - rarity
+                weights[rowid] -= math.log1p(len(self.corpus) / max(1, len(rowids)))
         order = sorted(weights)
         return np.array(order, dtype=np.int64), np.array([weights[rowid] for rowid in order], dtype=np.float64)
 
@@ -342,8 +321,6 @@ def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) ->
 
 def _is_word(word: str) -> bool:
     """Return whether the token table knows a word as a whole; it then is no error, though no note holds it."""
-    from memory_tui.providers.builtin import static_table
-
     try:
         return len(static_table().line_ids(word)) <= 1
     except ProviderError:
@@ -352,8 +329,3 @@ def _is_word(word: str) -> bool:
 
 def _like(word: str) -> str:
     return f"text LIKE {core_tokens.quoted(f'%{word}%')}"
-
-
-def candidates(*sides: KeywordSide, most: int = MOST_CANDIDATES) -> list[int]:
-    """Return the `most` best rows of what each of `sides` found, those of the first side first."""
-    return [row for side in sides for row in side.postings.rows[:most].tolist()]

@@ -3,35 +3,33 @@ keywords and paths, and adds boosts.
 
 Nothing here depends on a knob: the list of hits is evidence. Each function names the section of the specification of
 the profile that it follows. JavaScript counts text in UTF-16 units, and so does this. The paths of a corpus are few and
-short, so that they are looked through in memory, with the tokens and the bm25 of FTS5.
+short, so that a table of FTS5 in memory holds them.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+import threading
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
-from weakref import WeakKeyDictionary
+from typing import Any
 
+import apsw
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from memory_tui import jsstring
 from memory_tui import tokens as core_tokens
 from memory_tui.index.store import Store
-from memory_tui.search import formulas, keywords
-from memory_tui.search.corpus import Corpus, Files, distinct
-from memory_tui.search.evidence import NO_BOOST, Boost, Hit, KeywordSide, Lexical, Rows, TermSearch
-from memory_tui.search.formulas import K1, Floats, fts5_idf, length_damping, saturated
+from memory_tui.search import keywords
+from memory_tui.search.corpus import Corpus, distinct
+from memory_tui.search.evidence import NO_BOOST, Boost, Hit, KeywordSide, Lexical, TermSearch
+from memory_tui.search.formulas import saturated
 from memory_tui.search.keyword import Matcher
 from memory_tui.tokens import lowered, words_of
 from memory_tui.workspace.annotations import INVALID_PROJECT, Annotations
-
-Counts = npt.NDArray[np.int64]
 
 LIMIT = 200
 """Hits that each list holds (sections 5, 6.6)."""
@@ -54,15 +52,8 @@ def fallback_terms(query: str, *, trigram: bool) -> tuple[str, ...]:
 
 def path_words(text: str) -> list[str]:
     """Return the tokens of `text` that a path is looked through for: words with their combining marks (6.1)."""
-    result: list[str] = []
-    inside = False
-    for character in text:
-        if character == "_" or unicodedata.category(character)[0] in "LNM":
-            result[-1:] = [result[-1] + character] if inside else [*result[-1:], character]
-            inside = True
-        else:
-            inside = False
-    return result
+    kept = (item if item == "_" or unicodedata.category(item)[0] in "LNM" else " " for item in text)
+    return "".join(kept).split()
 
 
 # --- the score of words (6.2) --------------------------------------------------------------------------------------
@@ -123,44 +114,31 @@ _SPLIT = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l"}
 @functools.lru_cache(maxsize=65_536)
 def collation(path: str) -> tuple[object, ...]:
     """A key that sorts paths as ICU's root collation does: letters, then accents, then lower case first (6.9)."""
-    if path.isascii():
-        return path.translate(_letters()), (), path.translate(_cases()), path
     letters: list[str] = []
     accents: list[tuple[int, str]] = []
-    cases: list[str] = []
-    for character in unicodedata.normalize("NFD", path):
+    cases = ""
+    for character in path if path.isascii() else unicodedata.normalize("NFD", path):
         if unicodedata.combining(character):
             accents.append((len(letters), character))
             continue
         small = character.lower()
         for part in _SPLIT.get(small, small):
             letters.append(_primary(part))
-            cases.append("0" if small == character else "1")
+            cases += "0" if small == character else "1"
         if small in _SPLIT:
             accents.append((len(letters), small))
-    return "".join(letters), tuple(accents), "".join(cases), path
+    return "".join(letters), tuple(accents), cases, path
 
 
-def path_order(paths: Sequence[str]) -> Counts:
+def path_order(paths: Sequence[str]) -> list[int]:
     """Return where each of `paths` stands among them (6.9)."""
     place = {path: at for at, path in enumerate(sorted(set(paths), key=collation))}
-    return np.array([place[path] for path in paths], dtype=np.int64)
+    return [place[path] for path in paths]
 
 
 @functools.cache
-def _letters() -> Mapping[int, str]:
-    """Return what stands for each ASCII character where letters are compared."""
-    return {code: _primary(chr(code).lower()) for code in range(128)}
-
-
-@functools.cache
-def _cases() -> Mapping[int, str]:
-    """Return what stands for each ASCII character where cases are compared."""
-    return {code: "0" if chr(code).lower() == chr(code) else "1" for code in range(128)}
-
-
 def _primary(character: str) -> str:
-    """Return two characters, of which the first is the class of `character`."""
+    """Return two characters, of which the first is the class of `character`: signs, other ones, digits, letters."""
     at = _SIGNS.find(character)
     if at >= 0:
         return f"0{chr(at)}"
@@ -195,25 +173,21 @@ def order_k(hit: Hit) -> tuple[object, ...]:
 
 
 def merged(lists: Iterable[Sequence[Hit]]) -> list[Hit]:
-    """Return one hit a chunk, with the best of what each list knows of it, in order K (6.5)."""
-    return sorted(_united(lists).values(), key=order_k)
+    """Return one hit a chunk, with the best of what each list knows of it, 200 a kind (6.5, 6.6).
 
-
-def _united(lists: Iterable[Sequence[Hit]]) -> dict[int, Hit]:
+    They stand in order K, or in any where nothing is cut.
+    """
     result: dict[int, Hit] = {}
     for hits in lists:
         for hit in hits:
             result[hit.row] = _both(result[hit.row], hit) if hit.row in result else hit
-    return result
+    return list(result.values()) if len(result) <= LIMIT else limited(sorted(result.values(), key=order_k))
 
 
 def _both(item: Hit, other: Hit) -> Hit:
     """Return two findings of one chunk as one; of two in its text the better speaks."""
     best = max((hit for hit in (item, other) if hit.body), key=lambda hit: hit.score, default=item)
-    return Hit(
-        row=item.row,
-        place=item.place,
-        level=item.level,
+    return item._replace(
         body=item.body or other.body,
         score=best.score,
         text_score=max(item.text_score, other.text_score),
@@ -222,13 +196,6 @@ def _both(item: Hit, other: Hit) -> Hit:
         gain=best.gain,
         term=best.term,
     )
-
-
-def merged_and_limited(lists: Sequence[Sequence[Hit]]) -> list[Hit]:
-    """Return `lists` as one, cut to 200 a kind; in any order where nothing is cut (6.6)."""
-    if sum(map(len, lists)) <= LIMIT:
-        return list(_united(lists).values())
-    return limited(merged(lists))
 
 
 def limited(hits: Sequence[Hit]) -> list[Hit]:
@@ -269,25 +236,18 @@ def dropped(annotations: Mapping[int, Annotations]) -> frozenset[int]:
 # --- likeness (7.7) ------------------------------------------------------------------------------------------------
 
 _LATIN = re.compile(r"[a-z0-9_]+")
-_LATIN_OF_ASCII = (
-    bytes(code if chr(code).isalnum() or chr(code) == "_" else ord(" ") for code in range(128)).lower().ljust(256)
-)
-"""ASCII characters in lower case, those of no Latin word as blanks: cutting by it takes a third of the time."""
 _IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u1100-\u11ff]+")
 
 
 def mmr_tokens(snippet: str) -> frozenset[str]:
     """What MMR compares: Latin words, Chinese, Japanese and Korean characters and their pairs; else the text itself."""
-    if snippet.isascii():
-        result = set(snippet.encode("ascii").translate(_LATIN_OF_ASCII).decode("ascii").split())
-    else:
-        text = snippet.lower()
-        result = set(_LATIN.findall(text))
-        for run in _IDEOGRAPHS.findall(text):
-            result.update(run)
-            result.update(run[at : at + 2] for at in range(len(run) - 1))
+    text = snippet.lower()
+    result = set(_LATIN.findall(text))
+    for run in () if text.isascii() else _IDEOGRAPHS.findall(text):
+        result.update(run)
+        result.update(run[at : at + 2] for at in range(len(run) - 1))
     # Two snippets without any token are alike where they are equal: the whole text is a token of its own.
-    return frozenset(result or (f"\0{jsstring.trim(snippet.lower())}",))
+    return frozenset(result or (f"\0{jsstring.trim(text)}",))
 
 
 # --- path search (6.4) ---------------------------------------------------------------------------------------------
@@ -297,14 +257,6 @@ TRIGRAM = 3
 
 Plan = tuple[tuple[str, ...], tuple[str, ...]]
 """Words that are matched, in order, and words that only have to be contained."""
-
-
-class PathHit(Struct, frozen=True):
-    """A file that a path search found: its place in the corpus, how exactly the question names it, and its score."""
-
-    file: int
-    level: int
-    score: float
 
 
 def plans(query: str, *, trigram: bool) -> list[Plan]:
@@ -331,72 +283,40 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", text).lower()
 
 
+_MATCH = "SELECT rowid, bm25(paths) FROM paths(?)"
+
+
 class PathIndex:
-    """The paths of `files`, but for those that were `removed`, by their places."""
+    """The paths of all notes by their places, cut as the full-text table of the index cuts texts."""
 
-    def __init__(self, files: Files, removed: frozenset[int], *, trigram: bool) -> None:
-        self.paths = files.paths
-        self.trigram = trigram
-        self._removed = removed
-        self._live = [file for file in range(len(files.paths)) if file not in removed]
-        self._sources = files.sources
-
-    def is_of(self, files: Files, removed: frozenset[int]) -> bool:
-        """Return whether this holds for `files` without those that were `removed` as well: no note came or went."""
-        return self.paths is files.paths and self._removed == removed
-
-    @cached_property
-    def _tokens(self) -> Mapping[int, tuple[str, ...]]:
-        return {file: tuple(self._cut(self.paths[file])) for file in self._live}
-
-    def _cut(self, text: str) -> list[str]:
-        return core_tokens.trigrams(text) if self.trigram else core_tokens.tokens(text, stemmed=False)
-
-    @cached_property
-    def _files_with(self) -> Mapping[str, tuple[int, ...]]:
-        result: defaultdict[str, list[int]] = defaultdict(list)
-        for file, file_tokens in self._tokens.items():
-            for token in dict.fromkeys(file_tokens):
-                result[token].append(file)
-        return {token: tuple(files) for token, files in result.items()}
-
-    @cached_property
-    def _mean(self) -> float:
-        return sum(map(len, self._tokens.values())) / max(1, len(self._tokens))
-
-    @cached_property
-    def order(self) -> Counts:
-        """Return where the path of each file stands among all (6.9)."""
-        return path_order(self.paths)
-
-    @cached_property
-    def _contents(self) -> Mapping[int, str]:
-        return {file: _folded(self.paths[file]) for file in self._live}
-
-    @cached_property
-    def _names(self) -> Mapping[str, tuple[int, ...]]:
-        """Return the files by everything that names them."""
-        result: defaultdict[str, list[int]] = defaultdict(list)
-        for file in self._live:
-            for name in dict.fromkeys(exact_names(self.paths[file])):
-                result[name].append(file)
-        return {name: tuple(files) for name, files in result.items()}
+    def __init__(self, paths: Sequence[str], full_text: str) -> None:
+        self._paths, self._cut, self._lock = paths, full_text, threading.Lock()
+        self._contents = list(map(_folded, paths))
+        self._names: defaultdict[str, list[int]] = defaultdict(list)
+        for file, path in enumerate(paths):
+            for name in dict.fromkeys(exact_names(path)):
+                self._names[name].append(file)
+        self._table = apsw.Connection(":memory:")
+        if full_text:
+            tokenizer = "trigram case_sensitive 0" if full_text == "trigram" else "unicode61"
+            self._table.execute(f"CREATE VIRTUAL TABLE paths USING fts5(path, tokenize='{tokenizer}')")
+            self._table.executemany("INSERT INTO paths (rowid, path) VALUES (?, ?)", enumerate(paths))
 
     def exact(self, query: str) -> dict[int, int]:
         """Return how exactly `query` names each file that it names (6.3)."""
         plain = plain_path(query)
-        result = {file: exact_level(plain, exact_names(self.paths[file])) for file in self._names.get(plain, ())}
+        result = {file: exact_level(plain, exact_names(self._paths[file])) for file in self._names.get(plain, ())}
         return {file: level for file, level in result.items() if level}
 
-    def search(self, query: str, exact_query: str, has_chunk: Callable[[int], bool]) -> list[PathHit]:
-        """Return the files whose path holds `query`, or that `exact_query` names; only those that `has_chunk` (6.4)."""
-        levels = self.exact(exact_query)
-        result = [(plan, self._fulfilling(plan)) for plan in plans(query, trigram=self.trigram)]
-        named = {file: level for file, level in levels.items() if has_chunk(file)}
+    def search(
+        self, query: str, exact_query: str, levels: Mapping[int, int], has_chunk: Callable[[int], bool]
+    ) -> dict[int, float]:
+        """Score the files whose path holds `query`, or that `exact_query` names; only those that `has_chunk` (6.4)."""
+        result = [(plan, self._fulfilling(plan)) for plan in plans(query, trigram=self._cut == "trigram")]
+        named = [file for file in levels if has_chunk(file)]
         if exact_query.isascii() and result:
-            named = {file: level for file, level in named.items() if file in result[0][1]}
-        order = sorted(named, key=lambda file: (-named[file], self._key(file)))[:LIMIT]
-        scores: dict[int, float] = dict.fromkeys(order, 0.0)
+            named = [file for file in named if file in result[0][1]]
+        scores = dict.fromkeys(sorted(named, key=lambda file: (-levels[file], self._key(file)))[:LIMIT], 0.0)
         for (matched, _), ranks in result:
             order = sorted(filter(has_chunk, ranks), key=lambda file: (ranks[file], self._key(file)))
             best = [file for file in order if file in levels][:LIMIT]
@@ -406,96 +326,50 @@ class PathIndex:
                     continue
                 path_score = float(saturated(np.array(ranks[file]))) if matched else 1.0
                 scores[file] = max(scores.get(file, 0.0), path_score)
-        return [PathHit(file, levels.get(file, 0), score) for file, score in scores.items()]
+        return scores
 
-    def _key(self, file: int) -> tuple[bytes, str]:
-        return self.paths[file].encode("utf-8", "replace"), self._sources[file]
+    def _key(self, file: int) -> bytes:
+        return self._paths[file].encode("utf-8", "replace")
 
     def _fulfilling(self, plan: Plan) -> dict[int, float]:
         """Return the files that fulfil `plan`, each with its bm25 (0 where nothing is matched)."""
         matched, contained = plan
-        ranks = self._matching(matched) if matched else dict.fromkeys(self._live, 0.0)
+        ranks: dict[int, float] = {}
+        # No path holds more words, and FTS5 takes long to read them.
+        if len(matched) > core_tokens.MOST_WORDS:
+            return ranks
+        if matched and self._cut:
+            with self._lock:
+                rows: Iterable[Any] = self._table.execute(_MATCH, (core_tokens.and_query(matched),)).fetchall()
+            ranks = dict(rows)
+        else:
+            contained = *map(_folded, matched), *contained
+            ranks = dict.fromkeys(range(len(self._paths)), 0.0)
         if not contained:
             return ranks
         return {file: rank for file, rank in ranks.items() if all(w in self._contents[file] for w in contained)}
 
-    def _matching(self, words: Sequence[str]) -> dict[int, float]:
-        """bm25 of every file that holds all `words`, added up as FTS5 does."""
-        known = {word: self._frequencies(word) for word in dict.fromkeys(words)}
-        every = [known[word] for word in words]
-        files = set(every[0]).intersection(*every[1:])
-        count = len(self._live)
-        weights = [fts5_idf(len(own), count) for own in every]
-        result = {}
-        for file in files:
-            length = length_damping(len(self._tokens[file]), self._mean)
-            result[file] = -sum(
-                idf * (own[file] * (K1 + 1) / (own[file] + length)) for idf, own in zip(weights, every, strict=True)
-            )
-        return result
 
-    def _frequencies(self, word: str) -> dict[int, int]:
-        """Return how often `word` stands in each path that holds it; one of several tokens as a phrase."""
-        phrase = self._cut(word)
-        if not phrase:
-            return {}
-        if len(phrase) == 1:
-            return {file: self._tokens[file].count(phrase[0]) for file in self._files_with.get(phrase[0], ())}
-        rarest = min((self._files_with.get(token, ()) for token in phrase), key=len)
-        result = {}
-        for file in rarest:
-            path_tokens, size = self._tokens[file], len(phrase)
-            count = sum(list(path_tokens[at : at + size]) == phrase for at in range(len(path_tokens) - size + 1))
-            if count:
-                result[file] = count
-        return result
+_path_index = functools.lru_cache(maxsize=4)(PathIndex)
+"""Paths stay from one state of an index to the next where no note came or went."""
 
 
 # --- one question --------------------------------------------------------------------------------------------------
 
 
-class LexicalCache(Struct, frozen=True):
-    """What of one corpus does not depend on the question: its paths, and what the annotations of rows say."""
+class _Found(Struct, frozen=True):
+    """What one search found: the best `rows` with their bm25 (NaN where none was matched), and hits by `paths`."""
 
-    paths: PathIndex
-    annotations: Mapping[int, Annotations]
-
-
-_caches: WeakKeyDictionary[Corpus, LexicalCache] = WeakKeyDictionary()
-
-
-def known_of(store: Store, corpus: Corpus, *, trigram: bool) -> LexicalCache:
-    """Return what is known of `corpus`, worked out once; paths stay from one to the next where no note came or went."""
-    cache = _caches.get(corpus)
-    if cache is None or cache.paths.trigram != trigram:
-        rowids = store.annotations()
-        rows = corpus.rows_of(list(rowids)).tolist()
-        annotations = {row: Annotations(*values) for row, values in zip(rows, rowids.values(), strict=True) if row >= 0}
-        removed = _removed_files(store, corpus)
-        others = (other.paths for other in list(_caches.values()))
-        same = next(
-            (paths for paths in others if paths.is_of(corpus.files, removed) and paths.trigram == trigram), None
-        )
-        cache = _caches[corpus] = LexicalCache(same or PathIndex(corpus.files, removed, trigram=trigram), annotations)
-    return cache
-
-
-def _removed_files(store: Store, corpus: Corpus) -> frozenset[int]:
-    """Return the files of `corpus` that were removed; a note without text has no chunk either, but its path counts."""
-    paths = corpus.files.paths
-    empty = np.flatnonzero(np.bincount(corpus.file_of, minlength=len(paths)) == 0).tolist()
-    there = store.known()
-    return frozenset(file for file in empty if paths[file] not in there)
-
-
-class _SearchHits(Struct, frozen=True):
-    """What one search found: the best `rows` with bm25 and text score, and hits by `paths`."""
-
-    rows: Rows
-    bm25: Floats
-    text: Floats
-    is_matched: bool
+    rows: Sequence[int]
+    bm25: Sequence[float]
     paths: Sequence[Hit]
+
+
+def _annotations(store: Store, corpus: Corpus) -> Mapping[int, Annotations]:
+    """Return what the annotations of rows say."""
+    rowids = store.annotations()
+    rows = corpus.rows_of(list(rowids)).tolist()
+    return {row: Annotations(*values) for row, values in zip(rows, rowids.values(), strict=True) if row >= 0}
 
 
 def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tuple[Lexical, dict[int, str]]:
@@ -503,83 +377,82 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
 
     `whole` is what the words of the whole query found. Raises QueryError, Cancelled.
     """
-    return _Search(store, matcher, query).all(whole)
+    corpus, trigram = matcher.corpus, matcher.full_text == "trigram"
+    annotations = corpus.once("annotations", lambda: _annotations(store, corpus))
+    index = corpus.once(f"paths {matcher.full_text}", lambda: _path_index(corpus.files.paths, matcher.full_text))
+    levels = index.exact(query)
+    searches: list[TermSearch] = []
 
-
-class _Search:
-    """One question."""
-
-    def __init__(self, store: Store, matcher: Matcher, query: str) -> None:
-        self.store, self.matcher, self.query, self.corpus = store, matcher, query, matcher.corpus
-        self.seen = known_of(store, self.corpus, trigram=matcher.full_text == "trigram")
-        self.levels = self.seen.paths.exact(query)
-        files = self.corpus.file_of if matcher.eligible is None else self.corpus.file_of[matcher.eligible]
-        self.counts = np.bincount(files, minlength=len(self.corpus.files.paths)) if len(self.corpus) else np.zeros(0)
-        self.searches: list[TermSearch] = []
-
-    def all(self, whole: KeywordSide) -> tuple[Lexical, dict[int, str]]:
-        first = self.once(self.query, whole)
-        each = [first, *(self.once(term, self.matcher.openclaw(term)) for term in self.terms(first))]
-        rows = distinct(np.concatenate([item.rows for item in each])).tolist()
-        rowids = self.corpus.rowids[rows].tolist()
-        texts, words = self.store.texts(rowids), core_tokens.words_of(self.query)
-        gains = {
-            row: boost(words, texts.get(rowid, ""), self.corpus.path(row))
-            for row, rowid in zip(rows, rowids, strict=True)
-        }
-        hits = limited(merged([self.hits(item, term, gains) for term, item in enumerate(each)]))
-        lexical = Lexical(
-            self.searches[0].plan,
-            tuple(self.searches),
-            tuple(hits),
-            self.seen.annotations,
-            self.levels,
-            self.corpus.files.mtimes_ms,
-            self.seen.paths.order,
-        )
-        return lexical, texts
-
-    def terms(self, first: _SearchHits) -> tuple[str, ...]:
-        """Return the keywords that are looked for one by one after the whole question found `first` (6.7)."""
-        rows = {*first.rows.tolist(), *(hit.row for hit in first.paths)}
-        if sum(int(self.corpus.file_of[row]) not in self.levels for row in rows) >= LIMIT:
-            return ()
-        terms = fallback_terms(self.query, trigram=self.matcher.full_text == "trigram")
-        # The same words in the same order would be the same search again.
-        before, again = (core_tokens.WORD.findall(text.lower()) for text in (self.query, " ".join(terms)))
-        return () if rows and before == again else terms
-
-    def once(self, query: str, side: KeywordSide) -> _SearchHits:
+    def once(text: str, side: KeywordSide) -> _Found:
         """Search once: in texts, where `side` found its words, and in paths (6.2, 6.4)."""
-        rows, bm25 = side.postings.rows[:LIMIT], side.postings.bm25[:LIMIT]
-        matched = self.matcher.matches(query)
-        paths = self.paths(query, len(self.searches))
-        self.searches.append(
-            TermSearch(query, side.plan, len(side.postings.rows), len(rows), len(paths), side.frequency)
+        rows = side.postings.rows[:LIMIT].tolist()
+        bm25 = side.postings.bm25[:LIMIT].tolist() if matcher.matches(text) else [np.nan] * len(rows)
+        paths = _by_path(matcher, index.search(text, query, levels, _has_chunk(matcher)), levels, len(searches))
+        searches.append(TermSearch(text, side.plan, len(side.postings.rows), len(rows), len(paths), side.frequency))
+        return _Found(rows, bm25, paths)
+
+    each = [once(query, whole)]
+    # Keywords are looked for one by one where the whole question finds too little (6.7).
+    found = {*each[0].rows, *(hit.row for hit in each[0].paths)}
+    if sum(int(corpus.file_of[row]) not in levels for row in found) < LIMIT:
+        terms = fallback_terms(query, trigram=trigram)
+        # The same words in the same order would be the same search again.
+        before, again = (core_tokens.WORD.findall(text.lower()) for text in (query, " ".join(terms)))
+        if not (found and before == again):
+            each += [once(term, matcher.openclaw(term)) for term in terms]
+    rows = distinct(np.array([row for item in each for row in item.rows], np.int64)).tolist()
+    rowids = corpus.rowids[rows].tolist()
+    texts, words = store.texts(rowids), core_tokens.words_of(query)
+    gains = {
+        row: boost(words, texts.get(rowid, ""), corpus.refs[row].path) for row, rowid in zip(rows, rowids, strict=True)
+    }
+    lists = [merged([_by_text(corpus, item, term, gains, levels), item.paths]) for term, item in enumerate(each)]
+    hits = limited(sorted(merged(lists), key=order_k))
+    return Lexical(searches[0].plan, tuple(searches), tuple(hits), annotations, levels), texts
+
+
+def _has_chunk(matcher: Matcher) -> Callable[[int], bool]:
+    corpus, files = matcher.corpus, matcher.corpus.file_of
+    counts = np.bincount(
+        files if matcher.eligible is None else files[matcher.eligible], minlength=len(corpus.files.paths)
+    )
+    return lambda file: bool(counts[file])
+
+
+def _place(corpus: Corpus, row: int) -> tuple[str, int, int, str]:
+    ref = corpus.refs[row]
+    return ref.path, ref.start_line, ref.end_line, ref.id
+
+
+def _by_text(
+    corpus: Corpus, found: _Found, term: int, gains: Mapping[int, Boost], levels: Mapping[int, int]
+) -> list[Hit]:
+    """Return what one search found in texts, with their boosts (6.2)."""
+    scores = np.where(np.isnan(found.bm25), 0.0, saturated(np.array(found.bm25))).tolist()
+    return [
+        Hit(
+            row,
+            _place(corpus, row),
+            levels.get(int(corpus.file_of[row]), 0),
+            True,
+            boosted(score, gains[row]),
+            score,
+            0.0,
+            bm25,
+            gains[row],
+            term,
         )
-        return _SearchHits(rows, bm25, formulas.saturated(bm25) if matched else np.zeros(len(rows)), matched, paths)
+        for row, bm25, score in zip(found.rows, found.bm25, scores, strict=True)
+    ]
 
-    def hits(self, result: _SearchHits, term: int, gains: Mapping[int, Boost]) -> list[Hit]:
-        """Return what one search found, with the boosts of texts, and by paths (6.2, 6.4, 6.6)."""
-        hits = []
-        for row, rank, score in zip(result.rows.tolist(), result.bm25.tolist(), result.text.tolist(), strict=True):
-            gain, bm25 = gains[row], rank if result.is_matched else np.nan
-            level = self.levels.get(int(self.corpus.file_of[row]), 0)
-            hits.append(Hit(row, self.place(row), level, True, boosted(score, gain), score, 0.0, bm25, gain, term))
-        return merged_and_limited([hits, result.paths])
 
-    def paths(self, query: str, term: int) -> list[Hit]:
-        """Return the first chunk of each file whose path was found (6.4)."""
-        hits = []
-        for hit in self.seen.paths.search(query, self.query, lambda file: bool(self.counts[file])):
-            rows = np.flatnonzero(self.corpus.file_of == hit.file).tolist()
-            row = min(rows, key=lambda row: self.place(row)[1:])
-            score = 1.0 if hit.level else hit.score
-            hits.append(Hit(row, self.place(row), hit.level, False, score, 0.0, hit.score, np.nan, NO_BOOST, term))
-        hits.sort(key=order_k)
-        exact = [hit for hit in hits if hit.level]
-        return (exact + [hit for hit in hits if not hit.level][:LIMIT])[: 2 * LIMIT]
-
-    def place(self, row: int) -> tuple[str, int, int, str]:
-        ref = self.corpus.refs[row]
-        return ref.path, ref.start_line, ref.end_line, ref.id
+def _by_path(matcher: Matcher, scores: Mapping[int, float], levels: Mapping[int, int], term: int) -> list[Hit]:
+    """Return the first chunk of each file whose path was found (6.4)."""
+    corpus, hits = matcher.corpus, []
+    for file, path_score in scores.items():
+        places = {row: _place(corpus, row) for row in np.flatnonzero(corpus.file_of == file).tolist()}
+        row, level = min(places, key=lambda row: places[row][1:]), levels.get(file, 0)
+        score = 1.0 if level else path_score
+        hits.append(Hit(row, places[row], level, False, score, 0.0, path_score, np.nan, NO_BOOST, term))
+    hits.sort(key=order_k)
+    return ([hit for hit in hits if hit.level] + [hit for hit in hits if not hit.level][:LIMIT])[: 2 * LIMIT]

@@ -24,7 +24,7 @@ from memory_tui.search.score import (
     Candidates,
     Likeness,
     Rules,
-    age_of,
+    ages_of,
     candidates_of,
     column,
     compares,
@@ -452,7 +452,7 @@ class Ranking(Struct, frozen=True):
             vector_weight=rules.vector_weight,
             text_weight=rules.text_weight,
             first_share=rules.share(self.candidates.dated) * (1.0 - rules.second_weight if second else 1.0),
-            age_basis=age_of(evidence, rules.profile).dates.basis(int(entry["file"])) if rules.decay else "off",
+            age_basis=ages_of(evidence, rules.profile).basis(int(entry["file"])) if rules.decay else "off",
             mmr=self._choice(entry),
             factors=tuple(
                 Factor(term, float(entry[term]), factors[term])
@@ -472,12 +472,12 @@ class Ranking(Struct, frozen=True):
         return MmrPart(float(entry["relevance"]), float(entry["similarity"]), twin, int(entry["chosen"]))
 
     def _provenance(self, row: int, ref: ChunkRef) -> Provenance | None:
-        lexical = self.evidence.lexical
+        evidence = self.evidence
         # Where the index was cut by the rules of another release, its lexical search did not run.
-        if not self.rules.profile.exact_paths or ref.source != MEMORY or not len(lexical.mtimes_ms):
+        if not self.rules.profile.exact_paths or ref.source != MEMORY or not evidence.lexical.searches:
             return None
-        origin = origin_class(ref.path, lexical.origins)
-        return Provenance(origin, "unknown", int(lexical.mtimes_ms[int(self.evidence.refs.file_of[row])]))
+        changed_ms = int(evidence.notes.mtimes_ns[int(evidence.refs.file_of[row])]) // 1_000_000
+        return Provenance(origin_class(ref.path, evidence.lexical.origins), "unknown", changed_ms)
 
     def _lexical(self, row: int) -> LexicalPart | None:
         """Return how words and paths found a candidate; None where they did not, or no such side counts."""

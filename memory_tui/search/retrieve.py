@@ -6,10 +6,10 @@ import datetime as dt
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import jsstring, tokens
@@ -18,23 +18,17 @@ from memory_tui.index.rows import Rejected, Withheld
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Identity, Provider, Vectors
+from memory_tui.providers.builtin import static_table
 from memory_tui.providers.chain import ChainMember
 from memory_tui.search import formulas, lexical_2026_9
-from memory_tui.search.corpus import (
-    Corpus,
-    Flags,
-    cosines,
-    cosines_of_nearest,
-    distinct,
-    vectors_of,
-)
+from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, date_on_screen, distinct, vectors_of
 from memory_tui.search.day_spans import day_at
-from memory_tui.search.evidence import Age, Evidence, Lexical, Rows
+from memory_tui.search.evidence import Evidence, KeywordSide, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
-from memory_tui.search.keyword import Matcher, candidates
+from memory_tui.search.keyword import Matcher
 from memory_tui.search.question_dates import Time, time_in
 from memory_tui.search.score import Rules
-from memory_tui.search.trace import NUMPY, SQLITE_VEC, NearestBy, Unsearchable
+from memory_tui.search.trace import NUMPY, SQLITE_VEC, NearestBy
 from memory_tui.settings import Settings
 from memory_tui.workspace import chunking_2026_9
 
@@ -44,61 +38,40 @@ _ROUNDING = 1e-6
 """More than single precision loses in a cosine."""
 
 
-class SearchContext(Struct, frozen=True):
-    """What a query is searched in: a store, its chunks in memory, and what an answer has to say of both."""
-
-    store: Store
-    corpus: Corpus
-    provider: Provider | None
-    unsearchable: tuple[Unsearchable, ...] = ()
-    notices: tuple[Notice, ...] = ()
-    first: bool = False
-    projects: frozenset[str] = frozenset()
-    """Keys of the projects that the agent works on."""
-    origins: Mapping[str, str] = field(default_factory=dict)
-    """Who notes are from by OpenClaw's ledger, by path: a class of it for each that it has."""
-    reads_time: bool = True
-    """Whether words of a query that name a time are read as one, and not searched."""
-    spells: bool = True
-    """Whether words that no note holds are corrected."""
-    in_parts: bool = True
-    """Whether a question that asks several things is taken apart."""
-    any_word: bool = True
-    """Whether chunks that hold any word of a query are matched, which no profile of OpenClaw ranks."""
-    most: int = MOST_CANDIDATES
-    """Candidates of each side that are ranked."""
-    zone: dt.tzinfo | None = None
-    """The time zone of the user, in which days begin; None for this machine's."""
-
-
-class _Clock(Struct):
-    """Milliseconds per stage."""
-
-    timings: dict[str, float] = field(default_factory=dict)
-    since: float = field(default_factory=time.perf_counter)
-
-    def lap(self, stage: str) -> None:
-        now = time.perf_counter()
-        self.timings[stage] = (now - self.since) * 1000
-        self.since = now
-
-
-class Asking(Struct, frozen=True):
-    """A query with its vector in the space `identity`, or why it has none.
+class Question(Struct, frozen=True):
+    """A query, its `text` without blanks around it, and its vector in the space `identity`, or why it has none.
 
     `pointless` tells that there is a vector side, and a vector that points nowhere. `seconds` is what embedding took.
+    Where it is read, words that name a time are not searched for (`reads_time`), words that no note holds are corrected
+    (`spells`), and a query that asks several things is taken apart (`in_parts`). Days begin in `zone`, None for this
+    machine's. Of `rules` alone it is ranked, where there are any: nothing is matched or compared that they do not rank.
     """
 
     query: str
+    text: str
     identity: Identity | None
     vector: Vectors | None = None
     pointless: bool = False
     notices: tuple[Notice, ...] = ()
     seconds: float = 0.0
+    reads_time: bool = True
+    spells: bool = True
+    in_parts: bool = True
+    zone: dt.tzinfo | None = None
+    rules: Rules | None = None
+
+    @property
+    def most(self) -> int:
+        """Return how many candidates of each side are ranked: of 2026.9 all, which tell what is never recalled."""
+        return MOST_CANDIDATES if self.rules is None or self.rules.profile.exact_paths else self.rules.limit
+
+    def ranked_by(self, settings: Settings) -> Question:
+        """Return the question for an answer that `settings` alone rank."""
+        return replace(self, rules=Rules.of(settings, "hybrid"))
 
 
-def embed(query: str, identity: Identity | None, provider: Provider | None) -> Asking:
-    """Return the vector of `query` in the space `identity` of an index; asks the provider, so it can take seconds.
+def embed(query: str, identity: Identity | None, provider: Provider | None) -> Question:
+    """Return the query with its vector in the space of an index, or with a notice of why there is none; takes seconds.
 
     Raises QueryError for a query that is too long.
     """
@@ -106,158 +79,18 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> A
         raise QueryError(
             f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
         )
-    began, result = time.perf_counter(), Asking(jsstring.trim(query), identity)
-    if identity is not None and provider is not None and result.query:
-        result = _embedded(result, identity, provider)
-    return replace(result, seconds=time.perf_counter() - began)
+    began, question = time.perf_counter(), Question(query, jsstring.trim(query), identity)
+    if identity is not None and provider is not None and question.text:
+        question = _embedded(question, identity, provider)
+    return replace(question, seconds=time.perf_counter() - began)
 
 
-def ranked_by(context: SearchContext, settings: Settings) -> SearchContext:
-    """`context` for an answer that `settings` alone rank: nothing is matched or compared that they do not rank."""
-    rules = Rules.of(settings, "hybrid")
-    # Of 2026.9 all that was found tells which chunks are never recalled.
-    most = MOST_CANDIDATES if rules.profile.exact_paths else rules.limit
-    return replace(context, any_word=rules.corrects, most=most)
-
-
-def gather(query: str, context: SearchContext, now: float, source: str = "", asked: Asking | None = None) -> Evidence:
-    """Everything the index knows about `query`; `source` keeps to memory or sessions. `now` is in epoch seconds.
-
-    `asked` is the query where it was embedded before. All of the answer is of one state of the index: that of
-    `context.corpus`, which whoever calls has read in the snapshot that is open, or from an index that nobody writes.
-
-    Raises QueryError for a query that is too long, Cancelled when the store was interrupted.
-    """
-    corpus = context.corpus
-    embedded = asked or embed(query, corpus.identity, context.provider)
-    with context.store.snapshot():
-        return _gather(query, embedded, context, now, source)
-
-
-def _gather(query: str, embedded: Asking, context: SearchContext, now: float, source: str) -> Evidence:
-    corpus, notices = context.corpus, [*context.notices, *embedded.notices]
-    clock = _Clock({"embed": embedded.seconds * 1000})
-    kept = _of_source(corpus, source)
-    asked, vector, pointless = embedded.query, embedded.vector, embedded.pointless
-    time_asked = time_in(asked, day_at(now, context.zone)) if context.reads_time else None
-    full_text = context.store.words.cut()
-    matcher = Matcher(
-        context.store.words,
-        corpus,
-        kept,
-        full_text,
-        by_text=vector is None,
-        spells=context.spells,
-        in_parts=context.in_parts,
-        any_word=context.any_word,
-    )
-    if not full_text:
-        notices.append(notice("no_full_text", reason=context.store.words.missing(), by_text=vector is None))
-    if (different := len(set(tokens.WORD.findall(asked)))) > tokens.MOST_ALTERNATIVES:
-        notices.append(
-            notice("long_question", different=different, rarest=tokens.MOST_ALTERNATIVES, first=tokens.MOST_WORDS)
-        )
-    theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
-    notices += [notice("searched_otherwise", correction=item) for item in ours.plan.corrections]
-    notices += (
-        [notice("read_as_time", words=ours.plan.time_words, days=str(ours.plan.time), alone=ours.plan.time_alone)]
-        if ours.plan.time
-        else []
-    )
-    notices += (
-        [notice("asked_in_parts", parts=tuple(item.asked for item in ours.plan.parts))] if ours.plan.parts else []
-    )
-    single = matcher.keywords(asked) if vector is None else None
-    chunking = context.store.chunking()
-    newest = chunking == chunking_2026_9.VERSION
-    result, read = lexical_2026_9.search(context.store, matcher, asked, theirs) if newest else (Lexical.none(), {})
-    result = replace(result, active=context.projects, origins=context.origins)
-    clock.lap("text")
-    sides = (theirs, ours, *(single.each if single else ()))
-    matched = [*candidates(*sides, most=context.most), *(hit.row for hit in result.hits)]
-    cosine: Floats | None = None
-    nearest = np.empty(0, dtype=np.int64)
-    found_by: NearestBy = ""
-    if vector is not None:
-        cosine, found_by = _cosine(context, vector, kept, matched)
-        nearest = _nearest(context, vector, cosine, np.array(matched, dtype=np.int64))
-        notices += _zero_vectors(corpus)
-    clock.lap("vector")
-    language, share = _hardly_known(asked, corpus.identity) if vector is not None or pointless else ("", 1.0)
-    pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
-    rowids = corpus.rowids[pool].tolist()
-    without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
-    known = {rowid: read[rowid] for rowid in rowids if rowid in read}
-    texts = known | context.store.texts([rowid for rowid in rowids if rowid not in known])
-    if len(texts) < len(pool):
-        raise context.store.damaged("chunks are missing")
-    clock.lap("read")
-    return Evidence(
-        query=query,
-        now=now,
-        generation=corpus.generation,
-        provider=corpus.identity.provider if corpus.identity else "none",
-        model=corpus.identity.model if corpus.identity else "fts-only",
-        refs=corpus.refs,
-        pool=np.array(pool, dtype=np.int64),
-        files=corpus.files_with_chunks,
-        cosine=cosine,
-        embedded=int(np.count_nonzero(corpus.embedded)),
-        nearest=nearest,
-        nearest_by=found_by,
-        openclaw=theirs,
-        recommended=ours,
-        keywords=single,
-        pointless=pointless,
-        full_text=bool(full_text),
-        texts=texts,
-        openclaw_age=Age(corpus.dates_2026_3, now),
-        recommended_age=Age(corpus.dates, now, zone=context.zone),
-        of_named_time=_of_time(corpus, time_asked),
-        zone=context.zone,
-        lexical=result,
-        chunking=chunking,
-        lexical_age=Age(corpus.dates_2026_9, now),
-        unsearchable=context.unsearchable,
-        notices=tuple(notices),
-        timings=clock.timings,
-        withheld={chunk.rowid: str(chunk) for chunk in without_vector},
-        first=context.first,
-        uuid=corpus.uuid,
-        source=source,
-        language=language,
-        known_share=0.0 if pointless else share,
-        any_word=context.any_word,
-        # The places that a store knows are among all of its chunks.
-        vector=vector if found_by == SQLITE_VEC else None,
-    )
-
-
-def _of_time(corpus: Corpus, named_time: Time | None) -> frozenset[int]:
-    """Return the files whose name carries a day of the time that was asked about."""
-    if named_time is None:
-        return frozenset()
-    return frozenset(file for file, day in corpus.named() if named_time.holds(day))
-
-
-def _of_source(corpus: Corpus, source: str) -> Flags | None:
-    """Return which rows are of `source`; None for all."""
-    if not source:
-        return None
-    needed = np.array([name == source for name in corpus.files.sources], dtype=np.bool_)
-    return needed[corpus.file_of] if len(needed) else np.zeros(len(corpus), dtype=np.bool_)
-
-
-# --- meaning -------------------------------------------------------------------------------------------------------
-
-
-def _embedded(question: Asking, needed: Identity, provider: Provider) -> Asking:
-    """Return the query with its vector in the space of the index, or with a notice of why there is no vector side."""
+def _embedded(question: Question, needed: Identity, provider: Provider) -> Question:
     try:
         # What only an answer tells, its own answer tells: nobody is asked twice for one question.
         identity = provider.expected(needed) if isinstance(provider, ChainMember) else provider.identity
         if identity == needed:
-            vector = provider.embed([question.query], "query")[0]
+            vector = provider.embed([question.text], "query")[0]
             identity = provider.identity
         if identity != needed:
             built, used = (f"{item.provider} {item.model}" for item in (needed, identity))
@@ -266,6 +99,113 @@ def _embedded(question: Asking, needed: Identity, provider: Provider) -> Asking:
         return replace(question, notices=(notice("meaning_off", cause=error.message, remedy=error.next_step),))
     # A query without any known token points nowhere; the original skips its vector side as well.
     return replace(question, vector=vector) if vector.any() else replace(question, pointless=True)
+
+
+def gather(store: Store, corpus: Corpus, question: Question, now: float, source: str = "") -> Evidence:
+    """Everything the index knows about `question`; `source` keeps to memory or sessions. `now` is in epoch seconds.
+
+    All of the answer is of one state of the index: that of `corpus`, which whoever calls has read in the snapshot that
+    is open, or from an index that nobody writes. Raises QueryError, Cancelled when the store was interrupted.
+    """
+    with store.snapshot():
+        laps = [time.perf_counter()]
+        text, vector, full_text, chunking = question.text, question.vector, store.words.cut(), store.chunking()
+        eligible = _of_source(corpus, source)
+        named_time = time_in(text, day_at(now, question.zone)) if question.reads_time else None
+        any_word = question.rules is None or question.rules.corrects
+        matcher = Matcher(store.words, corpus, eligible, full_text, vector is None, any_word)
+        openclaw = matcher.openclaw(text)
+        recommended = matcher.recommended(text, named_time, spells=question.spells, in_parts=question.in_parts)
+        keywords = matcher.keywords(text) if vector is None else None
+        newest = chunking == chunking_2026_9.VERSION
+        lexical, read = lexical_2026_9.search(store, matcher, text, openclaw) if newest else (Lexical.none(), {})
+        laps.append(time.perf_counter())
+        sides = (openclaw, recommended, *(keywords.each if keywords else ()))
+        matched = [row for side in sides for row in side.postings.rows[: question.most].tolist()]
+        matched += [hit.row for hit in lexical.hits]
+        cosine, nearest, nearest_by = _compared(store, corpus, vector, eligible, matched, question.most)
+        laps.append(time.perf_counter())
+        compared = vector is not None or question.pointless
+        language, share = _hardly_known(text, corpus.identity) if compared else ("", 1.0)
+        pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
+        rowids = corpus.rowids[pool].tolist()
+        known = {rowid: read[rowid] for rowid in rowids if rowid in read}
+        texts = known | store.texts([rowid for rowid in rowids if rowid not in known])
+        if len(texts) < len(pool):
+            raise store.damaged("chunks are missing")
+        laps.append(time.perf_counter())
+        spent = 1000 * np.array([question.seconds, *np.diff(laps)])
+        without_vector: list[Rejected | Withheld] = [*store.rejected(), *store.withheld()]
+        missing = None if full_text else store.words.missing()
+        return Evidence(
+            query=question.query,
+            now=now,
+            generation=corpus.generation,
+            provider=corpus.identity.provider if corpus.identity else "none",
+            model=corpus.identity.model if corpus.identity else "fts-only",
+            refs=corpus.refs,
+            pool=np.array(pool, dtype=np.int64),
+            files=corpus.files_with_chunks,
+            cosine=cosine,
+            embedded=int(np.count_nonzero(corpus.embedded)),
+            nearest=nearest,
+            nearest_by=nearest_by,
+            openclaw=openclaw,
+            recommended=recommended,
+            keywords=keywords,
+            pointless=question.pointless,
+            full_text=bool(full_text),
+            texts=texts,
+            notes=corpus.files,
+            of_named_time=_of_time(corpus, named_time),
+            zone=question.zone,
+            lexical=lexical,
+            chunking=chunking,
+            notices=(*question.notices, *_notices(corpus, text, recommended, missing, vector=vector is not None)),
+            timings=dict(zip(("embed", "text", "vector", "read"), spent.tolist(), strict=True)),
+            withheld={chunk.rowid: str(chunk) for chunk in without_vector},
+            uuid=corpus.uuid,
+            source=source,
+            language=language,
+            known_share=0.0 if question.pointless else share,
+            any_word=any_word,
+            # The places that a store knows are among all of its chunks.
+            vector=vector if nearest_by == SQLITE_VEC else None,
+        )
+
+
+def _notices(corpus: Corpus, text: str, side: KeywordSide, missing: str | None, *, vector: bool) -> list[Notice]:
+    """Return what was read, left out or could not be compared; `missing` is why there is no full-text search."""
+    plan, notices = side.plan, []
+    if missing is not None:
+        notices.append(notice("no_full_text", reason=missing, by_text=not vector))
+    if (different := len(set(tokens.WORD.findall(text)))) > tokens.MOST_ALTERNATIVES:
+        notices.append(
+            notice("long_question", different=different, rarest=tokens.MOST_ALTERNATIVES, first=tokens.MOST_WORDS)
+        )
+    notices += [notice("searched_otherwise", correction=item) for item in plan.corrections]
+    if plan.time:
+        notices.append(notice("read_as_time", words=plan.time_words, days=str(plan.time), alone=plan.time_alone))
+    if plan.parts:
+        notices.append(notice("asked_in_parts", parts=tuple(part.asked for part in plan.parts)))
+    zeros = int(np.count_nonzero(corpus.embedded & ~corpus.has_vector)) if vector else 0
+    return [*notices, notice("zero_vectors", count=zeros, profile="")] if zeros else notices
+
+
+def _of_time(corpus: Corpus, named_time: Time | None) -> frozenset[int]:
+    """Return the files whose name carries a day of the time that was asked about."""
+    if named_time is None:
+        return frozenset()
+    days = ((file, date_on_screen(path).day) for file, path in enumerate(corpus.files.paths))
+    return frozenset(file for file, day in days if day and named_time.holds(day))
+
+
+def _of_source(corpus: Corpus, source: str) -> Flags | None:
+    """Return which rows are of `source`; None for all."""
+    if not source:
+        return None
+    needed = np.array([name == source for name in corpus.files.sources], dtype=np.bool_)
+    return needed[corpus.file_of] if len(needed) else np.zeros(len(corpus), dtype=np.bool_)
 
 
 _KNOWN_LANGUAGE, _LEAST_KNOWN = 0.75, 0.1
@@ -282,8 +222,6 @@ def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
     """
     if identity is None or identity.provider != "builtin" or query.isascii():
         return "", 1.0
-    from memory_tui.providers.builtin import static_table
-
     share = static_table().known(query)
     if share >= _KNOWN_LANGUAGE:
         return "", 1.0
@@ -292,56 +230,38 @@ def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
     return _SPOKEN.get(first, first.title()), share if share >= _LEAST_KNOWN else 0.0
 
 
-def _nearest(context: SearchContext, vector: Vectors, cosine: Floats, by_words: Rows) -> Rows:
-    """Return the nearest rows, greatest first; `cosine` is made precise of these and of `by_words`."""
-    nearest = _best(cosine, context.most)
-    precise = distinct(np.concatenate([nearest, by_words]))
+def _compared(
+    store: Store, corpus: Corpus, vector: Vectors | None, eligible: Flags | None, matched: Sequence[int], most: int
+) -> tuple[Floats | None, Rows, NearestBy]:
+    """Return the cosine of every row, the `most` nearest rows, greatest first, and who found them.
+
+    A cosine is NaN without a vector; by vec0 only the nearest rows and those in `matched` have one, and of one source
+    numpy compares, because vec0 knows the nearest of all. That of the nearest and of `matched` is the original's.
+    """
+    if vector is None:
+        return None, np.empty(0, dtype=np.int64), ""
+    # A vector of zeros has no direction: it counts 0, although the original gives it 1.
+    comparable, nearest_by = corpus.embedded if eligible is None else corpus.embedded & eligible, NUMPY
+    if corpus.dims:
+        cosine = cosines(corpus, vector).astype(np.float64)
+    elif eligible is not None:
+        rows, cosine = np.flatnonzero(eligible), np.full(len(corpus), np.nan)
+        cosine[rows] = vectors_of(store, corpus, rows) @ vector
+    else:
+        also = [*matched, *np.flatnonzero(corpus.embedded & ~corpus.has_vector)]
+        scores, by_vec0 = cosines_of_nearest(store, corpus, vector, MOST_CANDIDATES, also)
+        cosine, nearest_by = scores.astype(np.float64), SQLITE_VEC if by_vec0 else NUMPY
+        cosine[np.isneginf(cosine)] = np.nan
+    cosine[~comparable] = np.nan
+    nearest = np.flatnonzero(~np.isnan(cosine))
+    if len(nearest) > most:
+        # Rounding alone may have put some below the edge.
+        edge = np.partition(cosine[nearest], len(nearest) - most)[len(nearest) - most] - _ROUNDING
+        nearest = nearest[cosine[nearest] >= edge]
+    nearest = nearest[np.argsort(-cosine[nearest], kind="stable")][: 4 * MOST_CANDIDATES]
+    precise = distinct(np.concatenate([nearest, np.array(matched, np.int64)]))
     precise = precise[~np.isnan(cosine[precise])]
-    cosine[precise] = formulas.cosine(vectors_of(context.store, context.corpus, precise), vector)
+    cosine[precise] = formulas.cosine(vectors_of(store, corpus, precise), vector)
     # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
     nearest = np.sort(nearest)
-    return nearest[np.argsort(-cosine[nearest], kind="stable")][: context.most]
-
-
-def _cosine(
-    context: SearchContext, vector: Vectors, eligible: Flags | None, matched: Sequence[int]
-) -> tuple[Floats, NearestBy]:
-    """Return the cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`.
-
-    Also who found the nearest. Of one source numpy does, because vec0 knows the nearest of all.
-    """
-    corpus, found_by = context.corpus, NUMPY
-    # A vector of zeros has no direction: it counts 0, although the original gives it 1.
-    comparable = corpus.embedded if eligible is None else corpus.embedded & eligible
-    if corpus.dims:
-        result = cosines(corpus, vector).astype(np.float64)
-    elif eligible is not None:
-        rows, result = np.flatnonzero(eligible), np.full(len(corpus), np.nan)
-        result[rows] = vectors_of(context.store, corpus, rows) @ vector
-    else:
-        pointless = np.flatnonzero(corpus.embedded & ~corpus.has_vector)
-        scores, by_vec0 = cosines_of_nearest(context.store, corpus, vector, MOST_CANDIDATES, [*matched, *pointless])
-        result, found_by = scores.astype(np.float64), SQLITE_VEC if by_vec0 else NUMPY
-        result[np.isneginf(result)] = np.nan
-    result[~comparable] = np.nan
-    return result, found_by
-
-
-def _best(cosine: Floats, most: int) -> Rows:
-    """The rows of the `most` greatest cosines and of those that rounding alone may have put below them, 800 at most;
-    greatest first, equal ones in index order.
-    """
-    comparable = np.flatnonzero(~np.isnan(cosine))
-    if len(comparable) > most:
-        cut = np.partition(cosine[comparable], len(comparable) - most)[len(comparable) - most]
-        comparable = comparable[cosine[comparable] >= cut - _ROUNDING]
-    return comparable[np.argsort(-cosine[comparable], kind="stable")][: 4 * MOST_CANDIDATES].astype(np.int64)
-
-
-# --- what is missing ------------------------------------------------------------------------------------------------
-
-
-def _zero_vectors(corpus: Corpus) -> list[Notice]:
-    """Return how many chunks have a vector that points nowhere, if any has."""
-    zeros = int(np.count_nonzero(corpus.embedded & ~corpus.has_vector))
-    return [notice("zero_vectors", count=zeros, profile="")] if zeros else []
+    return cosine, nearest[np.argsort(-cosine[nearest], kind="stable")][:most], nearest_by

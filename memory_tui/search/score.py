@@ -12,9 +12,8 @@ from msgspec import Struct
 from memory_tui import profiles
 from memory_tui.profiles import Profile
 from memory_tui.search import formulas, lexical_2026_9, second_stage
-from memory_tui.search.corpus import distinct
+from memory_tui.search.corpus import Ages, distinct
 from memory_tui.search.evidence import (
-    Age,
     Evidence,
     Flags,
     Hit,
@@ -261,11 +260,13 @@ def _ranks(pool: Rows, rows: Rows) -> Rows:
     return np.array([place.get(row, 0) for row in rows.tolist()], dtype=np.int64)
 
 
-def age_of(evidence: Evidence, profile: Profile) -> Age:
+def ages_of(evidence: Evidence, profile: Profile) -> Ages:
     """Return ages by the profile's own rule of which names carry a day."""
-    if profile.exact_paths and evidence.lexical_age is not None:
-        return evidence.lexical_age
-    return evidence.openclaw_age if profile.age == "multiply" else evidence.recommended_age
+    if profile.exact_paths:
+        return Ages.of_2026_9(evidence.notes, evidence.now)
+    if profile.age == "multiply":
+        return Ages.of_2026_3(evidence.notes, evidence.now)
+    return Ages.ours(evidence.notes, evidence.now, evidence.zone)
 
 
 def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) -> Candidates:
@@ -306,7 +307,7 @@ def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rule
         table["text"] = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
 
     files = table["file"].tolist()
-    table["age_days"] = age_of(evidence, profile).days(evidence.refs.file_of[rows])
+    table["age_days"] = ages_of(evidence, profile).days(evidence.refs.file_of[rows])
     table["named"] = [file in evidence.of_named_time for file in files]
     table["level"] = [evidence.lexical.levels.get(file, 0) for file in files] if profile.exact_paths else 0
     for term in ("importance", "project"):
@@ -391,12 +392,7 @@ def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode:
             return -hit.text_score, 0.0 if hit.level else -hit.path_score, lexical_2026_9.collation(path), start, chunk
 
         return np.array(sorted(rows.tolist(), key=key), dtype=np.int64)
-    order = evidence.lexical.path_order
-    if len(order):
-        paths = order[evidence.refs.file_of[rows]]
-    else:
-        # Of chunks that are cut otherwise nobody put the paths in order.
-        paths = lexical_2026_9.path_order([evidence.refs[row].path for row in rows.tolist()])
+    paths = np.array(lexical_2026_9.path_order([evidence.refs[row].path for row in rows.tolist()]), np.int64)
     by_words = np.array([_unmatched(hits.get(row)) for row in rows.tolist()])
     refs = evidence.refs
     return rows[np.lexsort((refs.last_lines[rows], refs.first_lines[rows], paths, -by_words))]

@@ -50,14 +50,13 @@ class ChunkRef(Struct, frozen=True):
 
 
 class Chunks(Struct, frozen=True):
-    """Where chunks stand, in columns; `ids` are at `slots`, paths and sources at `file_of`."""
+    """Where chunks stand, in columns; paths and sources are at `file_of`."""
 
     rowids: npt.NDArray[np.int64]
     file_of: npt.NDArray[np.int32]
     first_lines: npt.NDArray[np.int32]
     last_lines: npt.NDArray[np.int32]
-    slots: npt.NDArray[np.int64]
-    ids: Sequence[str]
+    ids: npt.NDArray[np.object_]
     paths: Sequence[str]
     sources: Sequence[str]
 
@@ -68,7 +67,7 @@ class Chunks(Struct, frozen=True):
         file = int(self.file_of[row])
         return ChunkRef(
             int(self.rowids[row]),
-            self.ids[int(self.slots[row])],
+            self.ids[row],
             self.paths[file],
             self.sources[file],
             int(self.first_lines[row]),
@@ -85,8 +84,7 @@ class Chunks(Struct, frozen=True):
             self.file_of[rows],
             self.first_lines[rows],
             self.last_lines[rows],
-            self.slots[rows],
-            self.ids,
+            self.ids[rows],
             self.paths,
             self.sources,
         )
@@ -406,11 +404,6 @@ class Unsearchable(Struct, frozen=True):
     state: Literal["pending", "failed", "changed while read", "missing root", "excluded"]
     detail: str
     patient: bool = False
-
-
-def _begun(clause: str) -> str:
-    """Return a clause as the beginning of a sentence."""
-    return f"{clause[0].upper()}{clause[1:]}"
 
 
 # --- reasons for an empty answer -----------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ def beside(index: Path, folder: Path, asked: list[str], ours: float) -> None:
 
     store = Store.open(index)
     corpus = Corpus.load(store)
-    query = corpus.vectors([0])[0].copy()
+    query = corpus.matrix[0].copy()
     block = np.ones(50_000_000, np.float32)
     probe = middle(block.sum, 7).cpu
     floor = corpus.matrix.nbytes / (block.nbytes / probe)

@@ -148,7 +148,7 @@ def consistent(memory: Memory) -> None:
     rows = np.flatnonzero(corpus.embedded)
     made = maker.embed([texts[int(corpus.rowids[row])] for row in rows], "document") if len(rows) else None
     for at, row in enumerate(rows):
-        np.testing.assert_allclose(corpus.vectors([int(row)])[0], made[at], atol=1e-6)
+        np.testing.assert_allclose(corpus.matrix[int(row)], made[at], atol=1e-6)
 
 
 def as_made_from_nothing(memory: Memory, place: Path) -> None:

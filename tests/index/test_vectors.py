@@ -40,15 +40,15 @@ def state(corpus):
     return [
         (
             int(corpus.rowids[row]),
-            corpus.chunk_id(row),
-            corpus.path(row),
+            corpus.refs[row].id,
+            corpus.refs[row].path,
             corpus.files.sources[corpus.file_of[row]],
-            float(corpus.files.mtimes[corpus.file_of[row]]),
-            int(corpus.start_lines[row]),
-            int(corpus.end_lines[row]),
+            float(corpus.files.mtimes_ns[corpus.file_of[row]]),
+            corpus.refs[row].start_line,
+            corpus.refs[row].end_line,
             bool(corpus.embedded[row]),
             bool(corpus.has_vector[row]),
-            corpus.vectors([row])[0].tobytes(),
+            corpus.matrix[row].tobytes(),
         )
         for row in range(len(corpus))
     ]
@@ -179,18 +179,6 @@ def test_vectors_that_come_late_are_put_in_place(memory):
     assert cosines(without, hash_vector("two")).tolist() == [0, 0, 0]
 
 
-def test_many_changes_do_not_fill_the_memory(memory):
-    memory.write("memory/a.md", "one")
-    memory.sync()
-    corpus = Corpus.load(memory.store)
-    for number in range(300):
-        memory.write("memory/a.md", f"version {number}")
-        memory.sync()
-        corpus = corpus.refresh(memory.store)
-    assert len(corpus._block.rowids) < 300
-    assert state(corpus) == state(Corpus.load(memory.store))
-
-
 def test_two_heirs_of_one_corpus_do_not_disturb_each_other(memory):
     memory.write("memory/a.md", "one")
     memory.sync()
@@ -206,19 +194,6 @@ def test_two_heirs_of_one_corpus_do_not_disturb_each_other(memory):
     assert state(second) == state(first.refresh(memory.store)) == state(Corpus.load(memory.store))
 
 
-def test_what_the_change_log_forgot_is_loaded_anew(memory, monkeypatch):
-    monkeypatch.setattr(index_write, "KEPT_CHANGES", 5)
-    memory.write("memory/a.md", "one")
-    memory.sync()
-    corpus = Corpus.load(memory.store)
-    for number in range(10):
-        memory.write("memory/a.md", f"version {number}")
-        memory.sync()
-    assert memory.store.changes_since(corpus.generation) is None
-    assert memory.store.changes_since(memory.store.generation() - 1) is not None
-    assert state(corpus.refresh(memory.store)) == state(Corpus.load(memory.store))
-
-
 def test_another_process_is_followed(memory):
     memory.write("memory/a.md", "one")
     memory.sync()
@@ -227,7 +202,7 @@ def test_another_process_is_followed(memory):
     memory.write("memory/b.md", "two")
     memory.sync()
     corpus = corpus.refresh(reader)
-    assert sorted(corpus.path(row) for row in range(len(corpus))) == ["memory/a.md", "memory/b.md"]
+    assert sorted(corpus.refs[row].path for row in range(len(corpus))) == ["memory/a.md", "memory/b.md"]
     reader.close()
 
 
@@ -299,7 +274,7 @@ def test_vec0_and_memory_give_the_same_ids_and_scores(roses, vectors):
         pytest.skip("sqlite-vec does not work here")
     exact = cosines(Corpus.load(roses.store), hash_vector("word1 word2 word3"))
     corpus = Corpus.load(roses.store, vectors=vectors)
-    zero = [row for row in range(len(corpus)) if corpus.path(row) == "memory/zero.md"]
+    zero = [row for row in range(len(corpus)) if corpus.refs[row].path == "memory/zero.md"]
     far = int(np.argmin(exact))
     near, _ = cosines_of_nearest(roses.store, corpus, hash_vector("word1 word2 word3"), 24, also=[far, *zero])
     known = ~np.isneginf(near)
@@ -332,7 +307,7 @@ def test_without_vec0_the_answers_are_the_same(roses, tmp_path):
     query = hash_vector("word1 word2")
 
     def scores(corpus):
-        return {corpus.chunk_id(row): score for row, score in enumerate(cosines(corpus, query).tolist())}
+        return {corpus.refs[row].id: score for row, score in enumerate(cosines(corpus, query).tolist())}
 
     assert scores(mine) == pytest.approx(scores(theirs), abs=1e-6)
     other.store.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -12,11 +13,10 @@ import pytest
 from memory_tui import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import flips
-from memory_tui.index.rows import Matches
+from memory_tui.index.full_text import FullText
+from memory_tui.index.rows import Form, Matches
 from memory_tui.plan import Options
 from memory_tui.search import keyword, rank
-from memory_tui.search.evidence import Rows
-from memory_tui.search.formulas import Floats
 
 
 @pytest.fixture
@@ -46,18 +46,13 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The words of every match that full-text search is asked for."""
     seen: list[list[str]] = []
-    all_of, any_of = keyword.Matcher._match, keyword.Matcher._by_any
+    match = FullText.match
 
-    def match(self: keyword.Matcher, words: Sequence[str]) -> Matches:
+    def counted(self: FullText, words: Sequence[str], form: Form, join: Literal["all", "any"]) -> Matches:
         seen.append(list(words))
-        return all_of(self, words)
+        return match(self, words, form, join)
 
-    def by_any(self: keyword.Matcher, words: Sequence[str], common: Sequence[str]) -> tuple[Rows, Floats]:
-        seen.append([*words, *common])
-        return any_of(self, words, common)
-
-    monkeypatch.setattr(keyword.Matcher, "_match", match)
-    monkeypatch.setattr(keyword.Matcher, "_by_any", by_any)
+    monkeypatch.setattr(FullText, "match", counted)
     return seen
 
 

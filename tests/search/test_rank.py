@@ -224,7 +224,7 @@ any_evidence = st.integers(1, 12).flatmap(
         evidence,
         st.lists(st.floats(-1, 1), min_size=n, max_size=n),
         st.dictionaries(st.integers(0, n - 1), st.floats(-20, -1e-6)),
-        ages=st.lists(st.one_of(st.just(math.nan), st.floats(-10, 1000)), min_size=n, max_size=n),
+        ages=st.lists(st.one_of(st.just(math.nan), st.integers(-10, 1000)), min_size=n, max_size=n),
         texts=st.lists(st.text("ab ", max_size=8), min_size=n, max_size=n),
         named=st.frozensets(st.integers(0, n - 1)),
     )

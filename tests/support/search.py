@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from memory_tui import profiles
-from memory_tui.search.corpus import DAY_SECONDS
-from memory_tui.search.evidence import Age, Evidence, KeywordSearch, KeywordSide, Postings
-from memory_tui.search.trace import Basis, Chunks, QueryPlan
+from memory_tui.search.corpus import Files
+from memory_tui.search.evidence import Evidence, KeywordSearch, KeywordSide, Postings
+from memory_tui.search.trace import Chunks, QueryPlan
 from memory_tui.settings import Settings, Value
 
 DAY = 86_400.0
-NOW = 1_795_000_000.0
+NOW = 1_794_960_000.0
+"""The beginning of a day."""
 
 
 def evidence(
@@ -24,7 +26,7 @@ def evidence(
     texts: Sequence[str] | None = None,
     named: frozenset[int] = frozenset(),
 ) -> Evidence:
-    """One chunk a file; `bm25` holds FTS5's negative rank of the rows that matched, `ages` days (NaN: evergreen)."""
+    """One chunk a file; `bm25` holds FTS5's negative rank of rows that matched, `ages` whole days (NaN: evergreen)."""
     n = len(texts) if texts is not None else len(cosines) if cosines is not None else max(bm25, default=-1) + 1
     order = sorted(bm25, key=lambda row: (bm25[row], row))
     plan = QueryPlan(("word",), (), '"word"')
@@ -34,11 +36,13 @@ def evidence(
     cosine = None if cosines is None else np.array(cosines, dtype=np.float64)
     nearest = np.empty(0, dtype=np.int64) if cosine is None else np.argsort(-cosine, kind="stable")[:200]
     days = np.array([np.nan] * n if ages is None else ages, dtype=np.float64)
-    age = Age(GivenAges(days), 0.0)
-    numbers, paths = np.arange(n), [f"memory/{i}.md" for i in range(n)]
+    numbers = np.arange(n)
+    today = dt.datetime.fromtimestamp(NOW, dt.UTC).date()
+    dates = [str(i) if np.isnan(day) else str(today - dt.timedelta(days=int(day))) for i, day in enumerate(days)]
+    paths = [f"memory/{date}.md" for date in dates]
     lines = np.ones(n, dtype=np.int32), np.full(n, 5, dtype=np.int32)
     refs = Chunks(
-        numbers, numbers.astype(np.int32), *lines, numbers, [f"id{i}" for i in range(n)], paths, ["memory"] * n
+        numbers, numbers.astype(np.int32), *lines, np.array([f"id{i}" for i in range(n)], object), paths, ["memory"] * n
     )
     return Evidence(
         query="word",
@@ -58,26 +62,12 @@ def evidence(
         pointless=False,
         full_text=True,
         texts=dict(enumerate(texts if texts is not None else [f"text {i}" for i in range(n)])),
-        openclaw_age=age,
-        recommended_age=age,
+        notes=Files(tuple(paths), ("memory",) * n, np.zeros(n, np.int64)),
         of_named_time=named,
         unsearchable=(),
         notices=(),
         timings={},
     )
-
-
-class GivenAges:
-    """Files that were changed so many `days` ago, NaN for evergreen ones."""
-
-    def __init__(self, days: np.ndarray) -> None:
-        self._days = days
-
-    def seconds(self, files: np.ndarray) -> np.ndarray:
-        return -self._days[files] * DAY_SECONDS
-
-    def basis(self, file: int) -> Basis:
-        return "evergreen" if np.isnan(self._days[file]) else "name"
 
 
 def settings(profile: str, **changes: object) -> Settings:
