@@ -1,21 +1,208 @@
-"""What agents asked, what they got, and what they would get now: recall-log."""
+"""Commands about the agents that use this memory: connect, disconnect, recall-log."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import Any
 
-from memory_tui import plan
-from memory_tui.cli.context import options
-from memory_tui.cli.output import print_lines, show
+from memory_tui import plan, profiles
+from memory_tui.cli.context import agreed, confirmed, names_a_memory, options, passed_on
+from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.engine.engine import Engine
-from memory_tui.errors import QueryError
+from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.explain.counterfactuals import remedies
-from memory_tui.recalls import recall_log, recalled_lines, rerun
-from memory_tui.recalls.recall_log import Log, RecallEntry
+from memory_tui.formatting import plural
+from memory_tui.hosts import claude_code, connection, openclaw, proof, wiring
+from memory_tui.hosts.connection import HostConnection
+from memory_tui.hosts.proof import NoAnswer, Proof
+from memory_tui.hosts.wiring import HOSTS, LOG, Host, Scope, ServerStart, Wiring
+from memory_tui.recalls import connected_agents, recall_log, recalled_lines, rerun
+from memory_tui.recalls.recall_log import Log, RecallEntry, moment
 from memory_tui.recalls.rerun import Rerun
 from memory_tui.render import why_text
 from memory_tui.workspace.roots import named_lines
+
+# --- connect -------------------------------------------------------------------------------------------------------
+
+
+def connect(args: argparse.Namespace) -> int:
+    """Write what makes a host use this memory, after the difference was shown and its server has answered."""
+    if args.status:
+        return _status(args)
+    row, scope = _host_and_scope(args)
+    log = _log_agreed(args, row.title)
+    chosen = Wiring(scope, Path.cwd(), wiring.command(), _arguments(args, row), args.profile, log)
+    files, start, loss = connection.planned(row, chosen), row.start(chosen), row.loss()
+    report: dict[str, Any] = {
+        "host": row.name,
+        "scope": scope,
+        "command": list(start.words),
+        "profile": chosen.profile,
+        "log": log,
+        "files": [
+            {
+                "path": str(file.path),
+                "changes": [".".join(change.keys) for change in file.changes],
+                "difference": list(connection.difference([file])),
+            }
+            for file in files
+        ],
+        "written": False,
+        "loss": loss,
+    }
+    changed = sum(file.now != file.then for file in files)
+    lines = list(connection.difference(files)) or [f"{row.title} has these entries already."]
+    may = agreed(args, [*lines, *filter(None, [loss])], _question(changed, row.title) if changed else "")
+    if args.dry_run:
+        return show(args, report)
+    _require(may or not changed)
+    try:
+        answer = _proof(start, args)
+    except NoAnswer as error:
+        refused = f"Nothing was written: the server that {row.title} would start gives no answer. {error.message}"
+        raise NoAnswer(refused, error.next_step) from error
+    link = connection.connect(row, chosen, files)
+    report |= {"written": bool(changed), "proof": answer.as_dict()}
+    way = f"To undo it: memory-tui disconnect {link.host}{' --project' if link.scope == 'project' else ''}"
+    return show(args, report, [answer.sentence(), f"{row.title} is connected. {row.after}", way])
+
+
+def _question(files: int, title: str) -> str:
+    return f"Write {plural(files, 'file')} of {title}?"
+
+
+def _require(agreed: bool) -> None:
+    if not agreed:
+        raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
+
+
+def _host_and_scope(args: argparse.Namespace) -> tuple[Host, Scope]:
+    """Return the host and the scope that are meant. Raises SettingError."""
+    if args.host is None:
+        raise SettingError("Which host is meant?", f"Choose one of {', '.join(HOSTS)}.")
+    if args.user and args.project:
+        raise SettingError("Both --user and --project were given.", "Give one of them.")
+    row = wiring.host(args.host)
+    scope: Scope = "project" if args.project else "user"
+    if scope not in row.scopes:
+        raise SettingError(f"{row.title} has no files of a project.", "Leave --project out.")
+    return row, scope
+
+
+def _arguments(args: argparse.Namespace, row: Host) -> tuple[str, ...]:
+    """Return the words that name the memory of `args` to the host's server. Raises MemoryTuiError."""
+    # Where memory-tui is the memory of an agent, its own ranking holds; the profiles of OpenClaw are for comparing.
+    args.profile = args.profile or profiles.OWN
+    if row.name == "openclaw":
+        return openclaw.arguments(args.profile)
+    memory = claude_code.workspace(Path.cwd()) if row.name == "claude-code" and not names_a_memory(args) else None
+    if memory is not None and memory.is_dir():
+        args.workspace = str(memory)
+    # A memory that is not there is refused before anything is shown or written.
+    plan.plan(options(args))
+    return tuple(passed_on(args))
+
+
+def _log_agreed(args: argparse.Namespace, title: str) -> bool:
+    """Return whether what the agent asks is written down: as the command line says, else as a person answers."""
+    # The switch is the server's; the hooks, which get the other arguments too, do not know it.
+    chosen, args.log_recalls = args.log_recalls, False
+    if chosen or args.yes or args.json or args.dry_run:
+        return bool(chosen)
+    return confirmed(f"Write down on this machine what {title} asks and gets, to see why it did not remember?", args)
+
+
+def _proof(start: ServerStart, args: argparse.Namespace) -> Proof:
+    """Start what the host will start, ask it, by default a line of MEMORY.md; return its answer. Raises NoAnswer."""
+    question = str(args.question) if args.question is not None else proof.question_of(start)
+    with waiting("Asking the server"):
+        return proof.prove(start, question)
+
+
+def _status(args: argparse.Namespace) -> int:
+    """Tell of every host whether it is connected, and what its server answers now."""
+    links = connection.every()
+    rows: list[dict[str, Any]] = []
+    for name in [args.host] if args.host else list(HOSTS):
+        host = wiring.host(name)
+        mine = [_state(host, link, args) for link in links if link.host == name]
+        rows += mine or [{"host": name, "title": host.title, "connected": False}]
+    failed = any(row.get("error") for row in rows)
+    return show(args, {"hosts": rows}, [line for row in rows for line in _lines(row)], int(failed))
+
+
+def _state(host: Host, link: HostConnection, args: argparse.Namespace) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "host": link.host,
+        "title": host.title,
+        "scope": link.scope,
+        "command": list(link.start.words),
+        "profile": link.profile,
+        "connected": True,
+        "at": link.at,
+        "log": LOG in link.start.words,
+        **({"project": str(link.project)} if link.scope == "project" else {}),
+    }
+    if lost := connection.wired(link):
+        return {**row, "connected": False, "error": " ".join(lost)}
+    try:
+        newest = connected_agents.newest(host, connected_agents.workspace_of(link))
+        row["outdated"] = openclaw.outdated(openclaw.installed_folder()) if link.host == "openclaw" else []
+        row["lastQuery"], row["lastError"] = map(_logged, newest)
+        return {**row, "proof": _proof(link.start, args).as_dict()}
+    except MemoryTuiError as error:
+        return {**row, "error": f"{error.message} {error.next_step}".rstrip()}
+
+
+def _logged(entry: RecallEntry | None) -> dict[str, object] | None:
+    if entry is None:
+        return None
+    figures = {"query": entry.query, "at": entry.at, "ms": round(entry.ms, 1), "hits": len(entry.hits)}
+    return {**figures, "outcome": entry.outcome or None}
+
+
+def _lines(row: dict[str, Any]) -> list[str]:
+    if "scope" not in row:
+        return [f"{row['title']}: not connected. memory-tui connect {row['host']} connects it."]
+    where = f"{row['title']} ({row['project']})" if "project" in row else row["title"]
+    if "error" in row:
+        return [f"{where}: {row['error']}"]
+    answer, latest, failed, outdated = row["proof"], row["lastQuery"], row["lastError"], ", ".join(row["outdated"])
+    return [
+        f"{where}: connected, profile {answer['profile'] or row['profile']}, tools in "
+        f"{answer['toolsMs']:.0f} ms, {plural(answer['hits'], 'hit')} in {answer['answerMs']:.0f} ms "
+        f"for {answer['question']!r}.",
+        *([f"  The plug-in is of another version: {outdated}. Run memory-tui connect openclaw."] if outdated else []),
+        *([f"  Last query at {moment(latest['at'])}: {latest['query']}"] if latest else []),
+        *([f"  Last error at {moment(failed['at'])}: {failed['outcome']}"] if failed else []),
+    ]
+
+
+def disconnect(args: argparse.Namespace) -> int:
+    """Bring the files of a host back to what they were before `connect`."""
+    row, scope = _host_and_scope(args)
+    link = connection.recorded(row.name, scope, Path.cwd())
+    if link is None:
+        where = "here" if scope == "project" else "on this machine"
+        raise ConfigError(
+            f"{row.title} was not connected by memory-tui {where}.",
+            "memory-tui connect --status lists what is connected.",
+        )
+    files = connection.restorations(link)
+    changed = sum(file.now != file.then for file in files)
+    may = agreed(args, connection.difference(files), _question(changed, row.title))
+    if not args.dry_run:
+        _require(may)
+        connection.disconnect(link, files)
+    endings = [{"path": str(file.path), "ending": file.ending} for file in files]
+    data = {"host": row.name, "scope": scope, "written": not args.dry_run, "files": endings}
+    lines = [*(f"{file.path}: {file.ending}." for file in files), f"{row.title} is disconnected."]
+    return show(args, data, [] if args.dry_run else lines)
+
+
+# --- recall-log ----------------------------------------------------------------------------------------------------
 
 
 def recalls(args: argparse.Namespace) -> int:
@@ -44,29 +231,29 @@ def recalls(args: argparse.Namespace) -> int:
 
 
 def _entry(log: Log, name: str) -> RecallEntry:
-    entry = log.find(name)
-    if entry is None and not log.entries:
+    """Return the recall that `name` means, which has to be a search of the notes. Raises QueryError."""
+    if not log.entries:
         raise QueryError("No recall is logged.", recall_log.LOG_RECALLS)
+    entry = log.find(name)
     if entry is None:
         raise QueryError(f"No recall in the log has an id like {name!r}.", "Run memory-tui recall-log to list them.")
+    if entry.subject == "memories":
+        asked = f"{entry.id} asked the long-term memories, not the notes."
+        raise QueryError(asked, "memory-tui ltm search asks again.")
+    if not entry.subject:
+        raise QueryError(f"{entry.id} read {entry.query}; it asked nothing.", "Name a recall that is a search.")
     return entry
 
 
 def _recall(args: argparse.Namespace, entry: RecallEntry) -> int:
     """Tell of one recall what it got, what it would get now, and why a note is, or is not, in it."""
-    if entry.subject == "memories":
-        raise QueryError(
-            f"{entry.id} asked the long-term memories, not the notes.", "memory-tui ltm search asks again."
-        )
-    if not entry.subject:
-        raise QueryError(f"{entry.id} read {entry.query}; it asked nothing.", "Name a recall that is a search.")
     with Engine.open(options(args)) as engine:
         engine.plan.require_enabled()
         engine.index.catch_up()
         again = rerun.replay(entry, engine.plan.settings, engine.search.gather)
         if args.why is not None:
             return _why(args, engine, again)
-        return show(args, lambda: rerun.record(again), rerun.replayed(again))
+    return show(args, rerun.record(again), rerun.replayed(again))
 
 
 def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:

@@ -6,12 +6,15 @@ import argparse
 import difflib
 import math
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
 
 from memory_tui import __version__
-from memory_tui.errors import SettingError
+from memory_tui.errors import MemoryTuiError, SettingError
+from memory_tui.formatting import install_extra
+from memory_tui.sanitize import one_line
 
 
 class Option(NamedTuple):
@@ -56,37 +59,20 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def at_least(least: float) -> Callable[[str], float]:
-    """Return a type: a finite number from `least` up."""
+def at_least(least: float, most: float = sys.float_info.max) -> Callable[[str], float]:
+    """Return a type: a finite number from `least` up, at most `most`."""
 
     def number(text: str) -> float:
         try:
             amount = float(text)
         except ValueError:
             amount = math.nan
-        if not least <= amount < math.inf:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least:g} up")
+        if not least <= amount <= most:
+            limit = f" to {most:,g}" if most < sys.float_info.max else ""
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least:g} up{limit}")
         return amount
 
     return number
-
-
-def day_count(text: str) -> float:
-    """Return a number of days above 0, at most a century."""
-    try:
-        amount = float(text)
-    except ValueError:
-        amount = 0.0
-    if not 0 < amount <= 36_500:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from above 0 to 36,500")
-    return amount
-
-
-def port(text: str) -> int:
-    """Return the number of a port."""
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1 << 16:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port from 1 to 65535")
-    return int(text)
 
 
 def typed(text: str) -> str:
@@ -107,11 +93,18 @@ class Command(NamedTuple):
     help: str
     answers: bool = False
     """Whether it answers from the index, so that a provider that hangs is not waited for: words answer."""
+    extra: str = ""
+    """The extra of this package that it needs."""
 
     def load(self) -> Callable[[argparse.Namespace], int]:
-        """Import the module of the command and return its function."""
+        """Import the module of the command and return its function. Raises MemoryTuiError without its extra."""
         module, _, name = self.run.partition(":")
-        function: Callable[[argparse.Namespace], int] = getattr(import_module(f"memory_tui.cli.{module}"), name)
+        try:
+            function: Callable[[argparse.Namespace], int] = getattr(import_module(f"memory_tui.cli.{module}"), name)
+        except ModuleNotFoundError:
+            if not self.extra:
+                raise
+            raise MemoryTuiError(f"This needs the extra {self.extra}.", f"{install_extra(self.extra)}.") from None
         return function
 
 
@@ -135,7 +128,7 @@ GROUPS: dict[str, dict[str, Command]] = {
         "why": Command(
             "explain:why", "why a line was, or was not, recalled; why a file is part of the memory", answers=True
         ),
-        "eval": Command("measure:evaluate", "measure recall and noise on labelled queries, or tune the knobs by them"),
+        "eval": Command("explain:evaluate", "measure recall and noise on labelled queries, or tune the knobs by them"),
     },
     "Notes": {
         "remember": Command("notes:remember", "write a line with the time into today's log"),
@@ -145,16 +138,16 @@ GROUPS: dict[str, dict[str, Command]] = {
         "journal": Command("notes:journal", "what was changed, newest first; --restore brings an earlier text back"),
         "undo": Command("notes:undo", "undo the last change of notes, or another one"),
         "inbox": Command(
-            "inbox:inbox", "list notes that need a decision: repeats, secrets, passed dates, dead paths", answers=True
+            "notes:inbox", "list notes that need a decision: repeats, secrets, passed dates, dead paths", answers=True
         ),
     },
     "Index": {
-        "index": Command("index:index", "bring the index up to date"),
-        "status": Command("index:status", "what is indexed, by what, and what is missing"),
+        "index": Command("admin:index", "bring the index up to date"),
+        "status": Command("admin:status", "what is indexed, by what, and what is missing"),
     },
     "Agents": {
-        "connect": Command("connect:connect", "make openclaw, claude-code or codex use this memory, and prove it"),
-        "disconnect": Command("connect:disconnect", "bring a host's files back to what they were before connect"),
+        "connect": Command("agents:connect", "make openclaw, claude-code or codex use this memory, and prove it"),
+        "disconnect": Command("agents:disconnect", "bring a host's files back to what they were before connect"),
         "mcp": Command("mcp:mcp", "serve memory_search and memory_get to an agent over MCP"),
         "hook": Command("hooks:hook", "answer a host's hook: session-memory, claude-code, codex, recall or capture"),
         "prompt": Command("hooks:prompt", "print what an agent reads about its memory at the start of a session"),
@@ -163,25 +156,25 @@ GROUPS: dict[str, dict[str, Command]] = {
     "OpenClaw": {
         "config": Command("admin:config", "list every value, its origin and its effect; --write changes the file"),
         "openclaw compare-index": Command(
-            "openclaw:compare_index", "what OpenClaw's own index holds of the notes; it is only read"
+            "programs:compare_index", "what OpenClaw's own index holds of the notes; it is only read"
         ),
-        "openclaw flush": Command("openclaw:flush", "whether a session should write down now what it knows"),
+        "openclaw flush": Command("programs:flush", "whether a session should write down now what it knows"),
         "openclaw inject": Command(
-            "openclaw:inject", "which entries OpenClaw 2026.9 puts before its agent for a message", answers=True
+            "programs:inject", "which entries OpenClaw 2026.9 puts before its agent for a message", answers=True
         ),
-        "openclaw trust": Command("openclaw:trust", "whether OpenClaw 2026.9 still trusts each note"),
+        "openclaw trust": Command("programs:trust", "whether OpenClaw 2026.9 still trusts each note"),
     },
     "Other memories": {
-        "qmd": Command("qmd:qmd", "QMD as the backend: update, embed, status, reset, approve, revoke, probe"),
-        "qmd compare": Command(
-            "qmd:compare", "the answers of QMD beside those of the built-in index, and why they differ", answers=True
-        ),
-        "ltm": Command("ltm:ltm", "long-term memories in LanceDB: list, search, store, forget, undo"),
+        "qmd": Command("programs:qmd", "QMD as the backend: update, embed, status, reset, approve, revoke, probe"),
+        "qmd compare": Command("programs:compare_answers", "answers of QMD beside those of the index", answers=True),
+        "ltm": Command("memories:ltm", "long-term memories in LanceDB: list, search, store, forget, undo"),
     },
     "Maintenance": {
         "open": Command("admin:open_app", "open the app; the default, so that memory-tui PATH opens a workspace"),
         "demo": Command("admin:demo", "open the app on a copy of the sample workspace"),
-        "serve": Command("serve:serve", "open the app in a browser of this machine, read-only unless --allow-write"),
+        "serve": Command(
+            "serve:serve", "open the app in a browser of this machine, read-only unless --allow-write", extra="serve"
+        ),
         "doctor": Command("admin:doctor", "examine machine, notes, index, provider and settings", answers=True),
         "provider": Command("provider:provider", "embedding providers: status, data sent, test"),
         "help": Command("admin:show_help", "print a page of the manual, or the completion script of a shell"),
@@ -257,7 +250,7 @@ _OPTIONS: dict[str, tuple[Option, ...]] = {
     "inbox": (
         value("--do", "ACTION", f"carry out one of {', '.join(_INBOX)}", choices=_INBOX),
         value("--id", "ID", "on the suggestion of this id"),
-        value("--days", "N", "snooze: for how long (default: 7)", type=day_count, default=7.0),
+        value("--days", "N", "snooze: for how long (default: 7)", type=at_least(0.01, 36_500), default=7.0),
         value("--kind", "KIND", "only suggestions of this kind; with --do all of them at once"),
         value("--text", "TEXT", "edit: what the entry says from now on"),
         flag("--yes", "do not ask before a note is changed"),
@@ -298,7 +291,7 @@ _OPTIONS: dict[str, tuple[Option, ...]] = {
         flag("--allow-write", "let the agent store and forget long-term memories, where a table is configured"),
         flag("--no-prompts", "offer no prompts (some hosts make tools of them)"),
         flag("--no-resources", "offer no resources (the same)"),
-        perhaps("--print-config", "CLIENT", "print the entry for claude-code, codex or openclaw", "claude-code"),
+        flag("--print-config", "print the entry in JSON that a client of MCP takes"),
     ),
     "hook": (
         word("name", "the hook", choices=_HOOKS),
@@ -307,7 +300,6 @@ _OPTIONS: dict[str, tuple[Option, ...]] = {
         value("--key", "KEY", "session-memory: session key", default="unknown"),
         value("--reason", "TEXT", "session-memory: what ended it, such as /new", default=""),
         value("--messages", "N", "how many messages (default: as configured)", type=positive, default=0),
-        flag("--settings", "print the hook entries for Claude Code's settings.json or Codex's hooks.json"),
     ),
     "prompt": (
         value("--mode", "MODE", "minimal is for sub-agents", choices=_MODES, default="full"),
@@ -371,7 +363,7 @@ _OPTIONS: dict[str, tuple[Option, ...]] = {
     "serve": (
         word("path", "the workspace", nargs="?"),
         _QUERY,
-        value("--port", "N", "port on this machine (default: a free one)", type=port, default=0),
+        value("--port", "N", "port on this machine (default: a free one)", type=positive, default=0),
         flag("--allow-write", "let the page change notes and settings, too"),
     ),
     "doctor": (
@@ -499,7 +491,7 @@ def _listed() -> list[str]:
 # --- which command -------------------------------------------------------------------------------------------------
 
 _FLAGS = {"--version", "--help", "-h", *(o.names[0] for o in GLOBAL if o.keywords.get("action") == "store_true")}
-_BEFORE = sorted({"--query", *_FLAGS, *(option.names[0] for option in GLOBAL)})
+_BEFORE = {name: name for name in sorted({"--query", *_FLAGS, *(option.names[0] for option in GLOBAL)})}
 """The options that may stand before a command, or without one."""
 
 
@@ -513,60 +505,46 @@ def named(words: list[str]) -> tuple[str, list[str]]:
         if skip:
             skip = False
         elif text.startswith("-") and text != "-":
-            _require_option(text)
+            option = text.partition("=")[0]
+            if not any(name.startswith(option) for name in _BEFORE):
+                near = _near(option, _BEFORE, "Options of a command follow it; memory-tui --help lists the others.")
+                raise SettingError(f"There is no option {one_line(option, 40)} that stands before a command.", near)
             skip = text not in _FLAGS and "=" not in text
         else:
             for count in (2, 1):
                 name = " ".join(words[place : place + count])
                 if name in COMMANDS:
                     return name, words[:place] + words[place + count :]
-            _require_path(words[place:])
+            _require_path(text)
             return "open", words
     return ("", words) if {"--version", "--help", "-h"} & set(words) else ("open", words)
 
 
-def _require_option(text: str) -> None:
-    """Raises SettingError for what is no option, nor the beginning of one, before a command."""
-    name = text.partition("=")[0]
-    if any(option.startswith(name) for option in _BEFORE):
-        return
-    near = difflib.get_close_matches(name, _BEFORE, n=1, cutoff=0.7)
-    raise SettingError(
-        f"There is no option {name} that stands before a command.",
-        f"Did you mean {near[0]}?" if near else "Options of a command follow it; memory-tui --help lists the others.",
-    )
-
-
-def _require_path(words: list[str]) -> None:
+def _require_path(text: str) -> None:
     """Raises SettingError for a word that is no command, and no path as far as anybody can see."""
-    from pathlib import Path
-
-    text = words[0]
-    if Path(text).exists() or text.startswith("~") or any(letter in text for letter in "/\\."):
+    if os.path.exists(text) or text.startswith("~") or any(letter in text for letter in "/\\."):  # noqa: PTH110
         return
-    second = [name for name in COMMANDS if name.startswith(f"{text} ")]
-    if second:
+    if second := [name for name in COMMANDS if name.startswith(f"{text} ")]:
         raise SettingError(f"memory-tui {text} needs another word.", f"Choose one of {', '.join(second)}.")
-    near = difflib.get_close_matches(_sorted(text.lower()), _alike(), n=1, cutoff=0.7)
-    raise SettingError(
-        f"There is no command {text!r}, and no such folder.",
-        f"Did you mean {_alike()[near[0]]}?" if near else "memory-tui --help lists the commands.",
-    )
+    longs = [
+        (name, long)
+        for name in reversed(COMMANDS)
+        for option in _OPTIONS.get(name, ())
+        if (long := option.names[-1]).startswith("--")
+    ]
+    alike = {key: f"{name} {long}" for name, long in longs for key in (long[2:], _in_order(f"{name}{long}"))}
+    alike |= {"help": "--help", "version": "--version"}
+    alike |= {key: name for name in COMMANDS for key in (name.rpartition(" ")[2], _in_order(name))}
+    near = _near(_in_order(text.lower()), alike, "memory-tui --help lists the commands.")
+    raise SettingError(f"There is no command {one_line(text, 40)!r}, and no such folder.", near)
 
 
-def _alike() -> dict[str, str]:
-    """Return what a word can be taken for: commands, their second words, and options that do something else."""
-    alike = {"help": "--help", "version": "--version"}
-    for name in COMMANDS:
-        for option in _OPTIONS.get(name, ()):
-            for spelling in option.names:
-                if spelling.startswith("--"):
-                    alike.setdefault(_sorted(f"{name}-{spelling[2:]}"), f"{name} {spelling}")
-                    alike.setdefault(spelling[2:], f"{name} {spelling}")
-    for name in COMMANDS:
-        alike[name.rpartition(" ")[2]] = alike[_sorted(name)] = name
-    return alike
+def _near(text: str, among: Mapping[str, str], otherwise: str) -> str:
+    """Return what `text` was probably meant for, of the spellings `among`."""
+    near = difflib.get_close_matches(text, among, n=1, cutoff=0.7)
+    return f"Did you mean {among[near[0]]}?" if near else otherwise
 
 
-def _sorted(text: str) -> str:
+def _in_order(text: str) -> str:
+    """Return the words of `text` in alphabetical order: `why-file` is meant by `file why`."""
     return " ".join(sorted(text.replace("-", " ").split()))

@@ -6,6 +6,7 @@ import argparse
 import datetime as dt
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,12 @@ from msgspec.structs import replace
 
 from memory_tui import plan as plans
 from memory_tui.cli.commands import COMMANDS
-from memory_tui.cli.output import Progress, say, tell
-from memory_tui.errors import ApprovalMissing, SettingError
+from memory_tui.cli.output import Progress, print_lines, say, tell
+from memory_tui.errors import ApprovalMissing, EditRefused, SettingError
 from memory_tui.hosts import claude_code, codex, wiring
+from memory_tui.notes.curator import Curator, curator
 from memory_tui.notices import without_effect
 from memory_tui.plan import Options, Plan
-from memory_tui.sanitize import one_line
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -36,6 +37,9 @@ _PASSED_ON = ("citations", "session_key", "max_chars")
 _SWITCHES = ("read_only", "log_recalls", "allow_write", "no_prompts", "no_resources")
 
 
+# --- consent -------------------------------------------------------------------------------------------------------
+
+
 def confirmed(question: str, args: argparse.Namespace) -> bool:
     """Return whether a person says yes: by `--yes`, or when asked; without a terminal to ask on it is no."""
     if args.yes:
@@ -45,6 +49,15 @@ def confirmed(question: str, args: argparse.Namespace) -> bool:
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def agreed(args: argparse.Namespace, lines: Iterable[str], question: str) -> bool:
+    """Show what would be written, unless in JSON; return whether it is to be: not with `--dry-run`, nor without a yes.
+
+    An empty `question` asks nothing and means no.
+    """
+    print_lines(() if args.json else lines)
+    return bool(question) and not getattr(args, "dry_run", False) and confirmed(question, args)
 
 
 def answered(question: str, usual: str) -> str:
@@ -58,6 +71,9 @@ def require_yes(does: str, command: str, args: argparse.Namespace) -> None:
     """Ask a person whether that may be done which the sentence `does` says. Raises ApprovalMissing unless it may."""
     if not confirmed(f"{does} Approve?", args):
         raise ApprovalMissing(f"Nothing was approved. What was asked for: {does}", f"To approve it: {command}.")
+
+
+# --- options -------------------------------------------------------------------------------------------------------
 
 
 def workspace_named(args: argparse.Namespace) -> str | None:
@@ -76,9 +92,8 @@ def options(args: argparse.Namespace) -> Options:
         if not equals:
             raise SettingError(f"--set takes KEY=VALUE, not {item!r}.", "For instance --set query.minScore=0.2.")
         changes.append((key, setting))
-    for name, key in _CHANGES.items():
-        if (number := getattr(args, name, None)) is not None:
-            changes.append((key, str(number)))
+    chosen = ((key, getattr(args, name, None)) for name, key in _CHANGES.items())
+    changes += [(key, str(number)) for key, number in chosen if number is not None]
     workspace, extra = _with_hosts(args, workspace_named(args))
     return Options(
         workspace=workspace,
@@ -118,31 +133,28 @@ def passed_on(args: argparse.Namespace) -> list[str]:
 
 def _with_hosts(args: argparse.Namespace, workspace: str | None) -> tuple[str | None, tuple[str, ...]]:
     """Return the workspace and the extra paths, with what Claude Code and Codex remember where that is asked for."""
-    extra = tuple(args.extra)
+    extra = list(args.extra)
     if args.claude_code:
         project = Path(workspace).expanduser() if workspace else Path.cwd()
         memory = claude_code.auto_memory(project)
-        if not memory.is_dir():
-            raise SettingError(
-                f"Claude Code remembers nothing of {project}: there is no {memory}.",
-                "Run memory-tui in the folder of a project that it knows, or leave --claude-code out.",
-            )
+        _require_memory("Claude Code", f"anything of {project}", memory)
+        extra.append(str(memory))
         notes = claude_code.workspace(project)
-        workspace, extra = str(notes) if workspace is None or notes == memory else workspace, (*extra, str(memory))
-    if args.codex:
+        workspace = str(notes) if workspace is None or notes == memory else workspace
+    if args.codex or (workspace is not None and codex.is_memory(Path(workspace))):
         memory = codex.folder()
-        if not memory.is_dir():
-            raise SettingError(
-                f"Codex remembers nothing yet: there is no {memory}.",
-                "Switch its memories on first, or leave --codex out.",
-            )
+        _require_memory("Codex", "anything", memory)
+        extra.append(str(memory))
         here = any((Path.cwd() / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory"))
         if workspace is None and not here and not names_a_memory(args):
             workspace = str(memory)
-        return workspace, (*extra, str(memory))
-    if workspace is not None and Path(workspace).name == "memories" and codex.is_memory(Path(workspace)):
-        extra = (*extra, str(codex.folder()))
-    return workspace, extra
+    return workspace, tuple(extra)
+
+
+def _require_memory(title: str, what: str, memory: Path) -> None:
+    if not memory.is_dir():
+        option = f"--{title.lower().replace(' ', '-')}"
+        raise SettingError(f"{title} does not remember {what} yet: there is no {memory}.", f"Leave {option} out.")
 
 
 def moment(args: argparse.Namespace) -> float | None:
@@ -152,10 +164,19 @@ def moment(args: argparse.Namespace) -> float | None:
     try:
         at = dt.datetime.fromisoformat(args.now)
     except ValueError:
-        raise SettingError(
-            f"--now takes an ISO date and time, not {args.now!r}.", "For instance 2026-11-20T12:00:00Z."
-        ) from None
+        next_step = "For instance 2026-11-20T12:00:00Z."
+        raise SettingError(f"--now takes an ISO date and time, not {args.now!r}.", next_step) from None
     return at.replace(tzinfo=at.tzinfo or dt.UTC).timestamp()
+
+
+def user_time(choices: Plan, args: argparse.Namespace) -> dt.datetime:
+    """Return the time, in the time zone of the user."""
+    at, zone = moment(args), choices.config.time_zone
+    now = dt.datetime.now(zone) if at is None else dt.datetime.fromtimestamp(at, dt.UTC)
+    return now.astimezone(zone)
+
+
+# --- the engine ----------------------------------------------------------------------------------------------------
 
 
 def planned(args: argparse.Namespace) -> Plan:
@@ -170,20 +191,30 @@ def planned(args: argparse.Namespace) -> Plan:
     for named in args.extra:
         place = plan.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error
         if not place.exists():
-            say(f"--extra {one_line(named)}: there is nothing at {one_line(str(place))}.")
+            say(f"--extra {named}: there is nothing at {place}.")
     return plan
 
 
 def opened(args: argparse.Namespace, plan: Plan | None = None) -> Engine:
     """Return an engine for the command, of what was `planned` for it. Raises MemoryTuiError."""
-    # What answers without an engine starts in half the time.
+    # What answers without an engine starts in half the time: this import is part of the command's.
     from memory_tui.engine.engine import Engine
 
     return Engine(plan or planned(args), Progress(each_file=getattr(args, "verbose", False)))
 
 
-def user_time(choices: Plan, args: argparse.Namespace) -> dt.datetime:
-    """Return the time, in the time zone of the user."""
-    at, zone = moment(args), choices.config.time_zone
-    now = dt.datetime.now(zone) if at is None else dt.datetime.fromtimestamp(at, dt.UTC)
-    return now.astimezone(zone)
+def curator_of(args: argparse.Namespace, *, looks: bool = False) -> Curator:
+    """Return the curator, after what an earlier process left half done is settled.
+
+    Who only `looks` is shown what is there also where that cannot be settled.
+    """
+    notes = curator(plans.plan(options(args)))
+    try:
+        settled = notes.recover()
+    except EditRefused:
+        if not looks:
+            raise
+        settled = ()
+    if not args.json:
+        print_lines(f"{entry.title}: {entry.reason}." for entry in settled)
+    return notes

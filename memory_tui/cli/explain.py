@@ -1,38 +1,40 @@
-"""The command `why`: for a query and a line, over past questions, and for a file."""
+"""The commands `why`, for a query and a line, over past questions, for a file; and `eval`, on labelled queries."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, assert_never
 
+from memory_tui.cli.commands import at_least
 from memory_tui.cli.context import moment, opened
-from memory_tui.cli.output import print_json, print_lines, show, waiting
+from memory_tui.cli.output import show, waiting
 from memory_tui.engine import past_questions
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.past_questions import PastQuestions, Unreached
-from memory_tui.errors import IndexUnavailable, QueryError
-from memory_tui.explain import trace_json, why_not, wording
+from memory_tui.engine.past_questions import Unreached
+from memory_tui.errors import IndexUnavailable, LabelError, QueryError, SettingError
+from memory_tui.explain import noise, trace_json, why_not, wording
 from memory_tui.explain.counterfactuals import remedies
-from memory_tui.explain.why_never import (
-    Asker,
-    NeverClaim,
-    NoOneChange,
-    OneChange,
-    Reached,
-    StoppedTimes,
-    UnreachedLines,
-    WhyNever,
-)
+from memory_tui.explain.noise import LevelRates
+from memory_tui.explain.trace_json import plain
+from memory_tui.explain.why_never import Asker, NeverClaim, OneChange, Reached, StoppedTimes, WhyNever
+from memory_tui.explain.why_not import WhyNot
 from memory_tui.formatting import plural
-from memory_tui.index.store import Store
+from memory_tui.notices import other_vectors
 from memory_tui.openclaw import compare
-from memory_tui.render import why_text
-from memory_tui.sanitize import one_line
+from memory_tui.render import evaluation, why_text
+from memory_tui.tune import evaluate as measures
+from memory_tui.tune import judgments, knob_search
+from memory_tui.tune.evaluate import Case, Scorecard, ScoreComparison
+from memory_tui.tune.judgments import Notebook
 from memory_tui.workspace.roots import NoteMissing
+
+# --- why -----------------------------------------------------------------------------------------------------------
+
+_EXAMPLE = 'For instance: memory-tui why "router vlan" MEMORY.md:3.'
 
 
 def why(args: argparse.Namespace) -> int:
@@ -41,51 +43,61 @@ def why(args: argparse.Namespace) -> int:
         return _file(args)
     if args.never is not None:
         return _never(args)
-    query = args.query
-    if query is None or args.place is None:
-        raise QueryError(
-            "A query and a line belong together.", 'For instance: memory-tui why "router vlan" MEMORY.md:3.'
-        )
-    if not query.strip():
-        raise QueryError("There is no query.", 'For instance: memory-tui why "router vlan" MEMORY.md:3.')
+    if args.query is None or args.place is None:
+        raise QueryError("A query and a line belong together.", _EXAMPLE)
+    if not args.query.strip():
+        raise QueryError("There is no query.", _EXAMPLE)
     with opened(args) as engine:
         engine.plan.require_enabled()
         engine.index.catch_up()
-        with engine.search.reader() as store:
-            query, path, line = _place(engine, store, query, args.place)
+        query, path, line = _place(engine, args.query, args.place)
         answer = engine.search.why(engine.search.gather(query), path, line)
         if args.openclaw_index is not None:
-            answer = why_not.against_their_index(answer, _lacks(engine, args.openclaw_index))
+            answer = _against_openclaw(engine, answer, args.openclaw_index)
         saved = past_questions.saved_effect(engine)
         plan = engine.plan
         changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.search.gather, saved)
         of_qmd = engine.backend.why(query, answer.place.path, line or 0)
-    if args.json:
-        print_json({**trace_json.why(answer, changes, questions), **({"qmd": of_qmd} if of_qmd else {})})
-    else:
-        print_lines([f"QMD: {of_qmd}", "The built-in index:"] if of_qmd else [])
-        print_lines(why_text.answer(answer, changes, questions))
-    return 0
+    data = {**trace_json.why(answer, changes, questions), **({"qmd": of_qmd} if of_qmd else {})}
+    head = [f"QMD: {of_qmd}", "The built-in index:"] if of_qmd else []
+    return show(args, data, [*head, *why_text.answer(answer, changes, questions)])
 
 
-def _place(engine: Engine, store: Store, query: str, place: str) -> tuple[str, str, int | None]:
+def _place(engine: Engine, query: str, place: str) -> tuple[str, str, int | None]:
     """Return query, path and line; where the query names the line, the two change places. Raises NoteMissing."""
-    try:
-        return query, *why_not.named(engine.plan.roots, store, place)
-    except NoteMissing:
-        with suppress(NoteMissing):
-            return place, *why_not.named(engine.plan.roots, store, query)
-        raise
+    with engine.search.reader() as store:
+        try:
+            return query, *why_not.named(engine.plan.roots, store, place)
+        except NoteMissing:
+            with suppress(NoteMissing):
+                return place, *why_not.named(engine.plan.roots, store, query)
+            raise
 
 
-def _lacks(engine: Engine, path: str) -> Callable[[str], str | None]:
-    """Return why OpenClaw's own index cannot recall a note, as a function of the note. Raises IndexUnavailable."""
+def _against_openclaw(engine: Engine, answer: WhyNot, path: str) -> WhyNot:
+    """Return `answer` with what OpenClaw's own index lacks of the note. Raises IndexUnavailable."""
     plan = engine.plan
     database = Path(path).expanduser() if path else compare.database(plan.config)
     comparison = compare.compare_workspace(plan.roots, database, compare.wanted(plan.config, plan.settings, plan.roots))
-    if isinstance(comparison, compare.IndexComparison):
-        return comparison.lacks
-    raise IndexUnavailable(comparison.detail, comparison.next_step)
+    if not isinstance(comparison, compare.IndexComparison):
+        raise IndexUnavailable(comparison.detail, comparison.next_step)
+    return why_not.against_their_index(answer, comparison.lacks)
+
+
+def _file(args: argparse.Namespace) -> int:
+    """Tell whether a path is part of the memory, and why."""
+    with opened(args) as engine:
+        verdict = engine.notes.why_file(args.file)
+    state = "part of the memory" if verdict.included else f"left out ({verdict.rule})"
+    lines = [f"{verdict.path}: {state}. {verdict.detail}", *filter(None, [verdict.index])]
+    return show(args, plain(verdict), lines, 2 if verdict.rule == "missing" else 0)
+
+
+# --- past questions ------------------------------------------------------------------------------------------------
+
+_QUOTED = 3
+"""Questions that are quoted; the others are counted."""
+_BY: dict[Asker, str] = {"saved": "saved", "logged": "asked by agents", "own words": "made of its own words"}
 
 
 def _never(args: argparse.Namespace) -> int:
@@ -97,102 +109,184 @@ def _never(args: argparse.Namespace) -> int:
         if not args.never:
             with waiting("Reading what was asked"):
                 lines = past_questions.unreached(engine, questions)
-            return show(
-                args,
-                lambda: {**trace_json.plain(lines), "sentence": reach(lines)},
-                [reach(lines), *map(lines_place, lines.lines)],
-            )
+            sentence = reach(lines)
+            places = [f"{at.path}:{at.first}" + (f"-{at.last}" if at.last > at.first else "") for at in lines.lines]
+            return show(args, {**plain(lines), "sentence": sentence}, [sentence, *places])
         with engine.search.reader() as store:
             place = why_not.named(engine.plan.roots, store, args.never)
         with waiting("Asking past questions") as tell:
             never = past_questions.never_of(engine, questions, *place, tell)
-    return show(
-        args,
-        lambda: {**never_data(never), "leftOut": questions.left_out},
-        [*never_lines(never), *left_out(questions)],
-    )
-
-
-def _file(args: argparse.Namespace) -> int:
-    """Tell whether a path is part of the memory, and why."""
-    with opened(args) as engine:
-        verdict = engine.notes.why_file(args.file)
-    state = "part of the memory" if verdict.included else f"left out ({verdict.rule})"
-    lines = [f"{one_line(verdict.path)}: {state}. {one_line(verdict.detail)}", *filter(None, [verdict.index])]
-    return show(args, lambda: trace_json.plain(verdict), lines, 2 if verdict.rule == "missing" else 0)
-
-
-# --- past questions in words ---------------------------------------------------------------------------------------
-
-_QUOTED = 3
-"""Questions that are quoted; the others are counted."""
-_BY: dict[Asker, str] = {"saved": "saved", "logged": "asked by agents", "own words": "made of its own words"}
+    data = {
+        "path": never.path,
+        "line": never.line,
+        "claims": [{**trace_json.tagged(each), "sentence": claim(each)} for each in never.claims],
+        "questions": [
+            {**plain(question), "verdict": trace_json.verdict(answer.fate)} for question, answer in never.answers
+        ],
+        "leftOut": questions.left_out,
+    }
+    count = plural(questions.left_out, "question")
+    rest = [f"{count} not asked again: too old, or the log masks a secret or cut them."] if questions.left_out else []
+    return show(args, data, [*never_lines(never), *rest])
 
 
 def claim(value: NeverClaim) -> str:
     """Return what is said of a line over many questions, as a sentence."""
-    match value:
-        case Reached():
-            return f"{plural(value.asked, 'question')} {_BY[value.asker]}: {value.recalled:,} recalled it."
-        case StoppedTimes():
-            quoted = ", ".join(f'"{text}"' for text in value.questions[:_QUOTED])
-            more = len(value.questions) - _QUOTED
-            return (
-                f"{plural(len(value.questions), 'question')} stopped by {value.gate.removeprefix('excluded: ')}: "
-                f"{quoted}{f' and {more} more' if more > 0 else ''}."
-            )
-        case OneChange():
-            return (
-                f"With {wording.turn(value.key, value.value)} it would be recalled for {len(value.questions):,} of "
-                f"{plural(value.lost, 'question')} without it; {plural(value.moved, 'other hit')} would come or go."
-            )
-        case NoOneChange():
-            return f"No single setting recalls it for any of {plural(value.lost, 'question')} without it."
-        case _ as never:
-            assert_never(never)
+    if isinstance(value, Reached):
+        return f"{plural(value.asked, 'question')} {_BY[value.asker]}: {value.recalled:,} recalled it."
+    if isinstance(value, StoppedTimes):
+        quoted = ", ".join(f'"{text}"' for text in value.questions[:_QUOTED])
+        more = len(value.questions) - _QUOTED
+        stopped = f"{plural(len(value.questions), 'question')} stopped by {value.gate.removeprefix('excluded: ')}"
+        return f"{stopped}: {quoted}{f' and {more} more' if more > 0 else ''}."
+    lost = plural(value.lost, "question")
+    if isinstance(value, OneChange):
+        return (
+            f"With {wording.turn(value.key, value.value)} it would be recalled for {len(value.questions):,} of "
+            f"{lost} without it; {plural(value.moved, 'other hit')} would come or go."
+        )
+    return f"No single setting recalls it for any of {lost} without it."
 
 
 def never_lines(report: WhyNever) -> Iterator[str]:
-    """Everything that is said of one line."""
+    """Yield everything that is said of one line."""
     yield report.path if report.line is None else f"{report.path}:{report.line}"
     yield from map(claim, report.claims)
 
 
-def never_data(report: WhyNever) -> dict[str, Any]:
-    """Return the same as data: the claims, and the verdict of each question."""
-    return {
-        "path": report.path,
-        "line": report.line,
-        "claims": [{**trace_json.tagged(each), "sentence": claim(each)} for each in report.claims],
-        "questions": [
-            {**trace_json.plain(question), "verdict": trace_json.verdict(answer.fate)}
-            for question, answer in report.answers
-        ],
-    }
-
-
-def left_out(questions: PastQuestions) -> Iterator[str]:
-    """Yield how many questions were not asked again; nothing where all were."""
-    if questions.left_out:
-        count = plural(questions.left_out, "question")
-        yield f"{count} not asked again: too old, or the log masks a secret or cut them."
-
-
 def reach(report: Unreached) -> str:
     """Return over what the lines were looked for, as a sentence."""
+    days = f"in the last {plural(report.days, 'day')}"
     if not report.questions and not report.reads:
-        return (
-            f"No question was logged in the last {plural(report.days, 'day')}, "
-            "so nothing tells which lines agents got. "
-            "memory-tui mcp --log-recalls writes down what they ask."
-        )
+        log = "memory-tui mcp --log-recalls writes down what they ask."
+        return f"No question was logged {days}, so nothing tells which lines agents got. {log}"
     count = sum(each.last - each.first + 1 for each in report.lines)
-    return (
-        f"{plural(count, 'indexed line')} that nothing delivered in the last {plural(report.days, 'day')} "
-        f"({plural(report.questions, 'question')}, {plural(report.reads, 'read')} of notes)."
-    )
+    asked = f"({plural(report.questions, 'question')}, {plural(report.reads, 'read')} of notes)"
+    return f"{plural(count, 'indexed line')} that nothing delivered {days} {asked}."
 
 
-def lines_place(report: UnreachedLines) -> str:
-    """Return where the lines stand."""
-    return f"{report.path}:{report.first}" + (f"-{report.last}" if report.last > report.first else "")
+# --- eval ----------------------------------------------------------------------------------------------------------
+
+FELL_SHORT = 3
+"""Exit code of an evaluation whose score is below the limit that the command line sets."""
+
+
+def evaluate(args: argparse.Namespace) -> int:
+    """Measure recall on labelled queries, or search the knobs with `--tune`."""
+    floors = _floors(args.fail_under)
+    if args.metric not in measures.NAMES:
+        raise _no_metric(args.metric)
+    with opened(args) as engine:
+        engine.plan.require_enabled()
+        engine.index.catch_up()
+        notebook = _notebook(args, engine)
+        with waiting("Asking the labelled queries") as tell:
+            cases = measures.collect(engine.search.gather, notebook, tell)
+        if args.tune:
+            return _tune(args, engine, cases)
+        settings = engine.plan.settings
+        with waiting("Measuring"):
+            absent = judgments.absent(notebook, engine.notes.read)
+            card = measures.score(cases, settings, len(notebook.queries) - len(cases), absent)
+            comparison = _compared(args, engine, card, cases)
+        levels = _levels(engine, cases)
+        with waiting("Measuring the profiles"):
+            table = measures.rivals(cases, settings, engine.plan.with_profile)
+        notices = engine.notices()
+    provider = cases[0].evidence.provider if cases else ""
+    vectors = [notice for rival in table for notice in other_vectors(rival.name, provider)]
+    short = measures.shortfalls(card.mean, floors)
+    if comparison is not None and args.baseline is not None:
+        short += measures.regressions(comparison, args.tolerance)
+    data = {
+        **evaluation.scorecard_data(card, settings),
+        "levels": plain(levels),
+        "table": evaluation.rival_data(table),
+        "failed": evaluation.shortfall_data(short),
+        "comparison": evaluation.comparison_data(comparison) if comparison else None,
+        "notices": plain([*dict.fromkeys((*notices, *vectors))]),
+    }
+    lines = [
+        *evaluation.scorecard_lines(card),
+        *([noise.sentence(levels)] if levels else ()),
+        *evaluation.rival_lines(table),
+        *(notice.message for notice in vectors),
+        *(evaluation.comparison_lines(comparison) if comparison else ()),
+        *map(evaluation.shortfall, short),
+    ]
+    return show(args, data, lines, FELL_SHORT if short else 0)
+
+
+def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[Case, ...]) -> int:
+    with waiting("Searching the knobs"):
+        outcome = knob_search.tune(cases, engine.plan.settings, args.metric, args.seed, presets=args.presets)
+    levels = _levels(engine, cases)
+    data = {
+        "metric": args.metric,
+        "questions": len(cases),
+        "levels": plain(levels),
+        "notices": plain(engine.notices()),
+        **evaluation.outcome_data(outcome),
+    }
+    return show(args, data, [*evaluation.outcome_lines(outcome), *([noise.sentence(levels)] if levels else ())])
+
+
+def _levels(engine: Engine, cases: tuple[Case, ...]) -> LevelRates | None:
+    """Return how often the level of an answer misleads; no knob of the ranking changes it."""
+    with waiting("Asking unrelated questions"):
+        unrelated = tuple(noise.ask_unrelated(engine.search.gather))
+    engine.search.unrelated.keep(unrelated, engine.plan.settings)
+    related = [case.evidence for case in cases if case.query.relevant]
+    return noise.level_rates(unrelated, related, engine.plan.settings)
+
+
+def _compared(
+    args: argparse.Namespace, engine: Engine, card: Scorecard, cases: tuple[Case, ...]
+) -> ScoreComparison | None:
+    """Return the difference to an earlier measurement, or to another profile; None where neither is named."""
+    if args.baseline is not None:
+        try:
+            before = measures.restored(json.loads(_text(args.baseline)))
+        except ValueError as error:
+            raise LabelError(
+                f"The baseline {args.baseline} is not JSON: {error}.", "Make one with memory-tui eval --json."
+            ) from error
+    elif args.against is not None:
+        before = measures.by_question(measures.score(cases, engine.plan.with_profile(args.against)))
+    else:
+        return None
+    return measures.compare(before, measures.by_question(card))
+
+
+def _floors(items: list[str]) -> dict[str, float]:
+    floors = {}
+    for item in items:
+        name, _, number = item.partition("=")
+        if name not in measures.NAMES:
+            raise _no_metric(name)
+        try:
+            floors[name] = at_least(0)(number)
+        except argparse.ArgumentTypeError:
+            example = "For instance --fail-under recall=0.8."
+            raise SettingError(f"--fail-under takes METRIC=NUMBER, not {item!r}.", example) from None
+    return floors
+
+
+def _no_metric(name: str) -> SettingError:
+    return SettingError(f"There is no metric {name!r}.", f"Choose one of {', '.join(measures.NAMES)}.")
+
+
+def _notebook(args: argparse.Namespace, engine: Engine) -> Notebook:
+    """Return the labels that the command asks for, each where its line stands now."""
+    if args.labels is not None:
+        notebook = judgments.parse(_text(args.labels), args.labels)
+    else:
+        notebook = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
+    return judgments.settled(notebook, engine.notes.read)
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).expanduser().read_text("utf-8")
+    except (OSError, UnicodeError) as error:
+        raise LabelError(f"{path} cannot be read: {error}.", "Check the path.") from error

@@ -1,4 +1,7 @@
-"""What an agent reads when a session starts, and the hooks of its host; neither opens the index."""
+"""What a host calls around a session: its hooks, what an agent reads first, and the server for its questions.
+
+A host waits for each of them: none imports the index.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,10 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from memory_tui import plan
-from memory_tui.cli.context import options, passed_on, planned, user_time
-from memory_tui.cli.notes import curator_of
+from memory_tui.cli.context import curator_of, options, planned, user_time
 from memory_tui.cli.output import print_json, print_lines, say, show
 from memory_tui.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
-from memory_tui.hosts import claude_code, codex, wiring
+from memory_tui.hosts import claude_code
 from memory_tui.hosts.claude_code import HookCall
 from memory_tui.notes import budget
 from memory_tui.notes.changes import Busy, Change, Conflict, FileChange
@@ -63,11 +65,9 @@ def _opening(plan: Plan, args: argparse.Namespace, private: bool) -> tuple[Openi
             return None
 
     host = budget.hosts(plan.config, plan.roots.workspace)[0]
-    notes = []
-    for note in prompts.opening(read, user_time(plan, args).date(), private=private):
-        text = budget.in_prompt(note.text, host, Path(note.path).name)
-        notes.append(replace(note, text=text, cut=text != note.text))
-    return tuple(notes)
+    notes = prompts.opening(read, user_time(plan, args).date(), private=private)
+    texts = [budget.in_prompt(note.text, host, Path(note.path).name) for note in notes]
+    return tuple(replace(note, text=text, cut=text != note.text) for note, text in zip(notes, texts, strict=True))
 
 
 def _budget(args: argparse.Namespace) -> int:
@@ -75,20 +75,15 @@ def _budget(args: argparse.Namespace) -> int:
     notes = curator_of(args, looks=True)
     name, hosts = notes.plan.memory(), notes.plan.budget()
     whole = budget.prompt_of(plan.plan(options(args)), notes.trust, notes.plan.clock())
-    first = hosts[0]
-    return show(
-        args,
-        {
-            "path": name,
-            "hosts": [{**to_builtins(each), "sentence": each.sentence} for each in hosts],
-            "prompt": to_builtins(whole) if whole else None,
-        },
-        [
-            f"{name}: {first.lines:,} lines, {first.bytes:,} bytes, about {first.tokens:,} tokens",
-            *(f"{each.sentence} The limit is of {each.host.origin}." for each in hosts),
-            *([whole.sentence, *(f"  {file.sentence}" for file in whole.files)] if whole else []),
-        ],
-    )
+    data = {
+        "path": name,
+        "hosts": [{**to_builtins(each), "sentence": each.sentence} for each in hosts],
+        "prompt": to_builtins(whole) if whole else None,
+    }
+    lines = [f"{name}: {hosts[0].lines:,} lines, {hosts[0].bytes:,} bytes, about {hosts[0].tokens:,} tokens"]
+    lines += [f"{each.sentence} The limit is of {each.host.origin}." for each in hosts]
+    lines += [whole.sentence, *(f"  {file.sentence}" for file in whole.files)] if whole else []
+    return show(args, data, lines)
 
 
 # --- hook ----------------------------------------------------------------------------------------------------------
@@ -100,9 +95,10 @@ _MESSAGES = "hooks.internal.entries.session-memory.messages"
 def hook(args: argparse.Namespace) -> int:
     """Answer a hook of a host."""
     if args.name in ("recall", "capture"):
-        from memory_tui.cli import ltm
+        # A part of this command that only a table of memories needs.
+        from memory_tui.cli import memories
 
-        return ltm.hook(args)
+        return memories.hook(args)
     return _session_memory(args) if args.name == "session-memory" else _coding_agent(args)
 
 
@@ -134,8 +130,8 @@ def _saved(
         return None, ""
     slug, why = session_note.ask(content)
     ended = session_note.EndedSession(user_time(plan, args), args.key, session, reason)
-    # A coding agent calls at each end of a session that goes on later; OpenClaw once, and its notes are as documented.
     workspace = plan.roots.workspace
+    # A coding agent calls at each end of a session that goes on later; OpenClaw once, and its notes are as documented.
     if args.name == "session-memory":
         path = session_note.save(workspace, ended, content, slug)
     else:
@@ -160,11 +156,6 @@ def _go_on(curator: Curator, path: str, before: bytes, after: bytes) -> bool:
 
 def _coding_agent(args: argparse.Namespace) -> int:
     """Answer a hook of Claude Code, or of Codex, which calls hooks in the same way."""
-    if args.settings:
-        events = codex.EVENTS if args.name == "codex" else claude_code.EVENTS
-        entries = wiring.hook_entries(wiring.command(), events, args.name, passed_on(args))
-        print_json({"hooks": {event: [entry] for event, entry in entries.items()}})
-        return 0
     try:
         call = claude_code.event(sys.stdin.read())
         if args.workspace is None:
@@ -194,8 +185,7 @@ def _answer(args: argparse.Namespace, call: HookCall) -> dict[str, object] | str
     if call.name == "PreCompact":
         file = prompts.daily(user_time(chosen, args).date())
         written = (chosen.roots.workspace / file).exists()
-        answer = claude_code.reminder if args.name == "codex" else claude_code.kept_in_summary
-        return answer(file, written)
+        return (claude_code.reminder if args.name == "codex" else claude_code.kept_in_summary)(file, written)
     if call.transcript is not None:
         _saved(chosen, args, call.transcript, call.session, call.why)
     return {}

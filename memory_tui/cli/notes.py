@@ -1,43 +1,30 @@
-"""Commands that change notes: each change is shown first; `undo` reverses it."""
+"""Commands that change notes: each change is shown first; `undo` reverses it. `inbox` lists what needs a decision."""
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
 import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import to_builtins
 
-from memory_tui import plan
-from memory_tui.cli.context import confirmed, options
-from memory_tui.cli.output import print_lines, say, show
+from memory_tui.cli.context import agreed, curator_of, opened
+from memory_tui.cli.output import say, show, waiting
+from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused, QueryError, SettingError
-from memory_tui.notes import diff
+from memory_tui.explain import trace_json
+from memory_tui.inbox import checks
+from memory_tui.inbox.entries import Suggestion
+from memory_tui.notes import diff, restore
 from memory_tui.notes.annotate import annotate as annotated
 from memory_tui.notes.annotate import described, entries
 from memory_tui.notes.changes import Change
-from memory_tui.notes.curator import AppliedChange, Curator, curator
+from memory_tui.notes.curator import AppliedChange, Curator
 from memory_tui.notes.journal import LOST, JournalEntry
 from memory_tui.workspace.annotations import annotations_of
 from memory_tui.workspace.roots import NoteMissing, named_lines
-
-
-def curator_of(args: argparse.Namespace, *, looks: bool = False) -> Curator:
-    """Return the curator, after what an earlier process left half done is settled.
-
-    Who only `looks` is shown what is there also where that cannot be settled.
-    """
-    notes = curator(plan.plan(options(args)))
-    try:
-        settled = notes.recover()
-    except EditRefused:
-        if not looks:
-            raise
-        settled = ()
-    if not args.json:
-        print_lines(f"{entry.title}: {entry.reason}." for entry in settled)
-    return notes
 
 
 def remember(args: argparse.Namespace) -> int:
@@ -88,12 +75,10 @@ def annotate(args: argparse.Namespace) -> int:
 
 def undo(args: argparse.Namespace) -> int:
     """Undo a change, or redo an undone one."""
-    notes = curator_of(args)
-    change = notes.planned_step("redo" if args.redo else "undo", args.id)
-    if not _agreed(change, args, notes.read_only):
-        return _finish(change, None, args)
-    run = notes.redo if args.redo else notes.undo
-    return _finish(change, run(args.id, merging=args.merge), args)
+    notes, kind = curator_of(args), "redo" if args.redo else "undo"
+    change = notes.planned_step(kind, args.id)
+    may = _may(notes, change, args)
+    return _finish(change, notes.step(kind, args.id, merging=args.merge) if may else None, args)
 
 
 # --- a change ------------------------------------------------------------------------------------------------------
@@ -101,21 +86,16 @@ def undo(args: argparse.Namespace) -> int:
 
 def _make(notes: Curator, change: Change, args: argparse.Namespace) -> int:
     """Show `change`, ask, and make it. Raises EditRefused."""
-    if not _agreed(change, args, notes.read_only):
-        return _finish(change, None, args)
-    return _finish(change, notes.apply(change), args)
+    return _finish(change, notes.apply(change) if _may(notes, change, args) else None, args)
 
 
-def _agreed(change: Change, args: argparse.Namespace, read_only: str = "") -> bool:
-    """Show the change; return whether it is to be made."""
-    if not args.json:
-        print_lines([change.title, *change.notes, *diff.text(change).splitlines()])
-    if args.dry_run:
-        return False
-    if read_only or confirmed("Write this?", args):
-        return True
-    say("Nothing was written, because nobody agreed. A script adds --yes, or --dry-run to see the difference.")
-    return False
+def _may(notes: Curator, change: Change, args: argparse.Namespace) -> bool:
+    """Show the change; return whether it is to be made. What is read-only refuses by itself."""
+    lines = [change.title, *change.notes, *diff.text(change).splitlines()]
+    may = agreed(args, lines, "" if notes.read_only else "Write this?") or (bool(notes.read_only) and not args.dry_run)
+    if not may and not args.dry_run:
+        say("Nothing was written, because nobody agreed. A script adds --yes, or --dry-run to see the difference.")
+    return may
 
 
 def _finish(change: Change, done: AppliedChange | None, args: argparse.Namespace) -> int:
@@ -132,13 +112,12 @@ def _finish(change: Change, done: AppliedChange | None, args: argparse.Namespace
         "trust": list(done.entry.trust) if done else [],
         "untold": done.untold if done else "",
     }
-    lines = []
-    if done is not None:
-        merged = f" Lines that others wrote meanwhile are kept: {', '.join(done.merged)}." if done.merged else ""
-        again = {"undo": "memory-tui undo --redo redoes it.", "redo": "memory-tui undo undoes it."}
-        way = again.get(change.kind, f"memory-tui undo {done.entry.id} undoes it.")
-        lines = [f"Written as change {done.entry.id}; {way}{merged}", *filter(None, [done.untold])]
-    return show(args, data, lines, 0 if done is not None or args.dry_run else 2)
+    if done is None:
+        return show(args, data, (), 0 if args.dry_run else 2)
+    merged = f" Lines that others wrote meanwhile are kept: {', '.join(done.merged)}." if done.merged else ""
+    again = {"undo": "memory-tui undo --redo redoes it.", "redo": "memory-tui undo undoes it."}
+    way = again.get(change.kind, f"memory-tui undo {done.entry.id} undoes it.")
+    return show(args, data, [f"Written as change {done.entry.id}; {way}{merged}", *filter(None, [done.untold])])
 
 
 # --- the journal ---------------------------------------------------------------------------------------------------
@@ -150,53 +129,37 @@ def journal(args: argparse.Namespace) -> int:
         return _restore(args)
     notes = curator_of(args, looks=True)
     undoable = {entry.id for entry in notes.undoable()}
-    entries_ = notes.journal.entries()
+    rows = [entry for entry in reversed(notes.journal.entries()) if args.path is None or args.path in entry.paths]
     if args.show is not None:
-        entry = next((entry for entry in entries_ if entry.id == args.show), None)
+        entry = next((entry for entry in notes.journal.entries() if entry.id == args.show), None)
         if entry is None:
             raise EditRefused(f"The journal has no change {args.show}.", "Run memory-tui journal to list them.")
         text = diff.text(notes.journal.change_of(entry))
-        data = {**_row(entry, undoable), "diff": text}
-        return show(args, data, [_line(entry, undoable), *text.splitlines()])
-    rows = [entry for entry in reversed(entries_) if args.path is None or args.path in entry.paths]
+        return show(args, {**_row(entry, undoable), "diff": text}, [_line(entry, undoable), *text.splitlines()])
     none = f"{args.path} was not changed with memory-tui." if args.path else "No note was changed yet."
-    return show(
-        args,
-        {"folder": str(notes.journal.folder), "changes": [_row(entry, undoable) for entry in rows]},
-        [_line(entry, undoable) for entry in rows] or [none],
-    )
+    data = {"folder": str(notes.journal.folder), "changes": [_row(entry, undoable) for entry in rows]}
+    return show(args, data, [_line(entry, undoable) for entry in rows] or [none])
 
 
 def _restore(args: argparse.Namespace) -> int:
     """List the texts that a note had, or bring one back."""
-    # It needs numpy, which the other changes of notes do without.
-    from memory_tui.notes import restore
-
     if args.path is None:
         raise SettingError("Which note is to be restored?", "memory-tui journal PATH --restore lists its texts.")
-    notes = curator_of(args)
+    notes, command = curator_of(args), f"memory-tui journal {args.path} --restore REF"
     if args.restore:
-        change = restore.to_version(notes, args.path, args.restore, lost_lines=args.lost_lines)
-        return _make(notes, change, args)
+        return _make(notes, restore.to_version(notes, args.path, args.restore, lost_lines=args.lost_lines), args)
     now = notes.read(args.path)
     versions = restore.versions(notes.journal, notes.git, args.path, now)
     if now is None and not versions:
         raise NoteMissing(f"There is no note {args.path}, and no text of one is kept.", "Check its name.")
     if args.yes or args.lost_lines:
         refs = ", ".join(version.ref for version in versions)
-        raise SettingError(
-            f"--restore names no text of {args.path}.",
-            f"Choose one of {refs}: memory-tui journal {args.path} --restore REF."
-            if refs
-            else "No other text is kept.",
-        )
+        next_step = f"Choose one of {refs}: {command}." if refs else "No other text is kept."
+        raise SettingError(f"--restore names no text of {args.path}.", next_step)
     width = max((len(version.ref) for version in versions), default=0)
     lines = [f"{each.ref:<{width}}  {_when(each.at, '%Y-%m-%d %H:%M')}  {each.title}" for each in versions]
-    lines += (
-        [f"memory-tui journal {args.path} --restore REF shows what one would change."]
-        if versions
-        else [f"Neither the journal nor git has another text of {args.path}."]
-    )
+    none = f"Neither the journal nor git has another text of {args.path}."
+    lines.append(f"{command} shows what one would change." if versions else none)
     return show(args, [to_builtins(version) for version in versions], lines)
 
 
@@ -219,3 +182,92 @@ def _line(entry: JournalEntry, undoable: set[int]) -> str:
 
 def _when(at: float, pattern: str) -> str:
     return dt.datetime.fromtimestamp(at).astimezone().strftime(pattern)
+
+
+# --- the inbox -----------------------------------------------------------------------------------------------------
+
+_DAY_SECONDS = 86_400.0
+
+
+def inbox(args: argparse.Namespace) -> int:
+    """List the open suggestions, or carry out `--do`."""
+    if (args.id and not args.do) or (args.do and not args.id and (args.do == "reopen" or not args.kind)):
+        raise SettingError(
+            "--do needs --id, or --kind for all of a kind.", "For instance: memory-tui inbox --id 3f9a12 --do merge."
+        )
+    if args.do and (args.do == "edit") != (args.text is not None):
+        raise SettingError("--do edit and --text belong together.", "--text is what the entry says from now on.")
+    kind = (args.kind or "").strip().lower().replace("-", " ").replace("_", " ")
+    if args.kind is not None and kind not in checks.BY_KIND:
+        known = ", ".join(checks.BY_KIND)
+        raise SettingError(f"There is no kind {args.kind!r} of suggestions.", f"Choose one of {known}.")
+    with opened(args) as engine:
+        engine.index.catch_up()
+        if args.do == "reopen":
+            decisions = engine.notes.decisions
+            number = _only(decisions.decided(), args.id, "suggestion that was kept or put off")
+            decisions.reopen(number)
+            return show(args, {"id": number, "done": "reopen"}, [f"{number} is open again."])
+        with waiting("Examining the notes"):
+            suggestions = engine.notes.examine()
+        rows = [each for each in suggestions if kind in ("", each.kind)]
+        if not args.do:
+            data = [_data(each) for each in rows] if args.json else []
+            return show(args, data, _listed(rows, f" of the kind {kind}" if kind else ""))
+        if args.id:
+            number = _only([each.id for each in suggestions], args.id, "open suggestion")
+            rows = [each for each in suggestions if each.id == number]
+        return _do(args, engine, rows)
+
+
+def _only(names: Iterable[str], start: str, what: str) -> str:
+    """Return the one of `names` that begins with `start`. Raises EditRefused."""
+    fitting = [name for name in names if name.startswith(start)]
+    if len(fitting) != 1:
+        how_many = "More than one" if fitting else "No"
+        raise EditRefused(f"{how_many} {what} has the id {start!r}.", "Run memory-tui inbox to list them.")
+    return fitting[0]
+
+
+def _data(each: Suggestion) -> dict[str, object]:
+    finding = {**trace_json.tagged(each.finding), "sentence": each.reason}
+    return {"id": each.id, **to_builtins(each), "reason": each.reason, "finding": finding}
+
+
+def _listed(rows: Sequence[Suggestion], of_kind: str) -> list[str]:
+    lines = []
+    for each in rows:
+        lines += [f"{each.id}  {each.place}  {checks.BY_KIND[each.kind].title}", f"    {each.reason}"]
+        lines += [f"    | {line}" for line in each.place.text.split("\n")[:3] if line.strip()]
+        lines.append(f"    {', '.join(action.replace(' ', '-') for action in each.actions)}")
+    return [*lines, f"Open suggestions{of_kind}: {len(rows)}." if rows else f"Nothing{of_kind} needs attention."]
+
+
+def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) -> int:
+    """Carry out an action on the chosen suggestions, which are of one kind."""
+    if not chosen:
+        raise EditRefused(f"No open suggestion is of the kind {args.kind}.", "Nothing was changed.")
+    first, decisions, curator = chosen[0], engine.notes.decisions, engine.notes.curator
+    action = next((action for action in first.actions if action.replace(" ", "-") == args.do), None)
+    many = f" ({len(chosen)} suggestions)" if len(chosen) > 1 else ""
+    back = f"memory-tui inbox --id {first.id if len(chosen) == 1 else 'ID'} --do reopen undoes it."
+    if args.do == "keep":
+        for each in chosen:
+            decisions.keep(each)
+        report = f"Kept{many}; {back}"
+    elif action is None:
+        raise EditRefused(f"{args.do} is no action of this suggestion.", f"There is {', '.join(first.actions)}.")
+    elif action == "snooze":
+        for each in chosen:
+            decisions.snooze(each, engine.plan.clock() + args.days * _DAY_SECONDS)
+        report = f"Put off for {args.days:g} days{many}; {back}"
+    else:
+        edits = action == "edit"
+        change = checks.rewritten(first, args.text, curator) if edits else checks.changes(chosen, action, curator)
+        lines = [change.title, *change.notes, *map(str, diff.masked_lines(change))]
+        if not agreed(args, lines, "Change these notes?"):
+            raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")
+        number = curator.apply(change).entry.id
+        report = f"Written as change {number}; memory-tui undo {number} undoes it."
+    ids = {"ids": [each.id for each in chosen]} if len(chosen) > 1 else {}
+    return show(args, {"id": first.id, "done": args.do, **ids}, [report])

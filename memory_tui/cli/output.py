@@ -88,18 +88,13 @@ class Progress:
     def __call__(self, event: Event) -> None:
         """Tell `event`, on the thread that made it."""
         match event:
+            case SyncProgress() | VectorsMade() | ModelFetching():
+                self.draw(f"{progress(event)}; ctrl+c stops")
+            case SyncFinished():
+                self.clear()
             case BatchNews():
                 detail = event.detail and f", {event.detail}"
                 self._line(f"batch {event.stage}: {event.done:,} of {plural(event.total, 'text')}{detail}")
-            case SyncProgress():
-                self.draw(progress(event))
-            case VectorsMade():
-                pace = f", {event.pace}" if event.pace else ""
-                self.draw(f"Embedding {event.done:,} of {event.total:,} chunks{pace}; ctrl+c stops")
-            case ModelFetching():
-                self.draw(f"Fetching the model {event.name}: {event.progress}; ctrl+c stops, the next run goes on")
-            case SyncFinished():
-                self.clear()
             case FileIndexed() if self._each_file:
                 self._line(f"indexed {event.path}: {plural(event.chunks, 'chunk')}, {event.embedded:,} embedded")
             case FileRemoved() if self._each_file:
@@ -157,9 +152,13 @@ def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
         ticker.clear()
 
 
-def progress(event: SyncProgress) -> str:
-    """Return how far the indexing is: `Indexing 1,200 of 3,001 files, 410 files/s, 4 s left`."""
-    parts = [f"{'Rebuilding the index: ' if event.rebuilding else 'Indexing '}{event.done:,} of {event.total:,} files"]
-    parts += [f"{event.rate:,.0f} files/s"] if event.rate >= 1 else []
-    parts += [f"{event.seconds_left:,.0f} s left"] if event.seconds_left is not None else []
-    return f"{', '.join(parts)}; ctrl+c stops"
+def progress(event: SyncProgress | VectorsMade | ModelFetching) -> str:
+    """Return how far the work is: `Indexing 1,200 of 3,001 files, 410 files/s, 4 s left`."""
+    if isinstance(event, ModelFetching):
+        return f"Fetching the model {event.name}: {event.progress}"
+    if isinstance(event, VectorsMade):
+        return f"Embedding {event.done:,} of {event.total:,} chunks{event.pace and f', {event.pace}'}"
+    rate = f", {event.rate:,.0f} files/s" if event.rate >= 1 else ""
+    left = f", {event.seconds_left:,.0f} s left" if event.seconds_left is not None else ""
+    start = "Rebuilding the index: " if event.rebuilding else "Indexing "
+    return f"{start}{event.done:,} of {event.total:,} files{rate}{left}"

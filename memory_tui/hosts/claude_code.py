@@ -45,7 +45,7 @@ def event(text: str) -> HookCall:
     if not isinstance(data, dict) or data.get("hook_event_name") not in EVENTS:
         raise QueryError(
             "The hook's input names no event that is answered here.",
-            f"Register it for {', '.join(EVENTS)}: {COMMAND} --settings shows how.",
+            f"Register it for {', '.join(EVENTS)}: memory-tui connect does that.",
         )
     transcript = _text(data, "transcript_path")
     return HookCall(

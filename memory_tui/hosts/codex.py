@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from memory_tui.hosts.file_changes import FileEdit, HostChange, toml_table
+from memory_tui.hosts.file_changes import FileEdit, HostChange
 from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring, hook_entries, require
 
 EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
@@ -25,11 +25,6 @@ EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
 FORWARDED = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 _PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """Variables that Codex gives every server."""
-
-
-def server_entry(words: Sequence[str]) -> str:
-    """The table of config.toml that starts a server with `words`."""
-    return toml_table(("mcp_servers", SERVER), _server(words)).rstrip("\n")
 
 
 def home() -> Path:

@@ -11,7 +11,6 @@ import difflib
 import errno
 import json
 import os
-import shlex
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,9 +21,8 @@ from msgspec import Struct, convert, to_builtins
 from memory_tui import durable
 from memory_tui.config.config_patch import digest, read
 from memory_tui.errors import ConfigError, ConfigUnsaved
-from memory_tui.hosts import claude_code, codex
 from memory_tui.hosts.file_changes import FileEdit, HostChange, applied, reverted
-from memory_tui.hosts.wiring import SERVER, Host, Scope, ServerStart, Wiring, command
+from memory_tui.hosts.wiring import Host, Scope, ServerStart, Wiring
 from memory_tui.secrets.finder import masked, redact
 
 Ending = Literal["restored", "removed", "changes taken out", "as before"]
@@ -323,27 +321,3 @@ def wired(connection: HostConnection) -> list[str]:
                 continue
             lost += [f"{file.path} lost {'.'.join(change.keys)}." for change in missing]
     return lost
-
-
-CLIENTS = ("claude-code", "codex", "openclaw")
-
-
-def entry(client: str, arguments: Sequence[str]) -> str:
-    """What to write for `client`, to start the server with `arguments`."""
-    program, *first = command()
-    words = [*first, "mcp", *arguments]
-    # OpenClaw makes four more tools of prompts and resources, Codex three of resources.
-    fewer = [*first, "mcp", "--no-prompts", "--no-resources", *arguments]
-    match client:
-        case "codex":
-            return f"# ~/.codex/config.toml\n{codex.server_entry((program, *fewer))}"
-        case "openclaw":
-            nested = {"mcp": {"servers": {SERVER: {"command": program, "args": fewer}}}}
-            return f"// openclaw.json, beside what is there\n{json.dumps(nested, ensure_ascii=False, indent=2)}"
-        case _:
-            shared = {"mcpServers": {SERVER: claude_code.server_entry((program, *words))}}
-            return (
-                f"# {shlex.join(['claude', 'mcp', 'add', SERVER, '--', program, *words])}\n"
-                f"# or in .mcp.json of a project, without these two lines:\n"
-                f"{json.dumps(shared, ensure_ascii=False, indent=2)}"
-            )

@@ -48,6 +48,11 @@ class Proof(Struct, frozen=True):
     hits: int
     first: str
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the proof as JSON-ready fields."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__ if not name.endswith("_ms")}
+        return {**fields, "toolsMs": round(self.tools_ms, 1), "answerMs": round(self.answer_ms, 1)}
+
     def sentence(self) -> str:
         """What a person is told."""
         place = f", the first is {self.first}" if self.first else ""

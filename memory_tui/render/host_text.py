@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from msgspec import to_builtins
+
+from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.formatting import plural
 from memory_tui.openclaw import trigger_recall
 from memory_tui.openclaw.compare import IndexComparison
@@ -13,7 +18,7 @@ from memory_tui.openclaw.host_index import HostProblem
 from memory_tui.openclaw.trigger_recall import Triggered
 from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import ConfigSummary
-from memory_tui.sanitize import one_line
+from memory_tui.sanitize import one_line, safe
 
 _ERAS: Mapping[str, str] = {
     "own file": "a file of its own, as OpenClaw had it before 2026.7",
@@ -140,3 +145,43 @@ def trust_summary(value: TrustReport) -> str:
     counted = ", ".join(f"{count:,} {words.get(state, state)}" for state, count in counts.most_common())
     ledger = "edits made here update the ledger" if value.approved else "the ledger is only read"
     return f"{counted or 'no note is covered'}; {ledger}"
+
+
+# --- QMD -----------------------------------------------------------------------------------------------------------
+
+
+def qmd_answer(value: QmdAnswer, *, explain: bool) -> dict[str, Any]:
+    """Return what `search --json` prints of an answer of QMD."""
+    data: dict[str, Any] = {
+        "results": [hit.as_dict() for hit in value.hits],
+        "backend": "qmd",
+        "provider": "qmd",
+        "model": "qmd",
+        "mode": value.mode,
+        "fallback": None,
+        "empty": to_builtins(value.empty),
+        "notices": [
+            {"code": "qmd", "kind": item.kind, "message": item.sentence, "nextStep": ""} for item in value.remarks
+        ],
+    }
+    return {**data, "trace": value.trace()} if explain else data
+
+
+def qmd_lines(value: QmdAnswer, *, explain: bool) -> Iterator[str]:
+    """Yield the hits by QMD's rank, with its number where the answer is to be explained."""
+    for hit in value.hits:
+        yield f"#{hit.rank} {one_line(hit.as_dict()['citation'])}"
+        if explain:
+            yield f"    QMD's own score, not comparable: {hit.score:g}; collection {one_line(hit.collection)}"
+        yield safe(hit.snippet, keep_newlines=True).strip("\n")
+        yield ""
+    if not value.hits:
+        yield f"No matches. {value.empty.sentence if value.empty is not None else ''}".rstrip()
+    if explain:
+        yield f"QMD {value.mode}, {value.ms:.0f} ms, collections {', '.join(value.collections) or 'none'}"
+        yield f"QMD's index as of {qmd_updated(value.updated)}; {plural(value.behind, 'file')} changed since"
+
+
+def qmd_updated(at: float) -> str:
+    """Return when QMD's index was last updated."""
+    return f"{dt.datetime.fromtimestamp(at):%Y-%m-%d %H:%M:%S}" if at else "never"

@@ -19,8 +19,8 @@ from typing import ParamSpec
 import aiohttp
 import pytest
 
-from memory_tui.cli import main, serve, serve_app
-from memory_tui.cli.serve_app import AppServer
+from memory_tui.cli import main, serve
+from memory_tui.cli.serve import AppServer
 from memory_tui.tui import signals
 from tests.support.browser import Browser, chromium, page
 from tests.support.tui import sample
@@ -56,7 +56,7 @@ def in_loop(test: Callable[P, Coroutine[None, None, None]]) -> Callable[P, None]
 
 @asynccontextmanager
 async def served(*words: str) -> AsyncIterator[tuple[AppServer, aiohttp.ClientSession]]:
-    with serve._listening(0) as listening:
+    with serve.listening(0) as listening:
         server = AppServer([sys.executable, "-c", *(words or (ECHO,))], listening)
         running = asyncio.create_task(server.until_stopped())
         async with aiohttp.ClientSession() as session:
@@ -166,7 +166,7 @@ async def test_a_tab_is_a_process_that_ends_with_it() -> None:
 
 @in_loop
 async def test_a_tab_whose_app_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serve_app, "PATIENCE", 0.1)
+    monkeypatch.setattr(serve, "PATIENCE", 0.1)
     async with served(ECHO, "deaf") as (server, session):
         origin = server.address.rpartition("/")[0].rpartition("/")[0]
         async with session.ws_connect(f"{server.address}ws", origin=origin) as tab:
@@ -206,7 +206,8 @@ def test_a_port_that_is_taken_is_an_error_with_a_next_step(tmp_path: Path, capsy
 def test_without_the_extra_serve_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(serve, "find_spec", lambda _name: None)
+    monkeypatch.delitem(sys.modules, "memory_tui.cli.serve")
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
     assert main.main(["serve"]) == 1
     assert "uv tool install '.[serve]'" in capsys.readouterr().err
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.hosts import claude_code, claude_memory
 from memory_tui.hosts.claude_memory import ClaudeFact, fact_of, written
@@ -141,19 +139,3 @@ def test_a_line_is_promoted_as_a_fact_with_its_pointer_and_taken_back(memory: Pa
         assert again.files[0].path == "reference_the_ferry_leaves_at_18_10_2.md"
         engine.notes.curator.undo()
     assert {path.name: path.read_bytes() for path in memory.iterdir() if path.is_file()} == before
-
-
-def test_what_a_server_is_told_of_it_is_printed_whole(memory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("more.md").write_text("more")
-    assert main.main(["mcp", "--claude-code", "--extra", "more.md", "--print-config", "claude-code"]) == 0
-    entry = json.loads(capsys.readouterr().out.split("\n", 2)[2])
-    words = entry["mcpServers"]["memory"]["args"]
-    assert words == [
-        "mcp",
-        "--workspace",
-        str(memory),
-        "--extra",
-        str(Path("more.md").absolute()),
-        "--extra",
-        str(memory),
-    ]

@@ -84,8 +84,8 @@ def read_only(disk: Path) -> None:
 def killed(run: Run, index: Path) -> None:
     """An index whose writer was killed, with a log that was never folded in."""
     code = (
-        "import signal\nfrom memory_tui.cli import index\n"
-        "index._synced = lambda engine, **_: (engine.index.sync(), os.kill(os.getpid(), signal.SIGKILL))\n"
+        "import signal\nfrom memory_tui.cli import admin\n"
+        "admin._synced = lambda engine, **_: (engine.index.sync(), os.kill(os.getpid(), signal.SIGKILL))\n"
     )
     assert run("index", code=code)[0] == -9
     assert index.with_name(index.name + "-wal").stat().st_size

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from memory_tui.cli.index import status_lines
+from memory_tui.cli.admin import status_lines
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import batch_jobs, embedding

@@ -5,9 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-import shlex
 import threading
-import tomllib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -335,28 +333,6 @@ def test_a_project_without_notes_has_those_of_claude_code(
 )
 def test_what_is_no_event_is_an_error_that_stops_nothing(text: str, hook: Callable) -> None:
     assert hook(text) == (1, {})
-
-
-@pytest.mark.parametrize("host", ["claude-code", "codex"])
-def test_the_settings_register_every_event_for_the_memory_of_the_server(
-    host: str, workspace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A note that the hook writes lies where the server that was printed beside it reads."""
-    monkeypatch.chdir(workspace)
-    assert main.main(["hook", host, "--settings"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert set(data["hooks"]) == {"SessionStart", "PreCompact", "SessionEnd"}
-    for [group] in data["hooks"].values():
-        [call] = group["hooks"]
-        words = shlex.split(call["command"])
-        assert call["type"] == "command"
-        program = words[words.index("||") + 1]
-        assert Path(program).is_absolute()
-        assert words[:5] == ["test", "!", "-x", program, "||"]
-        assert words[-4:] == ["hook", host, "--workspace", str(workspace)]
-    assert main.main(["mcp", "--print-config", "codex"]) == 0
-    server = tomllib.loads(capsys.readouterr().out)["mcp_servers"]["memory"]
-    assert server["args"][server["args"].index("--workspace") + 1] == str(workspace)
 
 
 def test_what_claude_code_remembers_can_be_searched(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +20,7 @@ from memory_tui.errors import QueryError
 from memory_tui.formatting import plural
 from memory_tui.sanitize import one_line
 
-Answer = tuple[Any, Iterable[str]]
+Answer = tuple[dict[str, Any], list[str]]
 """What is printed as JSON, what a person reads."""
 
 
@@ -39,17 +39,13 @@ def ltm(args: argparse.Namespace) -> int:
     """Carry out an action on the long-term memories."""
     with _opened(args) as opened:
         if args.action in ("store", "forget", "undo") and not args.read_only:
-            _agree(args, opened)
+            # A person agrees once; what refuses to write says how to agree.
+            question = f"memory-tui has only read the memories in {opened.location.label} so far. May it write them?"
+            if opened.exists() and not opened.writable and confirmed(question, args):
+                opened.approve("ltm --yes" if args.yes else "ltm")
         with waiting("Working on the memories"):
             data, lines = _RUN[args.action](opened, args)
     return show(args, data, lines)
-
-
-def _agree(args: argparse.Namespace, opened: Memories) -> None:
-    """Ask a person once whether a table that is there may be written; what refuses to write says how to agree."""
-    question = f"memory-tui has only read the memories in {opened.location.label} so far. May it write them?"
-    if opened.exists() and not opened.writable and confirmed(question, args):
-        opened.approve("ltm --yes" if args.yes else "ltm")
 
 
 def _words(args: argparse.Namespace, what: str) -> str:
@@ -72,16 +68,17 @@ def _list(opened: Memories, args: argparse.Namespace) -> Answer:
         return {"entries": [], "total": 0}, [missing.message, missing.next_step]
     fitting = [item for item in table.entries() if category in ("", item.category)]
     newest = sorted(fitting, key=lambda item: item.created_at, reverse=True)[: args.limit or 50]
-    place = f"{plural(len(fitting), 'entry')} in {opened.location.label} (named by {opened.location.named_by})"
+    place, writable = opened.location, opened.writable
     data = {
         "entries": [item.as_dict() for item in newest],
         "total": len(fitting),
-        "place": opened.location.label,
-        "namedBy": opened.location.named_by,
-        "writable": opened.writable,
+        "place": place.label,
+        "namedBy": place.named_by,
+        "writable": writable,
         "model": dict(table.model) or None,
     }
-    return data, [*map(_line, newest), place if opened.writable else f"{place}, only read: memory-tui ltm approve"]
+    total = f"{plural(len(fitting), 'entry')} in {place.label} (named by {place.named_by})"
+    return data, [*map(_line, newest), total if writable else f"{total}, only read: memory-tui ltm approve"]
 
 
 def _search(opened: Memories, args: argparse.Namespace) -> Answer:
@@ -89,11 +86,15 @@ def _search(opened: Memories, args: argparse.Namespace) -> Answer:
     answer = opened.search(_words(args, "QUERY"), args.limit or memories.LIMIT, least, args.category)
     lines = [f"{hit.score:.3f}  (distance {hit.distance:.3f})  {_line(hit.entry)}" for hit in answer.hits]
     lines = lines or [f"No entry reaches the score {least:g}."]
-    if answer.misses:
-        lines += ["", "Not in the answer:"]
-        lines += [f"{miss.score:.3f}  {_line(miss.entry)}  {miss.why_not}" for miss in answer.misses[:5]]
-    data = {"query": " ".join(args.words), "minScore": least, "model": answer.proof}
-    data["results"], data["misses"] = ([item.as_dict() for item in some] for some in (answer.hits, answer.misses))
+    lines += ["", "Not in the answer:"] if answer.misses else []
+    lines += [f"{miss.score:.3f}  {_line(miss.entry)}  {miss.why_not}" for miss in answer.misses[:5]]
+    data = {
+        "query": " ".join(args.words),
+        "minScore": least,
+        "model": answer.proof,
+        "results": [item.as_dict() for item in answer.hits],
+        "misses": [item.as_dict() for item in answer.misses],
+    }
     return data, lines
 
 

@@ -1,0 +1,308 @@
+"""Commands about other programs: OpenClaw's index, flushes, triggers and ledger of trust; QMD and its index."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from memory_tui import plan
+from memory_tui.backends import qmd_index, qmd_program, qmd_upkeep
+from memory_tui.backends.qmd import APPROVED_AS
+from memory_tui.backends.qmd_program import QmdFailure
+from memory_tui.cancel import Stop
+from memory_tui.cli.context import confirmed, curator_of, opened, options, user_time
+from memory_tui.cli.output import print_lines, say, show, waiting
+from memory_tui.config.places import session_folder
+from memory_tui.engine import compare_qmd
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.openclaw_answer import injected
+from memory_tui.errors import EditRefused, QueryError, SettingError
+from memory_tui.explain import trace_json
+from memory_tui.formatting import plural
+from memory_tui.notes.curator import Curator
+from memory_tui.openclaw import compare, sessions
+from memory_tui.openclaw import flush as flushes
+from memory_tui.openclaw.trust import Trust
+from memory_tui.plan import Plan
+from memory_tui.render import host_text
+from memory_tui.sanitize import one_line
+from memory_tui.workspace.roots import scan
+
+
+def compare_index(args: argparse.Namespace) -> int:
+    """Tell what OpenClaw's own index holds of the notes."""
+    chosen = plan.plan(options(args))
+    path = Path(args.db).expanduser() if args.db is not None else None
+    with waiting("Reading OpenClaw's index"):
+        outcome = compare.compare_configured(chosen.config, chosen.settings, chosen.roots, path)
+    if not isinstance(outcome, compare.IndexComparison) and not args.json:
+        say(f"{outcome.detail} {outcome.next_step} ({outcome.state})")
+    code = {"ok": 0, "missing": 2}.get(outcome.state, 1)
+    return show(args, lambda: trace_json.plain(outcome), host_text.compared(outcome), code)
+
+
+def inject(args: argparse.Namespace) -> int:
+    """Tell which entries OpenClaw puts before its agent for a message."""
+    with opened(args) as engine:
+        if engine.plan.settings.on("sync.onSearch"):
+            engine.index.catch_up()
+        entries = injected(engine, args.message)
+    return show(args, [to_builtins(each) for each in entries], host_text.injected(entries))
+
+
+# --- flush ---------------------------------------------------------------------------------------------------------
+
+
+def flush(args: argparse.Namespace) -> int:
+    """Tell whether a session should write down what it knows now; without one, of all sessions of the agent."""
+    choices = plan.choose(options(args))
+    transcript = Path(args.transcript).expanduser() if args.transcript is not None else None
+    session = args.session or (transcript.stem if transcript else "")
+    if not session:
+        return _every(choices, args)
+    facts = sessions.facts_of(choices.agent, session, transcript)
+    if args.compactions is not None:
+        facts = replace(facts, compactions=args.compactions)
+    if args.done:
+        sessions.FlushMarks(choices.agent.id).done(session, facts.compactions)
+        return show(args, {"session": session, "done": True})
+    if args.tokens is not None:
+        facts = replace(facts, total_tokens=args.tokens, fresh=True)
+    rules = sessions.rules_of(choices.config)
+    window = args.context_window or sessions.window_of(choices.config, args.model)
+    current = replace(facts, next_tokens=args.next_tokens)
+    if transcript is not None:
+        current = sessions.session_of(transcript, current, flushes.threshold(window, rules))
+    decision = flushes.decide(
+        rules,
+        current,
+        window,
+        heartbeat=args.heartbeat,
+        cli_provider=args.cli_provider,
+        writable=not args.sandboxed and sessions.writable(choices.config, session),
+    )
+    now = user_time(choices, args)
+    turn = flushes.turn(rules, f"{now:%Y-%m-%d}", f"{now:%Y-%m-%d %H:%M %Z}".strip()) if decision.flush else None
+    return show(
+        args,
+        {"session": session, **to_builtins(decision), "turn": to_builtins(turn) if turn else None},
+        [
+            f"{'Flush' if decision.flush else 'No flush'}: {decision.detail}.",
+            *(["", *turn.prompt.split("\n"), "", *turn.system_prompt.split("\n")] if turn else ()),
+        ],
+    )
+
+
+def _every(choices: Plan, args: argparse.Namespace) -> int:
+    """Tell how near every session of the agent is to its flush."""
+    near = sessions.near(choices.config)
+    data = [
+        {
+            "session": each.session,
+            "transcript": str(each.transcript),
+            **to_builtins(each.decision),
+            "flushedAt": each.flushed_at,
+        }
+        for each in near
+    ]
+    lines = [
+        f"{each.session}: {'flush now' if each.decision.flush else 'no flush'}: {each.decision.detail}."
+        for each in near
+    ]
+    none = f"No sessions in {session_folder(choices.agent.id)}; name one with --transcript."
+    return show(args, data, lines or [none])
+
+
+# --- trust ---------------------------------------------------------------------------------------------------------
+
+
+def trust(args: argparse.Namespace) -> int:
+    """Tell whether OpenClaw still trusts each note, or change who keeps its ledger."""
+    if sum(map(bool, (args.approve, args.withdraw, args.repair))) > 1:
+        raise SettingError("--approve, --withdraw and --repair exclude each other.", "Give one of them.")
+    notes = curator_of(args)
+    ledger, now = notes.trust, notes.plan.clock()
+    if ledger is None or (ledger.ledger(now).absent and not args.withdraw):
+        raise EditRefused("OpenClaw keeps no ledger of these notes.", "It does from 2026.8 on, in its state folder.")
+    if (args.repair or args.approve or args.withdraw) and notes.read_only:
+        raise EditRefused(notes.read_only, "Start without --read-only to change the ledger.")
+    if args.repair:
+        return _repair(ledger, notes, args.repair)
+    if args.approve:
+        ledger.approve("openclaw trust --approve")
+    if args.withdraw:
+        ledger.withdraw()
+    report = ledger.report((note.path for note in scan(notes.roots).notes), now)
+    return show(args, lambda: to_builtins(report), host_text.trust_lines(report), 1 if report.problem else 0)
+
+
+def _repair(ledger: Trust, notes: Curator, path: str) -> int:
+    """Write the class agent back for one note, after its whole text was shown and its name typed."""
+    note, data = ledger.of(path, notes.plan.clock()), notes.read(path)
+    if note is None or data is None:
+        raise EditRefused(
+            f"OpenClaw's ledger does not cover a note {path}.", "memory-tui openclaw trust lists the notes."
+        )
+    if note.state not in ("untrusted", "edited"):
+        raise EditRefused(f"{path} needs no repair: {note.words}.", "Nothing was changed.")
+    print_lines([f"{path}: {note.words}.", "", *data.decode("utf-8", "replace").split("\n")])
+    print_lines([f"Everything above goes into the agent's prompt again. To trust it, type its name: {path}"])
+    if sys.stdin.readline().strip() != path:
+        raise EditRefused("Nothing was changed: the name was not typed.", f"It is {path}.")
+    number = notes.repair(path, data).id
+    print_lines([f"{path} is trusted again (agent); memory-tui undo {number} undoes it."])
+    return 0
+
+
+# --- QMD -----------------------------------------------------------------------------------------------------------
+
+Answer = tuple[dict[str, Any], list[str], int]
+"""What is printed as JSON, what a person reads, the exit code."""
+
+
+def qmd(args: argparse.Namespace) -> int:
+    """Carry out an action of QMD."""
+    with opened(args) as engine:
+        client = engine.backend.client
+        if args.action in ("update", "embed") and (question := client.unapproved):
+            if not confirmed(f"{question}. Run it?", args):
+                print_lines([question, "To agree: memory-tui qmd approve."])
+                return 1
+            client.approve("qmd --yes" if args.yes else "qmd")
+        data, lines, code = _RUN[args.action](engine)
+    return show(args, data, lines, code)
+
+
+def _updated(engine: Engine) -> Answer:
+    return _done(engine, qmd_upkeep.update(engine.backend.client, Stop()))
+
+
+def _embedded(engine: Engine) -> Answer:
+    return _done(engine, qmd_upkeep.embed(engine.backend.client, Stop()))
+
+
+def _done(engine: Engine, report: qmd_upkeep.Report | None) -> Answer:
+    report = report or {}
+    engine.backend.recovered()
+    counts = f"{plural(report['documents'], 'document')}, {plural(report['vectors'], 'vector')}"
+    sentence = f"QMD {report['action']}: {counts}, {report['seconds']:.1f} s."
+    return {**report, "sentence": sentence}, [*report["changes"], sentence], 0
+
+
+def _reset(engine: Engine) -> Answer:
+    paths = qmd_upkeep.reset(engine.backend.client)
+    lines = [*(f"Deleted: {path}" for path in paths), "QMD's index is empty now: memory-tui qmd update makes it anew."]
+    return {"deleted": paths}, lines, 0
+
+
+def _approve(engine: Engine) -> Answer:
+    line = engine.backend.client.approve("qmd approve")
+    engine.backend.recovered()
+    lines = [f"Approved: memory-tui may run {line}", "To withdraw: memory-tui qmd revoke."]
+    return {"approved": line, "namedBy": engine.backend.client.options.named_by}, lines, 0
+
+
+def _revoke(engine: Engine) -> Answer:
+    lines = [approval.host for approval in engine.providers.approvals.revoke(APPROVED_AS)]
+    return {"revoked": lines}, [f"Approval withdrawn: {line}" for line in lines or ["there was none"]], 0
+
+
+def _probe(engine: Engine) -> Answer:
+    failed = engine.backend.probe()
+    data = {"answers": failed is None, "fallback": failed.as_dict() if failed else None, "failed": failed is not None}
+    return data, [f"QMD does not answer: {failed.reason}" if failed else "QMD answers."], 1 if failed else 0
+
+
+def _state(engine: Engine) -> Answer:
+    client, index = engine.backend.client, qmd_index.QmdIndex({})
+    program: dict[str, Any] = {"command": "", "version": "", "namedBy": client.options.named_by, "approved": False}
+    program |= {"problem": "", "nextStep": ""}
+    problem = {"problem": "", "nextStep": ""}
+    try:
+        program |= {"command": shlex.join(client.words()), "approved": not client.unapproved}
+        program["version"] = qmd_program.version(client.startable(), client.place)
+    except QmdFailure as failure:
+        program |= {"problem": failure.message, "nextStep": failure.next_step}
+    try:
+        index = qmd_index.read(client.place.index)
+    except QmdFailure as failure:
+        problem = {"problem": failure.message, "nextStep": failure.next_step}
+    upkeep, failed, state = qmd_upkeep.state(client), engine.backend.fallback(), engine.status().backend_state
+    seen = qmd_index.coverage(index, client.specs, upkeep["updated"])
+    serving = ((item, index.serving(item)) for item in client.specs)
+    collections = [
+        {**to_builtins(item), "documents": len(there.documents) if there is not None else None}
+        for item, there in serving
+    ]
+    models = [to_builtins(item) for item in qmd_program.models(client.place).values()]
+    data = {
+        "state": state,
+        "program": program,
+        "folder": str(client.place.folder),
+        "searchMode": client.options.mode,
+        "collections": collections,
+        **problem,
+        "documents": index.documents,
+        "vectors": index.vectors,
+        "behind": len(seen.behind),
+        **{name: list(getattr(seen, name)) for name in ("missing", "ghosts", "changed")},
+        "lastUpdateAt": upkeep["updated"] or None,
+        "upkeep": upkeep,
+        "models": models,
+        "fallback": failed.as_dict() if failed else None,
+    }
+    counts = f"{plural(index.documents, 'document')}, {plural(index.vectors, 'vector')}"
+    rows = [
+        ("State", state),
+        ("Program", program["problem"] or f"{program['command']} ({program['version']})"),
+        ("Folder", client.place.folder),
+        ("Mode", client.options.mode),
+        *(("Collection", f"{item['name']}  {item['path']}  {item['pattern']}") for item in collections),
+        ("Index", problem["problem"] or f"{counts}, {plural(len(seen.behind), 'file')} changed since"),
+        ("Last update", host_text.qmd_updated(upkeep["updated"])),
+        ("Last failure", upkeep["error"] or "none"),
+        *(("Model", f"{item['role']}: {item['problem'] or item['file']}") for item in models),
+    ]
+    return data, [f"{name + ':':14}{one_line(str(text))}" for name, text in rows], 0
+
+
+_RUN = {
+    "update": _updated,
+    "embed": _embedded,
+    "status": _state,
+    "reset": _reset,
+    "approve": _approve,
+    "revoke": _revoke,
+    "probe": _probe,
+}
+
+
+def compare_answers(args: argparse.Namespace) -> int:
+    """Ask the built-in index and QMD the same queries."""
+    if not args.query:
+        raise QueryError("There is no query.", 'For instance: memory-tui qmd compare "router vlan".')
+    with opened(args) as engine:
+        engine.index.catch_up()
+        with waiting("Asking both"):
+            answers = [compare_qmd.compare(engine, query) for query in args.query]
+    rows, lines = [], []
+    for answer in answers:
+        failure = {"reason": answer.failure, "nextStep": answer.next_step} if answer.failure else None
+        trace = answer.qmd.trace() if answer.qmd is not None else None
+        shared = [row.as_dict() for row in answer.rows]
+        rows.append({"query": answer.query, "failure": failure, "qmd": trace, "rows": shared})
+        lines.append(answer.query)
+        lines += [f"  QMD gave no answer: {answer.failure} {answer.next_step}".rstrip()] if failure else []
+        lines.append("  builtin   QMD")
+        for row in answer.rows:
+            lines.append(f"  {row.builtin or '-':>7}  {row.qmd or '-':>4}  {row.path}:{row.start_line}-{row.end_line}")
+            whys = (("builtin", row.why_not_builtin), ("QMD", row.why_not_qmd))
+            lines += [f"{'':17}not {side}: {one_line(why)}" for side, why in whys if why]
+    failed = sum(bool(answer.failure) for answer in answers)
+    return show(args, {"comparisons": rows, "failed": failed}, lines, int(failed == len(answers)))
