@@ -428,6 +428,7 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
         requested=plan.provider,
         env=lambda name: (value := config.environment.lookup(name)) and value[0],
         may_send=lambda provider, host: approvals.find(provider, host) is not None,
+        once=plan.once,
         index_command=plan.index_command,
         batches=RequestLimits(
             concurrency=plan.settings.whole("remote.concurrency"),

@@ -15,8 +15,8 @@ from memory_tui.index.note_rows import cut
 from memory_tui.index.store import Store
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
-from memory_tui.providers.chain import ProviderPreview
-from memory_tui.providers.options import BatchOptions
+from memory_tui.providers.base import Identity
+from memory_tui.providers.chain import ChainMember
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.workspace import roots
 from memory_tui.workspace.scan import Scan
@@ -64,50 +64,55 @@ class Forecast(Struct, frozen=True):
     unreadable: tuple[tuple[str, str], ...]
 
 
-def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview, jobs: BatchOptions) -> Forecast:
-    """Read and cut every note, look up what is cached, and look for secrets; seconds for ten thousand chunks."""
+def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forecast:
+    """Read and cut every note, look up what is cached, and look for secrets; seconds for ten thousand chunks.
+
+    Raises ProviderError for what the provider lacks but approval.
+    """
+    space, facts, jobs = member.space(), registry.row(member.name), member.settings.jobs
     unreadable: list[tuple[str, str]] = []
     texts: dict[str, str] = {}
     flagged: list[Flagged] = []
     secret: set[str] = set()
     files = chunks = 0
-    withholding = not preview.takes_secrets and plan.settings.on("remote.withholdSecrets")
-    for note in _cut(plan, seen, preview, unreadable):
+    withholding = not member.takes_secrets and plan.settings.on("remote.withholdSecrets")
+    for note in _cut(plan, seen, space, member.max_input_bytes, unreadable):
         files += 1
         for chunk in note.chunks:
             chunks += not chunk.occurrence
             texts[chunk.hash] = chunk.text
-            if not preview.takes_secrets and not chunk.occurrence and (kinds := secret_finder.kinds(chunk.text)):
+            if not member.takes_secrets and not chunk.occurrence and (kinds := secret_finder.kinds(chunk.text)):
                 flagged.append(Flagged(note.path, chunk.start_line, chunk.end_line, kinds))
                 secret.add(chunk.hash)
-    cached = store.known_hashes(preview.provider, preview.model, preview.key, list(texts))
-    cached |= embedding.shared_hashes(plan.sibling, preview.identity, texts.keys() - cached)
-    waiting = batch_jobs.sent(store, (preview.provider, preview.model, preview.key)) & (texts.keys() - cached)
-    passed_over = cached | waiting | embedding.known_rejected(store, preview.identity, list(texts))
+    cached = store.known_hashes(space.provider, space.model, space.key, list(texts))
+    cached |= embedding.shared_hashes(plan.sibling, space, texts.keys() - cached)
+    waiting = batch_jobs.sent(store, (space.provider, space.model, space.key)) & (texts.keys() - cached)
+    passed_over = cached | waiting | embedding.known_rejected(store, space, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]
     send = [texts[digest] for digest in lacking if not (withholding and digest in secret)]
-    count = sum(map(registry.about_tokens, send))
-    each = _per_million(preview)
-    usd = None if each is None else each * count / 1e6
-    batches = jobs.enabled and preview.provider in registry.BATCHING and len(send) >= jobs.least
+    tokens = sum(map(registry.about_tokens, send))
+    # Nothing is paid where no text leaves this machine.
+    each = registry.price_per_million(space.provider, space.model, member.host) if member.elsewhere else 0.0
+    usd = None if each is None else each * tokens / 1e6
+    batches = jobs.enabled and facts.batch_price and len(send) >= jobs.least
     return Forecast(
-        provider=preview.provider,
-        model=preview.model,
-        host=preview.host,
-        elsewhere=preview.elsewhere,
-        approved=preview.approved,
-        takes_secrets=preview.takes_secrets,
+        provider=space.provider,
+        model=space.model,
+        host=member.host,
+        elsewhere=member.elsewhere,
+        approved=not member.lacks_approval,
+        takes_secrets=member.takes_secrets,
         files=files,
         chunks=chunks,
         cached=len(cached),
         waiting=len(waiting),
         withheld=len(lacking) - len(send),
         send=len(send),
-        tokens=count,
+        tokens=tokens,
         bytes=sum(len(text.encode("utf-8", "replace")) for text in send),
         usd=usd,
         usd_per_million=each,
-        batch_usd=usd * registry.row(preview.provider).batch_price if batches and usd is not None else None,
+        batch_usd=usd * facts.batch_price if batches and usd is not None else None,
         prices_of=registry.PRICES_AS_OF,
         withholding=withholding,
         flagged=tuple(flagged),
@@ -115,15 +120,12 @@ def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview, job
     )
 
 
-def _cut(plan: Plan, seen: Scan, preview: ProviderPreview, unreadable: list[tuple[str, str]]) -> Iterator[NewFile]:
-    recipe = recipe_of(plan.roots, plan.settings, preview.identity, preview.max_input_bytes)
+def _cut(
+    plan: Plan, seen: Scan, space: Identity, most_bytes: int, unreadable: list[tuple[str, str]]
+) -> Iterator[NewFile]:
+    recipe = recipe_of(plan.roots, plan.settings, space, most_bytes)
     for note in seen.notes:
         try:
             yield cut(roots.read(note), note.source, recipe, time.time())
         except Unreadable as error:
             unreadable.append((note.path, error.message))
-
-
-def _per_million(preview: ProviderPreview) -> float | None:
-    """US dollars for a million tokens; 0 where no text leaves this machine, None where the price is not known."""
-    return registry.price_per_million(preview.provider, preview.model, preview.host) if preview.elsewhere else 0.0

@@ -18,7 +18,7 @@ from memory_tui import events, locks
 from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop
 from memory_tui.engine.open_index import IndexOpener
-from memory_tui.engine.providers import SyncProvider, fallback_in, who_answers
+from memory_tui.engine.providers import SyncProvider, adopt, who_answers
 from memory_tui.errors import (
     Cancelled,
     IndexBusy,
@@ -483,9 +483,8 @@ class Index:
         chain, settings = self._chain, self._plan.settings
         if chain.name == NONE:
             return None, settings, None
-        if chain.fallback is None and fallback_in(store, chain) is not None:
-            # What another process replaced stays so until the first choice has answered.
-            return chain.of_space(has), settings, has
+        # What another process replaced stays so until the first choice has answered.
+        adopt(store, chain)
         return chain.provider(), settings, chain.space_to_make(has if has.dims else None) or has
 
     def _compare_only(self, store: Store) -> None:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.approval import Approval, Approvals
@@ -29,10 +30,8 @@ from memory_tui.providers.chain import (
     Chain,
     ChainMember,
     Fallback,
-    LastFailure,
     MemberState,
     ServingProvider,
-    as_recorded,
     who,
 )
 from memory_tui.providers.options import SECRETS, on_this_machine
@@ -46,21 +45,15 @@ _FALLBACK, _FAILURE, _HITS = "fallback", "provider_failure", "cache_hits"
 _SOONEST_SECONDS, _LOOK_SECONDS = 1.0, 5.0
 
 
+# --- what a sync needs -----------------------------------------------------------------------------------------------
+
+
 class SyncProvider:
     """The chain of one plan as its syncs use it; `ask_again` is called when a provider that failed may be tried."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        chain: Chain,
-        ask_again: Callable[[], None],
-    ) -> None:
-        self._plan = plan
-        self._chain = chain
-        self._ask_again = ask_again
-        self._resumed = False
+    def __init__(self, plan: Plan, chain: Chain, ask_again: Callable[[], None]) -> None:
+        self._plan, self._chain, self._ask_again = plan, chain, ask_again
         self._restored = 0
-        self._hits = 0
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
@@ -74,22 +67,16 @@ class SyncProvider:
             sync(None, "", self.manner(None))
         while True:
             provider = self.provider(store)
-            report = sync(provider, self.outage(provider), self.manner(provider))
-            if not report.error or stop.is_set() or not self.moved_from(provider):
+            report = sync(provider, "" if provider else str(self._chain.error or ""), self.manner(provider))
+            moved = provider is not None and self._chain.provider() not in (provider, None)
+            if not report.error or stop.is_set() or not moved:
                 break
-        self.settle(store, report)
+        self._settle(store, report)
         return report
 
     def provider(self, store: Store) -> Provider | None:
         """Return who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
-
-        if not self._resumed:
-            self._resumed = True
-            self._hits = cache_hits(store)
-            if (record := recorded(store)) is not None:
-                self._chain.resume(record)
-            if (failure := recorded_failure(store)) is not None:
-                self._chain.remember(failure, leave=self._plan.once)
+        adopt(store, self._chain)
         if self._restored != self._chain.restored:
             self._restored = self._chain.restored
             embedding.clear_rejected(store)
@@ -98,18 +85,12 @@ class SyncProvider:
     def has_nothing_to_do(self, store: Store) -> bool:
         """Tell whether a sync of `store` would ask nobody for vectors and write nothing down about who makes them."""
         identity = store.identity()
-        prunes = not self._plan.settings.on("cache.enabled")
-        if prunes or recorded(store) is not None or recorded_failure(store) is not None:
+        if not self._plan.settings.on("cache.enabled") or store.meta(_FALLBACK) or store.meta(_FAILURE):
             return False
         return identity is None or not identity.dims or not store.lacking()
 
-    def outage(self, provider: Provider | None) -> str:
-        """Return why there is no `provider` although one was chosen; empty while there is one."""
-        return "" if provider else str(self._chain.error or "")
-
     def manner(self, provider: Provider | None) -> EmbeddingMode:
         """Return how texts get to `provider`."""
-
         sibling = self._plan.sibling
         if not isinstance(provider, ChainMember) or not provider.host:
             here = SLOW if isinstance(provider, ChainMember) and provider.slow else HERE
@@ -117,24 +98,15 @@ class SyncProvider:
         withheld = not provider.takes_secrets and self._plan.settings.on("remote.withholdSecrets")
         return replace(SERVER, withheld=withheld, sibling=sibling)
 
-    def moved_from(self, provider: Provider | None) -> bool:
-        """Tell whether another one has taken the place of `provider` meanwhile."""
-        return provider is not None and self._chain.provider() not in (provider, None)
-
-    def settle(self, store: Store, report: SyncReport) -> None:
-        """Write down fallback and cache hits for `status` and the next process, keep the cache within
+    def _settle(self, store: Store, report: SyncReport) -> None:
+        """Write down fallback, failure and cache hits for `status` and other processes, keep the cache within
         `cache.maxEntries`, and plan the next try of who failed.
         """
-
-        fallback = self._chain.fallback
-        if fallback != recorded(store):
-            index_write.remember(store, _FALLBACK, msgspec.json.encode(fallback).decode() if fallback else "")
-        failure = self._chain.failure()
-        if failure != recorded_failure(store):
-            index_write.remember(store, _FAILURE, msgspec.json.encode(failure).decode() if failure else "")
-        self._hits += report.reused
-        if self._hits != cache_hits(store):
-            index_write.remember(store, _HITS, str(self._hits))
+        hits = cache_hits(store) + report.reused
+        records = {_FALLBACK: _written(self._chain.fallback), _FAILURE: _written(self._chain.failure())}
+        for key, text in {**records, _HITS: str(hits) if hits else ""}.items():
+            if text != (store.meta(key) or ""):
+                index_write.remember(store, key, text)
         if report.changed:
             most = self._plan.config.value("cache.maxEntries")
             index_write.prune(store, most if isinstance(most, int) else 0)
@@ -170,17 +142,11 @@ class SyncProvider:
                 self._timer.cancel()
 
 
-def recorded(store: Store) -> Fallback | None:
-    """Return the fallback that made the vectors in `store`; None when the first choice did."""
-    return _record(store.meta(_FALLBACK), Fallback)
+def _written(record: Struct | None) -> str:
+    return msgspec.json.encode(record).decode() if record else ""
 
 
-def recorded_failure(store: Store) -> LastFailure | None:
-    """Return why the last index run got no vectors; None when it did."""
-    return _record(store.meta(_FAILURE), LastFailure)
-
-
-def _record(text: str | None, kind: type[Record]) -> Record | None:
+def _read(text: str | None, kind: type[Record]) -> Record | None:
     """Return what was written as `text`; None where nothing was, or what makes no sense."""
     try:
         return msgspec.json.decode(text, type=kind) if text else None
@@ -188,24 +154,15 @@ def _record(text: str | None, kind: type[Record]) -> Record | None:
         return None
 
 
-def fallback_in(store: Store, chain: Chain) -> Fallback | None:
-    """Return what took the place of the first choice: in this process, else when the index was last made."""
-    if chain.fallback is not None:
-        return chain.fallback
-    last, identity = recorded(store), store.identity()
-    fits = last is not None and identity is not None and identity.provider == last.to and chain.replaces(last)
-    return last if fits else None
+def adopt(store: Store, chain: Chain) -> None:
+    """Have `chain` know what the last index run met, while this process has asked nobody."""
+    chain.adopt(_read(store.meta(_FALLBACK), Fallback), _read(store.meta(_FAILURE), MemberState))
 
 
 def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvider:
     """Return who answers questions to `store` now, and why it is not who was asked for; asks nobody."""
-    return who(
-        chain,
-        store.identity(),
-        hybrid=settings.on("query.hybrid.enabled"),
-        recorded=recorded(store),
-        last=recorded_failure(store),
-    )
+    adopt(store, chain)
+    return who(chain, store.identity(), hybrid=settings.on("query.hybrid.enabled"))
 
 
 def provider_notice(serving: ServingProvider) -> Notice | None:
@@ -270,8 +227,7 @@ class Providers:
     def supplied(self, store: Store) -> EmbeddingState:
         """Return who makes the vectors, for `status`."""
         who = who_answers(store, self.chain, self._plan.settings)
-        links = tuple(as_recorded(member, who) for member in self.chain.members())
-        return EmbeddingState(links, who, cache_hits(store))
+        return EmbeddingState(self.chain.members(), who, cache_hits(store))
 
     def who(self) -> ServingProvider:
         """Return who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
@@ -288,13 +244,13 @@ class Providers:
 
         Reads every note, asks nobody and sends nothing. Raises ProviderError for what the provider lacks.
         """
-        preview = self.chain.preview()
-        if preview is None:
+        member = self.chain.next_maker()
+        if member is None:
             if (error := self.chain.error) is not None:
                 raise error
             return None
         with self._reader() as store:
-            return forecast(self._plan, store, scan(self._plan.roots), preview, self.chain.settings.jobs)
+            return forecast(self._plan, store, scan(self._plan.roots), member)
 
     def waiting(self, name: str = "") -> MemberState | None:
         """Return who may not get the notes before a person approves it: `name`, by default whoever would be used then.

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -56,7 +57,10 @@ class BatchTerms(Struct, frozen=True):
 
 
 class Job(NamedTuple):
-    """A job; `remote_id` is the provider's name of it, empty until it is submitted at `submitted_at` (seconds)."""
+    """A job; `remote_id` is the provider's name of it, empty until it is submitted at `submitted_at` (seconds).
+
+    `holder` is the process that claimed it.
+    """
 
     id: int
     identity: Identity
@@ -65,11 +69,6 @@ class Job(NamedTuple):
     remote_id: str
     submitted_at: float
     texts: int
-
-    @property
-    def of_this_process(self) -> bool:
-        """Tell whether this process may submit it: it claimed it, or the process that did is gone."""
-        return self.holder.pid == os.getpid() or not is_alive(self.holder)
 
 
 class JobResults(Struct):
@@ -84,40 +83,33 @@ class JobResults(Struct):
 
 def claim(store: Store, identity: Identity, terms: BatchTerms) -> int:
     """Make jobs of the texts that lack a vector and wait for no job, if they are many enough; return how many wait."""
+    space = _of(identity)
     rows = store.query(
         "SELECT hash, length(CAST(text AS BLOB)) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
         f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} AND NOT {RECENT} GROUP BY hash ORDER BY min(id)",
-        (*_of(identity), *_of(identity), rejections_count_from()),
+        (*space, *space, rejections_count_from()),
     )
     lacking = [(digest, length) for digest, length in rows if digest not in terms.direct]
-    if len(lacking) >= terms.least:
-        with store.writing():
-            _forget_old(store, identity)
-            job = lines = size = 0
-            for digest, length in lacking:
-                if not lines or lines >= MOST_LINES or size + length > MOST_BYTES:
-                    job, lines, size = _new_job(store, identity), 0, 0
-                store.query("INSERT INTO batch_texts(hash, job) VALUES (?, ?)", (digest, job))
-                lines, size = lines + 1, size + length
+    if len(lacking) < terms.least:
+        return waiting(store)
+    with store.writing():
+        old = store.query(
+            f"DELETE FROM batch_jobs WHERE NOT ({_SPACE}) AND claimed_at < ? RETURNING id",
+            (*space, time.time() - KEPT_SECONDS),
+        )
+        store.many("DELETE FROM batch_texts WHERE job = ?", old)
+        job = lines = size = 0
+        for digest, length in lacking:
+            if not lines or lines >= MOST_LINES or size + length > MOST_BYTES:
+                lines = size = 0
+                job = store.value(
+                    "INSERT INTO batch_jobs(provider, model, provider_key, dims, pid, started, claimed_at) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                    (*space, identity.dims, os.getpid(), process_start(os.getpid()), time.time()),
+                )
+            store.query("INSERT INTO batch_texts(hash, job) VALUES (?, ?)", (digest, job))
+            lines, size = lines + 1, size + length
     return waiting(store)
-
-
-def _new_job(store: Store, identity: Identity) -> int:
-    pid = os.getpid()
-    job: int = store.value(
-        "INSERT INTO batch_jobs(provider, model, provider_key, dims, pid, started, claimed_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
-        (*_of(identity), identity.dims, pid, process_start(pid), time.time()),
-    )
-    return job
-
-
-def _forget_old(store: Store, identity: Identity) -> None:
-    old = store.query(
-        f"DELETE FROM batch_jobs WHERE NOT ({_SPACE}) AND claimed_at < ? RETURNING id",
-        (*_of(identity), time.time() - KEPT_SECONDS),
-    )
-    store.many("DELETE FROM batch_texts WHERE job = ?", old)
 
 
 def jobs(store: Store, space: Space) -> list[Job]:
@@ -246,7 +238,7 @@ class BatchJobs:
         self._direct: set[str] = set()
         self._results = JobResults()
         self._left_alone: set[int] = set()
-        self._tries: dict[int, int] = {}
+        self._tries = Counter[int]()
         self._reported: dict[int, tuple[str, int, str]] = {}
         self._stop = Stop()
         self._lock = threading.Lock()
@@ -258,9 +250,8 @@ class BatchJobs:
         service = self._chain.batches()
         if service is None:
             return None
-        return BatchTerms(
-            service.jobs.least if self._failures < MOST_FAILURES else sys.maxsize, frozenset(self._direct)
-        )
+        least = service.jobs.least if self._failures < MOST_FAILURES else sys.maxsize
+        return BatchTerms(least, frozenset(self._direct))
 
     def start(self) -> None:
         """Follow the jobs there are, in the background, unless that is done already."""
@@ -287,7 +278,10 @@ class BatchJobs:
         try:
             while self._take_request():
                 while self._round(service) and (self.resident or service.jobs.wait):
-                    service.wait(self._pause(service))
+                    # A twentieth of the newest job's age.
+                    newest = max((job.submitted_at for job in self._open(service)), default=0.0)
+                    age = service.settings.clock.now() - newest if newest else 0.0
+                    service.wait(max(service.jobs.poll_seconds, min(age * _PATIENCE, _LONGEST_PAUSE)))
                 if self.resident and self._results.left:
                     self._results.left = 0
                     self._send_rest()
@@ -310,101 +304,85 @@ class BatchJobs:
 
     def _round(self, service: BatchService) -> bool:
         """Submit what may be submitted and look at what runs, once; tell whether something is left to do later."""
-        running = sum(bool(job.remote_id) for job in self._open(service))
-        for job in [job for job in self._open(service) if not job.remote_id]:
-            if self._failures >= MOST_FAILURES:
+        every = self._open(service)
+        running = sum(bool(job.remote_id) for job in every)
+        for job in every:
+            if not job.remote_id and self._failures >= MOST_FAILURES:
                 self._drop(job)
-            elif running < service.jobs.concurrency:
-                running += self._try(self._submit, service, job)
-        for job in [job for job in self._open(service) if job.remote_id]:
-            self._try(self._poll, service, job)
+            elif not job.remote_id and running < service.jobs.concurrency:
+                running += self._submit(service, job)
+        for job in self._open(service):
+            if job.remote_id:
+                self._poll(service, job)
         return bool(self._open(service))
 
     def _open(self, service: BatchService) -> list[Job]:
+        """Return the jobs to follow: what runs, and what this process claimed, or one that is gone."""
         self._stop.check()
         every: list[Job] = self._on_writer(lambda store: jobs(store, service.space))
         self.waiting = sum(job.texts for job in every)
-        return [job for job in every if (job.remote_id or job.of_this_process) and job.id not in self._left_alone]
-
-    def _pause(self, service: BatchService) -> float:
-        """Return the seconds until the next round: a twentieth of the newest job's age, 60 at most."""
-        newest = max((job.submitted_at for job in self._open(service)), default=0.0)
-        age = service.settings.clock.now() - newest if newest else 0.0
-        return max(service.jobs.poll_seconds, min(age * _PATIENCE, _LONGEST_PAUSE))
-
-    def _try(self, step: Callable[[BatchService, Job], bool], service: BatchService, job: Job) -> bool:
-        """Take a job one step further; a failure that may pass is met again in the next round."""
-        try:
-            return step(service, job)
-        except ProviderFailure as failure:
-            if job.remote_id:
-                self._not_seen(service, job, failure)
-            else:
-                self._not_submitted(job, failure)
-            return False
+        return [
+            job
+            for job in every
+            if job.id not in self._left_alone
+            and (job.remote_id or job.holder.pid == os.getpid() or not is_alive(job.holder))
+        ]
 
     def _submit(self, service: BatchService, job: Job) -> bool:
-        """Send a job off; tell whether it runs now."""
-        withheld = self._withheld()
+        """Send a job off; tell whether it runs now. A failure that may pass is met again in the next round."""
+        withheld, file_id = self._withheld(), job.file_id
         batch: list[tuple[str, str]] = self._on_writer(lambda store: texts(store, job, withheld=withheld))
         if not batch:
             self._drop(job)
             return False
-        file_id = job.file_id
-        # What an earlier attempt sent may have become a job.
-        remote_id = service.find(file_id) if file_id else ""
-        if not file_id:
-            file_id = service.upload(batch)
-            self._on_writer(lambda store: remember(store, job, file_id))
-        remote_id = remote_id or service.create(file_id)
+        try:
+            # What an earlier attempt sent may have become a job.
+            remote_id = service.find(file_id) if file_id else ""
+            if not file_id:
+                file_id = service.upload(batch)
+                self._on_writer(lambda store: remember(store, job, file_id))
+            remote_id = remote_id or service.create(file_id)
+        except ProviderFailure as failure:
+            self._tries[job.id] += 1
+            self._news(job, "failed", 0, failure.message)
+            if failure.state not in PASSING or self._tries[job.id] >= MOST_FAILURES:
+                # A server without batch service is asked once.
+                self._failures += MOST_FAILURES if failure.state is Cause.UNKNOWN_MODEL else 1
+                self._drop(job)
+            return False
         self._on_writer(lambda store: remember(store, job, file_id, remote_id, service.settings.clock.now()))
         self._news(job._replace(remote_id=remote_id), "submitted", 0, f"to the batch service of {service.label}")
         return True
 
-    def _not_submitted(self, job: Job, failure: ProviderFailure) -> None:
-        tries = self._tries[job.id] = self._tries.get(job.id, 0) + 1
-        self._news(job, "failed", 0, failure.message)
-        if failure.state in PASSING and tries < MOST_FAILURES:
-            return
-        # A server without batch service is asked once.
-        self._failures += MOST_FAILURES if failure.state is Cause.UNKNOWN_MODEL and not job.file_id else 1
-        if job.file_id and failure.state not in PASSING and tries < MOST_FAILURES:
-            # An earlier process sent the file, which may be gone by now.
-            self._on_writer(lambda store: remember(store, job, ""))
-        else:
-            self._drop(job)
-
-    def _poll(self, service: BatchService, job: Job) -> bool:
-        status, why = service.status(job.remote_id), ""
-        if status.phase == "running" and self._overdue(service, job):
-            why = f"it was not done after {service.jobs.timeout_seconds / 60:g} minutes"
-            service.cancel(job.remote_id)
+    def _poll(self, service: BatchService, job: Job) -> None:
+        """Look at a job; leave it to the next engine where that is refused, and give up one that is gone, or late."""
+        late, why = service.settings.clock.now() - job.submitted_at > service.jobs.timeout_seconds, ""
+        try:
             status = service.status(job.remote_id)
-        if status.phase == "running" and not why:
-            self._news(job, "running", status.done, "", status.total)
-        else:
-            self._end(service, job, status, why or status.why)
-        return True
-
-    def _overdue(self, service: BatchService, job: Job) -> bool:
-        return service.settings.clock.now() - job.submitted_at > service.jobs.timeout_seconds
-
-    def _not_seen(self, service: BatchService, job: Job, failure: ProviderFailure) -> None:
-        """Look again at a job that runs, or leave it to the next engine; one that is gone, or late, is given up."""
-        if failure.state is Cause.UNKNOWN_MODEL or (failure.state in PASSING and self._overdue(service, job)):
-            self._failures += 1
-            self._news(job, "failed", 0, f"{failure.message} Its texts are sent directly.")
-            self._drop(job)
-        elif failure.state in PASSING:
-            self._news(job, "running", 0, failure.message)
-        else:
-            self._left_alone.add(job.id)
-            self._news(job, "failed", 0, f"{failure.message} {failure.next_step} The job goes on and is remembered.")
+            if status.phase == "running" and late:
+                why = f"it was not done after {service.jobs.timeout_seconds / 60:g} minutes"
+                service.cancel(job.remote_id)
+                status = service.status(job.remote_id)
+            if status.phase == "running" and not why:
+                self._news(job, "running", status.done, "", status.total)
+            else:
+                self._end(service, job, status, why or status.why)
+        except ProviderFailure as failure:
+            if failure.state is Cause.UNKNOWN_MODEL or (failure.state in PASSING and late):
+                self._failures += 1
+                self._news(job, "failed", 0, f"{failure.message} Its texts are sent directly.")
+                self._drop(job)
+            elif failure.state in PASSING:
+                self._news(job, "running", 0, failure.message)
+            else:
+                self._left_alone.add(job.id)
+                detail = f"{failure.message} {failure.next_step} The job goes on and is remembered."
+                self._news(job, "failed", 0, detail)
 
     def _end(self, service: BatchService, job: Job, status: JobStatus, why: str) -> None:
         """Store what a job that has ended brought; what it did not is sent directly."""
-        results = service.fetch(status, job.identity.dims)
-        count = self._on_writer(lambda store: keep(store, job, results.vectors))
+        vectors, errors = service.fetch(status, job.identity.dims)
+        count = self._on_writer(lambda store: keep(store, job, vectors))
         self._results.embedded += count
         left = self._drop(job)
         if left is None:
@@ -413,7 +391,7 @@ class BatchJobs:
         self._failures = 0 if well else self._failures + 1
         stay = service.discard((job.file_id, *status.files))
         rest = f"{left:,} texts came back without a vector and are sent directly" if left else ""
-        why = why or next(iter(results.errors.values()), "" if well else f"the job ended as {status.phase}")
+        why = why or next(iter(errors.values()), "" if well else f"the job ended as {status.phase}")
         self._news(job, "done" if well else "failed", count, "; ".join(filter(None, (rest, why, stay))))
 
     def _drop(self, job: Job) -> int | None:
@@ -426,12 +404,7 @@ class BatchJobs:
         return len(left)
 
     def _news(
-        self,
-        job: Job,
-        stage: Literal["submitted", "running", "done", "failed"],
-        done: int,
-        detail: str,
-        total: int = 0,
+        self, job: Job, stage: Literal["submitted", "running", "done", "failed"], done: int, detail: str, total: int = 0
     ) -> None:
         """Report what happened, once."""
         news = (stage, done, detail)

@@ -11,8 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +19,7 @@ from msgspec.structs import replace
 
 from memory_tui import state_db
 from memory_tui.errors import ProviderError, StateUnavailable
-from memory_tui.formatting import minute
+from memory_tui.formatting import camel, minute
 from memory_tui.providers import registry
 from memory_tui.providers.base import Identity, Kind, Provider, Vectors
 from memory_tui.providers.failures import OF_THE_TEXT, PASSING, Cause, ProviderFailure, state_of
@@ -40,10 +39,7 @@ T = TypeVar("T")
 # --- records ---------------------------------------------------------------------------------------------------------
 
 
-_NAMES = {"source": "from", "cause": "reason", "at": "since", "next_try": "retryAt"}
-
-
-class Fallback(Struct, frozen=True, rename=_NAMES):
+class Fallback(Struct, frozen=True, rename={"source": "from", "cause": "reason", "at": "since", "next_try": "retryAt"}):
     """That `to` with its own `model` took the place of `source`, the cause as a sentence, and when (epoch seconds).
 
     `source` is not asked again before `next_try` (epoch seconds; None: when somebody does something about it).
@@ -62,28 +58,6 @@ class Fallback(Struct, frozen=True, rename=_NAMES):
         return fields
 
 
-class LastFailure(Struct, frozen=True, rename="camel"):
-    """That the last index run got no vectors from `provider` at `host`: its own sentence, what to do, and when.
-
-    `at` (the beginning of the outage), `latest` and `next_try` are in epoch seconds; `state` is a value of `Cause`.
-    """
-
-    provider: str
-    model: str
-    host: str
-    state: str
-    message: str
-    next_step: str
-    at: float
-    next_try: float | None = None
-    latest: float = 0.0
-
-    @property
-    def ended(self) -> bool:
-        """Whether a test passed since."""
-        return passed_since(self.provider, self.model, self.host, self.latest)
-
-
 class Traffic(Struct, frozen=True):
     """What a provider was given in some time: calls, how many failed, texts, their UTF-8 bytes, about their tokens."""
 
@@ -95,12 +69,10 @@ class Traffic(Struct, frozen=True):
 
     def with_call(self, texts: Sequence[str], *, failed: bool) -> Traffic:
         """Return this, and one call more."""
+        size = sum(len(text.encode("utf-8", "replace")) for text in texts)
+        tokens = sum(map(registry.about_tokens, texts))
         return Traffic(
-            self.calls + 1,
-            self.failed + failed,
-            self.texts + len(texts),
-            self.bytes + sum(len(text.encode("utf-8", "replace")) for text in texts),
-            self.tokens + sum(map(registry.about_tokens, texts)),
+            self.calls + 1, self.failed + failed, self.texts + len(texts), self.bytes + size, self.tokens + tokens
         )
 
 
@@ -110,8 +82,9 @@ class MemberState(Struct, frozen=True):
     `state` is "in use", "waiting" (its turn has not come), "passed over" (it lacks something), "failing" (in use, and
     its last call failed), "paused" (the same, not asked before `next_try`, in epoch seconds) or "given up" (another
     one has its place). `error` and `next_step` are about its last failure, `failed_at` (epoch seconds) is when it was.
-    `last_ms` is the time of its last call. `approved` tells whether notes may be sent to `host`; nothing has to be
-    approved for this machine, where `host` is empty or loopback.
+    `last_ms` is the time of its last call, `traffic` is all of this process, `today` the part of today. `approved`
+    tells whether notes may be sent to `host`; nothing has to be approved for this machine, where `host` is empty or
+    loopback. `worked` tells whether it has answered this process, a test call included.
     """
 
     name: str
@@ -128,51 +101,20 @@ class MemberState(Struct, frozen=True):
     calls: int = 0
     texts: int = 0
     traffic: Traffic = Traffic()
-    """All of this process; `today` is the part of today."""
     today: Traffic = Traffic()
     model: str = ""
     approved: bool = True
     worked: bool = False
-    """Whether it has answered this process, a test call included."""
 
 
-class ProviderPreview(Struct, frozen=True):
-    """What can be told of a provider before it is asked anything: which one, where, and the space of its vectors.
-
-    `key` is empty for a local model, and `dims` 0 where only an answer tells. `elsewhere` says that text leaves this
-    machine, `approved` that it may, `takes_secrets` that this holds for text that looks like a secret.
-    """
-
-    provider: str
-    model: str
-    host: str
-    key: str
-    dims: int
-    max_input_bytes: int
-    elsewhere: bool
-    approved: bool
-    takes_secrets: bool
-
-    @property
-    def identity(self) -> Identity:
-        """The space, as far as it is known."""
-        return Identity(self.provider, self.model, self.key, self.dims)
-
-
+_FAILURE = ("error", "cause", "next_step", "next_try", "failed_at")
 _TESTS = state_db.Table("provider_tests", most=100)
 
 
-def record_pass(provider: str, model: str, host: str, at: float) -> None:
-    """Save that a test of the provider passed, for every process that leaves it alone after a failure."""
-    # Without it their pauses end by themselves, only later.
-    with suppress(StateUnavailable):
-        _TESTS.of("").put(f"{provider} {model} {host}", at)
-
-
-def passed_since(provider: str, model: str, host: str, at: float) -> bool:
+def _passed_since(endpoint: tuple[str, str, str], at: float) -> bool:
     """Tell whether a test of the provider passed after `at` (epoch seconds), in any process."""
     try:
-        passed = _TESTS.of("").read().get(f"{provider} {model} {host}")
+        passed = _TESTS.of("").read().get(" ".join(endpoint))
     except StateUnavailable:
         return False
     return isinstance(passed, float) and passed > at
@@ -182,7 +124,7 @@ def passed_since(provider: str, model: str, host: str, at: float) -> bool:
 
 
 class ChainMember(Provider):
-    """A provider of the chain, with its health: after a failure it is left alone until `next_try` (epoch seconds).
+    """A provider of the chain, with its health: after a failure it is left alone for a while.
 
     `embed` and `identity` report to the chain how they went. Safe for any thread.
     """
@@ -195,41 +137,39 @@ class ChainMember(Provider):
         on_failure: Callable[[ChainMember, ProviderError, bool], bool],
     ) -> None:
         self.name, self.role, self.settings = name, role, settings
-        self.error: ProviderError | None = None
-        self.failed_at: float | None = None
-        self.failed_latest = 0.0
-        self.next_try: float | None = None
-        self.failed_before: LastFailure | None = None
-        """How it failed when an earlier process asked it; None once it has answered."""
-        self.worked = False
-        self._last_ms = 0.0
-        self._failures = 0
-        self._counting = threading.Lock()
-        self._traffic = self._today = Traffic()
-        self._day = dt.date.today()
+        self.host, self.model = registry.host(name, settings), registry.model(name, settings)
+        self.slow = name in registry.ROWS and registry.row(name).slow
+        self.health = MemberState(name, role, "waiting", "", self.host, model=self.model)
+        """How it is, but for what depends on the others."""
+        self.adopted = False
+        """Whether its failure was met by another process."""
         self._on_failure = on_failure
+        self._lock = threading.RLock()
+        self._failures = 0
+        self._day = dt.date.today()
         self._provider: Provider | None = None
         self._batches: BatchService | None = None
 
-    @cached_property
-    def host(self) -> str:
-        """Where it sends text; empty when it sends none, or lacks too much to be asked."""
-        return registry.host(self.name, self.settings)
+    @property
+    def endpoint(self) -> tuple[str, str, str]:
+        """What a test of it is remembered by."""
+        return self.name, self.model, self.host
 
-    @cached_property
-    def model(self) -> str:
-        """The model it asks for; empty where there is only one."""
-        return registry.model(self.name, self.settings)
+    @property
+    def elsewhere(self) -> bool:
+        """Whether text leaves this machine."""
+        return bool(self.host) and not on_this_machine(self.host)
+
+    @property
+    def error(self) -> ProviderFailure | None:
+        """Why it gives no vectors now."""
+        health = self.health
+        return ProviderFailure(Cause(health.cause), health.error, health.next_step) if health.error else None
 
     @property
     def takes_secrets(self) -> bool:
         """Whether it may get text that looks like a secret."""
         return takes_secrets(self.host, self.settings)
-
-    @property
-    def slow(self) -> bool:
-        """Whether a call takes seconds of this machine."""
-        return self.name in registry.ROWS and registry.ROWS[self.name].slow
 
     @property
     def lacks_approval(self) -> bool:
@@ -245,19 +185,15 @@ class ChainMember(Provider):
             return error
         return None
 
-    def make(self) -> Provider:
-        """Make the provider, once. Raises ProviderError, also when nobody approved it."""
-        require_approval(self.name, self.host, self.settings)
-        return self._create()
-
-    def _create(self) -> Provider:
-        if self._provider is None:
-            self._provider = registry.create(self.name, self.settings)
-        return self._provider
-
-    @property
-    def _ready(self) -> Provider:
-        return self._provider or self.make()
+    def make(self, *, approved: bool = True) -> Provider:
+        """Return the provider, made once. Raises ProviderError, also when it has to be `approved` and is not."""
+        if approved:
+            # An approval can be taken back at any time, by another process too.
+            require_approval(self.name, self.host, self.settings)
+        with self._lock:
+            if self._provider is None:
+                self._provider = registry.create(self.name, self.settings)
+            return self._provider
 
     def batches(self) -> BatchService | None:
         """Return its batch service, where it has one and it is switched on; ask nobody. Raises ProviderError."""
@@ -265,92 +201,76 @@ class ChainMember(Provider):
             self._batches = registry.batch_service(self.name, self.settings)
         return self._batches
 
-    def preview(self) -> ProviderPreview:
-        """Return what can be told before it is asked anything. Raises ProviderError for what it lacks but approval."""
-        if wire := registry.wire_of(self.name, self.settings):
-            model, key, dims, most = wire.model, wire.key, wire.dims or 0, wire.max_input_bytes
-        else:
-            provider = self._create()
-            space = provider.identity if provider.identity_known else Identity(self.name, self.model, "", 0)
-            model, key, dims, most = space.model, space.key, space.dims, provider.max_input_bytes
-        elsewhere = bool(self.host) and not on_this_machine(self.host)
-        return ProviderPreview(
-            self.name, model, self.host, key, dims, most, elsewhere, not self.lacks_approval, self.takes_secrets
-        )
-
     # What a provider does.
 
     @property
     def identity(self) -> Identity:
         """The space of its vectors; may block on the network, so not for the screen's thread. Raises ProviderError."""
-        return self._call(lambda provider: provider.identity)
+        return self._ask(lambda provider: provider.identity, approved=not self._provider)
 
     @property
     def identity_known(self) -> bool:
         """Whether the space of its vectors can be told without asking anybody."""
-        return self._ready.identity_known
+        return (self._provider or self.make()).identity_known
+
+    def space(self) -> Identity:
+        """Return the space of its vectors as far as can be told without asking anybody: of a local model no key, and no
+        length where only an answer tells. Raises ProviderError for what it lacks but approval.
+        """
+        wire = registry.wire_of(self.name, self.settings)
+        provider = self._provider or (None if wire else self.make(approved=False))
+        if provider is not None and provider.identity_known:
+            return provider.identity
+        return Identity(
+            self.name, wire.model if wire else self.model, wire.key if wire else "", wire.dims or 0 if wire else 0
+        )
 
     def expected(self, space: Identity) -> Identity:
-        """Return the space of its vectors as far as can be told without asking anybody, the rest from `space`.
-
-        Raises ProviderError for what it lacks.
-        """
-        if self.identity_known:
-            return self.identity
-        preview = self.preview()
-        return Identity(preview.provider, preview.model, preview.key or space.key, preview.dims or space.dims)
+        """Return the same, completed by that of an index."""
+        known = self.space()
+        return Identity(known.provider, known.model, known.key or space.key, known.dims or space.dims)
 
     @property
     def max_input_bytes(self) -> int:
         """UTF-8 bytes of the longest text that it takes whole."""
-        return self._ready.max_input_bytes
+        return self.make(approved=False).max_input_bytes
 
     @property
     def detail(self) -> str:
         """How it works, or why it does not, in a few words."""
-        return self.error.message if self.error else self._provider.detail if self._provider else "not used yet"
+        return self.health.error or (self._provider.detail if self._provider else "not used yet")
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return float32 (len(texts), dims) of unit vectors. Raises ProviderError, Cancelled."""
         self.heed_tests()
-        vectors = self._call(lambda provider: self._counted(provider, texts, kind), asks=True)
+        vectors = self._ask(lambda provider: self._counted(provider, texts, kind), pauses=True)
         self.reset()
-        self.worked, self.failed_before = True, None
+        self._set(worked=True)
         return vectors
 
-    def try_out(self, text: str, kind: Kind = "document") -> tuple[Vectors, Identity]:
-        """Embed `text` twice, now; return the vectors and their space. For a text of the program's own: nobody has to
-        approve it. Raises ProviderError, Cancelled.
+    def try_out(self, kind: Kind = "document") -> tuple[Vectors, Identity]:
+        """Embed a text of the program's own twice, now; return the vectors and their space. Nobody has to approve it.
+
+        Raises ProviderError, Cancelled.
         """
         self.reset()
-        try:
-            provider = self._create()
-        except ProviderError as error:
-            self.failed(error)
-            raise
-        result = self._call(lambda provider: (self._counted(provider, [text, text], kind), provider.identity), provider)
-        self.worked, self.failed_before = True, None
+        result = self._ask(
+            lambda provider: (self._counted(provider, [_PROBE, _PROBE], kind), provider.identity), approved=False
+        )
+        self._set(worked=True)
         return result
 
-    def _call(self, ask: Callable[[Provider], T], provider: Provider | None = None, *, asks: bool = False) -> T:
-        """Return what the provider answers, unless it is paused; note its failures.
-
-        Without `provider` that of the member, which needs an approval where it `asks`.
-        """
+    def _ask(self, ask: Callable[[Provider], T], *, approved: bool = True, pauses: bool = False) -> T:
+        """Return what the provider answers, unless it is left alone; note its failures."""
+        asked = False
         try:
-            if asks:
-                # An approval can be taken back at any time, by another process too.
-                require_approval(self.name, self.host, self.settings)
-            provider = provider or self._ready
-            if asks or not provider.identity_known:
+            provider = self.make(approved=approved)
+            if pauses or not provider.identity_known:
                 self._check_pause()
-            try:
-                return ask(provider)
-            except ProviderFailure as failure:
-                self._pause(failure)
-                raise
+            asked = True
+            return ask(provider)
         except ProviderError as error:
-            self.failed(error)
+            self.failed(error, asked)
             raise
 
     def _counted(self, provider: Provider, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -359,104 +279,109 @@ class ChainMember(Provider):
             vectors = provider.embed(texts, kind)
             failed = False
         finally:
-            with self._counting:
-                self._last_ms = (time.perf_counter() - started) * 1000
-                if self._day != (day := dt.date.today()):
-                    self._day, self._today = day, Traffic()
-                self._traffic = self._traffic.with_call(texts, failed=failed)
-                self._today = self._today.with_call(texts, failed=failed)
+            with self._lock:
+                before, day = self.health, dt.date.today()
+                today = before.today if day == self._day else Traffic()
+                traffic, self._day = before.traffic.with_call(texts, failed=failed), day
+                self._set(
+                    last_ms=(time.perf_counter() - started) * 1000,
+                    calls=traffic.calls,
+                    texts=traffic.texts,
+                    traffic=traffic,
+                    today=today.with_call(texts, failed=failed),
+                )
         return vectors
 
     def close(self) -> None:
         """Release what it holds, and give up what it does."""
-        if self._batches is not None:
-            self._batches.close()
-        if self._provider is not None:
-            self._provider.close()
+        for part in (self._batches, self._provider):
+            if part is not None:
+                part.close()
 
     # How it is.
 
-    def leave(self, failure: LastFailure) -> None:
-        """Do not ask it before the time that `failure` names. Raises ProviderError for what it lacks."""
-        self.make()
-        if self.host or self.slow:
-            self.error = ProviderFailure(Cause(failure.state), failure.message, failure.next_step)
-            self.failed_at, self.failed_latest, self.next_try = failure.at, failure.latest, failure.next_try
-            self._failures = max(1, self._failures)
+    def _set(self, **changes: object) -> None:
+        with self._lock:
+            self.health = replace(self.health, **changes)
+
+    def adopt(self, failure: MemberState | None) -> None:
+        """Take over how another process met it, while this one has not asked it."""
+        fits = failure is not None and (failure.name, failure.model, failure.host) == self.endpoint
+        if failure is None or not fits or _passed_since(self.endpoint, failure.failed_at or 0.0):
+            if self.adopted:
+                self.reset()
+            return
+        self.adopted, self._failures = True, 1
+        self._set(**{name: getattr(failure, name) for name in _FAILURE})
 
     def reset(self) -> None:
         """Let it be asked again although it failed."""
-        self.error, self.next_try, self._failures = None, None, 0
+        self.adopted, self._failures = False, 0
+        self._set(error="", cause="", next_step="", next_try=None, failed_at=None)
 
     def heed_tests(self) -> None:
         """End its pause where a test of it passed since, in any process."""
-        if self.next_try is not None and passed_since(self.name, self.model, self.host, self.failed_latest):
+        if self.health.next_try is not None and _passed_since(self.endpoint, self.health.failed_at or 0.0):
             self.reset()
-            self.failed_before = None
 
     def _check_pause(self) -> None:
-        """Raise why it is paused, with the time of the next try, while that is not reached."""
-        error, until = self.error, self.next_try
-        if error is None or until is None or self.settings.clock.now() >= until:
+        """Raise why it is left alone, with the time of the next try, while that is not reached.
+
+        What another process met holds up those who ask once, because the wait for a host that is down would come with
+        each of them.
+        """
+        health = self.health
+        if health.next_try is None or self.settings.clock.now() >= health.next_try:
             return
-        at = dt.datetime.fromtimestamp(until).astimezone().strftime("%H:%M:%S")
-        again = ProviderFailure(state_of(error), f"{error.message} It is asked again at {at}.", error.next_step)
+        if self.adopted and not self.settings.once:
+            return
+        at = dt.datetime.fromtimestamp(health.next_try).astimezone().strftime("%H:%M:%S")
+        message = f"{health.error} It is asked again at {at}."
+        again = ProviderFailure(Cause(health.cause), message, health.next_step)
         again.repeats = True
         raise again
 
-    def _pause(self, failure: ProviderFailure) -> None:
-        """Leave a provider alone that needs time or a network: the longer, the more often it failed in a row."""
-        if failure.state in OF_THE_TEXT or not (self.host or self.slow):
-            return
-        wait = _LASTING_SECONDS
-        if failure.state in PASSING:
-            wait = min(_FIRST_SECONDS * 2 ** min(self._failures, _MOST_DOUBLINGS), _LONGEST_SECONDS)
-        self._failures += 1
-        self.failed_latest = self.settings.clock.now()
-        self.next_try = failure.next_try = self.failed_latest + max(wait, failure.retry_after or 0)
-
-    def failed(self, error: ProviderError) -> bool:
-        """Note why it failed and tell the chain; return whether another one is in its place now."""
-        state, before = state_of(error), self.failed_before
+    def failed(self, error: ProviderError, asked: bool = False) -> bool:
+        """Note why it failed, and whether that was when it was `asked`; tell the chain, and return whether another one
+        is in its place now.
+        """
+        state, now = state_of(error), self.settings.clock.now()
         if state in OF_THE_TEXT:
             return False
-        again = self.error is not None and state_of(self.error) is state
+        goes_on, again = self.health.cause == state.value, self.health.cause == state.value and not self.adopted
         # A provider that is left alone repeats why; what it said itself, and when, stays.
         if not (isinstance(error, ProviderFailure) and error.repeats):
-            self.error = error
-            if not again or self.failed_at is None:
-                goes_on = before is not None and before.state == state.value
-                self.failed_at = before.at if before is not None and goes_on else self.settings.clock.now()
+            if asked and isinstance(error, ProviderFailure) and (self.host or self.slow):
+                # It needs time or a network: the longer, the more often it failed in a row.
+                doubled = min(_FIRST_SECONDS * 2 ** min(self._failures, _MOST_DOUBLINGS), _LONGEST_SECONDS)
+                wait = doubled if error.state in PASSING else _LASTING_SECONDS
+                self._failures += 1
+                error.next_try = now + max(wait, error.retry_after or 0)
+            self.adopted = False
+            self._set(
+                error=error.message,
+                cause=state.value,
+                next_step=error.next_step,
+                next_try=error.next_try if isinstance(error, ProviderFailure) else None,
+                failed_at=self.health.failed_at if goes_on else now,
+            )
         return self._on_failure(self, error, again)
 
     def show(self, active: bool, before: bool) -> MemberState:
         """Return its state, where it is the `active` one or comes `before` that."""
-        error = self.error
+        health = self.health
+        state = "given up" if before else "waiting"
         if active:
-            state: Literal["in use", "waiting", "failing", "paused", "given up"] = (
-                "in use" if error is None else "paused" if self.next_try else "failing"
-            )
-        else:
-            state = "given up" if before else "waiting"
-        return MemberState(
-            self.name,
-            self.role,
-            state,
-            detail=self.detail,
-            host=self.host,
-            error=error.message if error else "",
-            cause=state_of(error).value if error else "",
-            next_step=error.next_step if error else "",
-            next_try=self.next_try,
-            failed_at=self.failed_at,
-            last_ms=self._last_ms,
-            calls=self._traffic.calls,
-            texts=self._traffic.texts,
-            traffic=self._traffic,
-            today=self._today if self._day == dt.date.today() else Traffic(),
-            model=self.model,
-            approved=not self.lacks_approval,
-            worked=self.worked,
+            state = "in use" if not health.error else "paused" if health.next_try else "failing"
+        today = health.today if self._day == dt.date.today() else Traffic()
+        return replace(health, state=state, detail=self.detail, today=today, approved=not self.lacks_approval)
+
+    def show_passed_over(self) -> MemberState:
+        """Return its state where `auto` passed it over."""
+        error = self.lacks() or ProviderError("It was chosen too late.", "")
+        shown, why = self.show(False, False), error.message
+        return replace(
+            shown, state="passed over", detail=why, error=why, next_step=error.next_step, cause=state_of(error).value
         )
 
 
@@ -490,18 +415,15 @@ class Chain:
 
         Hold on to it for one piece of work only, because the next call may answer with another one.
         """
-        if self.name == NONE:
-            return None
-        while True:
-            with self._lock:
-                member = self._current()
-                try:
-                    member.make()
-                    return member
-                except ProviderError as error:
-                    failure = error
-            if not member.failed(failure):
-                return None
+        while self.name != NONE:
+            member = self._current()
+            try:
+                member.make()
+                return member
+            except ProviderError as error:
+                if not member.failed(error):
+                    return None
+        return None
 
     def batches(self) -> BatchService | None:
         """Return the batch service of the provider in use, where it has one and it is switched on. Ask nobody."""
@@ -522,25 +444,16 @@ class Chain:
         if error is None or fallback is None:
             return error
         message = f"{fallback.cause} {fallback.to}, in its place: {error.message}"
-        return ProviderFailure(state_of(error), message, error.next_step)
+        return ProviderFailure(error.state, message, error.next_step)
 
-    def failure(self) -> LastFailure | None:
-        """Return why the provider in use gives no vectors now, for the next process; None while it does."""
-        error = self.error
-        if error is None:
+    def failure(self) -> MemberState | None:
+        """Return how the provider in use failed, for other processes; None while it gives vectors."""
+        if self.error is None:
             return None
-        member = self._current()
-        return LastFailure(
-            member.name,
-            member.model,
-            member.host,
-            state_of(error).value,
-            error.message,
-            error.next_step,
-            member.failed_at or self.settings.clock.now(),
-            member.next_try,
-            member.failed_latest,
-        )
+        with self._lock:
+            member = self._current()
+            failure = {name: getattr(member.health, name) for name in _FAILURE}
+        return MemberState(member.name, member.role, "failing", "", member.host, model=member.model, **failure)
 
     def members(self) -> tuple[MemberState, ...]:
         """Return every provider of the chain in order, with its state; first those that `auto` passed over."""
@@ -548,38 +461,33 @@ class Chain:
             return ()
         with self._lock:
             members = self._all()
-            passed = [_passed_over(member) for member in self._passed]
             states = [member.show(at == self._active, at < self._active) for at, member in enumerate(members)]
-            return (*passed, *states)
+            return (*(member.show_passed_over() for member in self._passed), *states)
 
     @property
     def next_try(self) -> float | None:
         """Epoch second at which a provider that failed may be asked again."""
         with self._lock:
-            members = self._members[: self._active + 1]
-        return min((member.next_try for member in members if member.error and member.next_try), default=None)
+            times = [member.health.next_try for member in self._members[: self._active + 1]]
+        return min(filter(None, times), default=None)
 
     @property
     def proposal(self) -> MemberState | None:
         """The provider that would be used once a person approves it; None when that is not it."""
-        with self._lock:
-            if self.name == NONE:
-                return None
-            first = self._all()[0]
-            if first.lacks_approval:
-                return first.show(self._active == 0, self._active > 0)
-            return next((state for state in map(_passed_over, self._passed) if not state.approved), None)
-
-    def preview(self, name: str = "") -> ProviderPreview | None:
-        """Return what can be told of the provider called `name`; without a name of the one that waits for a person's
-        word, else of the one in use; None without any. Ask nobody. Raises ProviderError for what it lacks.
-        """
-        waiting = self.proposal
-        if self.name == NONE or (not name and self.provider() is None and waiting is None):
+        if self.name == NONE:
             return None
         with self._lock:
-            name = name or (waiting.name if waiting else self._current().name)
-            return next((member.preview() for member in (*self._all(), *self._passed) if member.name == name), None)
+            if self._all()[0].lacks_approval:
+                return self._members[0].show(self._active == 0, self._active > 0)
+            return next((member.show_passed_over() for member in self._passed if member.lacks_approval), None)
+
+    def next_maker(self) -> ChainMember | None:
+        """Return the provider that waits for a person's word, else the one in use; None without any. Ask nobody."""
+        waiting = self.proposal
+        if waiting is None:
+            return self.provider()
+        with self._lock:
+            return next(member for member in (*self._all(), *self._passed) if member.name == waiting.name)
 
     # What a person does.
 
@@ -591,16 +499,18 @@ class Chain:
         """
         with self._lock:
             members = [] if self.name == NONE else self._all()
-            member = next((one for one in members if one.name == (name or self._current().name)), None)
+            member = next((each for each in members if each.name == (name or self._current().name)), None)
         if member is None:
             return {"ok": False}
         started = time.perf_counter()
         try:
-            (first, second), identity = member.try_out(_PROBE)
+            (first, second), identity = member.try_out()
         except ProviderError as error:
             answer = {"ok": False, "provider": member.name, "error": error.message, "nextStep": error.next_step}
             return {**answer, "state": state_of(error).value}
-        record_pass(member.name, member.model, member.host, self.settings.clock.now())
+        # For every process that leaves it alone after a failure; without it their pauses end by themselves, only later.
+        with suppress(StateUnavailable):
+            _TESTS.of("").put(" ".join(member.endpoint), self.settings.clock.now())
         self.heed_tests()
         return {
             "ok": True,
@@ -618,8 +528,7 @@ class Chain:
         with self._lock:
             for member in self._members:
                 member.heed_tests()
-            fallback, first = self.fallback, self._members[0] if self._members else None
-            if fallback and first and passed_since(first.name, first.model, first.host, fallback.at):
+            if self.fallback and self._members and _passed_since(self._members[0].endpoint, self.fallback.at):
                 self._active, self.fallback = 0, None
 
     def restore(self) -> None:
@@ -639,43 +548,33 @@ class Chain:
             member.close()
 
     def close(self) -> None:
-        """Give up every call that is under way and release what the providers hold; takes 0.3 s at most."""
+        """Give up every call that is under way and release what the providers hold."""
         for member in self._members:
             member.close()
 
     # What a sync does.
 
-    def replaces(self, fallback: Fallback) -> bool:
-        """Tell whether `fallback`, which an earlier process wrote down, is of the providers that are chosen now."""
-        if self.name == NONE:
-            return False
-        with self._lock:
-            return [member.name for member in self._all()[:2]] == [fallback.source, fallback.to]
-
-    def resume(self, fallback: Fallback) -> None:
-        """Start where an earlier process ended: with the fallback, while the first choice is not to be asked."""
-        if fallback.next_try is None or self.settings.clock.now() >= fallback.next_try:
-            return
-        with self._lock:
-            if self._active == 0 and self.replaces(fallback):
-                self._active, self.fallback = 1, fallback
-                self.heed_tests()
-
-    def remember(self, failure: LastFailure, *, leave: bool) -> None:
-        """Remember what an earlier process met: an outage that goes on began then. With `leave` nobody is asked before
-        its time.
-
-        For a command that asks once: the wait for a host that is down would come with each of them.
+    def adopt(self, fallback: Fallback | None, failure: MemberState | None) -> None:
+        """Start where another process ended, while this one has asked nobody: with its fallback, until the first choice
+        has answered, and with an outage that began then.
         """
-        if self.name == NONE or failure.ended:
+        if self.name == NONE or self.restored:
             return
         with self._lock:
-            member = self._current()
-            if (failure.provider, failure.model, failure.host) != (member.name, member.model, member.host):
+            members = self._all()
+            healths = [member.health for member in members if not member.adopted]
+            if any(health.calls or health.worked or health.error for health in healths):
                 return
-            member.failed_before = failure
-            if leave and failure.next_try is not None and self.settings.clock.now() < failure.next_try:
-                member.leave(failure)
+            replaces = fallback is not None and [member.name for member in members[:2]] == [
+                fallback.source,
+                fallback.to,
+            ]
+            if fallback is not None and replaces and not _passed_since(members[0].endpoint, fallback.at):
+                self._active, self.fallback = 1, fallback
+            else:
+                self._active, self.fallback = 0, None
+            approval = failure is not None and failure.cause == Cause.NEEDS_APPROVAL.value
+            members[self._active].adopt(None if approval else failure)
 
     def proven(self, space: Identity | None) -> ChainMember | None:
         """Return the provider in use; where its vectors would take the place of those of `space`, one that answers.
@@ -686,8 +585,8 @@ class Chain:
         self._reconsider()
         while (member := self.provider()) is not None:
             try:
-                if space is not None and not member.worked and member.identity != space:
-                    member.try_out(_PROBE, self.settings.batches.probe)
+                if space is not None and not member.health.worked and member.identity != space:
+                    member.try_out(self.settings.batches.probe)
             except ProviderError:
                 if self._current() is member:
                     return None
@@ -701,10 +600,10 @@ class Chain:
             fallback, first = self.fallback, self._all()[0] if self.fallback else None
         if fallback is None or first is None or first.lacks_approval:
             return
-        due = first.next_try or fallback.next_try
+        due = first.health.next_try or fallback.next_try
         if due is None or self.settings.clock.now() >= due:
             with suppress(ProviderError):
-                first.try_out(_PROBE, self.settings.batches.probe)
+                first.try_out(self.settings.batches.probe)
                 with self._lock:
                     self._active, self.fallback = 0, None
 
@@ -717,19 +616,13 @@ class Chain:
         same = (member for member in others if member.name == space.provider and member.lacks() is None)
         return next(same, None) or self.provider()
 
-    def makes(self, space: Identity) -> bool:
-        """Tell whether a question can be compared with vectors of `space`, as far as is known without asking."""
-        member = self.of_space(space)
-        return member is not None and _expected(member, space) == space
-
     def space_to_make(self, space: Identity | None) -> Identity | None:
         """Return the space that an index should be made in, as far as is known without asking anybody; `space` is the
         one that it has. None where nothing is known: then what is there should stay.
         """
         if space is None:
             return self.known_identity()
-        member = self.provider()
-        return _expected(member, space) if member else None
+        return _expected(self.provider(), space)
 
     # What happens by itself.
 
@@ -740,13 +633,12 @@ class Chain:
     def _all(self) -> list[ChainMember]:
         """Return the members; with `auto`, what each provider needs is looked at when they are first asked for."""
         if not self._members:
-            automatic = self.settings.automatic
-            chosen = self._automatic() if automatic else [self._member(self.name, "chosen", self.settings)]
+            members = self._automatic() if self.settings.automatic else [self._member(self.name, "chosen", first=True)]
             then = self.settings.fallback
-            if then and then not in (NONE, chosen[0].name):
-                follows = self._member(then, "fallback", self.settings.for_provider(then))
-                chosen = [chosen[0], follows, *(one for one in chosen[1:] if one.name == "builtin" != then)]
-            self._members = chosen
+            if then and then not in (NONE, members[0].name):
+                members = [members[0], self._member(then, "fallback"), *members[1:]]
+                members = [*members[:2], *(member for member in members[2:] if member.name == "builtin" != then)]
+            self._members = members
         return self._members
 
     def _automatic(self) -> list[ChainMember]:
@@ -754,25 +646,31 @@ class Chain:
         self._passed = []
         for name in registry.AUTOMATIC:
             # What was said about endpoint and key is for one provider, and must not be sent to another one.
-            taken = any(registry.sends(one.name) for one in members) or any(one.lacks_approval for one in self._passed)
-            settings = self.settings.for_provider(name) if taken else replace(self.settings, requested=name)
-            member = self._member(name, "automatic", settings)
+            taken = any(registry.sends(member.name) for member in members)
+            taken = taken or any(member.lacks_approval for member in self._passed)
+            member = self._member(name, "automatic", first=not taken)
             (self._passed if member.lacks() else members).append(member)
         return members
 
-    def _member(self, name: str, role: Role, settings: ProviderSettings) -> ChainMember:
-        return ChainMember(name, role, settings, self._failed)
+    def _member(self, name: str, role: Role, *, first: bool = False) -> ChainMember:
+        own = replace(self.settings, requested=name) if first else self.settings.for_provider(name)
+        return ChainMember(name, role, own, self._failed)
 
     def _failed(self, member: ChainMember, error: ProviderError, again: bool) -> bool:
-        """Replace a member that failed where that is right; return whether another one is in its place now."""
+        """Replace a member that failed where that is right; return whether another one is in its place now.
+
+        A chosen fallback always follows. Otherwise a provider that has worked keeps its place through troubles that
+        pass, because a change means to embed every note again.
+        """
         with self._lock:
-            members = self._all()
-            follows = members[self._active + 1] if self._active + 1 < len(members) else None
-            moved = member is members[self._active] and follows is not None and _gives_way(member, follows, error)
+            follows = next(iter(self._all()[self._active + 1 :]), None)
+            moved = member is self._current() and follows is not None
+            if moved and follows is not None:
+                moved = follows.role == "fallback" or not member.health.worked or state_of(error) not in PASSING
             if moved and follows is not None:
                 self._active += 1
-                now = self.settings.clock.now()
-                self.fallback = Fallback(member.name, follows.name, follows.model, error.message, now, member.next_try)
+                now, next_try = self.settings.clock.now(), member.health.next_try
+                self.fallback = Fallback(member.name, follows.name, follows.model, error.message, now, next_try)
                 message = f"{error.message} {follows.name} is used instead of {member.name}."
                 error = ProviderFailure(state_of(error), message, error.next_step)
         if moved or not again:
@@ -780,31 +678,10 @@ class Chain:
         return moved
 
 
-def _passed_over(member: ChainMember) -> MemberState:
-    error = member.lacks() or ProviderError("It was chosen too late.", "")
-    state = replace(
-        member.show(False, False),
-        state="passed over",
-        detail=error.message,
-        error=error.message,
-        next_step=error.next_step,
-    )
-    return replace(state, cause=state_of(error).value)
-
-
-def _gives_way(member: ChainMember, to: ChainMember, error: ProviderError) -> bool:
-    """Tell whether `to` should take the place of `member` after `error`.
-
-    A chosen fallback always does. Otherwise a provider that has worked keeps its place through troubles that pass,
-    because a change means to embed every note again.
-    """
-    return to.role == "fallback" or not member.worked or state_of(error) not in PASSING
-
-
-def _expected(member: ChainMember, space: Identity) -> Identity | None:
+def _expected(member: ChainMember | None, space: Identity) -> Identity | None:
     """Return the space of `member` as far as is known; None for one that lacks what it needs, as `error` says."""
     try:
-        return member.expected(space)
+        return member.expected(space) if member else None
     except ProviderError:
         return None
 
@@ -824,7 +701,6 @@ Standing = Literal[
     "fallback failed",
     "other model",
 ]
-LOST = "Meaning-based recall is off"
 
 
 class ServingProvider(Struct, frozen=True):
@@ -864,7 +740,9 @@ class ServingProvider(Struct, frozen=True):
     @property
     def label(self) -> str:
         """The record in a few words, for the first line."""
-        name, fallback = self.answers or self.requested, self.fallback
+        name, source, to = self.answers or self.requested, "", ""
+        if self.fallback is not None:
+            source, to = self.fallback.source, self.fallback.to
         labels: dict[Standing, str] = {
             "off": "embedding off",
             "ok": f"{name} ok",
@@ -873,13 +751,11 @@ class ServingProvider(Struct, frozen=True):
             "needs approval": f"{name} needs approval",
             "failed": f"{name} {self._trouble or 'failed'}",
             "other model": "index of another model",
+            "fallback": f"{to} instead of {source}",
+            "fallback starts": f"{to} takes over from {source}",
+            "fallback failed": f"{source} and {to} failed",
         }
-        if fallback is None or self.standing in labels:
-            return labels.get(self.standing, f"{self.requested} failed")
-        if self.standing == "fallback failed":
-            return f"{fallback.source} and {fallback.to} failed"
-        verb = "instead of" if self.standing == "fallback" else "takes over from"
-        return f"{fallback.to} {verb} {fallback.source}"
+        return labels[self.standing]
 
     @property
     def _trouble(self) -> str:
@@ -907,16 +783,15 @@ class ServingProvider(Struct, frozen=True):
                 return f"{name} answers; this process has not asked it yet."
             case "not indexed":
                 return f"{name} is chosen; the index has no vectors yet, and words alone are searched."
-        if self.fallback is not None and self.standing in ("fallback", "fallback starts"):
-            instead = f"{self.fallback.to} {self.fallback.model}".rstrip()
-            if self.standing == "fallback":
-                since = minute(self.fallback.at)
-                return f"{instead} answers instead of {self.fallback.source} since {since}: {self.reason}"
+        if self.fallback is None or self.standing not in ("fallback", "fallback starts"):
+            return f"Meaning-based recall is off: {self.reason}"
+        instead = f"{self.fallback.to} {self.fallback.model}".rstrip()
+        if self.standing == "fallback":
             return (
-                f"{instead} takes over from {self.fallback.source}; until the index is rebuilt with its vectors, words "
-                f"alone are searched: {self.reason}"
+                f"{instead} answers instead of {self.fallback.source} since {minute(self.fallback.at)}: {self.reason}"
             )
-        return f"{LOST}: {self.reason}"
+        until = "until the index is rebuilt with its vectors, words alone are searched"
+        return f"{instead} takes over from {self.fallback.source}; {until}: {self.reason}"
 
     @property
     def instead(self) -> dict[str, Any] | None:
@@ -929,112 +804,63 @@ class ServingProvider(Struct, frozen=True):
         if self.standing == "fallback" and self.fallback is not None:
             return self.fallback.as_dict()
         source = self.fallback.source if self.fallback else self.requested
-        return Fallback(source, "none", "fts-only", self.reason, self.since or 0.0, self.retry_at).as_dict() | {
-            "since": self.since
-        }
+        words = Fallback(source, "none", "fts-only", self.reason, self.since or 0.0, self.retry_at)
+        return {**words.as_dict(), "since": self.since}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON-ready fields, with its sentence."""
-        return {
-            "requested": self.requested,
-            "requestedModel": self.requested_model,
-            "standing": self.standing,
-            "answers": self.answers,
-            "model": self.model,
-            "mode": self.mode,
-            "reason": self.reason,
-            "nextStep": self.next_step,
-            "since": self.since,
-            "retryAt": self.retry_at,
-            "sentence": self.sentence,
-            "fallback": self.instead,
-        }
+        fields = {camel(name): getattr(self, name) for name in self.__struct_fields__[:10]}
+        return {**fields, "sentence": self.sentence, "fallback": self.instead}
 
 
-class _Lost(NamedTuple):
-    """Why who was asked for does not answer: fields of ServingProvider."""
-
-    reason: str = ""
-    next_step: str = ""
-    since: float | None = None
-    retry_at: float | None = None
-    host: str = ""
-    cause: str = ""
-
-
-_NOTHING = _Lost()
-
-
-def who(
-    chain: Chain,
-    space: Identity | None,
-    *,
-    hybrid: bool = True,
-    recorded: Fallback | None = None,
-    last: LastFailure | None = None,
-) -> ServingProvider:
-    """Return who answers questions to an index whose vectors are of `space` (None: it has none); ask nobody.
-
-    `recorded` and `last` are what the index run before wrote down, for a process that has not asked yet.
-    """
+def who(chain: Chain, space: Identity | None, *, hybrid: bool = True) -> ServingProvider:
+    """Return who answers questions to an index whose vectors are of `space` (None: it has none); ask nobody."""
     if chain.name == NONE:
         return ServingProvider(NONE, "", "off")
     chain.provider()
+    error, fallback = chain.error, chain.fallback
     used = [member for member in chain.members() if member.state != "passed over"]
+    named = {member.name: member for member in reversed(used)}
     active = next(member for member in used if member.state in ("in use", "failing", "paused"))
-    error, tried = chain.error, any(member.calls or member.error or member.worked for member in used)
     model = used[0].model if chain.name == used[0].name else chain.settings.model
-    mode: Mode = "hybrid" if hybrid else "vectors only"
 
-    def of(standing: Standing, by: MemberState | None = None, lost: _Lost = _NOTHING) -> ServingProvider:
-        record = ServingProvider(chain.name, model, standing, *(by.name, by.model, mode) if by else ())
-        return replace(record, **lost._asdict(), fallback=fallback, detail=by.detail if by else "")
+    def record(standing: Standing, answering: MemberState | None = None, **lost: str | float | None) -> ServingProvider:
+        who = replace(ServingProvider(chain.name, model, standing, fallback=fallback), **lost)
+        if answering is None:
+            return who
+        mode: Mode = "hybrid" if hybrid else "vectors only"
+        return replace(who, answers=answering.name, model=answering.model, mode=mode, detail=answering.detail)
 
-    if last is not None and (tried or last.ended or not any(_is_of(last, member) for member in used)):
-        last = None
-    fallback = chain.fallback
-    if fallback is None and recorded is not None and chain.replaces(recorded):
-        of_it = (space is not None and space.provider == recorded.to) or (last and last.provider == recorded.to)
-        fallback = recorded if of_it else None
     if error is not None:
         alone: Standing = "needs approval" if active.cause == Cause.NEEDS_APPROVAL.value else "failed"
-        cause = state_of(error).value
-        lost = _Lost(error.message, error.next_step, active.failed_at, chain.next_try, active.host, cause)
-        return of("fallback failed" if fallback else alone, None, lost)
-    if last is not None and last.state != Cause.NEEDS_APPROVAL.value and (not fallback or last.provider == fallback.to):
-        lost = _Lost(last.message, last.next_step, last.at, last.next_try, last.host, last.state)
-        return of("fallback failed" if fallback else "failed", None, lost)
-    named = {member.name: member for member in reversed(used)}
+        return record(
+            "fallback failed" if fallback else alone,
+            reason=error.message,
+            next_step=error.next_step,
+            since=active.failed_at,
+            retry_at=chain.next_try,
+            host=active.host,
+            cause=active.cause,
+        )
     if fallback is not None:
         source = named.get(fallback.source, active)
-        lost = _Lost(fallback.cause, source.next_step, fallback.at, fallback.next_try, source.host, source.cause)
-        if space is None or space.provider != fallback.to:
-            return of("fallback starts", None, lost)
-        return of("fallback", named.get(fallback.to, active), lost)
+        took = space is not None and space.provider == fallback.to
+        return record(
+            "fallback" if took else "fallback starts",
+            named.get(fallback.to, active) if took else None,
+            reason=fallback.cause,
+            next_step=source.next_step,
+            since=fallback.at,
+            retry_at=fallback.next_try,
+            host=source.host,
+            cause=source.cause,
+        )
     if space is None:
-        return of("not indexed")
-    if not chain.makes(space):
+        return record("not indexed")
+    if _expected(chain.of_space(space), space) != space:
         old, now = f"{space.provider} {space.model}".rstrip(), f"{active.name} {active.model}".rstrip()
         other = f"not with {now}" if old != now else "at another address, with other headers or another length"
         reason = f"The index was made with {old}, {other}: its vectors cannot be compared."
-        return of("other model", None, _Lost(reason, "Run memory-tui index."))
+        return record("other model", reason=reason, next_step="Run memory-tui index.")
     answering = named.get(space.provider, active)
-    return of("not asked" if answering.host and not answering.worked else "ok", answering)
-
-
-def _is_of(last: LastFailure, member: MemberState) -> bool:
-    return (last.provider, last.model, last.host) == (member.name, member.model, member.host)
-
-
-def as_recorded(member: MemberState, who: ServingProvider) -> MemberState:
-    """Return `member`, whose process has asked nobody yet, with what the record `who` keeps of an earlier one."""
-    if member.calls or member.worked or member.error or member.state == "passed over":
-        return member
-    if who.standing == "fallback" and who.fallback is not None:
-        if member.name == who.fallback.source:
-            return replace(member, state="given up", detail=who.reason, next_step=who.next_step)
-        if member.name == who.fallback.to:
-            return replace(member, state="in use", detail="answers")
-    if who.standing in ("failed", "fallback failed") and member.state == "in use":
-        return replace(member, state="failing", detail=who.reason, next_step=who.next_step)
-    return member
+    return record("not asked" if answering.host and not answering.worked else "ok", answering)

@@ -176,6 +176,8 @@ class ProviderSettings(Discreet, frozen=True):
     jobs: BatchOptions = BatchOptions()
     env: Callable[[str], str | None] = os.environ.get
     may_send: Callable[[str, str], bool] = lambda *_: False
+    once: bool = False
+    """Whether a command asks once and ends."""
     index_command: str = "memory-tui index"
     """What a person runs to see and to approve what would be sent."""
     on_progress: Callable[[DownloadProgress], None] = lambda _: None

@@ -244,9 +244,9 @@ def batch_service(name: str, settings: ProviderSettings) -> BatchService | None:
     answer = wire_of(name, settings) if name in BATCHING else None
     if answer is None:
         return None
-    from memory_tui.providers import batch
+    from memory_tui.providers.batch import BatchService
 
-    return batch.SERVICES[name](answer, settings)
+    return BatchService(answer, settings)
 
 
 CHARACTERS_A_TOKEN = 4

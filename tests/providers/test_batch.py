@@ -42,9 +42,8 @@ def unit(text: str) -> np.ndarray:
     return one / np.linalg.norm(one)
 
 
-def fetched(service: BatchService, job: str) -> tuple[dict[str, np.ndarray], dict[str, str], int]:
-    results = service.fetch(service.status(job), 256)
-    return results.vectors, results.errors, results.broken
+def fetched(service: BatchService, job: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    return service.fetch(service.status(job), 256)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -56,11 +55,11 @@ def test_texts_go_up_and_their_vectors_come_back_by_id_whatever_the_order(play: 
     first, second = service.status(job), service.status(job)
     assert (first.phase, second.phase) == ("running", "running")
     assert (second.done, second.total) == (5, 7)
-    vectors, errors, broken = fetched(service, job)
+    vectors, errors = fetched(service, job)
     assert set(vectors) == {text_id for text_id, _ in TEXTS}
     for text_id, text in TEXTS:
         assert vectors[text_id] == pytest.approx(unit(text), abs=1e-6)
-    assert (errors, broken) == ({}, 0)
+    assert errors == {}
     service.close()
 
 
@@ -117,11 +116,10 @@ def test_lines_that_failed_are_missing_or_make_no_sense_are_told_apart(play: Bat
         [refused(lines[1])],
     )
     service = service_for(play, name)
-    vectors, errors, broken = fetched(service, service.create(service.upload(TEXTS)))
+    vectors, errors = fetched(service, service.create(service.upload(TEXTS)))
     assert set(vectors) == {"a" * 64}
     if name != "gemini":  # which has one file for both
         assert errors == {"b" * 64: "too long"}
-    assert broken == 3
     service.close()
 
 
@@ -134,7 +132,7 @@ def test_a_vector_that_is_none_is_an_error_of_its_line_alone(play: BatchPlay) ->
 
     play.change = spoilt
     service = service_for(play)
-    vectors, errors, _ = fetched(service, service.create(service.upload(TEXTS)))
+    vectors, errors = fetched(service, service.create(service.upload(TEXTS)))
     assert set(vectors) == {"c" * 64}
     assert "zeros" in errors["a" * 64]
     assert "3 numbers where 256" in errors["b" * 64]

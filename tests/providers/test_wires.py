@@ -193,8 +193,8 @@ def test_an_address_that_cannot_be_asked_is_refused(name: str, address: str) -> 
 @pytest.mark.parametrize("name", EMBEDDING)
 def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name: str, play: Play, model: Path) -> None:
     chosen = settings(name, play, model)
-    preview = ChainMember(name, "chosen", chosen, lambda member, error, known: False).preview()
-    provider = registry.create(name, chosen)
+    member = ChainMember(name, "chosen", chosen, lambda member, error, known: False)
+    space, provider = member.space(), registry.create(name, chosen)
     for kind in ("document", "query"):
         vectors = provider.embed(TEXTS, kind)  # type: ignore[arg-type]
         assert (vectors.shape, vectors.dtype) == ((3, provider.identity.dims), np.float32)
@@ -205,10 +205,10 @@ def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name: str, play: P
     lengths = np.linalg.norm(hostile, axis=1)
     assert all(length == pytest.approx(1, abs=1e-5) or length == 0 for length in lengths)
     identity = provider.identity
-    assert (identity.provider, bool(identity.key), preview.model) == (name, True, identity.model)
-    assert preview.key in ("", identity.key)
-    assert preview.dims in (0, identity.dims)
-    assert preview.max_input_bytes == provider.max_input_bytes > 0
+    assert (identity.provider, bool(identity.key), space.model) == (name, True, identity.model)
+    assert (space.key in ("", identity.key), space.dims in (0, identity.dims)) == (True, True)
+    assert member.max_input_bytes == provider.max_input_bytes > 0
+    member.close()
     assert registry.model(name, chosen) in ("", identity.model)
     assert bool(registry.host(name, chosen)) == registry.sends(name)
     provider.close()
