@@ -20,8 +20,7 @@ from memory_tui import durable, state_db
 from memory_tui.errors import EditRefused, StateUnavailable
 from memory_tui.inbox.entries import Decisions, Passage, Suggestion
 from memory_tui.inbox.findings import SaidTwice
-from memory_tui.openclaw.flush import Session
-from memory_tui.openclaw.sessions import FlushMarks
+from memory_tui.openclaw.flush import FlushMarks, Session
 from memory_tui.state_db import ScopedRecords, Table
 from tests.support.faults import fill, small_disk
 from tests.support.waiting import LONG

@@ -26,7 +26,7 @@ from memory_tui.errors import EditRefused, QueryError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.formatting import plural
 from memory_tui.notes.curator import Curator
-from memory_tui.openclaw import compare, sessions
+from memory_tui.openclaw import compare
 from memory_tui.openclaw import flush as flushes
 from memory_tui.openclaw.trust import Trust
 from memory_tui.plan import Plan
@@ -66,26 +66,26 @@ def flush(args: argparse.Namespace) -> int:
     session = args.session or (transcript.stem if transcript else "")
     if not session:
         return _every(choices, args)
-    facts = sessions.facts_of(choices.agent, session, transcript)
+    facts = flushes.facts_of(choices.agent, session, transcript)
     if args.compactions is not None:
         facts = replace(facts, compactions=args.compactions)
     if args.done:
-        sessions.FlushMarks(choices.agent.id).done(session, facts.compactions)
+        flushes.FlushMarks(choices.agent.id).done(session, facts.compactions)
         return show(args, {"session": session, "done": True})
     if args.tokens is not None:
         facts = replace(facts, total_tokens=args.tokens, fresh=True)
-    rules = sessions.rules_of(choices.config)
-    window = args.context_window or sessions.window_of(choices.config, args.model)
+    rules = flushes.rules_of(choices.config)
+    window = args.context_window or flushes.window_of(choices.config, args.model)
     current = replace(facts, next_tokens=args.next_tokens)
     if transcript is not None:
-        current = sessions.session_of(transcript, current, flushes.threshold(window, rules))
+        current = flushes.session_of(transcript, current, flushes.threshold(window, rules))
     decision = flushes.decide(
         rules,
         current,
         window,
         heartbeat=args.heartbeat,
         cli_provider=args.cli_provider,
-        writable=not args.sandboxed and sessions.writable(choices.config, session),
+        writable=not args.sandboxed and flushes.writable(choices.config, session),
     )
     now = user_time(choices, args)
     turn = flushes.turn(rules, f"{now:%Y-%m-%d}", f"{now:%Y-%m-%d %H:%M %Z}".strip()) if decision.flush else None
@@ -101,7 +101,7 @@ def flush(args: argparse.Namespace) -> int:
 
 def _every(choices: Plan, args: argparse.Namespace) -> int:
     """Tell how near every session of the agent is to its flush."""
-    near = sessions.near(choices.config)
+    near = flushes.near(choices.config)
     data = [
         {
             "session": each.session,

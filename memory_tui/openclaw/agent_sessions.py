@@ -7,6 +7,7 @@ as OpenClaw's own memory leaves them out.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -22,9 +23,9 @@ from memory_tui import durable
 from memory_tui.config import places
 from memory_tui.errors import Unreadable
 from memory_tui.notices import Notice, notice
-from memory_tui.openclaw import flush, open_foreign
+from memory_tui.openclaw import open_foreign
 from memory_tui.openclaw.open_foreign import NotSeen
-from memory_tui.openclaw.session_note import ROLES, texts
+from memory_tui.openclaw.transcript import ROLES, Usage, record_of, texts, usage_in
 from memory_tui.plan import Plan
 from memory_tui.secrets.finder import redact
 
@@ -34,15 +35,12 @@ _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}\Z")
 _LONGEST_RECORD = 4 * 1024 * 1024
 """Bytes of the longest record that OpenClaw compresses: a damaged one must not fill the memory."""
 _ARCHIVED = (".jsonl.reset.", ".jsonl.deleted.")
-_Records = list[tuple[int, dict[str, Any] | None]]
-"""The records of a session by the number that each has there; None for one that cannot be read."""
 
 
 class AgentSession(Struct, frozen=True):
     """A session: its `version` changes with what was said, `at` is the time of its last message in epoch seconds."""
 
     id: str
-    key: str
     version: str
     at: float
 
@@ -58,25 +56,33 @@ def sessions(connection: apsw.Connection) -> Iterator[AgentSession]:
     for name, key, updated, last, highest, count, generation in connection.execute(query):
         if _SAFE_ID.match(str(name)) and not _LEFT_OUT.search(str(key)):
             at = float(last or updated or 0) / 1000
-            yield AgentSession(str(name), str(key), f"{highest}.{count}.{generation or ''}", at)
+            yield AgentSession(str(name), f"{highest}.{count}.{generation or ''}", at)
 
 
-def records(connection: apsw.Connection, session: str) -> _Records:
-    """Return the records of a session that are on its branch, in order."""
+def _transcript(connection: apsw.Connection, session: AgentSession) -> bytes:
+    """Return the lines of a copy: the records on the session's branch, each on the line of its number.
+
+    What is no message is a blank line.
+    """
     query = """
         SELECT e.seq, e.event_json, e.event_zstd FROM transcript_events e
         WHERE e.session_id = ?1 AND (e.seq IN (SELECT event_seq FROM session_transcript_active_events
                                                WHERE session_id = ?1)
               OR NOT EXISTS (SELECT 1 FROM session_transcript_active_events WHERE session_id = ?1))
         ORDER BY e.seq"""
-    rows: _Records = []
-    for number, text, compressed in connection.execute(query, (session,)):
+    lines, unread = dict[int, str](), 0
+    for number, text, compressed in connection.execute(query, (session.id,)):
         try:
-            record = json.loads(_line(text, compressed))
-        except (ValueError, RecursionError):
-            record = None
-        rows.append((int(number), record if isinstance(record, dict) else None))
-    return rows
+            record = record_of(_line(text, compressed))
+        except ValueError:
+            record = {}
+        unread += not record
+        if line := _copied(record):
+            lines[int(number)] = line
+    head = {"type": "session", "id": session.id, "version": session.version, "unread": unread}
+    return "\n".join(
+        [json.dumps(head), *(lines.get(at, "") for at in range(1, max(lines, default=0) + 1)), ""]
+    ).encode()
 
 
 class LiveSession(Struct, frozen=True):
@@ -90,7 +96,7 @@ class LiveSession(Struct, frozen=True):
     entry: dict[str, Any]
     at: float
     size: int
-    usage: flush.Usage | None
+    usage: Usage | None
 
 
 def live(agent: str) -> list[LiveSession]:
@@ -114,12 +120,8 @@ def _live(connection: apsw.Connection) -> Iterator[LiveSession]:
                 FROM transcript_events e WHERE e.session_id = n.current_session_id)
         FROM session_nodes n WHERE n.archived_at IS NULL ORDER BY n.current_session_id"""
     for name, key, text, updated, size in list(connection.execute(query)):
-        try:
-            entry = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(entry, dict) and size:
-            usage = flush.usage_in(_lines_back(connection, name))
+        if size and (entry := record_of(text)):
+            usage = usage_in(_lines_back(connection, name))
             yield LiveSession(str(name), str(key), entry, float(updated) / 1000, int(size), usage)
 
 
@@ -127,10 +129,8 @@ def _lines_back(connection: apsw.Connection, session: str) -> Iterator[bytes]:
     """Yield the records of a session that can be read as they were written, the last one first."""
     query = "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? ORDER BY seq DESC"
     for text, compressed in connection.execute(query, (session,)):
-        try:
+        with contextlib.suppress(ValueError):
             yield _line(text, compressed)
-        except ValueError:
-            continue
 
 
 def _line(text: str | None, compressed: bytes) -> bytes:
@@ -186,7 +186,7 @@ class SessionCopies:
             every = list(sessions(connection))
             older = [each for each in every if heads.get(f"{each.id}.jsonl", {}).get("version") != each.version]
             names = {f"{each.id}.jsonl" for each in every}
-            return names, {each: _transcript(each, records(connection, each.id)) for each in older}
+            return names, {each: _transcript(connection, each) for each in older}
 
         (names, copies), _ = open_foreign.read_foreign(self._database, read)
         durable.make_folder(self._folder)
@@ -226,15 +226,6 @@ def copies_of(plan: Plan) -> SessionCopies | None:
     return SessionCopies(places.agent_database(agent), folder, places.session_folder(agent))
 
 
-def _transcript(session: AgentSession, rows: _Records) -> bytes:
-    """Return the lines of a copy; what is no message is a blank line, so that each one keeps its number."""
-    lines = {number: line for number, record in rows if (line := _copied(record or {}))}
-    unread = sum(record is None for _, record in rows)
-    head = {"type": "session", "id": session.id, "version": session.version, "unread": unread}
-    last = max(lines, default=0)
-    return "\n".join([json.dumps(head), *(lines.get(at, "") for at in range(1, last + 1)), ""]).encode()
-
-
 def _copied(record: Mapping[str, Any]) -> str:
     """Return a message as it is copied: its role and the text; empty for anything else."""
     message = record.get("message") if record.get("type") == "message" else None
@@ -249,10 +240,9 @@ def _head(copy: Path) -> dict[str, Any]:
     """Return the first line of a copy; nothing where it is none of ours."""
     try:
         with copy.open("rb") as file:
-            head = json.loads(file.readline(1000))
-    except (OSError, ValueError):
+            return record_of(file.readline(1000))
+    except OSError:
         return {}
-    return head if isinstance(head, dict) else {}
 
 
 def _trace(path: Path) -> tuple[int, int] | None:

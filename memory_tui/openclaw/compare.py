@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -26,7 +26,6 @@ from memory_tui.openclaw.host_index import (
     HostIdentity,
     HostIndex,
     HostProblem,
-    Key,
 )
 from memory_tui.settings import Settings
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, cap_bytes, chunk_id, chunk_text
@@ -34,7 +33,7 @@ from memory_tui.workspace.chunking_2026_9 import chunk_note
 from memory_tui.workspace.media import MediaRules, media_rules
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.roots import REPAIRED, ROOT_NOTES_2026_9, Roots, read, scan
-from memory_tui.workspace.scan import LeftOut, Scan
+from memory_tui.workspace.scan import LeftOut, NoteFile
 
 Difference = Literal["missing", "stale", "extra", "other model", "other chunking", "without vector"]
 DIFFERENCES: tuple[Difference, ...] = get_args(Difference)
@@ -132,10 +131,15 @@ def wanted(config: Config, settings: Settings, roots: Roots) -> Wanted:
     """Return what `config` asks of OpenClaw's index; nothing, when it is not OpenClaw's."""
     if config.kind != "openclaw":
         return Wanted()
+    # Without a list, sources follow from other settings of newer versions.
+    listed, sources = config.value("sources"), tuple[str, ...]()
+    if "sources" in config.entries and isinstance(listed, tuple):
+        allowed = config.value("experimental.sessionMemory")
+        sources = tuple(str(source) for source in listed if source != "sessions" or allowed) or (_NOTES,)
     return Wanted(
         provider="" if config.provider == "auto" else config.provider,
         model=config.model,
-        sources=_sources(config),
+        sources=sources,
         chunk_tokens=settings.whole("chunking.tokens"),
         chunk_overlap=settings.whole("chunking.overlap"),
         extra_paths=roots.extra,
@@ -144,15 +148,6 @@ def wanted(config: Config, settings: Settings, roots: Roots) -> Wanted:
         fts_tokenizer=settings.word("store.fts.tokenizer"),
         agent=config.agent.id,
     )
-
-
-def _sources(config: Config) -> tuple[str, ...]:
-    """Return the sources that count; none where they follow from other settings of newer versions."""
-    listed = config.value("sources")
-    if "sources" not in config.entries or not isinstance(listed, tuple | list):
-        return ()
-    allowed = config.value("experimental.sessionMemory")
-    return tuple(str(source) for source in listed if source != "sessions" or allowed) or (_NOTES,)
 
 
 def compare_configured(
@@ -171,83 +166,103 @@ def compare_workspace(roots: Roots, path: Path, wishes: Wanted | None = None) ->
         # The notes as that release reads them.
         roots = replace(roots, root_notes=ROOT_NOTES_2026_9, never=REPAIRED)
     seen = scan(roots)
-    files = sorted([*_of_disk(seen, index), *_of_index_alone(seen, index)], key=lambda file: (file.path, file.source))
+    files = [_of_disk(note, index) for note in seen.notes]
+    left = {item.path: item for item in seen.left_out}
+    on_disk = {(note.source, note.path) for note in seen.notes}
+    files += [_of_index_alone(key, left, index) for key in (index.files.keys() | index.chunks.keys()) - on_disk]
+    files.sort(key=lambda file: (file.path, file.source))
+    counts = Counter(difference for file in files for difference in file.differences)
     mismatches = tuple(_mismatches(index, wishes))
-    standing = _standing(index, mismatches)
+    standing: Standing = "current"
+    if mismatches:
+        # The first part that differs decides.
+        mended = index.era == "own file" or mismatches[0].code in _SELF_MENDED
+        standing = "stale" if mended else "paused"
+    when = "sync" if index.era == "own file" else "search"
+    consequences = {
+        "current": "",
+        "stale": f"OpenClaw indexes everything again at its next {when}.",
+        "paused": "OpenClaw pauses its searches: they return nothing until you run "
+        f"openclaw memory status --index --agent {wishes.agent}.",
+    }
     return IndexComparison(
-        "ok",
-        index.path,
-        index.era,
-        index.identity,
-        mismatches,
-        _consequence(index.era, standing, wishes.agent),
-        standing,
-        index.counts,
-        index.revision,
-        index.user_version,
-        len(seen.notes),
-        _summary(files),
-        (*index.remarks, *_remarks(index, files)),
-        tuple(files),
+        state="ok",
+        path=index.path,
+        era=index.era,
+        identity=index.identity,
+        mismatches=mismatches,
+        consequence=consequences[standing],
+        standing=standing,
+        counts=index.counts,
+        revision=index.revision,
+        user_version=index.user_version,
+        on_disk=len(seen.notes),
+        summary={
+            "same": sum(file.compared and not file.differences for file in files),
+            **{difference: counts[difference] for difference in DIFFERENCES},
+            "not compared": sum(not file.compared for file in files),
+        },
+        remarks=(*index.remarks, *_remarks(index, bool(counts["other chunking"]))),
+        files=tuple(files),
     )
 
 
-def _of_disk(seen: Scan, index: HostIndex) -> Iterator[FileComparison]:
-    for note in seen.notes:
-        key = note.source, note.path
-        chunks = index.chunks.get(key, ())
-        if note.source != _NOTES and index.era != "own file":
-            yield _file(key, chunks, {}, note="OpenClaw keeps what was said in its own database from 2026.7 on.")
-        elif key not in index.files:
-            yield _file(key, chunks, {"missing": _missing(note.path, chunks, index)})
-        else:
-            try:
-                yield _compared(read(note), key, chunks, index)
-            except Unreadable as error:
-                yield _file(key, chunks, {}, note=f"It cannot be compared: {error.message}")
-
-
-def _of_index_alone(seen: Scan, index: HostIndex) -> Iterator[FileComparison]:
-    on_disk = {(note.source, note.path) for note in seen.notes}
-    left_out = {left.path: left for left in seen.left_out}
-    for key in (index.files.keys() | index.chunks.keys()) - on_disk:
-        source, path = key
-        chunks = index.chunks.get(key, ())
-        left = next((left_out[above] for above in _upwards(path) if above in left_out), None)
-        if source != _NOTES:
-            yield _file(key, chunks, {}, note="A transcript, which is not among the sources here, or gone.")
-        elif left is not None and left.rule == "unreadable":
-            yield _file(key, chunks, {}, note=f"It cannot be compared: {left.path}: {left.detail}")
-        else:
-            yield _file(key, chunks, {"extra": _extra(path, left)})
-
-
-def _compared(document: Document, key: Key, chunks: Sequence[HostChunk], index: HostIndex) -> FileComparison:
-    """Compare a note that both sides have. Raises Unreadable."""
+def _of_disk(note: NoteFile, index: HostIndex) -> FileComparison:
+    """Compare a note on disk with what the index has of it."""
+    key = note.source, note.path
+    chunks = index.chunks.get(key, ())
+    if note.source != _NOTES and index.era != "own file":
+        return _file(key, chunks, {}, note="OpenClaw keeps what was said in its own database from 2026.7 on.")
+    if key not in index.files:
+        lacking = "OpenClaw's index lacks it."
+        if chunks:
+            lacking = f"OpenClaw's index has {len(chunks)} chunks of it, but no row for the file."
+        elif note.path == "memory.md" and index.era == "agent database":
+            lacking = "OpenClaw's index lacks it: memory.md in small letters is not read from 2026.4.23 on."
+        return _file(key, chunks, {"missing": lacking})
+    try:
+        document = read(note)
+    except Unreadable as error:
+        return _file(key, chunks, {}, note=f"It cannot be compared: {error.message}")
     row, identity = index.files[key], index.identity
     details: dict[Difference, str] = {}
-    if not row.hash:
-        details["stale"] = "OpenClaw has marked it to be indexed again."
-    elif row.hash != document.hash:
-        details["stale"] = (
-            f"OpenClaw has indexed another text of it: {row.size:,} bytes, on disk are {document.size:,}."
-        )
+    if row.hash != document.hash:
+        other = f"OpenClaw has indexed another text of it: {row.size:,} bytes, on disk are {document.size:,}."
+        details["stale"] = other if row.hash else "OpenClaw has marked it to be indexed again."
     if identity is None:
         return _file(key, chunks, details)
     if strange := {chunk.model for chunk in chunks} - {identity.model}:
         details["other model"] = f"Chunks of the model {', '.join(sorted(strange))} are not searched any more."
     expected = None
     if "stale" not in details and identity.chunking_version in (None, NEWEST_CHUNKING):
-        expected = _cut(document, key[0], identity)
-        if expected is not None and (detail := _other_chunking(expected, chunks, identity.model)):
+        expected = _cut(document, note.source, identity)
+        if detail := _other_chunking(expected, chunks, identity.model):
             details["other chunking"] = detail
     if identity.embeds and (detail := _without_vector(chunks)):
         details["without vector"] = detail
     return _file(key, chunks, details, expected=None if expected is None else len(expected))
 
 
+def _of_index_alone(key: tuple[str, str], left_out: Mapping[str, LeftOut], index: HostIndex) -> FileComparison:
+    """Say why the index has a file that is no note on disk."""
+    source, path = key
+    chunks = index.chunks.get(key, ())
+    if source != _NOTES:
+        return _file(key, chunks, {}, note="A transcript, which is not among the sources here, or gone.")
+    above = [path, *(str(folder) for folder in PurePosixPath(path).parents)]
+    left = next((left_out[name] for name in above if name in left_out), None)
+    extra = "It is in OpenClaw's index, but not among the notes on disk."
+    if left is not None and left.rule == "unreadable":
+        return _file(key, chunks, {}, note=f"It cannot be compared: {left.path}: {left.detail}")
+    if left is not None:
+        extra = f"It is in OpenClaw's index, but not a note here ({left.rule}): {left.detail}"
+    elif path == "USER.md":
+        extra = "It is in OpenClaw's index; OpenClaw reads USER.md from 2026.8 on, memory-tui does not."
+    return _file(key, chunks, {"extra": extra})
+
+
 def _file(
-    key: Key,
+    key: tuple[str, str],
     chunks: Sequence[HostChunk],
     details: Mapping[Difference, str],
     *,
@@ -267,29 +282,15 @@ def _file(
     )
 
 
-def _missing(path: str, chunks: Sequence[HostChunk], index: HostIndex) -> str:
-    if chunks:
-        return f"OpenClaw's index has {len(chunks)} chunks of it, but no row for the file."
-    if path == "memory.md" and index.era == "agent database":
-        return "OpenClaw's index lacks it: memory.md in small letters is not read from 2026.4.23 on."
-    return "OpenClaw's index lacks it."
-
-
-def _extra(path: str, left: LeftOut | None) -> str:
-    if left is not None:
-        return f"It is in OpenClaw's index, but not a note here ({left.rule}): {left.detail}"
-    if path == "USER.md":
-        return "It is in OpenClaw's index; OpenClaw reads USER.md from 2026.8 on, memory-tui does not."
-    return "It is in OpenClaw's index, but not among the notes on disk."
-
-
 def _cut(document: Document, source: str, identity: HostIdentity) -> dict[str, Chunk] | None:
     """Return each chunk by its id that the OpenClaw of `identity` would make; None without its sizes."""
-    limit = input_bytes(identity)
-    if identity.chunking_version == NEWEST_CHUNKING:
-        pieces = [
-            piece.chunk for piece in chunk_note(document.text, document.path, limit=limit, plain=source != _NOTES)
-        ]
+    newest = identity.chunking_version == NEWEST_CHUNKING
+    gemini = identity.provider == "gemini" and identity.chunking_version is None
+    small = identity.provider == "local" or (gemini and not identity.model.endswith("gemini-embedding-2-preview"))
+    limit = _LOCAL_BYTES if small else MAX_INPUT_BYTES
+    if newest:
+        notes = chunk_note(document.text, document.path, limit=limit, plain=source != _NOTES)
+        pieces = [piece.chunk for piece in notes]
     elif identity.chunk_tokens is None or identity.chunk_overlap is None:
         return None
     else:
@@ -298,18 +299,10 @@ def _cut(document: Document, source: str, identity: HostIdentity) -> dict[str, C
     return {chunk_id(source, document.path, piece, identity.model): piece for piece in lines}
 
 
-def input_bytes(identity: HostIdentity) -> int:
-    """Return the longest chunk in UTF-8 bytes that OpenClaw hands to the provider of `identity`."""
-    small = identity.provider == "local" or (
-        identity.provider == "gemini"
-        and identity.chunking_version is None
-        and not identity.model.endswith("gemini-embedding-2-preview")
-    )
-    return _LOCAL_BYTES if small else MAX_INPUT_BYTES
-
-
-def _other_chunking(expected: Mapping[str, Chunk], chunks: Sequence[HostChunk], model: str) -> str:
+def _other_chunking(expected: Mapping[str, Chunk] | None, chunks: Sequence[HostChunk], model: str) -> str:
     """Say how the chunks of an unchanged note differ from those expected; empty where they do not."""
+    if expected is None:
+        return ""
     lines = {(piece.start_line, piece.end_line, piece.hash) for piece in expected.values()}
     stored = {(chunk.start_line, chunk.end_line, chunk.hash) for chunk in chunks}
     if lines != stored:
@@ -324,45 +317,12 @@ def _other_chunking(expected: Mapping[str, Chunk], chunks: Sequence[HostChunk], 
 
 def _without_vector(chunks: Sequence[HostChunk]) -> str:
     bare = sum(not chunk.embedded for chunk in chunks)
-    unlisted = sum(chunk.embedded and chunk.in_vec0 is False for chunk in chunks)
+    unlisted = sum(chunk.embedded and chunk.in_vec0 == 0 for chunk in chunks)
     sentences = [
         f"{bare} of {len(chunks)} chunks have no vector, so only their words can be found." if bare else "",
         f"{unlisted} of {len(chunks)} chunks are not in the vec0 table, which sqlite-vec searches." if unlisted else "",
     ]
     return " ".join(filter(None, sentences))
-
-
-def _upwards(path: str) -> Iterator[str]:
-    """Yield `path`, then each folder above it."""
-    while path:
-        yield path
-        path = path.rpartition("/")[0]
-
-
-def _summary(files: Sequence[FileComparison]) -> dict[str, int]:
-    counts = Counter(difference for file in files for difference in file.differences)
-    return {
-        "same": sum(file.compared and not file.differences for file in files),
-        **{difference: counts[difference] for difference in DIFFERENCES},
-        "not compared": sum(not file.compared for file in files),
-    }
-
-
-def _standing(index: HostIndex, mismatches: Sequence[Mismatch]) -> Standing:
-    """Return what OpenClaw does with an index of this identity: the first part that differs decides."""
-    if not mismatches:
-        return "current"
-    return "stale" if index.era == "own file" or mismatches[0].code in _SELF_MENDED else "paused"
-
-
-def _consequence(era: Era, standing: Standing, agent: str) -> str:
-    if standing == "paused":
-        return (
-            "OpenClaw pauses its searches: they return nothing until you run "
-            f"openclaw memory status --index --agent {agent}."
-        )
-    when = "sync" if era == "own file" else "search"
-    return f"OpenClaw indexes everything again at its next {when}." if standing == "stale" else ""
 
 
 def _mismatches(index: HostIndex, wishes: Wanted) -> Iterator[Mismatch]:
@@ -397,7 +357,7 @@ def _mismatches(index: HostIndex, wishes: Wanted) -> Iterator[Mismatch]:
     )
 
 
-def _remarks(index: HostIndex, files: Iterable[FileComparison]) -> Iterator[str]:
+def _remarks(index: HostIndex, cut_otherwise: bool) -> Iterator[str]:
     """Yield what stands against the whole, in sentences."""
     identity, counts = index.identity, index.counts
     if identity is None:
@@ -407,7 +367,7 @@ def _remarks(index: HostIndex, files: Iterable[FileComparison]) -> Iterator[str]
             f"Its chunks are counted, not compared: they are cut by OpenClaw's chunking version "
             f"{identity.chunking_version}, and memory-tui cuts by version {NEWEST_CHUNKING}."
         )
-    elif identity.fts_tokenizer and any("other chunking" in file.differences for file in files):
+    elif identity.fts_tokenizer and cut_otherwise:
         yield (
             "It was written by OpenClaw 2026.4.15 or later, which cuts Chinese, Japanese and Korean into smaller "
             "chunks than memory-tui does."

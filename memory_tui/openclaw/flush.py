@@ -7,24 +7,32 @@ tokens come near the context window, or when its transcript has grown past a siz
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from memory_tui.durable import open_regular
-from memory_tui.errors import Unreadable
+from memory_tui import state_db
+from memory_tui.config.model import Agent, Config
+from memory_tui.config.places import agent_database, session_folder
+from memory_tui.durable import read_regular
+from memory_tui.errors import MemoryTuiError, StateUnavailable
+from memory_tui.openclaw import agent_sessions, transcript
+from memory_tui.openclaw.transcript import Usage, whole
 
 SILENT = "NO_REPLY"
 """What the agent answers when there is nothing to store; hosts show nothing of it."""
 DEFAULT_WINDOW = 200_000
-DEFAULT_RESERVE = 20_000
-DEFAULT_SOFT = 4_000
-DEFAULT_FORCE_BYTES = 2_097_152
 NEAR_TOKENS = 8_192
 """So near the threshold a transcript is read, although the token count that is kept is fresh."""
+TABLE = state_db.Table("flush_marks", most=1000)
+_COMPACTION = "agents.defaults.compaction"
+_Entries = dict[str, tuple[str, dict[str, Any]]]
+"""Key and entry of each session that the host keeps, by session id; the last of several."""
 
 _DETAILS = {
     "disabled": "memoryFlush.enabled is false",
@@ -45,9 +53,9 @@ class FlushRules(Struct, frozen=True):
     """The settings of `agents.defaults.compaction`; tokens and bytes, 0 bytes never forces."""
 
     enabled: bool = True
-    reserve_floor: int = DEFAULT_RESERVE
-    soft_threshold: int = DEFAULT_SOFT
-    force_bytes: int = DEFAULT_FORCE_BYTES
+    reserve_floor: int = 20_000
+    soft_threshold: int = 4_000
+    force_bytes: int = 2_097_152
     prompt: str = ""
     system_prompt: str = ""
 
@@ -83,6 +91,16 @@ class FlushDecision(Struct, frozen=True):
     left: int | None
 
 
+class Nearness(Struct, frozen=True):
+    """How near a session's flush is: the decision now, and when it was flushed last (seconds, None for never)."""
+
+    session: str
+    transcript: Path
+    modified: float
+    decision: FlushDecision
+    flushed_at: float | None
+
+
 def threshold(window: int, rules: FlushRules) -> int:
     """Count the tokens from which on a session is flushed; not positive is never."""
     return window - rules.reserve_floor - rules.soft_threshold
@@ -96,13 +114,6 @@ def projected(session: Session) -> int | None:
     fresh = session.total_tokens if session.fresh and session.total_tokens else 0
     snapshot = max(fresh, session.prompt_tokens or 0)
     return snapshot + session.output_tokens + session.next_tokens if snapshot > 0 else None
-
-
-def reads_transcript(session: Session, limit: int) -> bool:
-    """Tell whether the end of the transcript has to be read to know the tokens."""
-    if not session.fresh or not session.total_tokens:
-        return True
-    return session.total_tokens + session.next_tokens >= limit - NEAR_TOKENS
 
 
 def decide(
@@ -174,89 +185,159 @@ def _completed(text: str) -> str:
     return text if SILENT in text else f"{text}\n\nIf no user-visible reply is needed, start with {SILENT}."
 
 
-BLOCK = 65_536
-_PROMPT = (
-    ("input", "cacheRead", "cacheWrite"),
-    ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
-)
-_OUTPUT = ("output", "output_tokens")
+# --- what is known of sessions -------------------------------------------------------------------------------------
 
 
-Usage = tuple[int, int]
-"""Tokens of the prompt, with what came from a cache, and of the answer."""
+def rules_of(config: Config) -> FlushRules:
+    """Return the flush settings of a configuration."""
+
+    def value(key: str) -> Any:  # noqa: ANN401 - of the kind that its row says
+        return config.value(f"{_COMPACTION}.{key}")
+
+    return FlushRules(
+        enabled=value("memoryFlush.enabled"),
+        reserve_floor=value("reserveTokensFloor"),
+        soft_threshold=value("memoryFlush.softThresholdTokens"),
+        force_bytes=value("memoryFlush.forceFlushTranscriptBytes"),
+        prompt=value("memoryFlush.prompt") or "",
+        system_prompt=value("memoryFlush.systemPrompt") or "",
+    )
 
 
-def last_usage(path: Path) -> Usage | None:
-    """Return the last usage in a transcript that is not zero, read from its end in blocks of 64 KiB.
+def writable(config: Config, session: str) -> bool:
+    """Tell whether the agent may write to its workspace in `session`: in a sandbox only where workspaceAccess is rw.
 
-    Knows the forms of OpenClaw and of Claude Code. Raises Unreadable.
+    Of a session without a known key the main one is taken, which `non-main` leaves outside.
     """
+    return _writable(config, _entries(config.agent).get(session, ("", {}))[0])
+
+
+def _writable(config: Config, key: str) -> bool:
+    mode = config.value("agents.defaults.sandbox.mode")
+    inside = mode == "all" or (mode == "non-main" and key not in ("", f"agent:{config.agent.id}:main"))
+    return not inside or config.value("agents.defaults.sandbox.workspaceAccess") == "rw"
+
+
+def window_of(config: Config, model: str = "") -> int:
+    """Return the context window in tokens: of `model` where that is configured, else contextTokens, else 200,000."""
+    if config.tree is None:
+        return DEFAULT_WINDOW
+    provider, _, name = model.partition("/")
+    models = config.tree.get("models", "providers", provider, "models") if name else None
+    sizes = [
+        entry.get("contextWindow")
+        for entry in (models.value if models is not None and isinstance(models.value, list) else [])
+        if (key := entry.get("id")) is not None and key.value in (name, model)
+    ]
+    sizes.append(config.tree.get("agents", "defaults", "contextTokens"))
+    return next((size for node in sizes if node is not None and (size := whole(node.value))), DEFAULT_WINDOW)
+
+
+def session_of(path: Path, session: Session, limit: int) -> Session:
+    """Return `session` with what its transcript tells; no more is read than needed. Raises Unreadable."""
     try:
-        return usage_in(_backwards(path))
+        session = replace(session, transcript_bytes=path.stat().st_size)
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise transcript.unreadable(path, error) from error
+    if session.fresh and session.total_tokens and session.total_tokens + session.next_tokens < limit - NEAR_TOKENS:
+        return session
+    return _with_usage(session, transcript.last_usage(path))
 
 
-def usage_in(lines: Iterable[bytes]) -> Usage | None:
-    """Return the first usage in `lines` of a transcript; None where there is none."""
-    return next((usage for line in lines if b"usage" in line and (usage := _usage(line)) is not None), None)
+def _with_usage(session: Session, usage: Usage | None) -> Session:
+    return session if usage is None else replace(session, prompt_tokens=usage[0], output_tokens=usage[1])
 
 
-def compactions(path: Path) -> int:
-    """Count how often the session was compacted, by the entries that say so. Raises Unreadable."""
+def near(config: Config) -> tuple[Nearness, ...]:
+    """Decide for every session of the agent that its host keeps, the one that changed last first. Raises Unreadable."""
+    agent, rules, window = config.agent.id, rules_of(config), window_of(config)
+    folder, entries, marks = session_folder(agent), _entries(config.agent), FlushMarks(agent)
+    sessions: list[Nearness] = []
+
+    def add(name: str, key: str, path: Path, modified: float, session: Session) -> None:
+        decision = decide(rules, session, window, writable=_writable(config, key))
+        sessions.append(Nearness(name, path, modified, decision, session.flushed_at))
+
+    for path in sorted(folder.glob("*.jsonl")):
+        key, entry = entries.get(path.stem, ("", {}))
+        session = session_of(path, marks.merged(path.stem, _facts(entry)), threshold(window, rules))
+        add(path.stem, key, path, path.stat().st_mtime, session)
+    for live in agent_sessions.live(agent):
+        session = replace(marks.merged(live.id, _facts(live.entry, newer=True)), transcript_bytes=live.size)
+        add(live.id, live.key, agent_database(agent), live.at, _with_usage(session, live.usage))
+    return tuple(sorted(sessions, key=lambda each: -each.modified))
+
+
+def facts_of(agent: Agent, session: str, path: Path | None) -> Session:
+    """Return what is kept of a session: by its host, by us, or read from the transcript itself. Raises Unreadable."""
+    merged = FlushMarks(agent.id).merged(session, _facts(_entries(agent).get(session, ("", {}))[1]))
+    if merged.compactions or path is None:
+        return merged
+    return replace(merged, compactions=transcript.compactions(path))
+
+
+def _facts(entry: Mapping[str, Any], *, newer: bool = False) -> Session:
+    """Return what the host keeps of a session, with `newer` in the database of 2026.9.
+
+    That has the flush as a record, and counts tokens only where their count is marked; before, they count unless marked
+    as stale. Without an entry nothing is known.
+    """
+    at, last = entry.get("memoryFlushAt"), entry.get("memoryFlush")
+    fresh = entry.get("totalTokensFresh")
+    done = last.get("compactionCount") if isinstance(last, dict) and last.get("kind") == "succeeded" else None
+    return Session(
+        total_tokens=whole(entry.get("totalTokens")),
+        fresh=fresh is True and entry.get("totalTokensVersion") == 1 if newer else fresh is not False,
+        compactions=whole(entry.get("compactionCount")) or 0,
+        flushed_in=whole(entry.get("memoryFlushCompactionCount") if done is None else done),
+        flushed_at=at / 1000 if isinstance(at, int | float) else None,
+    )
+
+
+def _entries(agent: Agent) -> _Entries:
+    """Read the host's sessions.json; empty where there is none that can be read."""
     try:
-        with open_regular(path) as file:
-            return sum(b"compact" in line and _is_compaction(line) for line in file)
-    except OSError as error:
-        raise unreadable(path, error) from error
-
-
-def unreadable(path: Path, error: OSError) -> Unreadable:
-    """Name the transcript at `path` that `error` keeps from being read."""
-    return Unreadable(f"The transcript {path} cannot be read: {error.strerror or error}.", "Check the path.")
-
-
-def _backwards(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, the last one first."""
-    with open_regular(path) as file:
-        at = file.seek(0, 2)
-        rest = b""
-        while at:
-            start = max(0, at - BLOCK)
-            file.seek(start)
-            lines = (file.read(at - start) + rest).split(b"\n")
-            rest, at = lines[0], start
-            yield from reversed(lines[1:])
-        yield rest
-
-
-def record_of(line: str | bytes) -> dict[str, Any]:
-    """Return the record on a line of a transcript; empty where there is none that can be read."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
+        data = json.loads(read_regular(session_folder(agent.id) / "sessions.json"))
+    except (OSError, ValueError):
         return {}
-    return record if isinstance(record, dict) else {}
+    entries = data.items() if isinstance(data, dict) else ()
+    return {
+        entry["sessionId"]: (key, entry)
+        for key, entry in entries
+        if isinstance(entry, dict) and isinstance(entry.get("sessionId"), str)
+    }
 
 
-def _usage(line: bytes) -> Usage | None:
-    record = record_of(line)
-    message = record.get("message")
-    counts = message.get("usage") if isinstance(message, dict) else record.get("usage")
-    if not isinstance(counts, dict):
-        return None
-    prompt = max(sum(whole(counts.get(name)) or 0 for name in names) for names in _PROMPT)
-    output = max(whole(counts.get(name)) or 0 for name in _OUTPUT)
-    return (prompt, output) if prompt or output else None
+class FlushMarks:
+    """Which sessions of an agent were flushed, for hosts that keep no such thing; in the state database."""
 
+    def __init__(self, agent: str) -> None:
+        self._old = state_db.default_path().with_name(f"flush-{agent}.json")
+        self._records = TABLE.of(agent, self._read_old)
 
-def whole(value: object) -> int | None:
-    """Return a number of JSON from 0 up without its fraction; None for anything else."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
-        return None
-    return int(value)
+    def _read_old(self) -> dict[str, dict[str, Any]]:
+        """Read what earlier releases kept in a file, the oldest first. Raises OSError, ValueError."""
+        try:
+            data = json.loads(self._old.read_bytes())
+        except FileNotFoundError:
+            return {}
+        marks = {key: mark for key, mark in data.items() if isinstance(mark, dict)} if isinstance(data, dict) else {}
+        return dict(sorted(marks.items(), key=lambda item: item[1].get("at", 0)))
 
+    @cached_property
+    def _marks(self) -> dict[str, Any]:
+        return self._records.read()
 
-def _is_compaction(line: bytes) -> bool:
-    record = record_of(line)
-    return record.get("type") == "compaction" or record.get("subtype") == "compact_boundary"
+    def merged(self, name: str, session: Session) -> Session:
+        """Return `session` with our mark of it; the later flush of the two counts. Raises StateUnavailable."""
+        mark = self._marks.get(name)
+        if not isinstance(mark, dict) or (session.flushed_at or 0) > mark.get("at", 0):
+            return session
+        return replace(session, flushed_in=whole(mark.get("compactions")), flushed_at=mark.get("at"))
+
+    def done(self, session: str, compactions: int) -> None:
+        """Remember that a session was flushed in this compaction cycle. Raises MemoryTuiError."""
+        try:
+            self._records.put(session, {"compactions": compactions, "at": time.time()})
+        except StateUnavailable as error:
+            raise MemoryTuiError(error.message, "The session may be flushed twice.") from error

@@ -26,7 +26,7 @@ from memory_tui.cancel import Stop
 from memory_tui.durable import open_regular
 from memory_tui.errors import IndexBusy, MemoryTuiError
 from memory_tui.jsstring import utf16_head
-from memory_tui.openclaw.flush import record_of, unreadable
+from memory_tui.openclaw.transcript import ROLES, record_of, texts, unreadable
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.secrets.finder import redact
 
@@ -34,7 +34,6 @@ MESSAGES = 15
 _SUMMARY = "## Conversation Summary\n\n"
 MAX_BYTES = 8 << 20
 """Of a longer transcript only the end is read."""
-ROLES = ("user", "assistant")
 _SILENT = re.compile(r"\s*NO_REPLY\s*\Z")
 _MARKS = re.compile(r"<\|[^|>\n]{1,40}\|>")
 _INJECTED = re.compile(
@@ -44,7 +43,6 @@ _INJECTED = re.compile(
     re.DOTALL,
 )
 """What a coding agent puts among the words of its user: reminders, commands, what they printed, where it runs."""
-_BLOCKS = ("text", "input_text", "output_text")
 _RECALLS = re.compile(r"(?:^|_)memory_(?:search|get)\Z")
 _LIST_SIGN = re.compile(r"\A[\s>#*+-]+")
 _LEAST_WORDS, _LEAST_CHARS = 4, 20
@@ -180,18 +178,6 @@ def _message(record: dict[str, Any]) -> Message | None:
     cleaned = (jsstring.trim(_MARKS.sub("", _INJECTED.sub("", text))) for text in texts(message.get("content")))
     text = next(filter(None, cleaned), "")
     return None if not text or text.startswith("/") or _SILENT.match(text) else Message(str(message["role"]), text)
-
-
-def texts(content: object) -> list[str]:
-    """Return the texts of a message's content, which is one or a list of blocks."""
-    if isinstance(content, str):
-        return [content]
-    blocks = content if isinstance(content, list) else []
-    return [
-        block["text"]
-        for block in blocks
-        if isinstance(block, dict) and block.get("type") in _BLOCKS and isinstance(block.get("text"), str)
-    ]
 
 
 # --- what was recalled ---------------------------------------------------------------------------------------------

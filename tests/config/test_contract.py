@@ -20,7 +20,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import SettingError
 from memory_tui.mcp.tools import memory_get
 from memory_tui.notes import budget
-from memory_tui.openclaw import sessions
+from memory_tui.openclaw import flush
 from memory_tui.plan import Options
 from memory_tui.providers import registry, services
 from memory_tui.providers.options import ProviderSettings
@@ -323,7 +323,7 @@ def test_a_sandbox_that_may_not_write_is_not_flushed(
     if per_agent:
         tree["agents"]["list"][0]["sandbox"] = per_agent
     found = load.parse(json.dumps(tree), tmp_path / "openclaw.json")
-    assert sessions.writable(found, session) is flushes
+    assert flush.writable(found, session) is flushes
 
 
 def test_the_flush_command_names_the_sandbox(asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]) -> None:

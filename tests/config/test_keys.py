@@ -20,7 +20,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import ConfigError
 from memory_tui.index import watch
 from memory_tui.notes import budget
-from memory_tui.openclaw import compare, sessions
+from memory_tui.openclaw import compare, flush
 from memory_tui.plan import Options
 from memory_tui.providers import registry
 from memory_tui.recalls import recalled_lines
@@ -386,7 +386,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         for name in ("enabled", "wait", "concurrency", "pollIntervalMs", "timeoutMinutes")
     },
     **{
-        f"agents.defaults.compaction.memoryFlush.{name}": ({}, _plan(lambda plan: sessions.rules_of(plan.config)))
+        f"agents.defaults.compaction.memoryFlush.{name}": ({}, _plan(lambda plan: flush.rules_of(plan.config)))
         for name in ("enabled", "softThresholdTokens")
     },
     "memory.citations": ({}, _plan(lambda plan: recalled_lines.mode_of(plan.config.value("memory.citations")))),
@@ -440,7 +440,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         _plan(lambda plan: budget.hosts(plan.config, plan.roots.workspace)[0]),
     ),
     **{
-        f"agents.defaults.compaction.{name}": ({}, _plan(lambda plan: sessions.rules_of(plan.config)))
+        f"agents.defaults.compaction.{name}": ({}, _plan(lambda plan: flush.rules_of(plan.config)))
         for name in (
             "reserveTokensFloor",
             "memoryFlush.forceFlushTranscriptBytes",
@@ -451,7 +451,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "auth.order": ({}, _login),
     "meta.lastTouchedVersion": ({}, _profile),
     "plugins.slots.memory": ({}, _profile),
-    "agents.defaults.sandbox.mode": ({}, _plan(lambda plan: sessions.writable(plan.config, "s"))),
+    "agents.defaults.sandbox.mode": ({}, _plan(lambda plan: flush.writable(plan.config, "s"))),
     **{
         f"models.providers.{account}.{name}": ({}, _shared(registered))
         for registered, account in registry.ACCOUNTS.items()
@@ -459,7 +459,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     },
     "agents.defaults.sandbox.workspaceAccess": (
         {"agents.defaults.sandbox.mode": "all"},
-        _plan(lambda plan: sessions.writable(plan.config, "s")),
+        _plan(lambda plan: flush.writable(plan.config, "s")),
     ),
     **{key: ({keys.BACKEND: "qmd"}, _chosen(QmdOptions.of)) for _, key in DOCUMENTED if key.startswith(QMD)},
     **{

@@ -14,7 +14,7 @@ import pytest
 from memory_tui.config import places
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Unreadable
-from memory_tui.openclaw import sessions
+from memory_tui.openclaw import flush
 from memory_tui.openclaw.agent_sessions import SessionCopies
 from memory_tui.plan import Options, choose
 from tests.support.npm import node
@@ -234,7 +234,7 @@ def test_sessions_in_the_database_are_as_near_to_their_flush_as_openclaw_says(
     def near() -> dict[str, tuple[bool, str, int | None]]:
         config = choose(Options(workspace=str(tmp_path / "notes"))).config
         return {
-            one.session: (one.decision.flush, one.decision.cause, one.decision.tokens) for one in sessions.near(config)
+            one.session: (one.decision.flush, one.decision.cause, one.decision.tokens) for one in flush.near(config)
         }
 
     (tmp_path / "notes").mkdir()

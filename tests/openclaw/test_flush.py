@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memory_tui.cli import main
 from memory_tui.config import load as configuration
 from memory_tui.config import model
-from memory_tui.openclaw import flush, sessions
+from memory_tui.openclaw import flush, transcript
 from memory_tui.openclaw.flush import FlushRules, Session, decide
 
 pytest_plugins = ["tests.support.config"]
@@ -70,11 +70,14 @@ def test_the_larger_count_is_projected_to_the_next_turn(session: Session, tokens
     assert flush.projected(session) == tokens
 
 
-def test_a_transcript_is_read_only_when_it_can_matter() -> None:
-    fresh = Session(total_tokens=100_000, fresh=True)
-    assert not flush.reads_transcript(fresh, 176_000)
-    assert flush.reads_transcript(replace(fresh, fresh=False), 176_000)
-    assert flush.reads_transcript(replace(fresh, total_tokens=176_000 - 8_192), 176_000)
+def test_a_transcript_is_read_only_when_it_can_matter(tmp_path: Path) -> None:
+    path, fresh = lines(tmp_path / "a.jsonl", said(100)), Session(total_tokens=100_000, fresh=True)
+    for session, prompt in (
+        (fresh, None),
+        (replace(fresh, fresh=False), 100),
+        (replace(fresh, total_tokens=176_000 - 8_192), 100),
+    ):
+        assert flush.session_of(path, session, 176_000).prompt_tokens == prompt
 
 
 def test_the_turn_names_the_one_file_and_prompts_of_ones_own_get_what_they_lack() -> None:
@@ -131,13 +134,13 @@ LONG = {"type": "message", "message": {"role": "user", "content": "y" * 200_000}
 def test_the_last_usage_is_read_from_the_end(tmp_path: Path, records: list, last: tuple[int, int] | None) -> None:
     path = lines(tmp_path / "a.jsonl", *records)
     path.write_bytes(path.read_bytes() + b'{"usage"\xff\n')
-    assert flush.last_usage(path) == last
+    assert transcript.last_usage(path) == last
 
 
 def test_compactions_are_counted(tmp_path: Path) -> None:
     told = {"type": "message", "message": {"role": "user", "content": "let us compact it"}}
     ends = {"type": "compaction"}, {"type": "system", "subtype": "compact_boundary"}
-    assert flush.compactions(lines(tmp_path / "a.jsonl", said(1), *ends, told)) == 2
+    assert transcript.compactions(lines(tmp_path / "a.jsonl", said(1), *ends, told)) == 2
 
 
 def test_the_settings_are_those_of_the_configuration(write: Callable[[object], Path]) -> None:
@@ -149,13 +152,13 @@ def test_the_settings_are_those_of_the_configuration(write: Callable[[object], P
         "models": {"providers": {"acme": acme}},
     }
     config = configuration.load(str(write(tree)), None)
-    rules = sessions.rules_of(config)
+    rules = flush.rules_of(config)
     assert (rules.reserve_floor, rules.soft_threshold, rules.prompt) == (1000, 500, "P")
     assert rules.force_bytes == 3 * 1024 * 1024
-    assert sessions.window_of(config) == 50_000
-    assert sessions.window_of(config, "acme/m1") == 9000
-    assert sessions.window_of(config, "acme/other") == 50_000
-    assert sessions.window_of(model.Config()) == 200_000
+    assert flush.window_of(config) == 50_000
+    assert flush.window_of(config, "acme/m1") == 9000
+    assert flush.window_of(config, "acme/other") == 50_000
+    assert flush.window_of(model.Config()) == 200_000
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
@@ -200,8 +203,8 @@ def test_all_sessions_are_listed_with_what_their_host_keeps(
     answer = {each["session"]: each for each in run(capsys)}
     assert (answer["one"]["flush"], answer["one"]["flushedAt"]) == (True, 1.0)
     assert answer["two"]["cause"] == "below threshold"
-    reads, read = [], sessions.read_regular
-    monkeypatch.setattr(sessions, "read_regular", lambda path: reads.append(path.name) or read(path))
+    reads, read = [], flush.read_regular
+    monkeypatch.setattr(flush, "read_regular", lambda path: reads.append(path.name) or read(path))
     assert run(capsys)
     assert reads.count("sessions.json") == 1, "however many transcripts there are"
     (folder / "sessions.json").write_text("{half")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status, WriterProcess
     from memory_tui.index.rows import TableSize
-    from memory_tui.openclaw.sessions import Nearness
+    from memory_tui.openclaw.flush import Nearness
 
 
 F = TypeVar("F")
@@ -201,13 +201,13 @@ class SessionsView(View):
 def _flushes(engine: Engine) -> Flushes:
     """Every session of the agent."""
     from memory_tui.config.places import session_folder
-    from memory_tui.openclaw import prompt, sessions
+    from memory_tui.openclaw import flush, prompt
 
     config = engine.plan.config
     now = dt.datetime.fromtimestamp(engine.plan.clock(), dt.UTC).astimezone(config.time_zone)
     today = prompt.daily(now.date())
     written = (engine.plan.roots.workspace / today).exists()
-    return Flushes(sessions.near(config), str(session_folder(config.agent.id)), today, written)
+    return Flushes(flush.near(config), str(session_folder(config.agent.id)), today, written)
 
 
 def _sessions(found: Flushes, width: int) -> list[Line]:
