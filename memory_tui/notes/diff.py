@@ -8,8 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.notes import planner
-from memory_tui.notes.changes import Change, FileChange
+from memory_tui.notes.changes import Change, FileChange, moves
 from memory_tui.notes.merge import changed_spans
 from memory_tui.secrets.finder import MASK, masked
 
@@ -81,12 +80,12 @@ def masked_lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
     Of a note that only gets another path, the paths are told, not its text.
     """
     rows: list[DiffLine] = []
-    moved = planner.moved_notes(change)
-    names = {new: old for old, new in moved.items()}
+    by_path = {file.path: file for file in change.files}
+    names = {new: old for old, new in moves(change.files).items() if by_path[new].after == by_path[old].before}
     for file in change.files:
-        if file.path in names and file.before is None:
+        if file.path in names:
             rows.append(DiffLine("file", f"{names[file.path]} becomes {file.path}, its text stays as it is"))
-        elif file.path not in moved or file.after is not None:
+        elif file.path not in names.values():
             rows += _masked(lines(replace(change, files=(file,)), context), _texts(file.before), _texts(file.after))
     return tuple(rows)
 

@@ -131,7 +131,7 @@ def headings(engine: Engine, carry: Carry) -> list[str]:
     """The headings that the lines could go below, the best first."""
     plan = engine.notes.curator.plan
     found = plan.choices(spot_of(plan, carry.path, carry.first, carry.last, carry.seen), carry.target)
-    return [choice.section.title for choice in found if choice.section.title]
+    return [section.title for section in found if section.title]
 
 
 def planned(change: Change) -> Planned:

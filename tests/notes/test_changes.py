@@ -194,18 +194,6 @@ def test_a_block_keeps_its_shape_and_each_item_its_source():
     assert b"hall.\n- one (from memory/2026-01-12.md)\n  more\n    - deep\n- two (from memory/2026-01-12.md)\n" in text
 
 
-@pytest.mark.parametrize("first", [3, 4, 5])
-def test_rows_of_a_table_stay_a_table_with_its_head_and_their_source_below(first):
-    rows = b"# x\n\n| Host | Address |\n|:---|---|\n| heron | 10.5 |\n| wren | 10.9 |\n\n- after\n"
-    text = after(promote.promote(spot(rows, first, 5), "MEMORY.md", MEMORY, to="Home network"))
-    table = b"- | Host | Address |\n  |:---|---|\n  | heron | 10.5 |\n"
-    assert b"hall.\n" + table + b"\n  (from memory/2026-01-12.md)\n" in text
-    mixed = after(promote.promote(spot(rows, 6, 8), "MEMORY.md", MEMORY, to="Home network", source=False))
-    assert b"- | Host | Address |\n  |:---|---|\n  | wren | 10.9 |\n- after\n" in mixed
-    plain = after(promote.promote(spot(b"| a | b\nand c\n", 1), "MEMORY.md", MEMORY, to="Home network"))
-    assert b"- | a | b\n" in plain
-
-
 def test_moving_takes_the_lines_away_and_keeps_line_ends():
     change = promote.promote(
         spot(b"# x\r\n- one\r\n- two", 3), "MEMORY.md", MEMORY.replace(b"\n", b"\r\n"), to="Family", move=True
@@ -270,8 +258,8 @@ def test_lines_that_are_not_there_are_refused():
 
 def test_headings_are_ranked_by_shared_rare_words():
     texts = MEMORY.decode().split("\n")
-    assert promote.ranked(texts, "the omada router again")[0].section.title == "Home network"
-    assert promote.ranked(texts, "麻婆豆腐")[0].score == 0
+    assert promote.ranked(texts, "the omada router again")[0][1].title == "Home network"
+    assert promote.ranked(texts, "麻婆豆腐")[0][0] == 0
 
 
 # --- tidy ----------------------------------------------------------------------------------------------------------
@@ -285,12 +273,13 @@ def test_deleting_closes_the_gap_and_counts_a_line_once():
     ) == (b"b\n\n")
 
 
-def test_duplicates_leave_the_one_that_is_kept():
+def test_duplicates_leave_the_one_that_is_kept(tmp_path):
+    workspace(tmp_path / "notes")
     keep, other = Spot("a.md", b"- x\n", 1, 1), Spot("b.md", b"- y\n- x\n", 2, 2)
-    change = planner.merge_duplicates(keep, [other])
+    change = curator(tmp_path / "notes").plan.merge_duplicates(keep, [other])
     assert [(file.path, file.after) for file in change.files] == [("b.md", b"- y\n")]
     with pytest.raises(EditRefused, match="kept and deleted"):
-        planner.merge_duplicates(keep, [keep])
+        curator(tmp_path / "notes").plan.merge_duplicates(keep, [keep])
 
 
 def test_only_old_daily_logs_are_archived_and_none_twice(tmp_path):
