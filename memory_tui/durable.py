@@ -13,13 +13,12 @@ from __future__ import annotations
 import ctypes
 import errno
 import functools
-import itertools
 import os
 import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,7 +28,6 @@ if sys.platform != "win32":
 PRIVATE = 0o600
 """The mode of a file that only its user may read."""
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN
 _END = ".part"
 """How the name of a file ends that is still being written."""
 _TRIES = 5
@@ -39,7 +37,6 @@ _EXCHANGE = 2
 _HERE = -100
 """AT_FDCWD of Linux, for a path that is relative to no open folder."""
 _NO_SUCH_CALL = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
-_numbers = itertools.count()
 
 
 class Calls:
@@ -81,10 +78,9 @@ class Calls:
     def exchange(self, one: str | Path, other: str | Path, at: int | None = None) -> bool:
         """Let two files change names in one step; False where the system or the file system cannot."""
         call = _exchange_call()
+        where = _HERE if at is None else at
         if call is None:
             return False
-
-        where = _HERE if at is None else at
         if call(where, os.fsencode(one), where, os.fsencode(other), _EXCHANGE) == 0:
             return True
         number = ctypes.get_errno()
@@ -109,7 +105,14 @@ calls = Calls()
 """What this process changes files by; a test puts one here that fails."""
 
 
-# --- whole files ----------------------------------------------------------------------------------------------------
+@functools.cache
+def _exchange_call() -> Callable[..., int] | None:
+    """The C function that exchanges two names; None where there is none."""
+    name = {"linux": "renameat2", "darwin": "renameatx_np"}.get(sys.platform)
+    return getattr(ctypes.CDLL(None, use_errno=True), name, None) if name is not None else None
+
+
+# --- whole files -----------------------------------------------------------------------------------------------------
 
 
 def make_folder(path: Path, mode: int = 0o700) -> None:
@@ -130,58 +133,36 @@ def make_folder(path: Path, mode: int = 0o700) -> None:
 def replace_file(path: Path, data: bytes, mode: int | None = PRIVATE) -> None:
     """Let the file `path` hold `data` in one step, whatever it held. Raises OSError; then it is as it was.
 
-    `mode` None stands for what the user's umask leaves. A link in its place is replaced, not followed.
+    Only where its folder cannot be flushed may it hold `data` then. `mode` None stands for what the user's umask
+    leaves. A link in its place is replaced, not followed.
     """
-    old = _kind(path)
-    if old is not None and not (stat.S_ISREG(old) or stat.S_ISLNK(old)):
+    if (kind := _kind(path)) is not None and not (stat.S_ISREG(kind) or stat.S_ISLNK(kind)):
         raise OSError(errno.EINVAL, "It is not a regular file", str(path))
-    part, descriptor = _beside(path, data, mode)
-    try:
-        # Where both names can be exchanged the old file is still there when the folder cannot be flushed.
-        exchanged = old is not None and _exchanged(part, path)
-        if not exchanged:
-            calls.replace(part, path)
-        try:
-            sync_folder(path.parent)
-        except OSError:
-            if exchanged:
-                calls.exchange(part, path)
-            elif old is None:
-                calls.unlink(path)
-            raise
-    finally:
-        os.close(descriptor)
-        _discard(part)
+    with _beside(path, data, mode) as part:
+        calls.replace(part, path)
+        sync_folder(path.parent)
 
 
 def create_file(path: Path, data: bytes, mode: int | None = PRIVATE) -> None:
     """Make the file `path` of `data` where nothing may be. Raises FileExistsError, OSError; then nothing is made."""
-    part, descriptor = _beside(path, data, mode)
-    try:
+    with _beside(path, data, mode) as part:
         try:
             calls.link(part, path)
-        except FileExistsError:
-            raise
         except OSError as error:
             if error.errno not in (*_NO_SUCH_CALL, errno.EPERM, errno.EMLINK, errno.EXDEV):
                 raise
-            # A file system without second names. Who looks in between sees a part of the file.
-            _create_in_place(path, data, mode)
-        try:
-            sync_folder(path.parent)
-        except OSError:
-            calls.unlink(path)
-            raise
-    finally:
-        os.close(descriptor)
-        _discard(part)
+            # A file system without second names: whoever makes the file at this very moment loses it.
+            if os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+            calls.replace(part, path)
+        sync_folder(path.parent)
 
 
 @contextmanager
 def growing(path: Path, size: int) -> Iterator[Callable[[bytes], None]]:
     """Write the private file `path` piece by piece behind its first `size` bytes; flushed at the end. Raises OSError.
 
-    For what is fetched: an error leaves what came so far, for the next time. Give it its name with `publish_file`.
+    For what is fetched: an error leaves what came so far, for the next time. Give it its name with `move_file`.
     """
     descriptor = calls.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, PRIVATE)
     try:
@@ -193,30 +174,15 @@ def growing(path: Path, size: int) -> Iterator[Callable[[bytes], None]]:
         os.close(descriptor)
 
 
-def publish_file(part: Path, path: Path) -> None:
-    """Give the flushed file `part` the name `path`, unless another has it by now; `part` is gone. Raises OSError."""
-    if path.exists():
-        calls.unlink(part)
-    else:
-        move_file(part, path)
-
-
 def remove_file(path: Path) -> bool:
-    """Remove the file `path` for good; False when there was none. Raises OSError; then it is there as before."""
+    """Remove the file `path` for good; False when there was none. Raises OSError."""
     if stat.S_ISDIR(_kind(path) or 0):
-        # It could be renamed, and then not be removed.
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    part = _part_of(path)
     try:
-        calls.replace(path, part)
+        calls.unlink(path)
     except FileNotFoundError:
         return False
-    try:
-        sync_folder(path.parent)
-    except OSError:
-        calls.replace(part, path)
-        raise
-    _discard(part)
+    sync_folder(path.parent)
     return True
 
 
@@ -239,51 +205,111 @@ def move_file(old: Path, new: Path) -> None:
 
 def sync_folder(folder: Path | int) -> None:
     """Wait until the names in `folder` are on the disk, where a folder can be flushed. Raises OSError."""
-    if isinstance(folder, int):
-        _sync_names(folder)
+    if not isinstance(folder, int) and not hasattr(os, "O_DIRECTORY"):
         return
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        _sync_names(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_names(descriptor: int) -> None:
+    descriptor = folder if isinstance(folder, int) else os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         calls.fsync(descriptor)
     except OSError as error:
         # Some file systems have nothing to do here and say so in this way.
         if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
             raise
+    finally:
+        if not isinstance(folder, int):
+            os.close(descriptor)
 
 
-# --- open files -----------------------------------------------------------------------------------------------------
+@contextmanager
+def _beside(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
+    """A flushed file of `data` beside `path`, which is gone at the end unless it was renamed.
+
+    Its lock tells others that it is being written; one that a killed process left is removed first.
+    """
+    part = path.with_name(f".{path.name[:200]}{_END}")
+    until = time.monotonic() + _WAIT_SECONDS
+    while (descriptor := _new(part, PRIVATE if mode is not None else 0o666)) is None:
+        if time.monotonic() > until:
+            raise OSError(errno.EAGAIN, "Another process is writing it", str(path))
+        time.sleep(_PAUSE_SECONDS)
+    try:
+        write_all(descriptor, data)
+        if mode is not None:
+            calls.chmod(descriptor, mode)
+        calls.fsync(descriptor)
+        yield part
+    finally:
+        # While it is locked nobody else has a file of this name.
+        if _is_at(descriptor, part):
+            with suppress(OSError):
+                calls.unlink(part)
+        os.close(descriptor)
+
+
+def _new(part: Path, mode: int) -> int | None:
+    """Return the locked descriptor of a new file; None while another process writes one of this name."""
+    try:
+        descriptor = calls.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN, mode)
+    except FileExistsError:
+        _sweep(part)
+        return None
+    if _hold(descriptor) and _is_at(descriptor, part):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _sweep(part: Path) -> None:
+    """Remove the file beside another one that a killed process left: nobody has it locked."""
+    with suppress(OSError):
+        descriptor = os.open(part, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _PLAIN)
+        try:
+            if _hold(descriptor) and _is_at(descriptor, part):
+                calls.unlink(part)
+        finally:
+            os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Return whether an open file has the name `path` still."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _hold(descriptor: int) -> bool:
+    """Lock a file until it is closed; False when another process has it. Where there are no locks all have it."""
+    if sys.platform == "win32":
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return not isinstance(error, BlockingIOError)
+    return True
+
+
+def _kind(path: Path) -> int | None:
+    try:
+        return os.lstat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
+# --- open files ------------------------------------------------------------------------------------------------------
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """Write all of `data`, in as many calls as it takes. Raises OSError, with a part of it written."""
-    view = memoryview(data)
+    view, idle = memoryview(data), 0
     while view:
-        view = view[_write(descriptor, view) :]
-
-
-def set_contents(descriptor: int, data: bytes) -> None:
-    """Let an open file hold `data` and nothing else; not flushed, for what only living processes read. Raises OSError.
-
-    It is written over what is there, so that data of the same length needs no room on a full disk. After an error the
-    file is empty, or cannot be changed at all.
-    """
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    try:
-        write_all(descriptor, data)
-        if os.fstat(descriptor).st_size > len(data):
-            calls.truncate(descriptor, len(data))
-    except OSError:
-        calls.truncate(descriptor, 0)
-        raise
+        try:
+            count = calls.write(descriptor, view)
+        except InterruptedError:
+            count = 0
+        idle = 0 if count else idle + 1
+        if idle == _TRIES:
+            raise OSError(errno.EIO, "The disk takes nothing")
+        view = view[count:]
 
 
 def append_line(path: Path, line: bytes, *, flush: bool = True) -> None:
@@ -295,18 +321,21 @@ def append_line(path: Path, line: bytes, *, flush: bool = True) -> None:
     is_new = not path.exists()
     descriptor = calls.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, PRIVATE)
     try:
-        _wait_for(descriptor)
+        until = time.monotonic() + _WAIT_SECONDS
+        while not _hold(descriptor):
+            if time.monotonic() > until:
+                raise OSError(errno.EAGAIN, "Another process keeps it locked")
+            time.sleep(_PAUSE_SECONDS)
         if os.fstat(descriptor).st_mode & 0o077:
             calls.chmod(descriptor, PRIVATE)
-        size = os.fstat(descriptor).st_size
-        data = b"\n" + line if size and _read_at(descriptor, size - 1, 1) != b"\n" else line
-        os.lseek(descriptor, size, os.SEEK_SET)
+        size = os.lseek(descriptor, 0, os.SEEK_END)
+        if size:
+            os.lseek(descriptor, size - 1, os.SEEK_SET)
+            line = line if os.read(descriptor, 1) == b"\n" else b"\n" + line
         try:
-            write_all(descriptor, data)
+            write_all(descriptor, line)
             if flush:
                 calls.fsync(descriptor)
-            if _read_at(descriptor, size, len(data)) != data:
-                raise OSError(errno.EIO, "What was written is not in the file")
         except OSError:
             calls.truncate(descriptor, size)
             raise
@@ -316,200 +345,7 @@ def append_line(path: Path, line: bytes, *, flush: bool = True) -> None:
         os.close(descriptor)
 
 
-def _wait_for(descriptor: int) -> None:
-    """Have the lock of an open file, until it is closed. Raises OSError when another process keeps it."""
-    until = time.monotonic() + _WAIT_SECONDS
-    while not _hold(descriptor, unknown=True):
-        if time.monotonic() > until:
-            raise OSError(errno.EAGAIN, "Another process keeps it locked")
-        time.sleep(_PAUSE_SECONDS)
-
-
-def _write(descriptor: int, view: memoryview) -> int:
-    for _ in range(_TRIES):
-        try:
-            written = calls.write(descriptor, view)
-        except InterruptedError:
-            continue
-        if written:
-            return written
-    raise OSError(errno.EIO, "The disk takes nothing")
-
-
-def _read_at(descriptor: int, start: int, size: int) -> bytes:
-    os.lseek(descriptor, start, os.SEEK_SET)
-    parts = []
-    while size > 0 and (data := os.read(descriptor, size)):
-        parts.append(data)
-        size -= len(data)
-    return b"".join(parts)
-
-
-# --- the file beside -------------------------------------------------------------------------------------------------
-
-
-def _beside(path: Path, data: bytes, mode: int | None) -> tuple[Path, int]:
-    """A flushed file of `data` beside `path`, and its descriptor, which keeps others from sweeping it away."""
-    sweep(path.parent, f".{path.name[:200]}.")
-    part, descriptor = _new_beside(path, PRIVATE if mode is not None else 0o666)
-    try:
-        write_all(descriptor, data)
-        if mode is not None:
-            calls.chmod(descriptor, mode)
-        calls.fsync(descriptor)
-        if _read_at(descriptor, 0, len(data) + 1) != data:
-            raise OSError(errno.EIO, "What was written is not in the file", str(part))
-    except BaseException:
-        # Ctrl-C among them.
-        os.close(descriptor)
-        _discard(part)
-        raise
-    return part, descriptor
-
-
-def _new_beside(path: Path, mode: int) -> tuple[Path, int]:
-    """An empty file beside `path` that is this process's alone, and its descriptor."""
-    for _ in range(_TRIES):
-        part = _part_of(path)
-        try:
-            descriptor = calls.open(part, _NEW, mode)
-        except FileExistsError:
-            continue
-        try:
-            if _hold(descriptor, unknown=True) and os.fstat(descriptor).st_nlink:
-                return part, descriptor
-        except BaseException:
-            os.close(descriptor)
-            _discard(part)
-            raise
-        os.close(descriptor)
-    raise OSError(errno.EEXIST, "No name for a temporary file is free", str(path))
-
-
-def _part_of(path: Path) -> Path:
-    return path.with_name(f".{path.name[:200]}.{os.getpid()}-{next(_numbers)}{_END}")
-
-
-def _create_in_place(path: Path, data: bytes, mode: int | None) -> None:
-    descriptor = calls.open(path, _NEW, PRIVATE if mode is None else mode)
-    try:
-        write_all(descriptor, data)
-        calls.fsync(descriptor)
-    except OSError:
-        calls.unlink(path)
-        raise
-    finally:
-        os.close(descriptor)
-
-
-def _exchanged(part: Path, path: Path) -> bool:
-    try:
-        return calls.exchange(part, path)
-    except FileNotFoundError:
-        # Somebody has removed the old file meanwhile.
-        return False
-
-
-def _discard(part: Path) -> None:
-    """Remove the file beside, if it is there still; the next writer sweeps what stays."""
-    if os.path.lexists(part):
-        try:
-            calls.unlink(part)
-        except OSError:
-            return
-
-
-if sys.platform == "win32":
-
-    def sweep(folder: Path, start: str = ".") -> None:
-        """Remove what killed processes left in a folder of ours: files that nobody holds locked."""
-        del folder, start
-
-    def _hold(descriptor: int, *, unknown: bool) -> bool:
-        del descriptor
-        return unknown
-else:
-
-    def sweep(folder: Path, start: str = ".") -> None:
-        """Remove what killed processes left in a folder of ours: files that nobody holds locked."""
-        try:
-            names = [name for name in os.listdir(folder) if name.startswith(start) and name.endswith(_END)]
-        except OSError:
-            return
-        for name in names:
-            part = folder / name
-            try:
-                descriptor = os.open(part, os.O_RDONLY | os.O_NONBLOCK | _PLAIN)
-            except OSError:
-                continue
-            if _hold(descriptor, unknown=False):
-                _discard(part)
-            os.close(descriptor)
-
-    def _hold(descriptor: int, *, unknown: bool) -> bool:
-        """Keep a file from being swept until it is closed; False when another process has it.
-
-        `unknown` is the answer where the file system has no locks.
-        """
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return unknown
-        return True
-
-
-def _kind(path: Path) -> int | None:
-    try:
-        return os.lstat(path).st_mode
-    except FileNotFoundError:
-        return None
-
-
-@functools.cache
-def _c_function(name: str) -> Callable[..., int] | None:
-
-    return getattr(ctypes.CDLL(None, use_errno=True), name, None)
-
-
-def _exchange_call() -> Callable[..., int] | None:
-    """The C function that exchanges two names; None where there is none."""
-    name = {"linux": "renameat2", "darwin": "renameatx_np"}.get(sys.platform)
-    return _c_function(name) if name is not None else None
-
-
-# --- reading --------------------------------------------------------------------------------------------------------
-
-_MOUNTS = Path("/proc/self/mountinfo")
-_SHARED = (
-    "nfs",
-    "cifs",
-    "smb",
-    "9p",
-    "afs",
-    "ceph",
-    "glusterfs",
-    "lustre",
-    "fuse.",
-    "fakeowner",
-    "drvfs",
-    "prl_fs",
-    "gpfs",
-    "orangefs",
-    "virtiofs",
-    "vboxsf",
-    "davfs",
-    "ncpfs",
-    "gfs2",
-    "ocfs2",
-    "beegfs",
-)
-"""Kinds that another machine can write to: there memory cannot be shared, which a write-ahead log needs.
-
-overlay is none of them: one kernel serves both layers. A file of the lower layer that is written is another file from
-then on, which `Database.moved` sees.
-"""
+# --- reading ---------------------------------------------------------------------------------------------------------
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -525,63 +361,6 @@ def read_regular(path: Path) -> bytes:
     """The bytes of a file. Raises OSError, also for a pipe or a device."""
     with open_regular(path) as file:
         return file.read()
-
-
-def kind(path: Path) -> str:
-    """The type of the file system that `path` lies on, empty where the system does not tell."""
-    try:
-        lines = _MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
-        return ""
-    best, found = -1, ""
-    for line in lines:
-        fields, _, rest = line.partition(" - ")
-        parts = fields.split(" ")
-        if len(parts) < 5 or not rest:
-            continue
-        point = parts[4].replace("\\040", " ")
-        # Of two mounts at one place the later one lies on top.
-        if len(point) >= best and (path == Path(point) or Path(point) in path.parents):
-            best, found = len(point), rest.split(" ")[0]
-    return found
-
-
-def shared(path: Path) -> str:
-    """The type of the file system, where other machines can write to it; empty where not."""
-    name = kind(path)
-    return name if name == "fuse" or name.startswith(_SHARED) else ""
-
-
-def room(path: Path) -> int | None:
-    """Bytes that can still be written where `path` lies; None when that cannot be told."""
-    try:
-        state = os.statvfs(path if path.is_dir() else path.parent)
-    except (OSError, AttributeError):
-        return None
-    return state.f_bavail * state.f_frsize
-
-
-def full(path: Path) -> str:
-    """How full the file system of `path` is, as the end of a sentence; empty when it cannot be told."""
-    try:
-        state = os.statvfs(path.parent)
-    except (OSError, AttributeError):
-        return ""
-    return (
-        f" (the file system that holds {path.parent} has {state.f_bavail * state.f_frsize / 1e6:,.0f} of "
-        f"{state.f_blocks * state.f_frsize / 1e6:,.0f} MB left)"
-    )
-
-
-TICK_NS = 20_000_000
-"""Longest step of a file system's clock: a note saved twice within it can have one modification time for both."""
-SKEW_NS = 2_000_000_000
-"""A time further ahead than this was set by somebody, it is not the tick of a save."""
-
-
-def unmoved(mtime_ns: int, read_ns: int) -> bool:
-    """Whether a note saved at `mtime_ns` and read at `read_ns` would have another time, had it been saved since."""
-    return not -TICK_NS < mtime_ns - read_ns < SKEW_NS
 
 
 LONGEST = 1 << 12
@@ -622,13 +401,12 @@ def read_beside(path: Path, most: int = LONGEST, *, whole: bool = True) -> bytes
 
 def _opened(path: Path, flags: int) -> int:
     """Open a regular file that has one name, and return its descriptor."""
-    extra = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
     wrong = FileExistsError(errno.EEXIST, "it is a link, a pipe or a device, not a file", str(path))
     # To open a device can already do something.
-    if _is_no_file(path):
+    if not stat.S_ISREG(_kind(path) or stat.S_IFREG):
         raise wrong
     try:
-        descriptor = os.open(path, flags | extra, 0o600)
+        descriptor = os.open(path, flags | _PLAIN | getattr(os, "O_NONBLOCK", 0), PRIVATE)
     except OSError as error:
         raise wrong if error.errno in (errno.ELOOP, errno.ENXIO) else error from None
     status = os.fstat(descriptor)
@@ -638,9 +416,53 @@ def _opened(path: Path, flags: int) -> int:
     return descriptor
 
 
-def _is_no_file(path: Path) -> bool:
-    """Whether something other than a regular file lies at `path`; nothing at all is fine."""
+# --- the file system -------------------------------------------------------------------------------------------------
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_SHARED = (
+    "nfs cifs smb 9p afs ceph glusterfs lustre fuse. fakeowner drvfs prl_fs gpfs orangefs virtiofs vboxsf davfs ncpfs "
+    "gfs2 ocfs2 beegfs"
+)
+"""Kinds that another machine can write to: there memory cannot be shared, which a write-ahead log needs.
+
+overlay is none of them: one kernel serves both layers. A file of the lower layer that is written is another file from
+then on, which `Database.moved` sees.
+"""
+TICK_NS = 20_000_000
+"""Longest step of a file system's clock: a note saved twice within it can have one modification time for both."""
+SKEW_NS = 2_000_000_000
+"""A time further ahead than this was set by somebody, it is not the tick of a save."""
+
+
+def shared(path: Path) -> str:
+    """The type of the file system that `path` lies on, where other machines can write to it; empty where not."""
     try:
-        return not stat.S_ISREG(path.lstat().st_mode)
-    except (OSError, ValueError):
-        return False
+        lines = _MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return ""
+    mounts = [(fields.split(" "), rest) for fields, _, rest in (line.partition(" - ") for line in lines) if rest]
+    points = [(parts[4].replace("\\040", " "), rest.split(" ")[0]) for parts, rest in mounts if len(parts) > 4]
+    over = [(len(point), at, kind) for at, (point, kind) in enumerate(points) if path.is_relative_to(point)]
+    # Of two mounts at one place the later one lies on top.
+    name = max(over, default=(0, 0, ""))[2]
+    return name if name == "fuse" or name.startswith(tuple(_SHARED.split())) else ""
+
+
+def room(path: Path) -> int | None:
+    """Bytes that can still be written where `path` lies; None when that cannot be told."""
+    try:
+        state = os.statvfs(path if path.is_dir() else path.parent)
+    except (OSError, AttributeError):
+        return None
+    return state.f_bavail * state.f_frsize
+
+
+def full(path: Path) -> str:
+    """How full the file system of `path` is, as the end of a sentence; empty when it cannot be told."""
+    left = room(path.parent)
+    return "" if left is None else f" (the file system that holds {path.parent} has {left / 1e6:,.0f} MB left)"
+
+
+def unmoved(mtime_ns: int, read_ns: int) -> bool:
+    """Whether a note saved at `mtime_ns` and read at `read_ns` would have another time, had it been saved since."""
+    return not -TICK_NS < mtime_ns - read_ns < SKEW_NS

@@ -25,6 +25,11 @@ from memory_tui.durable import open_beside, read_beside
 from memory_tui.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
 from memory_tui.events import Event, LeaderChanged
 
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
 _TRIES, _PAUSE_SECONDS = 100, 0.05
 _HOLDER_BYTES = 256
 """The room that the text has. It is never given back, so that a lock can be had on a full disk too."""
@@ -64,23 +69,18 @@ class WriterLock:
         """
         path = lock_path(index, role)
         try:
-            descriptor = open_beside(path, os.O_RDWR | os.O_CREAT, _is_ours)
+            # To close it lets go of the lock too, whatever comes between.
+            with contextlib.ExitStack() as closing:
+                descriptor = open_beside(path, os.O_RDWR | os.O_CREAT, _is_ours)
+                closing.callback(os.close, descriptor)
+                if not _lock(descriptor):
+                    return None
+                holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
+                _write(descriptor, json.dumps(to_builtins(holder)))
+                closing.pop_all()
+                return cls(path, descriptor)
         except OSError as error:
             raise _unwritable(path, error) from None
-        try:
-            if not _lock(descriptor):
-                os.close(descriptor)
-                return None
-            holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
-            durable.set_contents(descriptor, json.dumps(to_builtins(holder)).encode().ljust(_HOLDER_BYTES))
-        except OSError as error:
-            os.close(descriptor)
-            raise _unwritable(path, error) from None
-        except BaseException:
-            # To close it lets go of the lock too, whatever came between.
-            os.close(descriptor)
-            raise
-        return cls(path, descriptor)
 
     @property
     def lost(self) -> bool:
@@ -98,7 +98,7 @@ class WriterLock:
             try:
                 # A name that stays is that of a process which has no lock any more: it stops nobody.
                 with contextlib.suppress(OSError):
-                    durable.set_contents(descriptor, b" " * _HOLDER_BYTES)
+                    _write(descriptor, "")
             finally:
                 os.close(descriptor)
 
@@ -107,6 +107,12 @@ class WriterLock:
 
     def __exit__(self, *exc: object) -> None:
         self.release()
+
+
+def _write(descriptor: int, text: str) -> None:
+    """Write `text` over what is there: as long as always, so that it needs no room on a full disk."""
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    durable.write_all(descriptor, text.encode().ljust(_HOLDER_BYTES))
 
 
 def _unwritable(path: Path, error: OSError) -> IndexUnavailable:
@@ -164,15 +170,12 @@ def _is_ours(data: bytes) -> bool:
 
 def is_alive(who: Holder) -> bool:
     """Whether the process that `who` names still runs, and is not another one with its number."""
-    started = process_start(who.pid)
-    if started or Path("/proc/self/stat").exists():
-        return started == who.started
+    if Path("/proc/self/stat").exists():
+        return process_start(who.pid) == who.started
     try:
         os.kill(who.pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 
@@ -186,27 +189,17 @@ def process_start(pid: int) -> str:
     return text.rpartition(")")[2].split()[19]
 
 
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(descriptor: int) -> bool:
-        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
-        try:
+def _lock(descriptor: int) -> bool:
+    """Lock an open file until it is closed; False when another has it."""
+    try:
+        if sys.platform == "win32":
+            os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        finally:
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        return True
-else:
-    import fcntl
-
-    def _lock(descriptor: int) -> bool:
-        try:
+        else:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
+    except OSError:
+        return False
+    return True
 
 
 class Leadership:
@@ -230,7 +223,11 @@ class Leadership:
                 self._lock = None
             if self._lock is None and not self._closed:
                 self._lock = WriterLock.acquire(self._path(), "keeper")
-                self._note(self._lock is not None)
+                # That nobody else was there from the beginning is no news.
+                if self.refused != (self._lock is None):
+                    self.refused = self._lock is None
+                    who = holder(self._path(), "keeper")
+                    self._tell(LeaderChanged(time.time(), who.pid if who else 0, not self.refused))
             return self._lock is not None
 
     def end(self) -> None:
@@ -245,11 +242,3 @@ class Leadership:
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None
-
-    def _note(self, ours: bool) -> None:
-        """Tell of a change; that nobody else was there from the beginning is no news."""
-
-        if self.refused != (not ours):
-            self.refused = not ours
-            who = holder(self._path(), "keeper")
-            self._tell(LeaderChanged(time.time(), who.pid if who else 0, ours))

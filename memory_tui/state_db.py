@@ -95,13 +95,24 @@ class ScopedRecords(Struct, frozen=True):
         """
 
         def replaced(connection: apsw.Connection) -> Any:  # noqa: ANN401
-            self._take_over(connection)
+            name, scope = self.table.name, self.scope
+            connection.execute(
+                f"CREATE TABLE IF NOT EXISTS {name} (id INTEGER PRIMARY KEY, scope TEXT NOT NULL, "
+                "key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (scope, key)) STRICT"
+            )
+            if not was_taken_over(connection, name, scope):
+                for old, kept in self._old().items():
+                    self._insert(connection, old, kept)
+                mark_taken_over(connection, name, scope)
             before = self._read(connection).get(key)
             value = how(before)
-            connection.execute(f"DELETE FROM {self.table.name} WHERE scope = ? AND key = ?", (self.scope, key))
+            connection.execute(f"DELETE FROM {name} WHERE scope = ? AND key = ?", (scope, key))
             if value is not None:
                 self._insert(connection, key, value)
-            self._bound(connection)
+            newest = f"SELECT id FROM {name} WHERE scope = ?1 ORDER BY id DESC LIMIT ?2"
+            connection.execute(
+                f"DELETE FROM {name} WHERE scope = ?1 AND id NOT IN ({newest})", (scope, self.table.most or -1)
+            )
             return before
 
         return run(self.path, replaced, write=True, tell=self.tell)
@@ -109,35 +120,17 @@ class ScopedRecords(Struct, frozen=True):
     # --- inside a transaction ---
 
     def _read(self, connection: apsw.Connection) -> dict[str, Any]:
-        if not has_table(connection, self.table.name):
-            return dict(self._old())
-        rows = connection.execute(
-            f"SELECT key, value FROM {self.table.name} WHERE scope = ? ORDER BY id", (self.scope,)
-        )
-        values = {str(key): json.loads(str(value)) for key, value in rows}
-        return values if was_taken_over(connection, self.table.name, self.scope) else {**self._old(), **values}
-
-    def _take_over(self, connection: apsw.Connection) -> None:
-        connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {self.table.name} (id INTEGER PRIMARY KEY, scope TEXT NOT NULL, "
-            "key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (scope, key)) STRICT"
-        )
+        values: dict[str, Any] = {}
         if not was_taken_over(connection, self.table.name, self.scope):
-            for key, value in self._old().items():
-                self._insert(connection, key, value)
-            mark_taken_over(connection, self.table.name, self.scope)
+            values = dict(self._old())
+        if has_table(connection, self.table.name):
+            sql = f"SELECT key, value FROM {self.table.name} WHERE scope = ? ORDER BY id"
+            values |= {str(key): json.loads(str(value)) for key, value in connection.execute(sql, (self.scope,))}
+        return values
 
     def _insert(self, connection: apsw.Connection, key: str, value: object) -> None:
-        statement = f"INSERT INTO {self.table.name} (scope, key, value) VALUES (?, ?, ?)"
-        connection.execute(statement, (self.scope, key, json.dumps(value)))
-
-    def _bound(self, connection: apsw.Connection) -> None:
-        if self.table.most:
-            connection.execute(
-                f"DELETE FROM {self.table.name} WHERE scope = ?1 AND id NOT IN "
-                f"(SELECT id FROM {self.table.name} WHERE scope = ?1 ORDER BY id DESC LIMIT ?2)",
-                (self.scope, self.table.most),
-            )
+        sql = f"INSERT INTO {self.table.name} (scope, key, value) VALUES (?, ?, ?)"
+        connection.execute(sql, (self.scope, key, json.dumps(value)))
 
     def _old(self) -> Mapping[str, Any]:
         try:
@@ -180,16 +173,15 @@ def has_table(connection: apsw.Connection, name: str) -> bool:
 
 def was_taken_over(connection: apsw.Connection, name: str, scope: str) -> bool:
     """Return whether the file of an earlier release that held `scope` of the table `name` was read already."""
-    return has_table(connection, "taken_over") and bool(
-        connection.execute("SELECT 1 FROM taken_over WHERE name = ? AND scope = ?", (name, scope)).fetchone()
-    )
+    sql = "SELECT 1 FROM taken_over WHERE name = ? AND scope = ?"
+    return has_table(connection, "taken_over") and bool(connection.execute(sql, (name, scope)).fetchone())
 
 
 def mark_taken_over(connection: apsw.Connection, name: str, scope: str) -> None:
     """Write down that the file of an earlier release was read."""
     connection.execute(
-        "CREATE TABLE IF NOT EXISTS taken_over (name TEXT NOT NULL, scope TEXT NOT NULL, "
-        "PRIMARY KEY (name, scope)) STRICT"
+        "CREATE TABLE IF NOT EXISTS taken_over (name TEXT NOT NULL, scope TEXT NOT NULL, PRIMARY KEY (name, scope)) "
+        "STRICT"
     )
     connection.execute("INSERT INTO taken_over VALUES (?, ?)", (name, scope))
 
@@ -222,11 +214,10 @@ def _unavailable(path: Path, error: Exception) -> StateUnavailable:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    try:
+    with suppress(OSError):
         status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+        return status.st_dev, status.st_ino
+    return None
 
 
 @contextmanager

@@ -231,8 +231,7 @@ class IndexOpener:
         return ""
 
     def _sweep(self) -> None:
-        """Remove the oldest of what was moved aside, once for each engine, and say so; silently temporary indexes, and
-        what killed processes had half written.
+        """Remove the oldest of what was moved aside, once for each engine, and say so; silently temporary indexes.
 
         Those are the ones that stood for this index, which has its own place again, and old ones.
         """
@@ -240,7 +239,6 @@ class IndexOpener:
 
         if self.opened:
             return
-        durable.sweep(self.path.parent, f".{self.path.name}.")
         for kind in ("corpus", "postings"):
             # Release 0.2.0 wrote them; a file of another program has another beginning.
             path = self.path.with_name(f"{self.path.name}.{kind}")

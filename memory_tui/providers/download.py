@@ -136,7 +136,7 @@ def fetch(source: ModelSource, settings: ProviderSettings, stop: Stop, *, anew: 
                     part = target.with_name(f"{target.name}.{version}.memory-tui-part")
                     _complete(http, file, part, settings)
                     _check(file, part, stop)
-                (durable.move_file if anew else durable.publish_file)(part, target)
+                durable.move_file(part, target)
                 return target
             except ProviderFailure as failure:
                 if failure.state not in RETRIED or attempt >= limits.attempts:

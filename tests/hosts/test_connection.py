@@ -224,6 +224,10 @@ class Disk(durable.Calls):
         self._before(f"rename {other}")
         return super().exchange(one, other, at)
 
+    def unlink(self, path: str | Path, at: int | None = None) -> None:
+        self._before(f"remove {path}")
+        super().unlink(path, at)
+
 
 @pytest.mark.parametrize("step", ["connect", "disconnect"])
 @pytest.mark.parametrize(("call", "number"), [("open", errno.EROFS), ("open", errno.ENOSPC), ("rename", errno.EPERM)])
@@ -369,8 +373,8 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(
     order: list[str] = []
     monkeypatch.setattr(durable, "calls", Disk(order.append))
     assert main.main(["disconnect", "openclaw", "--yes"]) == 0
-    renames = " ".join(what for what in order if what.startswith("rename"))
-    assert renames.index("/openclaw.json") < renames.index("index.js"), "no slot without its plug-in"
+    names = " ".join(what for what in order if what.startswith(("rename", "remove")))
+    assert names.index("/openclaw.json") < names.index("index.js"), "no slot without its plug-in"
     assert files(home) == before
     assert not openclaw.installed_folder().exists()
 

@@ -317,10 +317,10 @@ def test_what_quarantine_makes_is_what_the_sweep_knows(index: Path, monkeypatch:
         index_file.quarantine(index, "Damaged.")
     assert len(list(index.parent.glob("*.damaged-*"))) == 4
 
-    def refused(old: Path, new: Path) -> None:
+    def refused(path: Path, at: int | None = None) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(durable.calls, "replace", refused)
+    monkeypatch.setattr(durable.calls, "unlink", refused)
     [text] = integrity.sweep(index, time.time() + 31 * 86_400)
     assert text.endswith(", a damaged index that was moved aside, cannot be removed: Permission denied.")
 
