@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import platformdirs
 from msgspec import Struct, to_builtins
 
 from memory_tui import durable
@@ -39,8 +40,6 @@ class Approvals:
     def folder(self) -> Path:
         """The folder with one file for each approval."""
         if self._folder is None:
-            import platformdirs
-
             self._folder = platformdirs.user_state_path("memory-tui", appauthor=False) / "consent"
         return self._folder
 

@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import platformdirs
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import profiles
+from memory_tui.approval import Approvals
 from memory_tui.config import keys, model, places, release
 from memory_tui.config import load as configuration
 from memory_tui.config.model import Agent, Config, Problem
@@ -29,9 +30,6 @@ from memory_tui.settings import Knob, Settings, Value, find_knob, parse
 from memory_tui.workspace import media
 from memory_tui.workspace.annotations import active_project
 from memory_tui.workspace.roots import Roots, check_folder
-
-if TYPE_CHECKING:
-    from memory_tui.approval import Approvals
 
 
 class Options(Struct, frozen=True):
@@ -402,7 +400,6 @@ def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, 
     makes no index anew. Chunks of two releases in one index would share a full-text table, whose bm25 then counts
     every text twice and is that of neither.
     """
-    import platformdirs
 
     # Two agents can share a folder and read it differently; the default one has the key of the folder alone.
     key = "" if agent.default else agent.id

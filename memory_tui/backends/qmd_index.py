@@ -13,19 +13,18 @@ from typing import TypeVar
 
 import apsw
 from msgspec import Struct
-from wcmatch import glob
 
 from memory_tui.backends.qmd_program import RESET, QmdFailure
 from memory_tui.formatting import plural
 from memory_tui.openclaw.open_foreign import NotSeen, read_foreign
 from memory_tui.tokens import is_cjk
+from memory_tui.workspace.roots import fits_pattern
 
 T = TypeVar("T")
 UPDATE = "Run memory-tui qmd update."
 _SKIPPED = frozenset({"node_modules", ".git", ".cache", "vendor", "dist", "build"})
 """Folders that QMD never enters; nor any that begins with a dot."""
 _MOST_BLANK = 256
-_GLOB = glob.GLOBSTAR | glob.BRACE | glob.EXTGLOB | glob.FORCEUNIX | glob.CASE
 
 
 class WantedCollection(Struct, frozen=True):
@@ -108,7 +107,7 @@ def files_of(folder: str, pattern: str) -> Iterator[tuple[str, os.stat_result]]:
         prefix = os.path.relpath(base, folder).replace(os.sep, "/") + "/"
         for name in sorted(names):
             below, path = f"{prefix}{name}".removeprefix("./"), os.path.join(base, name)
-            fits = below.endswith(".md") if pattern == "**/*.md" else glob.globmatch(below, masks, flags=_GLOB)
+            fits = below.endswith(".md") if pattern == "**/*.md" else fits_pattern(below, masks)
             if fits and not name.startswith(".") and os.path.isfile(path) and not os.path.islink(path):  # noqa: PTH113, PTH114
                 yield below, os.stat(path)  # noqa: PTH116
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +19,9 @@ from msgspec.structs import replace
 
 from memory_tui import locks
 from memory_tui.approval import Approvals
+from memory_tui.backends import qmd_upkeep
+from memory_tui.backends.qmd import QmdAnswer, QmdClient
+from memory_tui.backends.qmd_program import QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.engine.status import Status
 from memory_tui.errors import Cancelled, MemoryTuiError
@@ -26,10 +29,6 @@ from memory_tui.events import BackendChanged, Event, Noticed
 from memory_tui.formatting import plural
 from memory_tui.plan import Plan
 from memory_tui.workspace.notes import Document
-
-if TYPE_CHECKING:
-    from memory_tui.backends.qmd import QmdAnswer, QmdClient
-    from memory_tui.backends.qmd_program import QmdFailure
 
 QMD, BUILTIN = "qmd", "builtin"
 _FIRST_PAUSE, _LONGEST_PAUSE = 30.0, 600.0
@@ -83,7 +82,6 @@ class Backend:
     @cached_property
     def client(self) -> QmdClient:
         """Return QMD, as configured."""
-        from memory_tui.backends.qmd import QmdClient
 
         return QmdClient(self._plan, self._approvals)
 
@@ -101,7 +99,6 @@ class Backend:
         """Return QMD's answer; None where the built-in index answers. Raises QueryError, Cancelled."""
         if not self.is_qmd:
             return None
-        from memory_tui.backends.qmd_program import QmdFailure
 
         failed = self.fallback()
         if failed is not None:
@@ -128,7 +125,6 @@ class Backend:
 
     def settle(self, stop: Stop) -> None:
         """Wait a moment for an update that runs; make the index where nobody ever did. Raises QmdFailure, Cancelled."""
-        from memory_tui.backends import qmd_upkeep
 
         client = self.client
         if self._thread is None and not client.place.index.exists() and not qmd_upkeep.state(client)["updated"]:
@@ -184,7 +180,6 @@ class Backend:
 
     def probe(self) -> BackendFallback | None:
         """Ask QMD something that nobody waits for; why it is still not well, None where it is. Raises Cancelled."""
-        from memory_tui.backends.qmd_program import QmdFailure
 
         try:
             self.client.ask(_PROBE, 1, stop=self._stop)
@@ -204,7 +199,6 @@ class Backend:
         if not self.is_qmd:
             origin = self._plan.backend_origin if self._chosen == self._plan.backend else "the palette"
             return replace(status, backend_state=BUILTIN if origin == "default" else f"{BUILTIN} (chosen)")
-        from memory_tui.backends.qmd_program import QmdFailure
 
         failed = self.fallback()
         custom: dict[str, float | None] = {"collections": 0, "lastUpdateAt": None}
@@ -280,7 +274,6 @@ class Backend:
         return max(_POLL_SECONDS, min(60.0, retry, debounce))
 
     def _update(self, *, boot: bool = False) -> None:
-        from memory_tui.backends import qmd_upkeep
 
         client, changed = self.client, self._changed
         if not qmd_upkeep.due(client, soon=boot or changed):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.backends.qmd_program import QmdFailure
 from memory_tui.cancel import Stop
+from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.sanitize import one_line
 from memory_tui.search.evidence import Evidence
-
-if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
 
 
 class SharedRow(Struct, frozen=True):

@@ -19,27 +19,28 @@ from msgspec.structs import replace
 from memory_tui import events
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
+from memory_tui.engine import status
 from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
-from memory_tui.engine.notes import Notes
 from memory_tui.engine.providers import Providers
 from memory_tui.engine.search import Search, with_provider_notice
+from memory_tui.engine.status import Status
 from memory_tui.errors import MemoryTuiError, ProviderError
 from memory_tui.events import Event, Listener
+from memory_tui.index.note_state import LastText
+from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice, other_vectors, without_effect
+from memory_tui.openclaw import trust
+from memory_tui.openclaw.trust import Ledger, Trust
 from memory_tui.plan import Options, Plan
-from memory_tui.providers.chain import Chain
+from memory_tui.providers.chain import Chain, ServingProvider
+from memory_tui.providers.options import DownloadProgress
 from memory_tui.workspace.media import hindrance
 from memory_tui.workspace.roots import reachable
 
 if TYPE_CHECKING:
     from memory_tui.backends.memories import Memories
-    from memory_tui.engine.status import Status
-    from memory_tui.index.note_state import LastText
-    from memory_tui.index.store import Store
-    from memory_tui.openclaw.trust import Ledger, Trust
-    from memory_tui.providers.chain import ServingProvider
-    from memory_tui.providers.options import DownloadProgress
+    from memory_tui.engine.notes import Notes
 
 __all__ = ["UPKEEP_SECONDS", "Engine", "open_memory"]
 
@@ -75,15 +76,21 @@ class Engine:
             self.index.reader_or_empty,
         )
         """Who makes vectors, approvals, and what would be sent."""
-        self.notes = Notes(plan, self.index, self.search, self.backend, self._notice)
-        """Reads, lists, explains and changes notes, and says what in them should be looked at."""
         self.index.lost = self._keep_lost
         self._upkeep = threading.Lock()
         """Taken from a request for upkeep until that is done."""
 
+    # A search needs neither of these, and they would double what it loads.
+    @cached_property
+    def notes(self) -> Notes:
+        """Return what reads, lists, explains and changes notes, and says what in them should be looked at."""
+        from memory_tui.engine.notes import Notes
+
+        return Notes(self.plan, self.index, self.search, self.backend, self._notice)
+
     @cached_property
     def memories(self) -> Memories:
-        """Long-term memories in LanceDB, beside the notes; opened when first used, on a worker thread."""
+        """Return the long-term memories in LanceDB, opened when first used, on a worker thread."""
         from memory_tui.backends.memories import Memories
 
         return Memories(self.plan, self.providers.approvals, self.providers.chain)
@@ -132,7 +139,6 @@ class Engine:
 
     def status(self, deep: bool = False) -> Status:
         """Return the whole state, computed now; `deep` embeds one text with the provider."""
-        from memory_tui.engine import status
 
         probe = self.providers.probe() if deep else None
         index = self.index
@@ -153,11 +159,12 @@ class Engine:
                 paused=index.paused,
                 vec0_use=index.opener.vec0(),
                 unrelated=self.search.unrelated.of(store.uuid()),
+                trust=self.notes.trust(),
             )
             index.status_cost = time.monotonic() - began
             return now
 
-        return self.backend.described(replace(self.search.on_snapshot(read), trust=self.notes.trust()))
+        return self.backend.described(self.search.on_snapshot(read))
 
     def _notices_of(self, who: ServingProvider) -> tuple[Notice, ...]:
         """Return what a person should know, with whose vectors rank."""
@@ -183,7 +190,6 @@ class Engine:
 
     @cached_property
     def _trust(self) -> Trust:
-        from memory_tui.openclaw import trust
 
         return trust.of_plan(self.plan)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -39,6 +39,7 @@ from memory_tui.index.sync import Lost, SyncReport, SyncRun, sync
 from memory_tui.index.watch import RootWatch, Watcher
 from memory_tui.locks import Leadership
 from memory_tui.notices import Notice, notice
+from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Plan
 from memory_tui.providers.base import Identity, Provider
 from memory_tui.providers.chain import NONE, Chain
@@ -46,9 +47,6 @@ from memory_tui.search.trace import Unsearchable
 from memory_tui.settings import Settings
 from memory_tui.workspace.roots import lost, reachable, scan
 from memory_tui.workspace.scan import Scan
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 AUTOMATIC = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "roots"})
 """Reasons of syncs that only the keeper does."""
@@ -131,8 +129,6 @@ class Index:
         self._sessions = threading.Lock()
         self._copies = None
         if plan.roots.sessions:
-            from memory_tui.openclaw import agent_sessions
-
             self._copies = agent_sessions.copies_of(plan)
 
     @property

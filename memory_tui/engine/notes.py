@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memory_tui.config.keys import MEMORY_GET
 from memory_tui.engine import status
 from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
 from memory_tui.engine.search import Search
-from memory_tui.engine.status import FileRow, FileVerdict
+from memory_tui.engine.status import FileRow
 from memory_tui.errors import EditRefused
+from memory_tui.inbox import inputs
+from memory_tui.inbox.checks import CheckProgress, examine
+from memory_tui.inbox.entries import Decisions, Suggestion
 from memory_tui.index.note_state import LastText
+from memory_tui.notes import budget, curator, restore
+from memory_tui.notes.budget import PromptBudget
+from memory_tui.notes.changes import Change
+from memory_tui.notes.curator import Curator
+from memory_tui.notes.journal import JournalEntry
+from memory_tui.notes.restore import Version, keep_lost, versions
+from memory_tui.openclaw.trust import FileTrust, TrustReport
 from memory_tui.plan import Plan
+from memory_tui.recalls import recall_log
 from memory_tui.workspace.notes import Document, NoteLines, note_lines
-from memory_tui.workspace.roots import document, note, reachable, scan, why_path
-
-if TYPE_CHECKING:
-    from memory_tui.inbox.checks import CheckProgress
-    from memory_tui.inbox.entries import Decisions, Suggestion
-    from memory_tui.notes.budget import PromptBudget
-    from memory_tui.notes.changes import Change
-    from memory_tui.notes.curator import Curator
-    from memory_tui.notes.journal import JournalEntry
-    from memory_tui.notes.restore import Version
-    from memory_tui.openclaw.trust import FileTrust, TrustReport
-
+from memory_tui.workspace.roots import PathVerdict, document, note, reachable, scan, why_path
 
 _FEWEST_RECALLS, _FEWEST_SECONDS = 20, 14 * 86_400.0
 """Fewer logged recalls, or over less time, do not tell which notes nobody needs."""
@@ -45,14 +46,12 @@ class Notes:
     @cached_property
     def curator(self) -> Curator:
         """Return what changes notes and takes changes back; after each one the index is brought up to date."""
-        from memory_tui.notes import curator
 
         return curator.curator(self.plan, lambda _: self._index.request_sync("edit"))
 
     @cached_property
     def decisions(self) -> Decisions:
         """Return what was decided about suggestions without changing a note."""
-        from memory_tui.inbox.entries import Decisions
 
         return Decisions(self.curator.journal.folder, self._notice)
 
@@ -71,20 +70,25 @@ class Notes:
         """Return every note with its state, by path."""
         roots = self.plan.roots
         seen = reachable(roots)
-        rows = self._search.on_snapshot(lambda store: status.file_rows(store, seen, self._index.freshness(store, seen)))
-        return status.with_kinds(rows, seen, roots)
+        return self._search.on_snapshot(
+            lambda store: status.file_rows(store, seen, self._index.freshness(store, seen), roots)
+        )
 
-    def why_file(self, path: str) -> FileVerdict:
-        """Return why a path is, or is not, part of the memory."""
+    def why_file(self, path: str) -> PathVerdict:
+        """Return why a path is, or is not, part of the memory, and what the index has of it."""
         seen = scan(self.plan.roots)
         verdict = why_path(self.plan.roots, path, seen)
-        return self._search.on_snapshot(
-            lambda store: status.file_verdict(verdict, store, self._index.freshness(store, seen))
+        return replace(
+            verdict,
+            index=self._search.on_snapshot(
+                lambda store: status.indexed_as(
+                    verdict.path, verdict.included, store, self._index.freshness(store, seen)
+                )
+            ),
         )
 
     def prompt(self, path: str = "", data: bytes | None = None) -> PromptBudget | None:
         """What OpenClaw 2026.9 puts into the prompt; with `data` as if the note `path` held that. None elsewhere."""
-        from memory_tui.notes import budget
 
         return budget.prompt_of(self.plan, self.curator.trust, self.curator.plan.clock(), path, data)
 
@@ -102,7 +106,6 @@ class Notes:
 
     def versions(self, path: str) -> list[Version]:
         """The texts that journal and git know of the note `path`, newest first. Raises EditRefused, PathRefused."""
-        from memory_tui.notes.restore import versions
 
         return versions(self.curator.journal, self.curator.git, path, self.curator.read(path))
 
@@ -111,13 +114,11 @@ class Notes:
 
         Raises EditRefused, PathRefused.
         """
-        from memory_tui.notes import restore
 
         return restore.to_version(self.curator, path, ref, lost_lines=lost_lines)
 
     def keep_lost(self, last: LastText, now: bytes | None) -> str:
         """Write down that a daily note lost lines; returns what a person should know, empty where nothing is lost."""
-        from memory_tui.notes.restore import keep_lost
 
         if self.plan.read_only:
             return ""
@@ -129,11 +130,7 @@ class Notes:
 
     def recover(self) -> tuple[JournalEntry, ...]:
         """Settle changes that were cut off; returns them. Raises EditRefused."""
-        from memory_tui.notes.journal import Journal, journal_folder
 
-        # Mostly nothing is to be done, and a curator has many modules.
-        if not Journal(journal_folder(self.plan.roots.workspace)).has_unsettled():
-            return ()
         return self.curator.recover()
 
     def examine(
@@ -147,8 +144,6 @@ class Notes:
 
         `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
         """
-        from memory_tui.inbox import inputs
-        from memory_tui.inbox.checks import examine
 
         now = self.plan.clock()
         view = inputs.view(self.plan, now, self._search.chunks(), self.trust(), self.curator, self.recalled_paths())
@@ -157,7 +152,6 @@ class Notes:
 
     def recalled_paths(self) -> frozenset[str] | None:
         """Return the paths that logged recalls and reads delivered; None where too few were logged to tell."""
-        from memory_tui.recalls import recall_log
 
         entries = recall_log.read(recall_log.recall_log_path(self.plan.roots.workspace)).entries
         if len(entries) < _FEWEST_RECALLS or entries[-1].at - entries[0].at < _FEWEST_SECONDS:

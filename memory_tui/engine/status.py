@@ -4,38 +4,33 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 from msgspec import Struct
-from msgspec.structs import replace
 
 from memory_tui import locks
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_memory
 from memory_tui.index import abilities, disk_usage
 from memory_tui.index.abilities import Vec0, Vec0Use
+from memory_tui.index.disk_usage import FileSize
+from memory_tui.index.freshness import Freshness
+from memory_tui.index.note_rows import openings
+from memory_tui.index.rows import Rejected, Withheld
+from memory_tui.index.store import Store
+from memory_tui.locks import Role
 from memory_tui.notices import Notice, notice
-from memory_tui.search.level import LevelBasis
+from memory_tui.openclaw.trust import TrustReport
+from memory_tui.plan import Plan
+from memory_tui.providers.chain import MemberState, ServingProvider
+from memory_tui.search.level import ByKind, LevelBasis
 from memory_tui.workspace.notes import is_heading, shown_day, title_of
-
-if TYPE_CHECKING:
-    from memory_tui.index.disk_usage import FileSize
-    from memory_tui.index.freshness import Freshness
-    from memory_tui.index.rows import Rejected, Withheld
-    from memory_tui.index.store import Counts, Store
-    from memory_tui.locks import Role
-    from memory_tui.plan import Plan
-    from memory_tui.providers.chain import MemberState, ServingProvider
-    from memory_tui.search.level import ByKind
-    from memory_tui.workspace.roots import PathVerdict, Roots, RootState
-    from memory_tui.workspace.scan import Scan
-
-if TYPE_CHECKING:
-    from memory_tui.openclaw.trust import TrustReport
+from memory_tui.workspace.roots import Roots, RootState
+from memory_tui.workspace.scan import Scan
 
 
 class FileRow(Struct, frozen=True):
@@ -187,63 +182,35 @@ class WriterProcess(Struct, frozen=True):
     ours: bool
 
 
-class FileVerdict(Struct, frozen=True):
-    """Whether a path is part of the memory, by which rule, and what the index has of it."""
+def file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> tuple[FileRow, ...]:
+    """Return every note on disk and every note that only the index still has, by path.
 
-    path: str
-    included: bool
-    rule: str
-    detail: str
-    index: str
-
-
-def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, ...]:
-    """Return every note on disk and every note that only the index still has, by path."""
-    from memory_tui.index.note_rows import openings
-
-    rows_of, without_vector = store.known(), _withheld_or_rejected(store)
+    The type of a fact in Claude Code's memory stands in its front matter, which is read for it.
+    """
+    indexed, lacking = store.known(), _withheld_or_rejected(store)
+    on_disk = {note.path: note for note in scan.notes}
     titles = {path: _title(text) for path, text in openings(store).items()}
-    stale = {item.path: item for item in freshness.stale.values()}
+    facts = claude_memory.facts(roots, {note.path: note.absolute for note in scan.notes})
     rows = []
-    for note in scan.notes:
-        row, differs = rows_of.get(note.path), stale.pop(note.path, None)
-        rows.append(
-            FileRow(
-                note.path,
-                note.source,
-                differs.state if differs else "fresh",
-                differs.detail
-                if differs
-                else "; ".join(filter(None, (row and row.detail, without_vector.get(note.path)))),
-                row.chunks if row else 0,
-                note.size,
-                note.mtime_ns / 1e9,
-                shown_day(note.path),
-                title=titles.get(note.path, ""),
-            )
-        )
-    for path, differs in stale.items():
-        row = rows_of.get(path)
+    for path in sorted({*on_disk, *freshness.stale}):
+        row, differs = indexed.get(path), freshness.stale.get(path)
+        file = on_disk.get(path) or row
+        remarks = differs.detail if differs else "; ".join(filter(None, (row and row.detail, lacking.get(path))))
         rows.append(
             FileRow(
                 path,
-                row.source if row else "memory",
-                differs.state,
-                differs.detail,
+                file.source if file else "memory",
+                differs.state if differs else "fresh",
+                remarks,
                 row.chunks if row else 0,
-                row.size if row else 0,
-                row.mtime_ns / 1e9 if row else 0.0,
+                file.size if file else 0,
+                file.mtime_ns / 1e9 if file else 0.0,
                 shown_day(path),
-                title=titles.get(path, ""),
+                facts[path].type if path in facts else "",
+                titles.get(path, ""),
             )
         )
-    return tuple(sorted(rows, key=lambda row: row.path))
-
-
-def with_kinds(rows: Sequence[FileRow], scan: Scan, roots: Roots) -> tuple[FileRow, ...]:
-    """Return `rows` with the type of each fact in Claude Code's memory, which stands in its front matter."""
-    facts = claude_memory.facts(roots, {note.path: note.absolute for note in scan.notes})
-    return tuple(replace(row, kind=facts[row.path].type if row.path in facts else "") for row in rows)
+    return tuple(rows)
 
 
 @lru_cache(maxsize=20_000)
@@ -266,25 +233,21 @@ def _withheld_or_rejected(store: Store) -> dict[str, str]:
     }
 
 
-def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileVerdict:
-    """Return what is to be said of `path`: the rule, and the state of its index."""
-    row = store.file(path.path)
-    differs = freshness.stale.get(path.path)
-    if not path.included:
-        index = "" if row is None else "The index still has it; the next sync removes it."
-    elif differs is not None and differs.state == "missing root":
-        index = f"The index keeps it although the file is missing: {differs.detail}"
-    elif differs is not None and differs.state != "pending":
-        index = f"It could not be indexed: {differs.detail}"
-    elif differs is not None and differs.patient:
-        index = f"Not searchable as it is on disk, and not being indexed: {differs.detail}."
-    elif differs is not None:
-        index = f"Not searchable as it is on disk: {differs.detail}; the next sync indexes it."
-    else:
-        chunks = row.chunks if row else 0
-        index = f"Indexed as it is on disk, in {plural(chunks, 'chunk')}"
-        index = "; ".join(filter(None, (index, _withheld_or_rejected(store).get(path.path)))) + "."
-    return FileVerdict(path.path, path.included, path.rule, path.detail, index)
+def indexed_as(path: str, included: bool, store: Store, freshness: Freshness) -> str:
+    """Return what the index has of the note `path`, which is `included` in the memory or not, as a sentence."""
+    row, differs = store.file(path), freshness.stale.get(path)
+    if not included:
+        return "" if row is None else "The index still has it; the next sync removes it."
+    if differs is None:
+        index = f"Indexed as it is on disk, in {plural(row.chunks if row else 0, 'chunk')}"
+        return "; ".join(filter(None, (index, _withheld_or_rejected(store).get(path)))) + "."
+    if differs.state == "missing root":
+        return f"The index keeps it although the file is missing: {differs.detail}"
+    if differs.state != "pending":
+        return f"It could not be indexed: {differs.detail}"
+    what = "and not being indexed: " if differs.patient else ""
+    then = "." if differs.patient else "; the next sync indexes it."
+    return f"Not searchable as it is on disk{', ' if what else ': '}{what}{differs.detail}{then}"
 
 
 def writer_process(index: Path, role: Role) -> WriterProcess | None:
@@ -306,9 +269,13 @@ def status(
     unrelated: ByKind,
     paused: bool = False,
     roots: tuple[RootState, ...] = (),
+    trust: TrustReport | None = None,
 ) -> Status:
     """Return the whole state; `probe` is the outcome of a deep check, `unrelated` what unrelated questions reach."""
     counts, identity, vec0 = store.counts(), store.identity(), abilities.vec0(vec0_use)
+    profile, rejected = plan.settings.values["profile"], tuple(store.rejected())
+    tokenizer, no_words = store.words.cut(), store.words.missing()
+    most = plan.config.value("cache.maxEntries")
     return Status(
         backend="builtin",
         agent_id=plan.agent.id,
@@ -325,15 +292,37 @@ def status(
         provider_origin=plan.provider_origin,
         provider_state=supplied.who.sentence,
         model=identity.model if identity else "",
-        profile=plan.settings.word("profile"),
-        profile_origin=plan.settings.values["profile"].origin,
+        profile=str(profile.value),
+        profile_origin=profile.origin,
         config_path=str(plan.config.path or ""),
         sources=plan.roots.sources,
         extra_paths=plan.roots.extra,
-        source_counts=_by_source(plan.roots.sources, counts.by_source),
-        cache=_cache(plan, counts, supplied.cache_hits),
-        fts=_full_text(store),
-        vector=_vectors(plan, store, vec0),
+        source_counts=tuple(
+            SourceCounts(name, *counts.by_source.get(name, (0, 0)))
+            for name in dict.fromkeys((*plan.roots.sources, *counts.by_source))
+        ),
+        cache=VectorCache(
+            plan.settings.on("cache.enabled"),
+            counts.cached,
+            counts.cached_bytes,
+            most if isinstance(most, int) else 0,
+            supplied.cache_hits,
+        ),
+        fts=WordSearch(
+            enabled=True,
+            available=bool(tokenizer),
+            tokenizer=tokenizer or None,
+            engine=f"fts5 of SQLite {apsw.sqlite_lib_version()}" if tokenizer else "letters of the text",
+            error=no_words or (None if tokenizer else "the index was made without it"),
+        ),
+        vector=VectorSearch(
+            enabled=plan.settings.on("store.vector.enabled"),
+            available=vec0.ready,
+            engine=_compared_by(store, vec0),
+            load_error=None if vec0.ready else vec0.detail,
+            dims=identity.dims if identity else None,
+            extension_path=vec0.use.library or None,
+        ),
         fallback=supplied.who.instead,
         who=supplied.who,
         watching=watching[0],
@@ -343,46 +332,16 @@ def status(
         in_part=tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale),
         embedding_probe=probe,
         paused=paused,
-        notices=(*notices, *_lost(plan, vec0), *_refused(tuple(store.rejected()))),
+        notices=(*notices, *_lost(plan, vec0, rejected)),
         keeper=writer_process(store.path, "keeper"),
         writer=writer_process(store.path, "lock"),
         storage=disk_usage.files(store.path, plan.sibling),
         withheld=tuple(store.withheld()),
-        refused=tuple(store.rejected()),
+        refused=rejected,
         links=supplied.links,
         roots=roots,
-        levels=LevelBasis(plan.settings.word("profile"), unrelated),
-    )
-
-
-def _refused(chunks: Sequence[Rejected]) -> list[Notice]:
-    """Return how many chunks have no vector because the provider refused them, and why."""
-    return (
-        [notice("vectors_refused", chunks=len(chunks), reasons=tuple(sorted({chunk.reason for chunk in chunks})))]
-        if chunks
-        else []
-    )
-
-
-def _by_source(sources: Sequence[str], counts: Mapping[str, tuple[int, int]]) -> tuple[SourceCounts, ...]:
-    return tuple(SourceCounts(name, *counts.get(name, (0, 0))) for name in dict.fromkeys((*sources, *counts)))
-
-
-def _cache(plan: Plan, counts: Counts, hits: int) -> VectorCache:
-    most = plan.config.value("cache.maxEntries")
-    assert isinstance(most, int)
-    return VectorCache(plan.settings.on("cache.enabled"), counts.cached, counts.cached_bytes, most, hits)
-
-
-def _vectors(plan: Plan, store: Store, vec0: Vec0) -> VectorSearch:
-    identity = store.identity()
-    return VectorSearch(
-        enabled=plan.settings.on("store.vector.enabled"),
-        available=vec0.ready,
-        engine=_compared_by(store, vec0),
-        load_error=None if vec0.ready else vec0.detail,
-        dims=identity.dims if identity else None,
-        extension_path=vec0.use.library or None,
+        trust=trust,
+        levels=LevelBasis(str(profile.value), unrelated),
     )
 
 
@@ -390,38 +349,23 @@ def _compared_by(store: Store, vec0: Vec0) -> str:
     """Return who finds the nearest vectors for a command; the app and the server compare all of them in memory."""
     if not vec0.ready:
         return "numpy, exact"
-    mirrored = store.vec0_dims() > 0 or store.identity() is None
-    return (
-        f"sqlite-vec {vec0.detail}" if mirrored else f"numpy, exact; sqlite-vec {vec0.detail} once the index is written"
-    )
+    if store.vec0_dims() > 0 or store.identity() is None:
+        return f"sqlite-vec {vec0.detail}"
+    return f"numpy, exact; sqlite-vec {vec0.detail} once the index is written"
 
 
-def _full_text(store: Store) -> WordSearch:
-    tokenizer, reason = store.words.cut(), store.words.missing()
-    return WordSearch(
-        enabled=True,
-        available=bool(tokenizer),
-        tokenizer=tokenizer or None,
-        engine=f"fts5 of SQLite {apsw.sqlite_lib_version()}" if tokenizer else "letters of the text",
-        error=reason or (None if tokenizer else "the index was made without it"),
-    )
-
-
-def _lost(plan: Plan, vec0: Vec0) -> list[Notice]:
-    """Return what full-text search and vectors have to do without, and what is done instead."""
-    lost, settings = list[Notice](), plan.settings
+def _lost(plan: Plan, vec0: Vec0, rejected: Sequence[Rejected]) -> Iterator[Notice]:
+    """Yield what full-text search and vectors have to do without, and what is done instead."""
+    settings = plan.settings
     if reason := abilities.fts5():
-        lost.append(notice("no_full_text", reason=reason, by_text=None))
+        yield notice("no_full_text", reason=reason, by_text=None)
     elif settings.word("store.fts.tokenizer") == "trigram" and (reason := abilities.trigram()):
-        lost.append(notice("no_trigrams", reason=reason))
+        yield notice("no_trigrams", reason=reason)
     if settings.on("store.vector.enabled") and not vec0.ready:
-        lost.append(notice("numpy_compares", reason=vec0.detail))
+        yield notice("numpy_compares", reason=vec0.detail)
     elif vec0.use.refused:
-        lost.append(notice("extension_not_run", reason=vec0.use.refused))
-    return [
-        *lost,
-        *(
-            notice("unknown_switch", name=name, switch=abilities.SWITCH, known=abilities.NAMES)
-            for name in abilities.unknown()
-        ),
-    ]
+        yield notice("extension_not_run", reason=vec0.use.refused)
+    for name in abilities.unknown():
+        yield notice("unknown_switch", name=name, switch=abilities.SWITCH, known=abilities.NAMES)
+    if rejected:
+        yield notice("vectors_refused", chunks=len(rejected), reasons=tuple(sorted({row.reason for row in rejected})))

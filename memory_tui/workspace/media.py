@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from memory_tui import jsstring
+from memory_tui.config.model import Config
 from memory_tui.errors import Unreadable
 from memory_tui.providers import registry, services
 from memory_tui.workspace.notes import Document, snapshot
 from memory_tui.workspace.scan import NoteFile
-
-if TYPE_CHECKING:
-    from memory_tui.config.model import Config
 
 Modality = Literal["image", "audio"]
 _SUFFIXES: dict[Modality, tuple[str, ...]] = {

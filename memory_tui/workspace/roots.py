@@ -50,21 +50,29 @@ def named_lines(typed: str) -> tuple[str, int | None, int | None]:
     return match["path"], int(match["first"]), int(match["last"]) if match["last"] else None
 
 
-def admitted(extra: Iterable[ExtraPath]) -> Callable[[str], bool]:
-    """Tells whether any entry of `extra` reads the file at an absolute path; all of them are looked at.
+def fits_pattern(path: str, pattern: str | list[str]) -> bool:
+    """Return whether a path with "/" between names fits a pattern as minimatch has it, or one of several.
 
-    A pattern is matched against the path from its entry as OpenClaw does from 2026.8 on, which is as minimatch does:
     `*` and `?` stay within a name and find no leading dot, `**` goes through folders.
     """
+    # Late, because its parser takes long to load and few name patterns.
     from wcmatch import glob
 
     flags = glob.GLOBSTAR | glob.BRACE | glob.EXTGLOB | glob.FORCEUNIX | glob.CASE
+    return glob.globmatch(path, pattern, flags=flags)
+
+
+def admitted(extra: Iterable[ExtraPath]) -> Callable[[str], bool]:
+    """Return what tells whether any entry of `extra` reads the file at an absolute path; all of them are looked at.
+
+    A pattern is matched against the path from its entry as OpenClaw does from 2026.8 on.
+    """
     places = [(item.path.rstrip(os.sep) + os.sep, item.pattern.replace("\\", "/")) for item in extra]
 
     def admits(absolute: str) -> bool:
         return any(
             absolute.startswith(folder)
-            and (not pattern or glob.globmatch(absolute[len(folder) :].replace(os.sep, "/"), pattern, flags=flags))
+            and (not pattern or fits_pattern(absolute[len(folder) :].replace(os.sep, "/"), pattern))
             for folder, pattern in places
         )
 
@@ -155,13 +163,15 @@ class Roots(Struct, frozen=True):
 class PathVerdict(Struct, frozen=True):
     """Whether a note is read, and why: `rule` is "included", "missing", "folder" or the rule that leaves it out.
 
-    `path` is the path under which it is, or would be, stored; `detail` is a sentence for a person.
+    `path` is the path under which it is, or would be, stored; `detail` is a sentence for a person, and `index` one
+    about what the index has of it.
     """
 
     path: str
     included: bool
     rule: str
     detail: str
+    index: str = ""
 
 
 def scan(roots: Roots, settled: Settled | None = None) -> Scan:
