@@ -36,8 +36,6 @@ MOST_QUERY = 50_000
 """Characters of the longest question, as of the built-in index."""
 APPROVED_AS = "qmd"
 """What the approval to run QMD is saved under."""
-_DEEPEST = 200
-"""How far down QMD's own ranking a note is looked for."""
 _NEEDED = {"search": (), "vsearch": ("embed",), "query": ("embed", "generate", "rerank")}
 _EVERY_NOTE = "**/*.md"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -466,13 +464,8 @@ class QmdClient:
         for hit in same:
             lines = f"{hit.start_line} to {hit.end_line} (rank {hit.rank})"
             return f"QMD gives one passage a note, and of this one lines {lines}."
-        if answer.mode == "search" and (reason := self._lacking(answer.query, state.sources[name][0], below)):
-            return reason
-        _, ranked = self._hits(state, answer.query, _DEEPEST, state.sources, stop)
-        deeper = next((hit for hit in ranked if hit.path == path), None)
-        if deeper is None:
-            return "QMD does not say."
-        return f"QMD has the note at rank {deeper.rank}, and only {plural(len(answer.hits), 'hit')} are given."
+        rule = " QMD gives only notes that hold every word of the question." if answer.mode == "search" else ""
+        return f"QMD has it in its index, and not among its {plural(len(answer.hits), 'hit')}.{rule}"
 
     def _home(self, state: Ready, path: str) -> tuple[str, str]:
         """Return the collection that a stored path belongs to, and its path there; both empty where there is none."""
@@ -485,19 +478,6 @@ class QmdClient:
             if below in item.documents or below in dict(qmd_index.files_of(item.path, item.pattern)):
                 return name, below
         return "", ""
-
-    def _lacking(self, query: str, collection: Collection, below: str) -> str:
-        """Return what of the question the note does not satisfy, as QMD's own full-text table says."""
-        parts = qmd_index.terms(query)
-        if all(negated for *_, negated in parts):
-            return "The question has no word that QMD looks for, and QMD searches nothing then."
-        matches = qmd_index.matching(self.place.index, [item for _, item, _ in parts], collection.name, below)
-        for (word, _, negated), match in zip(parts, matches, strict=True):
-            if match and negated:
-                return f"The note holds {word}, which the question rules out."
-            if not match and not negated:
-                return f"The note lacks the word {word}, and QMD gives only notes that hold every word of the question."
-        return ""
 
 
 def _why_empty(mode: str, absent: str) -> QmdRemark:

@@ -17,7 +17,6 @@ from msgspec import Struct
 from memory_tui.backends.qmd_program import RESET, QmdFailure
 from memory_tui.formatting import plural
 from memory_tui.openclaw.open_foreign import NotSeen, read_foreign
-from memory_tui.tokens import is_cjk
 from memory_tui.workspace.roots import fits_pattern
 
 T = TypeVar("T")
@@ -166,52 +165,3 @@ def coverage(index: QmdIndex, specs: Sequence[WantedCollection], updated: float)
         ghosts += [f"{item.name}/{path}" for path in sorted(rows - there.keys())]
         changed += [f"{item.name}/{path}" for path in sorted(there.keys() & rows) if 0 < updated < there[path]]
     return Coverage(files, documents, tuple(missing), tuple(ghosts), tuple(changed))
-
-
-# --- the words of a question ---------------------------------------------------------------------------------------
-
-_PART = re.compile(r'(-?)"([^"]*)"?|([^\s"]+)')
-
-
-def terms(query: str) -> list[tuple[str, str, bool]]:
-    """Return the parts of `query` by QMD's rule: the words, their full-text expression, whether it must not match.
-
-    All others must match, a word as the beginning of one.
-    """
-    parts = []
-    for part in _PART.finditer(query):
-        word = part[2] if part[3] is None else part[3].removeprefix("-")
-        negated = bool(part[1]) or (part[3] or "").startswith("-")
-        parts += [
-            (word, item, negated) for item in _expressions(word, phrase=part[3] is None) if re.search(r"\w", item)
-        ]
-    return parts
-
-
-def _expressions(word: str, *, phrase: bool) -> list[str]:
-    if phrase or re.match(r"[^\W_][\w'-]*-[^\W_][\w'-]*\Z", word):
-        words = map(_clean, word.split() if phrase else word.split("-"))
-        return [f'"{" ".join(filter(None, words))}"']
-    if re.match(r"\w+(?:\.\w+)+\Z", word):
-        return [f'"{_clean(piece)}"*' for piece in word.split(".")]
-    if is_cjk(word):
-        # QMD stores such text with a blank around each character, and asks for the characters in a row.
-        return [f'"{" ".join(letter for letter in word if letter.isalnum())}"']
-    return [f'"{_clean(word)}"*']
-
-
-def _clean(word: str) -> str:
-    return "".join(letter for letter in word if letter.isalnum() or letter in "'_").lower()
-
-
-def matching(file: Path, expressions: Sequence[str], collection: str, path: str) -> list[bool]:
-    """Return which full-text `expressions` match one document, asked of QMD's own table. Raises QmdFailure."""
-
-    def match(connection: apsw.Connection) -> list[bool]:
-        statement = (
-            "SELECT 1 FROM documents_fts f JOIN documents d ON d.id = f.rowid "
-            "WHERE documents_fts MATCH ? AND d.collection = ? AND d.path = ? AND d.active = 1"
-        )
-        return [connection.execute(statement, (item, collection, path)).fetchone() is not None for item in expressions]
-
-    return _read(file, match)

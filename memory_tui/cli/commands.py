@@ -166,7 +166,6 @@ GROUPS: dict[str, dict[str, Command]] = {
     },
     "Other memories": {
         "qmd": Command("programs:qmd", "QMD as the backend: update, embed, status, reset, approve, revoke, probe"),
-        "qmd compare": Command("programs:compare_answers", "answers of QMD beside those of the index", answers=True),
         "ltm": Command("memories:ltm", "long-term memories in LanceDB: list, search, store, forget, undo"),
     },
     "Maintenance": {
@@ -348,7 +347,6 @@ _OPTIONS: dict[str, tuple[Option, ...]] = {
         ),
         flag("--yes", "agree to run the program, without being asked"),
     ),
-    "qmd compare": (word("query", "queries that both answer", nargs="*", type=typed),),
     "ltm": (
         word("action", f"one of {', '.join(_LTM)}", choices=_LTM, metavar="ACTION"),
         word("words", "a text, query or id", nargs="*", type=typed, metavar="WORD"),

@@ -19,10 +19,9 @@ from memory_tui.cancel import Stop
 from memory_tui.cli.context import confirmed, curator_of, opened, options, user_time
 from memory_tui.cli.output import print_lines, say, show, waiting
 from memory_tui.config.places import session_folder
-from memory_tui.engine import compare_qmd
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.openclaw_answer import injected
-from memory_tui.errors import EditRefused, QueryError, SettingError
+from memory_tui.errors import EditRefused, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.formatting import plural
 from memory_tui.notes.curator import Curator
@@ -281,28 +280,3 @@ _RUN = {
     "revoke": _revoke,
     "probe": _probe,
 }
-
-
-def compare_answers(args: argparse.Namespace) -> int:
-    """Ask the built-in index and QMD the same queries."""
-    if not args.query:
-        raise QueryError("There is no query.", 'For instance: memory-tui qmd compare "router vlan".')
-    with opened(args) as engine:
-        engine.index.catch_up()
-        with waiting("Asking both"):
-            answers = [compare_qmd.compare(engine, query) for query in args.query]
-    rows, lines = [], []
-    for answer in answers:
-        failure = {"reason": answer.failure, "nextStep": answer.next_step} if answer.failure else None
-        trace = answer.qmd.trace() if answer.qmd is not None else None
-        shared = [row.as_dict() for row in answer.rows]
-        rows.append({"query": answer.query, "failure": failure, "qmd": trace, "rows": shared})
-        lines.append(answer.query)
-        lines += [f"  QMD gave no answer: {answer.failure} {answer.next_step}".rstrip()] if failure else []
-        lines.append("  builtin   QMD")
-        for row in answer.rows:
-            lines.append(f"  {row.builtin or '-':>7}  {row.qmd or '-':>4}  {row.path}:{row.start_line}-{row.end_line}")
-            whys = (("builtin", row.why_not_builtin), ("QMD", row.why_not_qmd))
-            lines += [f"{'':17}not {side}: {one_line(why)}" for side, why in whys if why]
-    failed = sum(bool(answer.failure) for answer in answers)
-    return show(args, {"comparisons": rows, "failed": failed}, lines, int(failed == len(answers)))

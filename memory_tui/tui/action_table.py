@@ -414,7 +414,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("base", "baseline", "search", "set the current knobs as the baseline to compare with", "Base", ANSWER),
     Action("scroll_down", "scroll down", "results", "scroll the arithmetic without leaving the list", palette=False),
     Action("scroll_up", "scroll up", "results", "scroll the arithmetic back", palette=False),
-    *opening("search", "compare", "show qmd", "show better"),
+    *opening("search", "compare", "show better"),
     *opening("tune"),
     Action(
         "next_stage",
@@ -457,7 +457,6 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("left_side", "less", "side_by_side", "put another ranking on the left", "Left"),
     Action("right_side", "more", "side_by_side", "put another ranking on the right", "Right"),
     Action("open", "do", "side_by_side", "read the note at the cited lines, or make the index a profile needs", "Read"),
-    Action("open", "do", "compare_qmd", "read the note at the cited lines", "Read"),
     Action("undo", "undo", "report", "undo the last step", "Undo", ("undo",)),
     Action("write", "do", "write", "write this difference, with a backup", "Write"),
     Action("undo", "undo", "write", "undo the last write of this view", "Undo", ("written",), palette=False),

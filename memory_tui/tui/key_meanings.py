@@ -138,7 +138,6 @@ _MEANINGS: dict[str, Meaning] = {
     "show layer": Meaning(("zl",), "the next layer of the calendar"),
     "show all": Meaning(("ze",), "everything: what was decided, files that agree"),
     "show better": Meaning(("zs",), "a search for better settings"),
-    "show qmd": Meaning(("zq",), "the answer of QMD beside that of the index"),
     "show poor": Meaning(("zu",), "agents' questions that were answered poorly"),
     "show record": Meaning(("zr",), "the full record, then JSON"),
     "show theme": Meaning(("zt",), "themes"),

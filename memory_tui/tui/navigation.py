@@ -117,16 +117,6 @@ OVERLAYS: Sequence[OverlayView] = (
         needs=("answer",),
     ),
     OverlayView(
-        "compare_qmd",
-        "Builtin and QMD",
-        "search.qmd_view:CompareQmdView",
-        "search",
-        "QMD's answer to this query beside the built-in index's, with reasons",
-        (Opener("search", "show qmd"),),
-        needs=("answer",),
-        renew=("ask both again", "Again"),
-    ),
-    OverlayView(
         "knob_search",
         "Better knobs",
         "search.lab:KnobSearchView",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memory_tui.backends import qmd_index, qmd_upkeep
+from memory_tui.backends import qmd_upkeep
 from memory_tui.backends.qmd_program import QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.cli import main
@@ -52,41 +52,6 @@ def test_a_search_a_deleted_index_and_a_mode_without_models(bench: Bench, capsys
     assert run("search", "Router VLAN")["backend"] == "qmd"
     third = run("search", "Router VLAN", mode="query")
     assert "embeddinggemma-300M-Q8_0.gguf" in third["fallback"]["reason"]  # type: ignore[index]
-
-
-QUESTIONS = (
-    "Router",
-    "rout",
-    "Router VLAN",
-    "routers guests",
-    "Router -firmware",
-    '"dark roast"',
-    '"roast dark"',
-    "tomatoes garden",
-    "what coffee does Alice like",
-    "2026.11",
-    "multi-agent",
-    "-Router",
-    "Router's",
-)
-
-
-def test_qmds_rule_as_it_is_explained_is_qmds_rule(real: Engine) -> None:
-    """A note is given exactly where each part of the question matches as `terms` says."""
-    client = real.backend.client
-    for query in QUESTIONS:
-        state = client.ready()
-        ranked = client._hits(state, query, 20, state.sources, None)[1]
-        hits = {(hit.collection, hit.path.removeprefix("memory/")) for hit in ranked}
-        parts = qmd_index.terms(query)
-        expected = set()
-        for collection in state.index.collections.values():
-            for path in collection.documents:
-                matches = qmd_index.matching(client.place.index, [one for _, one, _ in parts], collection.name, path)
-                fits = all(match != negated for match, (_, _, negated) in zip(matches, parts, strict=True))
-                if fits and any(not negated for _, _, negated in parts):
-                    expected.add((collection.name, path))
-        assert hits == expected, query
 
 
 @pytest.mark.skipif(not MODEL.is_file(), reason="the shared GGUF file is not here")

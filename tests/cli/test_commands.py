@@ -74,7 +74,6 @@ def test_only_the_module_of_the_command_is_imported(arguments: list[str], module
         ("why-never", "why --never"),
         ("compare-index", "openclaw compare-index"),
         ("trust", "openclaw trust"),
-        ("compare-qmd", "qmd compare"),
         ("write-config", "config --write"),
         ("redo", "undo --redo"),
         ("restore", "journal --restore"),

@@ -43,7 +43,6 @@ from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.search.compare_profiles import SideBySideView
 from memory_tui.tui.views.search.knobs import Knobs
 from memory_tui.tui.views.search.lab import KnobSearchView, Report
-from memory_tui.tui.views.search.qmd_view import CompareQmdView
 from memory_tui.tui.views.search.saved_queries import SavedQueriesView
 from memory_tui.tui.views.search.search_explain import Explainer
 from memory_tui.tui.views.search.search_judge import Judge
@@ -91,7 +90,6 @@ NODES = {
     "compare": CompareView,
     "saved_queries": SavedQueriesView,
     "side_by_side": SideBySideView,
-    "compare_qmd": CompareQmdView,
     "report": KnobSearchView,
     "inbox": InboxView,
     "proposal": InboxView,

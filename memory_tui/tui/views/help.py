@@ -117,8 +117,6 @@ WORDS_OF = {
     "that may be chance is no evidence.",
     "side_by_side": "Two rankings of the same evidence, aligned by chunk. A side is a profile, the knobs as they are, "
     "or the baseline; a chunk that one side loses shows the reason there.",
-    "compare_qmd": "One query answered by the built-in index and by QMD. A row is what both or one of them recalls, "
-    "with both ranks; below it stands why the other lacks it. Scores of QMD are not comparable, so ranks stand here.",
     "saved_queries": "Your saved queries with their scores: under the baseline, and with the current knobs. "
     "nDCG, recall and MRR are best at 1; noise counts the hits without a correct line, best at 0. Broke: a "
     "correct line is no longer recalled.",

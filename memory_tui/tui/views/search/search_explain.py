@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from memory_tui.sanitize import one_line
 from memory_tui.search.trace import Recalled
-from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.search.explaining import find_flips, find_questions
 from memory_tui.tui.views.search.knobs import ShownAnswer
 from memory_tui.tui.views.search.line_question import LineQuestion
@@ -47,7 +46,7 @@ def of_qmd(hit: QmdHit, answer: QmdAnswer, trace: Trace | None) -> str:
     here = f"The built-in index has these lines at rank {twin}." if twin else "The built-in index does not recall them."
     return (
         f"QMD's rank {hit.rank} by {answer.mode}, from the collection {one_line(hit.collection)}. "
-        f"QMD's own score, not comparable: {hit.score:g}. {here} {key_of('show qmd')} shows both answers with reasons."
+        f"QMD's own score, not comparable: {hit.score:g}. {here}"
     )
 
 
