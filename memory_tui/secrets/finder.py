@@ -35,66 +35,15 @@ _WINDOW, _OVERLAP = 600, 200
 MASK = "***"
 
 
-_LONGEST_WORD = 16
-_RUN = re.compile(rf"[\w+/=.~-]{{{_LONGEST_WORD}}}", re.ASCII)
-"""What every long key holds."""
-_BY_WORD = tuple((word, form) for form in FORMATS for word in form.holds)
-_SHORT_BY_WORD = tuple((word, form) for word, form in _BY_WORD if not form.long)
 _PRIVATE_KEY = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 
-_WORD_HINTS = (
-    *(
-        "pass",
-        "pw",
-        "pin",
-        "contrase",
-        "senha",
-        "mot de",
-        "mdp",
-        "clave",
-        "kennwort",
-        "wachtwoord",
-        "ordenord",
-        "senord",
-    ),
-    *(
-        "has\u0142o",
-        "haslo",
-        "ifre",
-        "heslo",
-        "parola",
-        "jelsz",
-        "salasana",
-        "adgangskode",
-        "kodeord",
-        "schl\u00fcssel",
-    ),
-    *(
-        "密",
-        "口令",
-        "パス",
-        "暗証",
-        "암호",
-        "비밀",
-        "парол",
-        "كلمة",
-        "סיסמ",
-        "κωδικ",
-        "रहस्य",
-        "पासवर्ड",
-        "mật kh",
-        "sandi",
-    ),
+_LABEL_PARTS = (
+    "pass,pw,pin,contrase,senha,mot de,mdp,clave,kennwort,wachtwoord,ordenord,senord,has\u0142o,haslo,ifre,heslo,"
+    "parola,jelsz,salasana,adgangskode,kodeord,schl\u00fcssel,密,口令,パス,暗証,암호,비밀,парол,كلمة,סיסמ,κωδικ,रहस्य,"
+    "पासवर्ड,mật kh,sandi,key,token,secret"
 )
-_NAME_HINTS = ("key", "token", "secret")
-_LABELS_HOLD = (*_WORD_HINTS, *_NAME_HINTS)
-
-_HINTS = frozenset(
-    {
-        *_LABELS_HOLD,
-        *(word for form in FORMATS for word in form.holds),
-    }
-) - {":", "-", ".", "gh", "gl", "ac", "sk"}
+_LABELS_HOLD = _LABEL_PARTS.split(",")
+_HINTS = {*_LABELS_HOLD, *(word for form in FORMATS for word in form.holds)} - {":", "-", ".", "gh", "gl", "ac", "sk"}
 """What a text has to hold, in lower case, to be looked through at all; keys of no other mark are long words."""
 
 # As people write them in notes: `**Password:** x`, `| Passwort | x |`, `密码：x`, `the password for the NAS is x`.
@@ -193,8 +142,7 @@ def find(text: str) -> tuple[Finding, ...]:
     spans = [
         (at + start, at + end, kind)
         for at, piece in _pieces(text)
-        for runs in (_has_run(piece),)
-        for start, end, kind in (*_by_maker(piece, runs), *_labelled(piece), *(_random(piece) if runs else ()))
+        for start, end, kind in (*_by_maker(piece), *_labelled(piece), *_random(piece))
     ]
     spans += _private(text)
     findings: list[Finding] = []
@@ -260,17 +208,11 @@ def _private(text: str) -> Iterator[tuple[int, int, str]]:
             yield begun, at, PRIVATE
 
 
-def _has_run(text: str) -> bool:
-    """Whether `text` holds a run as long keys and random words have one; most notes have no word that is so long."""
-    return len(max(text.split(), key=len, default="")) >= _LONGEST_WORD and _RUN.search(text) is not None
-
-
-def _by_maker(text: str, runs: bool) -> Iterator[tuple[int, int, str]]:
-    """Keys whose maker gave them a form of their own; the long ones where there are `runs`."""
+def _by_maker(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield keys whose maker gave them a form of their own."""
     small = text.lower()
-    by_word = _BY_WORD if runs else _SHORT_BY_WORD
-    for form in dict.fromkeys([form for word, form in by_word if word in small]):
-        for match in _compiled(form).finditer(text):
+    for form in FORMATS:
+        for match in _compiled(form).finditer(text) if any(word in small for word in form.holds) else ():
             group = 1 if match.re.groups and match[1] is not None else 0
             if form.kind == BASIC and (_REFERENCE.fullmatch(match[1]) or _GAP.fullmatch(match[1])):
                 continue

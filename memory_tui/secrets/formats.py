@@ -13,15 +13,13 @@ from typing import NamedTuple
 class KeyFormat(NamedTuple):
     """How the keys of a maker look: a match holds one of `holds`, in lower case; group 1, or all of it, is the key.
 
-    A key begins where a word does, unless it is so telling that it counts `anywhere`. One that is not `long` may have
-    fewer than 16 characters without a space.
+    A key begins where a word does, unless it is so telling that it counts `anywhere`.
     """
 
     kind: str
     holds: tuple[str, ...]
     pattern: str
     anywhere: bool = False
-    long: bool = True
 
 
 BASIC = "Basic Auth Credentials"
@@ -37,7 +35,7 @@ def _assigned(names: str, value: str) -> str:
 _SECRET_NAME = r"(?:key|pwd|pw|password|pass|token)"
 _NAME_PARTS = ("key", "pass", "pwd", "pw", "token")
 
-FORMATS = (
+_AT_WORDS = (
     KeyFormat("age secret key", ("age-secret-key-",), r"AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{40,}"),
     KeyFormat("Airtable token", ("pat",), r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
     KeyFormat("Alibaba Cloud key", ("ltai",), r"LTAI[A-Za-z0-9]{12,24}(?![A-Za-z0-9])"),
@@ -48,21 +46,14 @@ FORMATS = (
     KeyFormat("Azure signature", ("sig=",), r"(?<=[?&])sig=((?:[A-Za-z0-9/+=]|%[0-9A-Fa-f]{2}){30,})"),
     KeyFormat("Azure access key", ("sharedaccesskey=",), r"SharedAccessKey=([A-Za-z0-9+/=]{30,})"),
     KeyFormat(
-        BASIC,
-        ("://",),
-        r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s:/@\"'`<>|]{0,80}:([^\s/\"'`<>|]{3,120})@(?=[\w\[])",
-        long=False,
+        BASIC, ("://",), r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s:/@\"'`<>|]{0,80}:([^\s/\"'`<>|]{3,120})@(?=[\w\[])"
     ),
     KeyFormat("Brevo key", ("xkeysib-", "xsmtpsib-"), r"x(?:key|smtp)sib-[0-9a-f]{64}-[A-Za-z0-9]{12,}"),
     KeyFormat("Buildkite token", ("bkua_",), r"bkua_[0-9a-f]{40}"),
     KeyFormat("Cerebras key", ("csk-",), r"csk-[a-z0-9]{40,}"),
     KeyFormat("CircleCI token", ("ccipat_", "cciprj_"), r"CCIP(?:AT|RJ)_[A-Za-z0-9]{20,}_[0-9a-f]{40}"),
-    KeyFormat(
-        "Cloudflare token",
-        ("v1.0-", "cfut_", "cfat_", "cfk_"),
-        r"(?:v1\.0-[0-9a-f]{24}-[0-9a-f]{146}"
-        r"|cf(?:ut|at|k)_[\w-]{30,})",
-    ),
+    KeyFormat("Cloudflare token", ("v1.0-", "cfut_", "cfat_", "cfk_"), r"v1\.0-[0-9a-f]{24}-[0-9a-f]{146}"),
+    KeyFormat("Cloudflare token", ("v1.0-", "cfut_", "cfat_", "cfk_"), r"cf(?:ut|at|k)_[\w-]{30,}"),
     KeyFormat("Databricks token", ("dapi", "dose"), r"(?:dapi|dose)[0-9a-f]{32}(?:-\d)?"),
     KeyFormat("DigitalOcean token", ("_v1_",), r"do[oprs]_v1_[0-9a-f]{64}"),
     KeyFormat("Discord Bot Token", (".",), r"[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,}"),
@@ -81,25 +72,16 @@ FORMATS = (
     KeyFormat(
         "GitLab Token",
         ("gl", "gr1348941"),
-        r"(?:gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat|wt)-[\w.-]{20,}"
-        r"|GR1348941[\w-]{20,})",
+        r"(?:gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat|wt)-[\w.-]{20,}|GR1348941[\w-]{20,})",
     ),
-    KeyFormat(
-        "Google key",
-        ("aiza", "gocspx-", "ya29.", "1//0"),
-        r"(?:AIza[\w-]{35}"
-        r"|GOCSPX-[\w-]{24,}"
-        r"|ya29\.[\w-]{30,}"
-        r"|1//0[\w-]{40,})",
-    ),
+    KeyFormat("Google key", ("aiza", "gocspx-", "ya29.", "1//0"), r"AIza[\w-]{35}"),
+    KeyFormat("Google key", ("aiza", "gocspx-", "ya29.", "1//0"), r"GOCSPX-[\w-]{24,}"),
+    KeyFormat("Google key", ("aiza", "gocspx-", "ya29.", "1//0"), r"ya29\.[\w-]{30,}"),
+    KeyFormat("Google key", ("aiza", "gocspx-", "ya29.", "1//0"), r"1//0[\w-]{40,}"),
     KeyFormat("Grafana token", ("glsa_", "glc_"), r"(?:glsa_[A-Za-z0-9]{32}_[0-9a-fA-F]{8}|glc_[A-Za-z0-9+/]{32,})"),
     KeyFormat("Groq key", ("gsk_",), r"gsk_[A-Za-z0-9]{40,}"),
-    KeyFormat(
-        "HashiCorp token",
-        ("hvs.", "hvb.", "hvr.", ".atlasv1."),
-        r"(?:hv[bsr]\.[\w-]{24,}"
-        r"|[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,})",
-    ),
+    KeyFormat("HashiCorp token", ("hvs.", "hvb.", "hvr.", ".atlasv1."), r"hv[bsr]\.[\w-]{24,}"),
+    KeyFormat("HashiCorp token", ("hvs.", "hvb.", "hvr.", ".atlasv1."), r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
     KeyFormat("Heroku key", ("hrku-",), r"HRKU-[\w-]{30,}"),
     KeyFormat("HubSpot token", ("pat-",), r"pat-[a-z]{2}\d-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     KeyFormat("Hugging Face token", ("hf_", "api_org_"), r"(?:hf|api_org)_[A-Za-z0-9]{30,}"),
@@ -109,9 +91,8 @@ FORMATS = (
     KeyFormat("LangSmith key", ("lsv2_",), r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
     KeyFormat("LaunchDarkly key", ("api-", "sdk-"), r"(?:api|sdk)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     KeyFormat("Linear key", ("lin_",), r"lin_(?:api|oauth|wh)_[A-Za-z0-9]{30,}"),
-    KeyFormat(
-        "Mailgun key", ("key-", "-"), r"(?:(?:pub)?key-[0-9a-f]{32}|[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-]))"
-    ),
+    KeyFormat("Mailgun key", ("key-", "-"), r"(?:pub)?key-[0-9a-f]{32}"),
+    KeyFormat("Mailgun key", ("key-", "-"), r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])"),
     KeyFormat("Mapbox token", ("sk.eyj", "tk.eyj"), r"[st]k\.eyJ[\w-]{20,}\.[\w-]{20,}"),
     KeyFormat("Netlify token", ("nfp_", "nfc_", "nfo_", "nfu_"), r"nf[pcou]_[A-Za-z0-9]{30,}"),
     KeyFormat("New Relic key", ("nra", "nrii-", "nrjs-"), r"NR(?:AK|AA|II|JS|RA|SP)-[A-Za-z0-9-]{19,}"),
@@ -123,15 +104,10 @@ FORMATS = (
     KeyFormat(
         "1Password key",
         ("a3-", "ops_eyj"),
-        r"(?:A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3,4}"
-        r"|ops_eyJ[\w+/=-]{100,})",
+        r"(?:A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3,4}" r"|ops_eyJ[\w+/=-]{100,})",
     ),
-    KeyFormat(
-        "OpenAI Token",
-        ("sk-",),
-        r"(?:sk-(?:proj|svcacct|admin|None)-[\w-]{20,}"
-        r"|sk-(?=[A-Za-z]*\d|[A-Z]*[a-z]+[A-Z])[A-Za-z0-9]{28,})",
-    ),
+    KeyFormat("OpenAI Token", ("sk-",), r"sk-(?:proj|svcacct|admin|None)-[\w-]{20,}"),
+    KeyFormat("OpenAI Token", ("sk-",), r"sk-(?=[A-Za-z]*\d|[A-Z]*[a-z]+[A-Z])[A-Za-z0-9]{28,}"),
     KeyFormat("OpenRouter key", ("sk-or-",), r"sk-or-(?:v\d-)?[0-9a-f]{40,}"),
     KeyFormat("Perplexity key", ("pplx-",), r"pplx-[A-Za-z0-9]{30,}"),
     KeyFormat("Pinecone key", ("pcsk_",), r"pcsk_\w{40,}"),
@@ -146,13 +122,7 @@ FORMATS = (
     KeyFormat("SendGrid API Key", ("sg.",), r"SG\.[\w-]{16,}\.[\w-]{30,}"),
     KeyFormat("Sentry token", ("sntryu_", "sntrys_"), r"sntry[us]_[\w+/=-]{40,}"),
     KeyFormat(
-        "Shopify token",
-        ("shpat_", "shpca_", "shppa_", "shpss_", "shptka_"),
-        r"shp(?:at"
-        r"|ca"
-        r"|pa"
-        r"|ss"
-        r"|tka)_[0-9a-fA-F]{32}",
+        "Shopify token", ("shpat_", "shpca_", "shppa_", "shpss_", "shptka_"), r"shp(?:at|ca|pa|ss|tka)_[0-9a-fA-F]{32}"
     ),
     KeyFormat(
         "Slack Token",
@@ -164,12 +134,8 @@ FORMATS = (
     KeyFormat("SonarQube token", ("sqp_", "squ_", "sqa_"), r"sq[pua]_[0-9a-f]{40}"),
     KeyFormat("Sourcegraph token", ("sgp_",), r"sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}"),
     KeyFormat("Square OAuth Secret", ("sq0", "eaaa"), r"(?:sq0[a-z]{3}-[\w-]{22,}|EAAA[\w-]{56,})"),
-    KeyFormat(
-        "Stripe Access Key",
-        ("k_live_", "k_test_", "whsec_"),
-        r"(?:[spr]k_(?:live|test)_\w{10,}"
-        r"|whsec_[A-Za-z0-9+/=]{24,})",
-    ),
+    KeyFormat("Stripe Access Key", ("k_live_", "k_test_", "whsec_"), r"[spr]k_(?:live|test)_\w{10,}"),
+    KeyFormat("Stripe Access Key", ("k_live_", "k_test_", "whsec_"), r"whsec_[A-Za-z0-9+/=]{24,}"),
     KeyFormat("Supabase key", ("sbp_", "sb_secret_"), r"(?:sbp_(?:v0_)?[0-9a-f]{40}|sb_secret_[\w-]{22,})"),
     KeyFormat("Tailscale key", ("tskey-",), r"tskey-[a-z]+-[A-Za-z0-9-]{16,}"),
     KeyFormat("Tavily key", ("tvly-",), r"tvly-[A-Za-z0-9-]{20,}"),
@@ -190,50 +156,36 @@ FORMATS = (
     KeyFormat(
         "password in a command",
         ("sshpass", "curl"),
-        r"(?:sshpass\s+-p\s*"
-        r"|curl\s[^\n]{0,200}?(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,60}:)(?![$<{])([^\s\"']{4,})",
-        long=False,
+        r"(?:sshpass\s+-p\s*" r"|curl\s[^\n]{0,200}?(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,60}:)(?![$<{])([^\s\"']{4,})",
     ),
-    # What is so telling that it counts within a word too.
+)
+_ANYWHERE = (
     KeyFormat(
         "Artifactory Credentials",
         ("akc", *(f"ap{sign}" for sign in "0123456789abcdef")),
         r"(?<![^\s=:\"])(?:AKC[A-Za-z0-9]{10,}|AP[0-9A-F][A-Za-z0-9]{8,})(?![^\s\"])",
-        anywhere=True,
-        long=False,
     ),
     KeyFormat(
-        "AWS Access Key",
-        ("a3t", "abia", "acca", "akia", "asia"),
-        r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}",
-        anywhere=True,
+        "AWS Access Key", ("a3t", "abia", "acca", "akia", "asia"), r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}"
     ),
     KeyFormat(
-        "AWS Access Key",
-        ("aws",),
-        rf"(?i:aws.{{0,20}}?{_SECRET_NAME}.{{0,20}}?[\"']([0-9A-Za-z/+]{{40}})[\"'])",
-        anywhere=True,
+        "AWS Access Key", ("aws",), rf"(?i:aws.{{0,20}}?{_SECRET_NAME}.{{0,20}}?[\"']([0-9A-Za-z/+]{{40}})[\"'])"
     ),
-    KeyFormat("Azure Storage Account access key", ("accountkey=",), r"AccountKey=[A-Za-z0-9+/=]{88}", anywhere=True),
+    KeyFormat("Azure Storage Account access key", ("accountkey=",), r"AccountKey=[A-Za-z0-9+/=]{88}"),
     KeyFormat(
         "Cloudant Credentials",
         _NAME_PARTS,
         _assigned(rf"(?:cloudant|cl|clou)[_-]?(?:api)?{_SECRET_NAME}", r"[0-9a-f]{64}|[a-z]{24}"),
-        anywhere=True,
     ),
-    KeyFormat("Discord Bot Token", (".",), r"[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}", anywhere=True),
-    KeyFormat("GitHub Token", ("gh",), r"gh[opsur]_\w{36}", anywhere=True),
+    KeyFormat("Discord Bot Token", (".",), r"[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}"),
+    KeyFormat("GitHub Token", ("gh",), r"gh[opsur]_\w{36}"),
     KeyFormat(
-        "GitLab Token",
-        ("gl", "gr1348941"),
-        r"(?:gl(?:agent|cbt|dt|ft|imt|oas|pat|ptt|rt|soat)-|GR1348941)[\w-]{20,}",
-        anywhere=True,
+        "GitLab Token", ("gl", "gr1348941"), r"(?:gl(?:agent|cbt|dt|ft|imt|oas|pat|ptt|rt|soat)-|GR1348941)[\w-]{20,}"
     ),
     KeyFormat(
         "IBM Cloud IAM Key",
         _NAME_PARTS,
         _assigned(rf"(?:(?:ibm[_-]?)?(?:cloud[_-]?)?(?:iam)?)[_-]?(?:api)?[_-]?{_SECRET_NAME}", r"[\w-]{44}(?![\w-])"),
-        anywhere=True,
     ),
     KeyFormat(
         "IBM COS HMAC Credentials",
@@ -241,46 +193,39 @@ FORMATS = (
         _assigned(
             r"(?:(?:ibm)?[_-]?cos[_-]?(?:hmac)?)?[_-]?secret[_-]?(?:access)?[_-]?key", r"[0-9a-f]{48}(?![0-9a-f])"
         ),
-        anywhere=True,
     ),
-    KeyFormat(TOKEN, ("eyj",), r"eyJ[\w=-]+\.[\w=-]+(?:\.[\w.+/=-]*)?", anywhere=True),
-    KeyFormat("Mailchimp Access Key", ("-us",), r"[0-9a-z]{32}-us\d{1,2}", anywhere=True),
-    KeyFormat("NPM tokens", ("_authtoken",), r"//\S{1,300}/:_authToken=\s*(?:npm_\S+|[0-9A-Fa-f-]{36})", anywhere=True),
-    KeyFormat("OpenAI Token", ("t3blbkfj",), r"sk-[\w-]*[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}", anywhere=True),
+    KeyFormat(TOKEN, ("eyj",), r"eyJ[\w=-]+\.[\w=-]+(?:\.[\w.+/=-]*)?"),
+    KeyFormat("Mailchimp Access Key", ("-us",), r"[0-9a-z]{32}-us\d{1,2}"),
+    KeyFormat("NPM tokens", ("_authtoken",), r"//\S{1,300}/:_authToken=\s*(?:npm_\S+|[0-9A-Fa-f-]{36})"),
+    KeyFormat("OpenAI Token", ("t3blbkfj",), r"sk-[\w-]*[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}"),
     KeyFormat(
         PRIVATE,
         ("private key", "putty"),
         r"(?:BEGIN (?:(?:DSA|EC|OPENSSH|RSA|SSH2 ENCRYPTED) )?PRIVATE KEY|BEGIN PGP PRIVATE KEY BLOCK"
         r"|PuTTY-User-Key-File-\d)",
-        anywhere=True,
-        long=False,
     ),
-    KeyFormat("PyPI Token", ("pypi-",), r"pypi-Ag(?:EIcHlwaS5vcmc|ENdGVzdC5weXBpLm9yZw)[\w-]{70,}", anywhere=True),
-    KeyFormat("SendGrid API Key", ("sg.",), r"SG\.[\w-]{22}\.[\w-]{43}", anywhere=True),
+    KeyFormat("PyPI Token", ("pypi-",), r"pypi-Ag(?:EIcHlwaS5vcmc|ENdGVzdC5weXBpLm9yZw)[\w-]{70,}"),
+    KeyFormat("SendGrid API Key", ("sg.",), r"SG\.[\w-]{22}\.[\w-]{43}"),
     KeyFormat(
         "Slack Token",
         ("xox", "slack.com"),
         r"(?i:xox[abopsr]-(?:\d+-)+[a-z0-9]+|https://hooks\.slack\.com/services/T\w+/B\w+/\w+)",
-        anywhere=True,
-        long=False,
     ),
     KeyFormat(
         "SoftLayer Credentials",
         _NAME_PARTS,
         _assigned(rf"(?:softlayer|sl)[_-]?(?:api)?[_-]?{_SECRET_NAME}", r"[a-z0-9]{64}"),
-        anywhere=True,
     ),
     KeyFormat(
-        "SoftLayer Credentials",
-        ("softlayer.com",),
-        r"(?i:https?://api\.softlayer\.com/soap/v3(?:\.1)?/([a-z0-9]{64}))",
-        anywhere=True,
+        "SoftLayer Credentials", ("softlayer.com",), r"(?i:https?://api\.softlayer\.com/soap/v3(?:\.1)?/([a-z0-9]{64}))"
     ),
-    KeyFormat("Square OAuth Secret", ("sq0csp",), r"sq0csp-[\w\\-]{43}", anywhere=True),
-    KeyFormat("Stripe Access Key", ("k_live_",), r"[rs]k_live_[0-9A-Za-z]{24}", anywhere=True),
-    KeyFormat("Telegram Bot Token", (":",), r"\d{8,10}:[\w-]{35}", anywhere=True),
-    KeyFormat("Twilio API Key", ("ac", "sk"), r"(?:AC|SK)[a-z0-9]{32}", anywhere=True),
+    KeyFormat("Square OAuth Secret", ("sq0csp",), r"sq0csp-[\w\\-]{43}"),
+    KeyFormat("Stripe Access Key", ("k_live_",), r"[rs]k_live_[0-9A-Za-z]{24}"),
+    KeyFormat("Telegram Bot Token", (":",), r"\d{8,10}:[\w-]{35}"),
+    KeyFormat("Twilio API Key", ("ac", "sk"), r"(?:AC|SK)[a-z0-9]{32}"),
 )
+"""What is so telling that it counts within a word too."""
+FORMATS = (*_AT_WORDS, *(form._replace(anywhere=True) for form in _ANYWHERE))
 
 _NAME = (
     r"(?:(?:api|auth|service|account|db|database|priv|private|client)_?key|(?:db|database|key)_?pass|password|passwd|pwd"

@@ -338,11 +338,6 @@ def test_a_key_is_found_whatever_stands_around_it(before: str, kind: str, after:
     assert all(each.line == text.count("\n", 0, each.start) + 1 for each in found)
 
 
-@given(st.text(alphabet="aZ9/=.~-_ \n\x1c\x85\u00a0\u3000é記", max_size=40))
-def test_the_length_of_its_words_tells_where_a_text_has_no_long_key(text: str) -> None:
-    assert secret_finder._has_run(text) == bool(secret_finder._RUN.search(text))
-
-
 def test_a_very_long_line_takes_no_longer_than_its_length() -> None:
     text = "password `a` " * 20_000
     assert secret_finder.find(text) == ()
