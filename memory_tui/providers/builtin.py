@@ -7,11 +7,9 @@ The table was made from all-MiniLM-L6-v2; `table/NOTICE` says how, by which text
 from __future__ import annotations
 
 import hashlib
-import io
 import re
 import struct
 import threading
-import tokenize
 import unicodedata
 import zipfile
 import zlib
@@ -19,11 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memory_tui.errors import ProviderError
 from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import Identity, Kind, Provider, Vectors, identity_key, in_rows
+from memory_tui.tokens import WordMemory
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +33,6 @@ DIMS = 256
 MODEL = "minilm-trained-256"
 TABLE = Path(__file__).parent / "table" / "minilm-trained-256.npz"
 UNKNOWN = "[UNK]"
-_NPY_HEADER = 128
-"""Bytes before the numbers of an array, at most."""
 _LOCAL_HEADER = 30
 """Bytes before the name of a member in a zip file; the lengths of name and extra field are the last four."""
 HASHES = "hash-256"
@@ -51,16 +48,55 @@ _LONGEST_PIECE = 4096
 _LINES_A_PRODUCT = 8
 
 
-class _Words:
-    """Cuts text into token ids, as the `tokenizers` package does. Safe to call from several threads."""
+def _means(piece: str) -> bool:
+    """Tell whether a token says something: a word, a part of one, an ideograph or a Latin letter."""
+    return piece.isalpha() and (len(piece) > 1 or unicodedata.name(piece, "").startswith(("LATIN", "CJK")))
 
-    def __init__(self, vocabulary: Sequence[str]) -> None:
-        from memory_tui.tokens import WordMemory
 
-        self._ids = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
+class StaticTable:
+    """The token vectors, `q` int8 (tokens, DIMS), mapped so that processes share it, and the `scale` float32 (tokens,)
+    of its rows; and how text is cut into tokens, as the `tokenizers` package does. Safe to call from several threads.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import numpy as np
+
+        self._whole: npt.NDArray[np.uint8] = np.asarray(np.memmap(path, np.uint8, "r"))
+        with zipfile.ZipFile(path) as archive:
+            self._members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        self._checked = set[str]()
+        # A token that has another's vector misleads one question, where no number is left every score is lost.
+        self.check("scale", "vocabulary")
+        self.q: npt.NDArray[np.int8] = self._numbers("q").view(np.int8).reshape(-1, DIMS)
+        self.scale: npt.NDArray[np.float32] = self._numbers("scale").copy().view(np.float32)
+        vocabulary = self._numbers("vocabulary").tobytes().decode().split("\n")
+        if not len(self.q) == len(self.scale) == len(vocabulary):
+            raise ValueError("its parts differ in length")
+        self._ids = {token: at for at, token in enumerate(vocabulary)}
         self._longest = max(map(len, vocabulary))
-        self.line_ids = WordMemory(self.of_words).of
+        self.line_ids = WordMemory(self.word_ids).of
         """Token ids of a text, without special tokens, not cut, with END_OF_LINE where one is."""
+
+    def _bytes(self, name: str) -> npt.NDArray[np.uint8]:
+        """Return the bytes of a member, mapped. Raises KeyError, ValueError."""
+        info = self._members[name]
+        header = info.header_offset + _LOCAL_HEADER
+        begin = header + sum(struct.unpack_from("<2H", self._whole.data, header - 4))
+        return self._whole[begin : begin + info.file_size]
+
+    def _numbers(self, name: str) -> npt.NDArray[np.uint8]:
+        """Return the bytes of an array behind its header, whose length is in the ninth and tenth."""
+        data = self._bytes(name)
+        return data[10 + int.from_bytes(data[8:10].tobytes(), "little") :]
+
+    def check(self, *names: str) -> None:
+        """Compare the parts `names`, or all, with their checksums, each once. Raises ValueError, KeyError."""
+        for name in {*(names or self._members)} - self._checked:
+            if zlib.crc32(self._bytes(name).data) != self._members[name].CRC:
+                raise ValueError(f"{name}.npy is damaged")
+            self._checked.add(name)
+
+    # Text to tokens.
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -87,7 +123,7 @@ class _Words:
         pieces = (token.removeprefix("##") for token in self._tokenizer.encode(well_formed(text)).tokens)
         return min(1.0, sum(map(len, filter(_means, pieces))) / letters) if letters else 1.0
 
-    def of_words(self, words: Sequence[str]) -> list[tuple[int, ...]]:
+    def word_ids(self, words: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the token ids of each of `words`, which hold no space; who asks remembers them."""
         # What is letters and digits alone is one piece.
         pieces = [
@@ -96,106 +132,34 @@ class _Words:
             else tuple(_PIECE.findall(word))
             for word in words
         ]
-        ids = self._tokenise(list(dict.fromkeys(chain.from_iterable(pieces))))
-        return [tuple(chain.from_iterable(map(ids.__getitem__, parts))) for parts in pieces]
-
-    def _tokenise(self, pieces: list[str]) -> dict[str, tuple[int, ...]]:
+        every = dict.fromkeys(chain.from_iterable(pieces))
         # Of printable ASCII, which is letters and digits or one other character, BERT changes the case alone.
-        cut = {piece: self._parts(piece.lower()) for piece in pieces if piece.isascii() and piece.isprintable()}
-        others = [piece for piece in pieces if piece not in cut]
-        if not others:
-            return cut
-        # One call of `encode`, because `encode_batch` starts a thread pool that warns when the process forks.
-        encoding = self._tokenizer.encode(
-            [well_formed(piece) for piece in others], is_pretokenized=True, add_special_tokens=False
-        )
-        ids: list[list[int]] = [[] for _ in others]
-        for at, token in zip(encoding.word_ids, encoding.ids, strict=True):
-            if at is not None:
-                ids[at].append(token)
-        return cut | dict(zip(others, map(tuple, ids), strict=True))
+        ids = {piece: self._parts(piece.lower()) for piece in every if piece.isascii() and piece.isprintable()}
+        if others := [piece for piece in every if piece not in ids]:
+            # One call of `encode`, because `encode_batch` starts a thread pool that warns when the process forks.
+            encoding = self._tokenizer.encode(
+                [well_formed(piece) for piece in others], is_pretokenized=True, add_special_tokens=False
+            )
+            ids.update(dict.fromkeys(others, ()))
+            for at, token in zip(encoding.word_ids, encoding.ids, strict=True):
+                if at is not None:
+                    ids[others[at]] += (token,)
+        return [tuple(chain.from_iterable(map(ids.__getitem__, parts))) for parts in pieces]
 
     def _parts(self, word: str) -> tuple[int, ...]:
         """WordPiece: the longest token that `word` begins with, then the longest that continues it, and so on."""
         ids, length = self._ids, len(word)
-        if length > LONGEST_WORD:
-            return (ids[UNKNOWN],)
         parts, start, before = [], 0, ""
-        while start < length:
-            for end in range(min(length, start + self._longest), start, -1):
-                if (token := ids.get(before + word[start:end])) is not None:
-                    break
-            else:
-                return (ids[UNKNOWN],)
-            parts.append(token)
+        while start < length <= LONGEST_WORD:
+            ends = range(min(length, start + self._longest), start, -1)
+            end = next((end for end in ends if before + word[start:end] in ids), 0)
+            if not end:
+                break
+            parts.append(ids[before + word[start:end]])
             start, before = end, "##"
-        return tuple(parts)
+        return tuple(parts) if start == length else (ids[UNKNOWN],)
 
-
-def _means(piece: str) -> bool:
-    """Tell whether a token says something: a word, a part of one, an ideograph or a Latin letter."""
-    if not piece.isalpha():
-        return False
-    return len(piece) > 1 or unicodedata.name(piece, "").startswith(("LATIN", "CJK"))
-
-
-class StaticTable:
-    """The token vectors: `q` int8 (tokens, DIMS), mapped so that processes share it, and the `scale` float32 (tokens,)
-    of its rows.
-    """
-
-    def __init__(self, path: Path) -> None:
-        import numpy as np
-
-        self._whole: npt.NDArray[np.uint8] = np.asarray(np.memmap(path, np.uint8, "r"))
-        with zipfile.ZipFile(path) as archive:
-            self._members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        self._checked = set[str]()
-        # A token that has another's vector misleads one question, where no number is left every score is lost.
-        self.check("scale", "vocabulary")
-        self.q: npt.NDArray[np.int8] = self._array("q", np.dtype(np.int8))
-        self.scale: npt.NDArray[np.float32] = self._array("scale", np.dtype(np.float32))
-        vocabulary = self._array("vocabulary", np.dtype(np.uint8)).tobytes().decode().split("\n")
-        if not len(self.q) == len(self.scale) == len(vocabulary):
-            raise ValueError("its parts differ in length")
-        words = _Words(vocabulary)
-        self.ids, self.line_ids, self.known = words.ids, words.line_ids, words.known
-        """Token ids of a text; the same with `tokens.END_OF_LINE` where a line ends; how much of it is known."""
-        self.word_ids = words.of_words
-        """Token ids of each of some words."""
-
-    def _bytes(self, name: str) -> npt.NDArray[np.uint8]:
-        """Return the bytes of a member, mapped. Raises KeyError, ValueError."""
-        info = self._members[name]
-        if info.compress_type or info.file_size != info.compress_size:
-            raise ValueError("it is compressed")
-        header = info.header_offset + _LOCAL_HEADER
-        begin = header + sum(struct.unpack_from("<2H", self._whole.data, header - 4))
-        return self._whole[begin : begin + info.file_size]
-
-    def _array(self, name: str, kind: np.dtype[Any]) -> npt.NDArray[Any]:
-        """Return an array of the file, mapped where its bytes lie as they have to. Raises KeyError, ValueError."""
-        from numpy.lib import format as npy
-
-        data = self._bytes(name)
-        file = io.BytesIO(data[:_NPY_HEADER].tobytes())
-        npy.read_magic(file)
-        try:
-            shape, _, stored = npy.read_array_header_1_0(file)
-        except (SyntaxError, tokenize.TokenError) as error:
-            # NumPy takes a header that is no Python for one that an old Python wrote, and lets its parser speak.
-            raise ValueError(f"{name} has no header: {error.args[0]}") from error
-        if stored != kind:
-            raise ValueError(f"{name} holds {stored}")
-        numbers = data[file.tell() :]
-        return (numbers if kind.itemsize == 1 else numbers.copy()).view(kind).reshape(shape)
-
-    def check(self, *names: str) -> None:
-        """Compare the parts `names`, or all, with their checksums, each once. Raises ValueError, KeyError."""
-        for name in {*(names or self._members)} - self._checked:
-            if zlib.crc32(self._bytes(name).data) != self._members[name].CRC:
-                raise ValueError(f"{name}.npy is damaged")
-            self._checked.add(name)
+    # Tokens to vectors.
 
     def rows(self, ids: npt.NDArray[np.int64]) -> Vectors:
         """Return float32 array (len(ids), DIMS): the vectors of tokens."""
@@ -260,7 +224,6 @@ class Builtin(Provider):
 
     def __init__(self, table: Path = TABLE) -> None:
         self._path = table
-        self._table: StaticTable | None = None
 
     @property
     def identity(self) -> Identity:
@@ -270,7 +233,7 @@ class Builtin(Provider):
     @property
     def detail(self) -> str:
         """How it works, in a few words."""
-        return "embedded table, no network" if self._table else "ready, loads at first use"
+        return "embedded table, no network" if self._path in _loaded else "ready, loads at first use"
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return float32 (len(texts), 256) of unit vectors, or zeros for a text without any known token.
@@ -278,14 +241,7 @@ class Builtin(Provider):
         Notes and questions are embedded alike; what is stored is made by a table that was compared with its checksums.
         Raises ProviderError when it cannot be read.
         """
-        table = self._table
-        if table is None or kind == "document":
-            table = self._table = static_table(self._path, checked=kind == "document")
-        return table.vectors(texts)
-
-    def close(self) -> None:
-        """Let the table go; a later `embed` takes it again."""
-        self._table = None
+        return static_table(self._path, checked=kind == "document").vectors(texts)
 
 
 class NoProvider(Provider):

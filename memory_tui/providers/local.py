@@ -49,8 +49,6 @@ _NAME_ONNX = "Set local.modelPath to a folder with model.onnx and tokenizer.json
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 _QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
 _LAST_WORDS = 4000
-_OF_ONE_TEXT = frozenset({Cause.MALFORMED, Cause.BROKEN})
-"""What is the fault of the text, when the model has made good vectors of others."""
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -220,18 +218,17 @@ class ModelProcess:
             start_new_session=True,
         )
 
-    def ask(self, texts: Sequence[str], kind: Kind, seconds: float) -> Vectors:
-        """Return the vectors of `texts` as the model makes them, float32 (len(texts), dims). First ask for those of no
-        text, which come once the model is loaded. Raises ProviderFailure; after the states CRASHED and TIMEOUT the
-        process is gone.
+    def ask(self, text: str | None, kind: Kind, seconds: float) -> Vectors:
+        """Return the vector of `text` as the model makes it, float32 (dims,); first of None, for zeros that come once
+        the model is loaded. Raises ProviderFailure; after the states CRASHED and TIMEOUT the process is gone.
         """
         import numpy as np
 
         with self._watched(seconds):
             assert self._process.stdin is not None
             assert self._process.stdout is not None
-            if texts:
-                self._process.stdin.write(json.dumps({"texts": texts, "kind": kind}).encode() + b"\n")
+            if text is not None:
+                self._process.stdin.write(json.dumps({"text": text, "kind": kind}).encode() + b"\n")
                 self._process.stdin.flush()
             line = self._process.stdout.readline()
             if not line.endswith(b"\n"):
@@ -241,8 +238,9 @@ class ModelProcess:
                 message = f"The local model {self._name} cannot be used: {header['error']}."
                 raise ProviderFailure(Cause.BROKEN, message, self._remedy)
             dims = int(header["dims"])
-            data = self._process.stdout.read(4 * dims * len(texts))
-            return np.frombuffer(data, "<f4").astype(np.float32).reshape(len(texts), dims)
+            if text is None:
+                return np.zeros(dims, np.float32)
+            return np.frombuffer(self._process.stdout.read(4 * dims), "<f4", dims).astype(np.float32)
 
     def close(self) -> None:
         """End the process; a question that waits for its answer ends with CRASHED."""
@@ -308,8 +306,6 @@ class LocalModel(Provider):
         check(name, settings)
         self._name, self._settings = name, settings
         self._source = model_of(name, settings)
-        # A question waits for no more texts of notes than stand in one request.
-        self._most = 16 if name == "onnx" else 1
         self._threads = settings.threads or usual_threads()
         self._starting = threading.Lock()
         self._worker: ModelProcess | None = None
@@ -354,18 +350,19 @@ class LocalModel(Provider):
         ends = time.monotonic() + seconds
         done: dict[int, Vectors] = {}
         refused = None
-        filled = [at for at, text in enumerate(texts) if text.strip()]
         try:
             dims = self.identity.dims
-            for begin in range(0, len(filled), self._most):
-                part = filled[begin : begin + self._most]
+            for at, text in enumerate(texts):
+                if not text.strip():
+                    continue
+                # A question waits for one text of notes at most.
                 with self._turn_of(kind):
-                    results = self._some([well_formed(texts[at]) for at in part], kind, ends - time.monotonic())
-                for at, result in zip(part, results, strict=True):
-                    if isinstance(result, ProviderFailure):
-                        refused = result
-                    else:
-                        done[at] = result
+                    try:
+                        done[at] = self._vector(well_formed(text), kind, ends)
+                    except ProviderFailure as failure:
+                        if failure.state is not Cause.NO_VECTOR:
+                            raise
+                        refused = failure
             if refused is not None:
                 raise refused
         except ProviderFailure as failure:
@@ -390,16 +387,20 @@ class LocalModel(Provider):
         finally:
             self._turn.release()
 
-    def _some(
-        self, texts: Sequence[str], kind: Kind, seconds: float, again: bool = True
-    ) -> list[Vectors | ProviderFailure]:
-        """Return the unit vector of each of `texts`, or why there is none; a model that crashes is started `again`.
+    def _vector(self, text: str, kind: Kind, ends: float, again: bool = True) -> Vectors:
+        """Return the unit vector of `text`; a model that crashes is started `again`.
 
-        Texts that fail together are asked for one by one, once a vector has proven the model.
+        A text without one is to blame itself, once a vector has proven the model.
         """
+        import numpy as np
+
         worker = self._loaded()
         try:
-            return [self._checked(vector) for vector in worker.ask(texts, kind, max(seconds, 0.001))]
+            vector = worker.ask(text, kind, max(ends - time.monotonic(), 0.001))
+            length = float(np.linalg.norm(vector.astype(np.float64)))
+            if not np.isfinite(length) or length == 0:
+                message = "The local model answered with a vector that has no direction."
+                raise ProviderFailure(Cause.MALFORMED, message, self._remedy)
         except ProviderFailure as failure:
             self._closed.check()
             if failure.state in (Cause.CRASHED, Cause.TIMEOUT):
@@ -407,20 +408,10 @@ class LocalModel(Provider):
                     self._worker = None
                 worker.close()
             if failure.state is Cause.CRASHED and again:
-                return self._some(texts, kind, seconds, again=False)
-            if not self._proven or failure.state not in _OF_ONE_TEXT:
-                raise
-            if len(texts) == 1:
-                return [ProviderFailure(Cause.NO_VECTOR, failure.message)]
-        return [result for text in texts for result in self._some([text], kind, seconds)]
-
-    def _checked(self, vector: Vectors) -> Vectors:
-        import numpy as np
-
-        length = float(np.linalg.norm(vector.astype(np.float64)))
-        if not np.isfinite(length) or length == 0:
-            message = "The local model answered with a vector that has no direction."
-            raise ProviderFailure(Cause.MALFORMED, message, self._remedy)
+                return self._vector(text, kind, ends, again=False)
+            if self._proven and failure.state in (Cause.MALFORMED, Cause.BROKEN):
+                raise ProviderFailure(Cause.NO_VECTOR, failure.message) from None
+            raise
         self._proven = True
         return np.asarray(vector / length, np.float32)
 
@@ -445,7 +436,7 @@ class LocalModel(Provider):
                 path = find(self._name, self._settings)
                 self._closed.check()
                 self._worker = worker = ModelProcess(self._name, path, self._threads, self._remedy)
-                dims = worker.ask([], "query", _QUERY_SECONDS).shape[1]
+                dims = len(worker.ask(None, "query", _QUERY_SECONDS))
             except ProviderFailure:
                 if self._worker is not None:
                     self._worker.close()

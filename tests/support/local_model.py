@@ -14,19 +14,16 @@ if mode == "aborts":
     sys.stderr.write("noise\\nGGML_ASSERT(x) failed\\n"); sys.stderr.flush(); os.abort()
 say({"dims": 3, "limit": 512})
 for line in sys.stdin:
-    out = []
-    for text in json.loads(line)["texts"]:
-        if text == "abort" or (text == "abort once" and not os.path.exists(model + ".died")):
-            open(model + ".died", "w").close()
-            sys.stderr.write("GGML_ASSERT(y) failed\\n"); sys.stderr.flush(); os.abort()
-        if text == "hang":
-            open(model + ".hangs", "w").write(str(os.getpid()))
-            time.sleep(60)
-        if text == "refuse":
-            break
-        out += {"nan": [float("nan"), 0, 0], "zero": [0, 0, 0]}.get(text, [3.0, 0.0, len(text)])
-    else:
-        say({"dims": 3}, array.array("f", out).tobytes())
+    text = json.loads(line)["text"]
+    if text == "abort" or (text == "abort once" and not os.path.exists(model + ".died")):
+        open(model + ".died", "w").close()
+        sys.stderr.write("GGML_ASSERT(y) failed\\n"); sys.stderr.flush(); os.abort()
+    if text == "hang":
+        open(model + ".hangs", "w").write(str(os.getpid()))
+        time.sleep(60)
+    if text == "refuse":
+        say({"error": "no room"})
         continue
-    say({"error": "no room"})
+    out = {"nan": [float("nan"), 0, 0], "zero": [0, 0, 0]}.get(text, [3.0, 0.0, len(text)])
+    say({"dims": 3}, array.array("f", out).tobytes())
 """
