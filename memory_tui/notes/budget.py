@@ -10,6 +10,7 @@ ends first; the K is taken as 1000 and the cut as at a line end, which is the sm
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -60,6 +61,8 @@ class HostLimit(Struct, frozen=True):
     origin: str = "OpenClaw's default"
 
 
+Unit = Literal["characters", "bytes", "lines"]
+_NAMES = {"openclaw": "OpenClaw", "claude-code": "Claude Code"}
 CLAUDE_CODE = HostLimit("claude-code", CLAUDE_BYTES, origin="its documentation")
 
 
@@ -88,7 +91,7 @@ class Budget(Struct, frozen=True):
     """How a note stands with one host. `used` of `limit` are in `unit`; `cut` is None where all of it is read."""
 
     host: HostLimit
-    unit: Literal["characters", "bytes", "lines"]
+    unit: Unit
     used: int
     limit: int
     cut: Cut | None
@@ -99,7 +102,7 @@ class Budget(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """The state in words."""
-        name = "OpenClaw" if self.host.name == "openclaw" else "Claude Code"
+        name = _NAMES[self.host.name]
         if not self.limit:
             return f"{name} puts no file into the prompt, for contextInjection is never; the note has {self.used:,}."
         state = f"{name} reads {self.unit} up to {self.limit:,}; the note has {self.used:,}"
@@ -191,25 +194,24 @@ def prompt_of(
     """
     if plan.config.layout != _NEWER:
         return None
-    root, excluded = plan.roots.workspace, dict[str, str]()
-    never = plan.config.value(INJECTION) == "never"
-    if never:
-        excluded = dict.fromkeys(PROMPT_FILES, "contextInjection is never")
-    for name in ROOT_NOTES_2026_9 if trust is not None and not never else ():
-        state = trust.of(name, now) if trust is not None else None
-        if state is not None and state.state in ("untrusted", "ignored"):
-            excluded[name] = f"OpenClaw leaves it out: it is {state.words.partition(': ')[0]}"
+    root = plan.roots.workspace
+    limits = prompt_limits(plan.config)
 
     def read(name: str) -> bytes | None:
-        if name == path and data is not None:
-            return data
-        try:
-            return (root / name).read_bytes()
-        except OSError:
-            return None
+        with suppress(OSError):
+            return data if name == path and data is not None else (root / name).read_bytes()
+        return None
 
-    limits = prompt_limits(plan.config)
-    return prompt(read, (limits[0], 0) if never else limits, lambda name: str(root / name), excluded)
+    if plan.config.value(INJECTION) == "never":
+        limits, excluded = (limits[0], 0), dict.fromkeys(PROMPT_FILES, "contextInjection is never")
+    else:
+        states = {name: trust.of(name, now) for name in ROOT_NOTES_2026_9} if trust is not None else {}
+        excluded = {
+            name: f"OpenClaw leaves it out: it is {state.words.partition(': ')[0]}"
+            for name, state in states.items()
+            if state is not None and state.state in ("untrusted", "ignored")
+        }
+    return prompt(read, limits, lambda name: str(root / name), excluded)
 
 
 def _prompt_file(path: str, data: bytes, most: int, left: int, excluded: str) -> PromptFile:
@@ -230,32 +232,34 @@ def _prompt_file(path: str, data: bytes, most: int, left: int, excluded: str) ->
 
 def hosts(config: Config, workspace: Path) -> tuple[HostLimit, ...]:
     """OpenClaw as its own file sets the limit, whether or not `config` is that file, then Claude Code."""
-    config = _of_openclaw(config, workspace)
+    if config.kind != "openclaw":
+        # OpenClaw does not start with a file that it cannot read, so it reads nothing by it.
+        with suppress(ConfigError, SettingError):
+            other = load(None, workspace)
+            config = other if other.kind == "openclaw" else config
     if config.value(INJECTION) == "never":
         return HostLimit("openclaw", 0, True, str(config.entries[INJECTION].places[-1])), CLAUDE_CODE
     newer = config.layout == _NEWER
-    limit, origin = MAX_CHARS, HostLimit("openclaw").origin
-    for key, most in (
-        ("bootstrapMaxChars", MAX_CHARS),
-        ("bootstrapTotalMaxChars", NEWER_TOTAL_CHARS if newer else TOTAL_CHARS),
-    ):
+    host = HostLimit("openclaw", newer=newer)
+    usual = {"bootstrapMaxChars": MAX_CHARS, "bootstrapTotalMaxChars": NEWER_TOTAL_CHARS if newer else TOTAL_CHARS}
+    for key in usual:
         entry = config.entries.get(f"agents.defaults.{key}")
-        value = entry.value if entry is not None and isinstance(entry.value, int) else most
-        if key == "bootstrapMaxChars" or value < limit:
-            limit, origin = value, str(entry.places[-1]) if entry is not None else origin
-    return HostLimit("openclaw", limit, newer, origin), CLAUDE_CODE
+        if entry is not None and isinstance(entry.value, int):
+            if key == "bootstrapMaxChars" or entry.value < host.limit:
+                host = HostLimit("openclaw", entry.value, newer, str(entry.places[-1]))
+        elif usual[key] < host.limit:
+            host = replace(host, limit=usual[key])
+    return host, CLAUDE_CODE
 
 
-def _of_openclaw(config: Config, workspace: Path) -> Config:
-    """OpenClaw's configuration where it is `config` or lists `workspace`, else `config`."""
-    if config.kind == "openclaw":
-        return config
-    try:
-        other = load(None, workspace)
-    except (ConfigError, SettingError):
-        # OpenClaw does not start with such a file, so it reads nothing by it.
-        return config
-    return other if other.kind == "openclaw" else config
+def effect(before: bytes | None, after: bytes | None, host: HostLimit) -> str:
+    """What a change of the note does to its budget, as a sentence."""
+    old, new = measure(before, host), measure(after, host)
+    same = old.unit == new.unit
+    words = f"{_NAMES[host.name]}: {f'{old.used:,} to ' if same else ''}{new.used:,} of {new.limit:,} {new.unit}"
+    return (
+        f"{words}; it cuts out {new.cut.lines}, {new.cut.lost:,} {new.unit} are not read." if new.cut else f"{words}."
+    )
 
 
 def measure(data: bytes | None, host: HostLimit, name: str = "MEMORY.md") -> Budget:
@@ -274,53 +278,39 @@ def in_prompt(text: str, host: HostLimit, name: str = "MEMORY.md") -> str:
     if head >= length - tail:
         return whole
     first, last = whole[: _at(whole, head, forward=False)], whole[_at(whole, length - tail, forward=True) :]
-    if host.newer and host.limit - _long_marker(0, 0, length, name) - 2 < _FEWEST:
-        return f"{first}[…truncated {head}+{tail}/{length}]{last}"
+    if host.newer and _is_short(host.limit, length, name):
+        return f"{first}{_short_marker(head, tail, length)}{last}"
     return "\n".join(filter(None, (first, _marker(head, tail, length, name), last)))
-
-
-def effect(before: bytes | None, after: bytes | None, host: HostLimit) -> str:
-    """What a change of the note does to its budget, as a sentence."""
-    old, new = measure(before, host), measure(after, host)
-    name = "OpenClaw" if host.name == "openclaw" else "Claude Code"
-    unit, limit = (old.unit, old.limit) if old.unit == new.unit else (new.unit, new.limit)
-    was = f"{old.used:,} to " if old.unit == new.unit else ""
-    words = f"{name}: {was}{new.used:,} of {limit:,} {unit}"
-    if new.cut is None:
-        return f"{words}."
-    return f"{words}; it cuts out {new.cut.lines}, {new.cut.lost:,} {unit} are not read."
 
 
 def shares(length: int, limit: int, name: str, *, newer: bool) -> tuple[int, int]:
     """How many characters OpenClaw keeps at the head and at the tail of a file that is longer than `limit`."""
     if not newer:
-        head, tail = int(limit * _HEAD), int(limit * _TAIL)
         # The end of JavaScript's slice(-0) is all of the text.
-        return head, tail or length
-    return _newer_shares(length, limit, name)
+        return int(limit * _HEAD), int(limit * _TAIL) or length
 
-
-def _newer_shares(length: int, limit: int, name: str) -> tuple[int, int]:
     def marked(head: int, tail: int) -> int:
         """Characters of the marker between head and tail, and of the line ends around it."""
-        if limit - _long_marker(0, 0, length, name) - 2 < _FEWEST:
-            return len(f"[…truncated {head}+{tail}/{length}]")
-        return _long_marker(head, tail, length, name) + (head > 0) + (tail > 0)
+        if _is_short(limit, length, name):
+            return len(_short_marker(head, tail, length))
+        return jsstring.utf16_len(_marker(head, tail, length, name)) + (head > 0) + (tail > 0)
 
     head = tail = 0
     for _ in range(3):
         room = max(0, limit - marked(head, tail))
-        target = int(room * _NEWER_HEAD), int(room * _NEWER_TAIL)
-        if target == (head, tail):
-            break
-        head, tail = target
+        head, tail = int(room * _NEWER_HEAD), int(room * _NEWER_TAIL)
     while (over := head + tail + marked(head, tail) - limit) > 0 and (head or tail):
         head, tail = (head, max(0, tail - over)) if tail else (max(0, head - over), 0)
     return (1, 0) if not head and not tail and 1 + marked(1, 0) <= limit else (head, tail)
 
 
-def _long_marker(head: int, tail: int, length: int, name: str) -> int:
-    return jsstring.utf16_len(_marker(head, tail, length, name))
+def _is_short(limit: int, length: int, name: str) -> bool:
+    """Whether the marker would leave so little that a short one stands in its place."""
+    return limit - jsstring.utf16_len(_marker(0, 0, length, name)) - 2 < _FEWEST
+
+
+def _short_marker(head: int, tail: int, length: int) -> str:
+    return f"[…truncated {head}+{tail}/{length}]"
 
 
 def _marker(head: int, tail: int, length: int, name: str) -> str:
@@ -334,78 +324,52 @@ def _marker(head: int, tail: int, length: int, name: str) -> str:
 def _openclaw(text: str, host: HostLimit, name: str) -> Budget:
     trimmed = text.rstrip(jsstring.WHITESPACE)
     length = jsstring.utf16_len(trimmed)
+    head, tail = shares(length, host.limit, name, newer=host.newer) if length > host.limit else (length, 0)
     cut = None
-    if length > host.limit:
-        head, tail = shares(length, host.limit, name, newer=host.newer)
-        if head < length - tail:
-            cut = _cut(trimmed, _at(trimmed, head, forward=False), _at(trimmed, length - tail, forward=True), tail > 0)
+    if head < length - tail:
+        ends = _at(trimmed, head, forward=False), _at(trimmed, length - tail, forward=True)
+        cut = _cut(trimmed, *ends, goes_on=tail > 0)
     return _budget(text, host, "characters", length, host.limit, cut)
 
 
 def _claude(text: str, host: HostLimit) -> Budget:
     trimmed = text.strip(jsstring.WHITESPACE)
-    start = text.find(trimmed) if trimmed else 0
     lines, size = trimmed.count("\n") + 1 if trimmed else 0, len(trimmed.encode())
-    ends = [len(trimmed)]
-    if lines > CLAUDE_LINES:
-        ends.append(_nth(trimmed, CLAUDE_LINES))
-    if size > host.limit:
-        # A line that is whole, where there is one.
-        fits = len(trimmed.encode()[: host.limit].decode("utf-8", "ignore"))
-        ends.append(trimmed.rfind("\n", 0, fits + 1) if "\n" in trimmed[: fits + 1] else fits)
-    end = min(ends)
-    by_lines = lines > CLAUDE_LINES and (size <= host.limit or end == ends[1])
+    by_lines = len("\n".join(trimmed.split("\n", CLAUDE_LINES)[:CLAUDE_LINES]))
+    # A line that is whole, where there is one.
+    fits = len(trimmed.encode()[: host.limit].decode("utf-8", "ignore"))
+    whole = trimmed.rfind("\n", 0, fits + 1)
+    by_bytes = len(trimmed) if size <= host.limit else whole if whole >= 0 else fits
+    end, start = min(by_lines, by_bytes), text.find(trimmed)
     cut = None
     if end < len(trimmed):
-        place = start + end + (trimmed[end] == "\n")
-        cut = _cut(text[: start + len(trimmed)], place, start + len(trimmed), False)
-    if by_lines:
+        cut = _cut(text[: start + len(trimmed)], start + end + (trimmed[end] == "\n"), start + len(trimmed))
+    if lines > CLAUDE_LINES and by_lines <= by_bytes:
         lost = replace(cut, lost=lines - CLAUDE_LINES) if cut else None
         return _budget(text, host, "lines", lines, CLAUDE_LINES, lost)
     lost = replace(cut, lost=size - len(trimmed[:end].encode())) if cut else None
     return _budget(text, host, "bytes", size, host.limit, lost)
 
 
-def _budget(
-    text: str, host: HostLimit, unit: Literal["characters", "bytes", "lines"], used: int, limit: int, cut: Cut | None
-) -> Budget:
+def _budget(text: str, host: HostLimit, unit: Unit, used: int, limit: int, cut: Cut | None) -> Budget:
     lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
-    return Budget(
-        host,
-        unit,
-        used,
-        limit,
-        cut,
-        lines,
-        len(text.encode("utf-8", "replace")),
-        -(-jsstring.utf16_len(text) // _UNITS_PER_TOKEN),
-    )
+    tokens = -(-jsstring.utf16_len(text) // _UNITS_PER_TOKEN)
+    return Budget(host, unit, used, limit, cut, lines, len(text.encode("utf-8", "replace")), tokens)
 
 
-def _cut(text: str, start: int, end: int, goes_on: bool) -> Cut:
-    line, column = _place(text, start)
-    until = _place(text, end) if goes_on else (0, 0)
+def _cut(text: str, start: int, end: int, *, goes_on: bool = False) -> Cut:
     lost = text[start:end]
-    return Cut(line, column, *until, jsstring.utf16_len(lost), lost.count("\n") + (not lost.endswith("\n")))
+    lines = lost.count("\n") + (not lost.endswith("\n"))
+    return Cut(*_place(text, start), *(_place(text, end) if goes_on else (0, 0)), jsstring.utf16_len(lost), lines)
 
 
 def _place(text: str, at: int) -> tuple[int, int]:
     """Line and column of the character at `at`, both from 1."""
-    return text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
 def _at(text: str, units: int, *, forward: bool) -> int:
     """Which character `units` UTF-16 units fall on; a halved one is lost, so it counts as behind or before the cut."""
-    if not jsstring.has_astral(text):
-        return units
     head = text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "surrogatepass")
     halved = bool(head) and "\ud800" <= head[-1] <= "\udbff"
     return len(head) - (halved and not forward)
-
-
-def _nth(text: str, count: int) -> int:
-    """Where line feed number `count` stands."""
-    at = -1
-    for _ in range(count):
-        at = text.index("\n", at + 1)
-    return at

@@ -13,8 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -27,6 +26,15 @@ _SECONDS = 20.0
 _FORMAT = "%H%x00%at%x00%an%x00%s%x00"
 _MOST = 32 * 1024 * 1024
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--patch")
+_ALONE = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -53,115 +61,83 @@ class History:
     """The repository that holds `workspace`; paths are those under which notes are stored."""
 
     def __init__(self, workspace: Path) -> None:
-        self._workspace = workspace
+        self._workspace = Path(os.path.realpath(workspace))
 
     def top(self) -> Path | None:
         """Return the folder of the repository around the workspace, on its file system; None without one or git."""
-        start = Path(os.path.realpath(self._workspace))
-        try:
-            for folder in (start, *start.parents) if shutil.which("git") else ():
-                if folder.stat().st_dev != start.stat().st_dev:
-                    return None
+        with suppress(OSError):
+            device = self._workspace.stat().st_dev
+            for folder in (self._workspace, *self._workspace.parents) if shutil.which("git") else ():
+                if folder.stat().st_dev != device:
+                    break
                 if (folder / ".git").exists():
                     return folder
-        except OSError:
-            return None
         return None
 
-    def log(self, path: str, limit: int = 100) -> tuple[Commit, ...]:
-        """Return the commits that changed a note, newest first, through its renames; none without a repository."""
-        name = self._name(path)
+    def log(self, path: str) -> tuple[Commit, ...]:
+        """Return the commits that changed a note, newest first; none before the first commit. Raises GitFailed."""
         if self.top() is None:
             return ()
-        with self._borrowed() as git:
-            if not git.head:
-                return ()
-            answer = git("log", f"--max-count={limit}", "--follow", f"--format={_FORMAT}", git.head, "--", name)
+        answer = self._git(path, "log", f"--format={_FORMAT}", "HEAD", "--")
         fields = [field.lstrip("\n") for field in os.fsdecode(answer).split("\0")]
         rows = [fields[at : at + 4] for at in range(0, len(fields) - 3, 4)]
         return tuple(Commit(name, float(at), author, subject) for name, at, author, subject in rows)
 
     def diff(self, path: str, commit: str) -> str:
         """Return what a commit changed in a note; a unified diff. Raises GitFailed."""
-        name = self._name(path)
-        with self._borrowed() as git:
-            return git("show", "--format=", *_PLAIN, _hash(commit), "--", name).decode("utf-8", "replace")
+        return self._git(path, "show", "--format=", *_PLAIN, _hash(commit), "--").decode("utf-8", "replace")
 
     def text(self, path: str, commit: str) -> bytes:
         """Return the bytes of a note as they were at a commit. Raises GitFailed when it was not there."""
-        name = self._name(path)
-        with self._borrowed() as git:
-            return git("cat-file", "blob", f"{_hash(commit)}:{name}")
+        return self._git(path, "cat-file", "blob", f"{_hash(commit)}:")
 
-    def _name(self, path: str) -> str:
-        """Return a note's name below the top of the repository, as git spells it. Raises EditRefused."""
-        name = os.path.normpath(path)
-        if os.path.isabs(name) or name.split(os.sep)[0] == os.pardir or "\0" in name:  # noqa: PTH117, PTH206
+    def _git(self, path: str, *words: str) -> bytes:
+        """Return what git says of the note `path`, which comes last, in an own repository over the objects of this one.
+
+        HEAD is that of this one; nothing comes back before its first commit. Raises EditRefused, GitFailed.
+        """
+        name, top = Path(os.path.normpath(path)), self.top()
+        if name.is_absolute() or os.pardir in name.parts or "\0" in path:
             raise EditRefused(f"{path} is outside the workspace, so its repository is not asked.", "Name another note.")
-        below = os.path.relpath(os.path.realpath(self._workspace), self.top() or self._workspace)
-        return Path(os.path.normpath(Path(below) / name)).as_posix()
-
-    @contextmanager
-    def _borrowed(self) -> Iterator[_Borrowed]:
-        top = self.top()
         if top is None:
             raise GitFailed("The notes are in no git repository.", "Run git init to make one.")
+        stored = (self._workspace.relative_to(top) / name).as_posix()
         about = ("rev-parse", "--git-path", "objects", "--git-path", "shallow", "--show-object-format", "HEAD")
-        answer = _run(top, _environment(), "-c", "safe.directory=*", *about)
+        answer = _run(top, {}, "-c", "safe.directory=*", *about)
         lines = os.fsdecode(answer.stdout).split("\n")
         if len(lines) < 4:
             raise _failed("rev-parse", answer)
         objects, shallow, kind, head = lines[:4]
+        if not _HASH.fullmatch(head):
+            return b""
         with tempfile.TemporaryDirectory(prefix="memory-tui-git-") as place:
             folder = Path(place)
-            for name in ("refs", "objects"):
-                (folder / name).mkdir()
+            for part in ("refs", "objects"):
+                (folder / part).mkdir()
             (folder / "HEAD").write_text("ref: refs/heads/none\n")
-            version = (
-                "1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256" if kind == "sha256" else "0\n\tbare = true"
+            version = "1\n[extensions]\n\tobjectFormat = sha256" if kind == "sha256" else "0"
+            (folder / "config").write_text(
+                f"[core]\n\tbare\n\tquotePath = false\n\trepositoryFormatVersion = {version}\n"
             )
-            (folder / "config").write_text(f"[core]\n\tquotePath = false\n\trepositoryFormatVersion = {version}\n")
             # Where a copy is shallow, its oldest commits name parents that are not there.
             if (top / shallow).is_file():
                 commits = (top / shallow).read_text("utf-8", "replace").splitlines()
                 (folder / "shallow").write_text("".join(f"{line}\n" for line in commits if _HASH.fullmatch(line)))
-            environment = _environment() | {"GIT_DIR": place, "GIT_OBJECT_DIRECTORY": os.path.realpath(top / objects)}
-            yield _Borrowed(folder, environment, head if _HASH.fullmatch(head) else "")
-
-
-class _Borrowed(Struct, frozen=True):
-    """git at work in an empty repository, over the objects of another one, whose HEAD is `head`."""
-
-    folder: Path
-    environment: dict[str, str]
-    head: str
-
-    def __call__(self, *arguments: str) -> bytes:
-        """Return what git says. Raises GitFailed."""
-        answer = _run(self.folder, self.environment, *arguments)
+            where = {"GIT_DIR": place, "GIT_OBJECT_DIRECTORY": os.path.realpath(top / objects)}
+            last = [words[-1] + stored] if words[-1].endswith(":") else [words[-1], stored]
+            answer = _run(folder, where, *(head if word == "HEAD" else word for word in words[:-1]), *last)
         if answer.returncode or len(answer.stdout) > _MOST:
-            raise _failed(arguments[0], answer)
+            raise _failed(words[0], answer)
         return answer.stdout
 
 
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
-
-
-def _run(folder: Path, environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _run(folder: Path, more: dict[str, str], *words: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         return subprocess.run(
-            ["git", "--no-pager", "--literal-pathspecs", "--no-optional-locks", *arguments],
+            ["git", "--no-pager", "--literal-pathspecs", "--no-optional-locks", *words],
             cwd=folder,
-            env=environment,
+            env=environment | _ALONE | more,
             check=False,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -178,6 +154,6 @@ def _failed(command: str, answer: subprocess.CompletedProcess[bytes]) -> GitFail
 
 def _hash(commit: str) -> str:
     """Return a commit's name that can be nothing else, an option for instance. Raises EditRefused."""
-    if not commit or len(commit) > 64 or not all(letter in "0123456789abcdef" for letter in commit):
+    if not re.fullmatch(r"[0-9a-f]{1,64}", commit):
         raise EditRefused(f"{commit!r} is not the hash of a commit.", "Choose one from the list.")
     return commit

@@ -11,7 +11,6 @@ from __future__ import annotations
 import posixpath
 import re
 import threading
-from bisect import bisect_right
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +24,7 @@ from memory_tui.errors import Unreadable
 from memory_tui.hosts import claude_memory
 from memory_tui.workspace import notes
 from memory_tui.workspace.roots import Roots, scan
+from memory_tui.workspace.scan import NoteFile
 
 _LINK = re.compile(
     r"\[\[(?P<wiki>[^\[\]\n|#]+)(?:#(?P<anchor>[^\[\]\n|]*))?(?:\|[^\[\]\n]*)?\]\]"
@@ -34,7 +34,6 @@ _LINK = re.compile(
 _FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"L?(\d+)")
 _HINTS = (".md", "[[")
-_TURKISH = frozenset("İı")
 _SHORTEST_NAME = 4
 """Shorter names are not looked for in the words of other notes."""
 
@@ -60,13 +59,13 @@ class Names:
     """The stored paths of all notes, found by how people write them; `called` are paths by names of their own."""
 
     def __init__(self, paths: Iterable[str], called: Mapping[str, str] = MappingProxyType({})) -> None:
-        self._paths, self._called = frozenset(paths), called
+        self.paths, self.called = frozenset(paths), called
 
     @cached_property
     def _by_name(self) -> Mapping[str, str]:
-        paths = {_plain(name): path for name, path in self._called.items()}
+        paths = {_plain(name): path for name, path in self.called.items()}
         # Of two notes with one name the one nearer to the top is meant.
-        for path in sorted(self._paths, key=lambda path: (-path.count("/"), path), reverse=True):
+        for path in sorted(self.paths, key=lambda path: (-path.count("/"), path), reverse=True):
             paths[_plain(path.rpartition("/")[2])] = path
         return paths
 
@@ -77,7 +76,7 @@ class Names:
         for base in (folder,) if name.startswith("../") else (folder, "", "memory"):
             for ending in ("", ".md"):
                 path = posixpath.normpath(posixpath.join(base, name + ending))
-                if path in self._paths:
+                if path in self.paths:
                     return path
         return self._by_name.get(_plain(name), "") if "/" not in name else ""
 
@@ -86,55 +85,30 @@ def links(path: str, text: str, names: Names) -> tuple[NoteLink, ...]:
     """Return the links of a note in order; milliseconds for a note of any usual size."""
     if not any(hint in text for hint in _HINTS):
         return ()
-    starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    fenced = [match.span() for match in _FENCED.finditer(text)] if "```" in text or "~~~" in text else []
+    # Blanks keep the places of what follows.
+    plain = _FENCED.sub(lambda fenced: re.sub(r"[^\n]", " ", fenced[0]), text)
     rows = []
-    for match in _LINK.finditer(text):
-        if any(a <= match.start() < b for a, b in fenced):
-            continue
-        line = bisect_right(starts, match.start())
-        kind, written, anchor = _parts(match)
-        target = names.find(written, path)
-        if kind == "citation" and not target:
+    for number, line in enumerate(plain.split("\n"), 1):
+        for match in _LINK.finditer(line):
+            kind, written, anchor = _parts(match)
+            target = names.find(written, path)
             # Words such as README.md are links only where they lead somewhere.
-            continue
-        at = _LINE.fullmatch(anchor.lstrip("#:").partition("-")[0]) if anchor else None
-        rows.append(
-            NoteLink(
-                path,
-                line,
-                match.start() - starts[line - 1],
-                match.end() - starts[line - 1],
-                kind,
-                written,
-                target,
-                int(at[1]) if at else 0,
-            )
-        )
+            if target or kind != "citation":
+                at = _LINE.fullmatch(anchor.lstrip("#:").partition("-")[0])
+                rows.append(NoteLink(path, number, *match.span(), kind, written, target, int(at[1]) if at else 0))
     return tuple(rows)
 
 
 def mentions(path: str, text: str, name: str, target: str) -> Iterator[NoteLink]:
     """Find where a note names another one in plain words, without a link: whole words, whatever their case."""
-    if len(name) < _SHORTEST_NAME or path == target:
-        return
-    if not _may_name(text, name):
+    if len(name) < _SHORTEST_NAME or path == target or max(name.split(), key=len).casefold() not in text.casefold():
         return
     words = re.compile(rf"(?<![\w/\[-]){re.escape(name)}(?![\w/\]-]|\.md)".replace(r"\ ", r"[\s-]"), re.IGNORECASE)
     for number, line in enumerate(text.split("\n"), 1):
-        if not words.search(line):
-            continue
-        taken = [match.span() for match in _LINK.finditer(line)]
+        spans = [match.span() for match in _LINK.finditer(line)] if words.search(line) else []
         for match in words.finditer(line):
-            if not any(a <= match.start() < b for a, b in taken):
+            if not any(a <= match.start() < b for a, b in spans):
                 yield NoteLink(path, number, *match.span(), "mention", match[0], target, 0)
-
-
-def _may_name(text: str, name: str) -> bool:
-    """Return whether the longest word of `name` stands in `text` in any case: a search at the speed of memory."""
-    word = max(name.split(), key=len, default="")
-    # Only for the Turkish i does ignoring case mean another thing to an expression than folding it.
-    return word.casefold() in text.casefold() or not _TURKISH.isdisjoint(text) or not _TURKISH.isdisjoint(word)
 
 
 class NoteLinks(Struct, frozen=True):
@@ -164,9 +138,7 @@ class LinkIndex:
         self._roots = roots
         self._lock = threading.Lock()
         self._state: Hashable = None
-        self._texts: dict[str, tuple[tuple[int, int], str]] = {}
-        self._places: dict[str, str] = {}
-        self._called: dict[str, str] = {}
+        self._notes: dict[str, tuple[NoteFile, str]] = {}
         self._names = Names(())
         self._links: dict[str, tuple[NoteLink, ...]] = {}
 
@@ -178,10 +150,10 @@ class LinkIndex:
         """
         name = _spelled(path)
         with self._lock:
-            if state is None or state != self._state or self._moved(path):
+            if state is None or state != self._state or self._changed(path):
                 self._refresh()
             self._state = state
-            texts = [] if _DAY.search(name) else [(other, text) for other, (_, text) in sorted(self._texts.items())]
+            texts = [] if _DAY.search(name) else sorted((other, text) for other, (_, text) in self._notes.items())
             links, back = self._links.get(path, ()), self._back({path})
         words = tuple(link for other, text in texts for link in mentions(other, text, name, path))
         return NoteLinks(links, tuple(link for link in back if link.source != path), words)
@@ -197,48 +169,47 @@ class LinkIndex:
         """Return the stored paths of all notes."""
         with self._lock:
             self._refresh()
-            return frozenset(self._texts)
+            return frozenset(self._notes)
 
     def broken(self) -> tuple[NoteLink, ...]:
         """Return the links that lead to no note, by note and line."""
         with self._lock:
             self._refresh()
-            return tuple(link for path in sorted(self._links) for link in self._links[path] if not link.target)
+            return tuple(self._back({""}))
 
     def _back(self, targets: Collection[str]) -> list[NoteLink]:
         return [link for path in sorted(self._links) for link in self._links[path] if link.target in targets]
 
-    def _moved(self, path: str) -> bool:
+    def _changed(self, path: str) -> bool:
         """Return whether a note is not the one that was read."""
         try:
-            status = Path(self._places[path]).lstat()
+            note = self._notes[path][0]
+            status = Path(note.absolute).lstat()
         except (KeyError, OSError):
             return True
-        return (status.st_mtime_ns, status.st_size) != self._texts[path][0]
+        return (status.st_mtime_ns, status.st_size) != (note.mtime_ns, note.size)
 
     def _refresh(self) -> None:
-        there = {note.path: note for note in scan(self._roots).notes if note.path.endswith(".md")}
-        before = self._texts
-        self._texts, self._places = {}, {path: note.absolute for path, note in there.items()}
-        for path, note in there.items():
-            stamp = (note.mtime_ns, note.size)
-            if path in before and before[path][0] == stamp:
-                self._texts[path] = before[path]
-                continue
-            try:
-                self._texts[path] = stamp, notes.read(note).text
-            except Unreadable:
-                # The list of files says so; what nobody can read has no links.
-                self._texts[path] = stamp, ""
+        before, self._notes = self._notes, {}
+        for note in scan(self._roots).notes:
+            old, text = before.get(note.path, (None, ""))
+            if note.path.endswith(".md") and old != note:
+                try:
+                    text = notes.read(note).text
+                except Unreadable:
+                    # The list of files says so; what nobody can read has no links.
+                    text = ""
+            if note.path.endswith(".md"):
+                self._notes[note.path] = note, text
         # Facts in Claude Code's memory have names, which need not be those of their files.
-        called = {fact.name: path for path, fact in claude_memory.facts(self._roots, self._places).items()}
+        places = {path: note.absolute for path, (note, _) in self._notes.items()}
+        names = Names(places, {fact.name: path for path, fact in claude_memory.facts(self._roots, places).items()})
         # A note that came or went can be what a link of any note means.
-        again = before.keys() != self._texts.keys() or called != self._called
-        names = Names(self._texts, called) if again else self._names
-        self._called, self._names = called, names
+        again = (names.paths, names.called) != (self._names.paths, self._names.called)
+        self._names = names
         self._links = {
-            path: links(path, text[1], names) if again or before[path] is not text else self._links[path]
-            for path, text in self._texts.items()
+            path: links(path, text, names) if again or before[path][0] != note else self._links[path]
+            for path, (note, text) in self._notes.items()
         }
 
 

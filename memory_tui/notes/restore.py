@@ -70,20 +70,13 @@ def version_text(journal: Journal, git: History, path: str, ref: str) -> bytes:
     """The bytes that the note `path` had at the version `ref`. Raises EditRefused where there is none."""
     if ref.startswith("git:"):
         return git.text(path, ref.removeprefix("git:"))
-    return _journal_text(journal, path, ref)
-
-
-def _journal_text(journal: Journal, path: str, ref: str) -> bytes:
-    number = ref.removeprefix("before-")
-    entries = journal.entries() if number.isdigit() else ()
-    entry = next((entry for entry in entries if entry.id == int(number)), None)
-    file = next((file for file in entry.files if file.path == path), None) if entry is not None else None
-    data = None if file is None else journal.text(file.before if ref.startswith("before-") else file.after)
-    if data is None:
-        raise EditRefused(
-            f"There is no version {ref} of {path}.", f"Run memory-tui journal {path} --restore to list the versions."
-        )
-    return data
+    for entry in journal.entries():
+        for file in entry.files:
+            names = {f"{entry.id}": file.after, f"before-{entry.id}": file.before}
+            if file.path == path and (data := journal.text(names.get(ref))) is not None:
+                return data
+    what = f"There is no version {ref} of {path}."
+    raise EditRefused(what, f"Run memory-tui journal {path} --restore to list the versions.")
 
 
 def restored(
@@ -119,14 +112,11 @@ def to_version(curator: Curator, path: str, ref: str, *, lost_lines: bool = Fals
 
     Raises EditRefused, PathRefused, Unreadable.
     """
-    now = curator.read(path)
     before = version_text(curator.journal, curator.git, path, ref)
-    version = next(
-        (version for version in versions(curator.journal, curator.git, path, None) if version.ref == ref), None
-    )
-    of = f"{' at the commit' * ref.startswith('git:')}{f' on {minute(version.at)}' if version is not None else ''}"
+    at = next((each.at for each in versions(curator.journal, curator.git, path, None) if each.ref == ref), None)
+    of = f"{' at the commit' * ref.startswith('git:')}{f' on {minute(at)}' if at is not None else ''}"
     title = f"Bring lost lines back into {path}, which it had{of}" if lost_lines else f"Restore {path} as it was{of}"
-    return curator.plan.with_trust(restored(path, before, now, title, lost_lines=lost_lines))
+    return curator.plan.with_trust(restored(path, before, curator.read(path), title, lost_lines=lost_lines))
 
 
 # --- lost notes ----------------------------------------------------------------------------------------------------
@@ -143,7 +133,8 @@ def keep_lost(journal: Journal, last: LastText, now: bytes | None) -> JournalEnt
     before: bytes | None = last.text.encode("utf-8", "surrogateescape")
     reason = "the text before is what the index held" if last.exact else _INEXACT
     with journal.locked():
-        entry = _last_of(journal.entries(), last.path)
+        entries = (each for each in reversed(journal.entries()) if each.state == "done" and last.path in each.paths)
+        entry = next(entries, None)
         if entry is not None and entry.at >= last.at:
             # Changed here after the index saw it: what counts is the text that this left.
             before = journal.text(next(file.after for file in entry.files if file.path == last.path))
@@ -155,10 +146,6 @@ def keep_lost(journal: Journal, last: LastText, now: bytes | None) -> JournalEnt
         what = f"{last.path} vanished, with {count}" if now is None else f"{last.path} lost {count}"
         change = Change(LOST, f"{what}: another program did it", (FileChange(last.path, before, now),))
         return journal.record(change, reason)
-
-
-def _last_of(entries: Sequence[JournalEntry], path: str) -> JournalEntry | None:
-    return next((entry for entry in reversed(entries) if entry.state == "done" and path in entry.paths), None)
 
 
 def lost_notes(
@@ -193,7 +180,7 @@ def bring_back(curator: Curator, path: str, change: int) -> Change:
     Raises EditRefused, PathRefused, Unreadable.
     """
     journal, now = curator.journal, curator.read(path)
-    before = _journal_text(journal, path, f"before-{change}")
+    before = version_text(journal, curator.git, path, f"before-{change}")
     entry = next(entry for entry in journal.entries() if entry.id == change)
     note = f"The text is {entry.reason}." if entry.reason == _INEXACT else ""
     title = f"Restore {path}: what it lost by {minute(entry.at)}"
