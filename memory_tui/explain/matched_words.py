@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import accumulate
 
 import numpy as np
 
@@ -22,85 +20,64 @@ REMEMBERED = 512
 
 
 class MatchedWords:
-    """The words of one query, to be found in any text; of a query that no words answered there are none."""
+    """The words of one query, to be found in any text."""
 
     def __init__(self, plan: QueryPlan, profile: str) -> None:
-        self.stemmed = profiles.get(profile).join == "OR"
-        letters = plan.inside or self.stemmed
-        self._as_written = tuple(
-            word.lower() for word in plan.words if plan.inside or (letters and tokens.is_cjk(word))
-        )
-        whole = () if plan.inside else plan.words
-        cut = (
-            tuple(tokens.tokens(word, stemmed=self.stemmed)) for word in whole if word.lower() not in self._as_written
-        )
-        self._cut = tuple(filter(None, cut))
+        self._stemmed = profiles.get(profile).join == "OR"
+        self._cut: dict[str, list[str] | None] = {
+            word: None
+            if plan.inside or (self._stemmed and tokens.is_cjk(word))
+            else tokens.tokens(word, stemmed=self._stemmed)
+            for word in plan.words
+        }
+        """The tokens of each word, None for one that is found as it is written."""
         self.spans = lru_cache(REMEMBERED)(self._spans)
         """Where the words stand in a text, in order and apart from each other."""
 
     @classmethod
     def of(cls, trace: Trace | None) -> MatchedWords:
-        """Return the words that `trace` was answered by."""
+        """Return the words that `trace` was answered by; none where no words answered."""
         if trace is None or trace.mode in ("vectors only", "nothing"):
             return cls(QueryPlan((), (), ""), profiles.OWN)
         return cls(trace.plan, trace.profile)
 
     def __bool__(self) -> bool:
-        return bool(self._as_written or self._cut)
+        return any(cut is None or cut for cut in self._cut.values())
+
+    def counts(self, text: str) -> dict[str, int]:
+        """Return how often each word stands in `text`."""
+        return {word: len(spans) for word, spans in self._each(text).items()}
 
     def _spans(self, text: str) -> tuple[Span, ...]:
-        spans = [*self._written_in(text), *self._tokens_in(text)]
-        return tuple(_merged(sorted(spans)))
+        marked = bytearray(len(text))
+        for spans in self._each(text).values():
+            for start, end in spans:
+                marked[start:end] = b"1" * (end - start)
+        return tuple(run.span() for run in re.finditer(rb"1+", marked))
 
-    def _written_in(self, text: str) -> Iterator[Span]:
-        lowered = _lowered(text) if self._as_written else ""
-        for word in self._as_written:
-            at = lowered.find(word)
-            while at >= 0:
-                yield at, at + len(word)
-                at = lowered.find(word, at + 1)
-
-    def _tokens_in(self, text: str) -> Iterator[Span]:
+    def _each(self, text: str) -> dict[str, list[Span]]:
         if not self._cut:
-            return
+            return {}
+        # Lower case with as many characters as before.
+        lowered = "".join(low if len(low := character.lower()) == 1 else character for character in text)
         # Runs of Chinese, Japanese or Korean are found as written; beside them words end.
-        plain = tokens.CJK_RUN.sub(lambda run: " " * len(run.group()), text) if self.stemmed else text
-        cut = tokens.spans(plain, stemmed=self.stemmed)
-        place = _characters(plain)
-        words = [token for token, _, _ in cut]
-        for word in self._cut:
-            for at in range(len(words) - len(word) + 1):
-                if words[at] == word[0] and tuple(words[at : at + len(word)]) == word:
-                    yield place[cut[at][1]], place[cut[at + len(word) - 1][2]]
+        plain = tokens.CJK_RUN.sub(lambda run: " " * len(run[0]), text) if self._stemmed else text
+        cut, data = tokens.spans(plain, stemmed=self._stemmed), plain.encode("utf-8", "replace")
+        names = [name for name, _, _ in cut]
 
+        def phrases(words: list[str]) -> list[Span]:
+            last = len(words) - 1
+            starts = [at for at, name in enumerate(names) if words and name == words[0]]
+            places = [(cut[at][1], cut[at + last][2]) for at in starts if names[at : at + last + 1] == words]
+            # The tokenizer counts bytes.
+            return [(len(data[:start].decode()), len(data[:end].decode())) for start, end in places]
 
-def _lowered(text: str) -> str:
-    """Return `text` in lower case, as many characters as before."""
-    return "".join(low if len(low := character.lower()) == 1 else character for character in text)
-
-
-def _characters(text: str) -> range | list[int]:
-    """Return for each UTF-8 byte of `text`, and its end, the number of the character that it belongs to."""
-    if text.isascii():
-        return range(len(text) + 1)
-    sizes = [len(character.encode("utf-8", "replace")) for character in text]
-    at = [0] * (sum(sizes) + 1)
-    for number, byte in enumerate(accumulate(sizes, initial=0)):
-        at[byte] = number
-    return at
-
-
-def _merged(spans: Iterable[Span]) -> Iterator[Span]:
-    start, end = -1, -1
-    for first, last in spans:
-        if first <= end:
-            end = max(end, last)
-            continue
-        if end > start:
-            yield start, end
-        start, end = first, last
-    if end > start:
-        yield start, end
+        return {
+            word: [match.span() for match in re.finditer(re.escape(word.lower()), lowered)]
+            if words is None
+            else phrases(words)
+            for word, words in self._cut.items()
+        }
 
 
 # --- the nearest sentence ------------------------------------------------------------------------------------------
@@ -132,12 +109,9 @@ def nearest_sentence(query: str, text: str, table: StaticTable | None = None) ->
     question = _meaning(query, table)
     if question is None:
         return None
-    best: tuple[float, Span] | None = None
-    for start, end in sentences(text):
-        meaning = _meaning(text[start:end], table)
-        if meaning is not None and (best is None or float(meaning @ question) > best[0]):
-            best = float(meaning @ question), (start, end)
-    return best[1] if best is not None else None
+    meanings = {span: _meaning(text[slice(*span)], table) for span in sentences(text)}
+    near = {span: float(meaning @ question) for span, meaning in meanings.items() if meaning is not None}
+    return max(near, key=near.__getitem__, default=None)
 
 
 def _meaning(text: str, table: StaticTable) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
@@ -9,10 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import profiles, tokens
+from memory_tui.explain import wording
+from memory_tui.explain.absent_words import holds
+from memory_tui.explain.matched_words import MatchedWords
 from memory_tui.explain.wording import label
+from memory_tui.formatting import plural
 from memory_tui.notices import against, language_label, number, ordinal
 from memory_tui.search.formulas import left_by_age
-from memory_tui.search.trace import Candidate, Factor, MeasurePart, Mode, Recalled, Trace
+from memory_tui.search.trace import Candidate, ChunkRef, MeasurePart, Mode, Recalled, Trace
 
 Operation = Literal["+", "x", "=", ""]
 _SIDES: dict[Mode, tuple[str, str]] = {
@@ -56,18 +61,20 @@ class ScoreLine(Struct, frozen=True):
 
 def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     """Return the lines of arithmetic of `candidate`; applying each operation in order ends at its score."""
+    named = candidate.level > 0
     lines = [
         _vector(candidate, trace),
         _text(candidate, trace),
         ScoreLine(*_SIDES[trace.mode], "=", candidate.hybrid),
         *_second(candidate),
-        *(_named(candidate) if is_named(candidate) else [_age(candidate, trace)]),
+        *(_named(candidate) if named else [_age(candidate, trace)]),
     ]
-    for factor in _counted(candidate):
-        marker = f"{factor.term} {factor.said}" if factor.said else f"no {factor.term} marker"
-        lines.append(ScoreLine("factor", marker, "x", factor.value))
-    ordered_by_words = profiles.get(trace.profile).exact_paths and not candidate.hybrid and candidate.merit
-    if ordered_by_words and not is_named(candidate):
+    for factor in candidate.factors:
+        # Of a note that the question names what its projects say counts alone.
+        if factor.term == "project" or not named:
+            marker = f"{factor.term} {factor.said}" if factor.said else f"no {factor.term} marker"
+            lines.append(ScoreLine("factor", marker, "x", factor.value))
+    if profiles.get(trace.profile).exact_paths and not candidate.hybrid and candidate.merit and not named:
         how = f"its score is 0; among such chunks its words place it, with {candidate.merit:.3f}"
         lines.append(ScoreLine("order", how))
     if candidate.date_points:
@@ -77,13 +84,12 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         lines.append(ScoreLine("next to", beside, "+", -candidate.second.lost))
     above = "above 1, because of its factors" if round(candidate.score, 3) > 1 else ""
     lines.append(ScoreLine("score", above, "=", candidate.score))
-    digits = next((digits for digits in range(3, 9) if _redone(_rounded(lines, digits))), 9)
-    return [*_rounded(lines, digits), _mmr(candidate), _gate(candidate, trace)]
-
-
-def _rounded(lines: Sequence[ScoreLine], digits: int) -> list[ScoreLine]:
-    """Return `lines` with so many digits; the score itself has three."""
-    return [line if line.label == "score" else replace(line, digits=digits) for line in lines]
+    for digits in range(3, 10):
+        # The score itself has three digits.
+        lines = [line if line.label == "score" else replace(line, digits=digits) for line in lines]
+        if _redone(lines):
+            break
+    return [*lines, _mmr(candidate), ScoreLine("gate", f"{_gate(candidate, trace)}  {label(candidate.verdict)}")]
 
 
 def _redone(lines: Sequence[ScoreLine]) -> bool:
@@ -113,24 +119,18 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
         for line in lines[at + 1 :]
         if line.value is not None and abs(line.value - neutral[line.operation]) >= 0.0005
     ]
-    floor = floor_of(candidate, trace)
     sides = " + ".join(f"{line.figure.removeprefix('+ ').replace('- ', '-')} {line.label}" for line in lines[:at])
-    start = lines[at].figure[2:] if steps else f"{sides}"
-    place = getattr(candidate.verdict, "place", None)
-    limit = trace.settings.whole("query.maxResults")
-    order = f"  {ordinal(place)}, limit {limit}" if place else ""
-    sign = ">=" if candidate.score >= floor else "<"
-    return f"{' '.join([start, *steps])} = {against(candidate.score, floor)} {sign} {number(floor)}{order}"
+    gate = _gate(candidate, trace, limit=", limit")
+    return f"{' '.join([lines[at].figure[2:] if steps else sides, *steps])} = {gate}"
 
 
-def is_named(candidate: Candidate) -> bool:
-    """Return whether the question names its note, so that what it holds counts only among such notes."""
-    return candidate.level > 0
-
-
-def _counted(candidate: Candidate) -> list[Factor]:
-    """Return what multiplies the score beside age: of a named note its projects alone."""
-    return [factor for factor in candidate.factors if factor.term == "project" or not is_named(candidate)]
+def _gate(candidate: Candidate, trace: Trace, limit: str = "") -> str:
+    """Return a score beside what it had to reach, and its place beside the limit."""
+    floor, most = floor_of(candidate, trace), trace.settings.whole("query.maxResults")
+    place = getattr(candidate.verdict, "place", 0)
+    beside = limit or (" <=" if place <= most else " >")
+    order = f"  {ordinal(place)}{beside} {most}" if place else ""
+    return f"{against(candidate.score, floor)} {'>=' if candidate.score >= floor else '<'} {number(floor)}{order}"
 
 
 def _rank(rank: int, pool: int) -> str:
@@ -325,18 +325,72 @@ def _mmr(candidate: Candidate) -> ScoreLine:
     return ScoreLine("mmr", f"chosen {ordinal(part.place)}; {like}")
 
 
-def _gate(candidate: Candidate, trace: Trace) -> ScoreLine:
-    verdict, floor = candidate.verdict, floor_of(candidate, trace)
-    sign = ">=" if candidate.score >= floor else "<"
-    limit = trace.settings.whole("query.maxResults")
-    place = getattr(verdict, "place", None)
-    order = f"  {ordinal(place)} {'<=' if place <= limit else '>'} {limit}" if place else ""
-    return ScoreLine("gate", f"{against(candidate.score, floor)} {sign} {number(floor)}{order}  {label(verdict)}")
-
-
 def floor_of(candidate: Candidate, trace: Trace) -> float:
     """Return what the score of `candidate` had to reach."""
     verdict = candidate.verdict
     if isinstance(verdict, Recalled) and verdict.rescued:
         return trace.settings.number("query.minScore")
     return float(getattr(verdict, "floor", trace.floor))
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+
+def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_how: bool = True) -> ScoreLine:
+    """The words that stand in `text` with counts, those missing, those left out; with `say_how` what is odd about them.
+
+    With `chunk`, what is indexed with its text counts as well: the day in its name, and the headings above it.
+    """
+    plan, any_word = trace.plan, profiles.get(trace.profile).join == "OR"
+    words = MatchedWords(plan, trace.profile)
+    added = chunk is not None and any_word and not plan.inside and trace.mode != "vectors only"
+    counts = words.counts(text)
+    in_date = words.counts(tokens.indexed_form(chunk.path, (), "")) if chunk and added else {}
+    present: list[str] = []
+    missing: list[str] = []
+    unseen: list[str] = []
+    # A run of Chinese, Japanese or Korean characters is searched as its pairs.
+    by_run: dict[str, list[str]] = {}
+    for word in counts:
+        by_run.setdefault(tokens.as_asked([word], trace.query)[0], []).append(word)
+    for run, searched in by_run.items():
+        matched = [word for word in searched if counts[word] or in_date.get(word)]
+        if not matched:
+            (unseen if holds(text, run) else missing).append(run)
+        elif searched == [run]:
+            dated = in_date.get(run, 0)
+            share = f" ({dated} in the date)" if counts[run] else " (date)"
+            present.append(f"{run} {counts[run] + dated}x{share if dated else ''}")
+        else:
+            present.append(f"{run} ({len(matched)} of {plural(len(searched), 'pair')} of characters)")
+    # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
+    lacking = "not in its lines or date" if chunk and added and chunk.start_line > 1 else "missing"
+    dropped = [
+        wording.with_reason(_whole(claim.fields["words"], trace), claim.fields["reason"])
+        for claim in wording.left_out(plan, trace.profile)
+    ]
+    lists = {"": present, lacking: missing, "inside longer words, not seen": unseen, "left out": dropped}
+    parts = [f"{title}: {', '.join(each)}".removeprefix(": ") for title, each in lists.items() if each]
+    how = []
+    if say_how and plan.time:
+        parts.append(f'"{plan.time_words}" is read as {plan.time}{"" if plan.time_alone else ", not searched"}')
+    if say_how and trace.mode == "vectors only" and plan.words:
+        how.append("not searched, only counted")
+    if say_how and any_word and any(len(word) == 2 and tokens.is_cjk(word) for word in plan.words):
+        how.append("Chinese, Japanese and Korean text is matched as pairs of characters")
+    remarks = f"  ({'; '.join(how)})" if how else ""
+    return ScoreLine("terms", ("; ".join(parts) or "no words to look for") + remarks)
+
+
+def _whole(dropped: Sequence[str], trace: Trace) -> list[str]:
+    """Return words as a person asked them; of pairs of characters, which are no words, how many of which run."""
+    runs = {word: tokens.as_asked([word], trace.query)[0] for word in dropped}
+    pairs = Counter(run for word, run in runs.items() if run != word)
+    whole = [word for word, run in runs.items() if run == word]
+    return whole + [f"{plural(count, 'pair')} of characters of {run}" for run, count in pairs.items()]
+
+
+def file_line(path: str, trace: Trace) -> ScoreLine:
+    """Return whether the note on disk is what was indexed, as far as the last look at the folder knows."""
+    waiting = next((item for item in trace.unsearchable if item.path == path), None)
+    return ScoreLine("file", f"{waiting.state}: {waiting.detail}" if waiting else "indexed as it is on disk")

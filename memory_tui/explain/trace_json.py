@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.explain import wording
-from memory_tui.explain.counterfactuals import Change, Flips, Rephrasings, SavedEffect
+from memory_tui.explain.counterfactuals import Change, Flips, Rephrasings, Turn
 from memory_tui.explain.why_not import Account, Fate, WhyNot
 from memory_tui.formatting import camel
 from memory_tui.notices import Notice, kind
@@ -46,88 +47,66 @@ def tagged(value: object) -> dict[str, Any]:
     return {"kind": kind(type(value).__name__), **plain(value)}
 
 
+def chunk(value: ChunkRef) -> dict[str, Any]:
+    """Return where a chunk stands."""
+    members = plain(value)
+    del members["rowid"]
+    return {**members, "citation": value.citation}
+
+
 def result(candidate: Candidate) -> dict[str, Any]:
-    """Return one hit in the documented shape, plus its citation."""
-    chunk = candidate.chunk
+    """Return one hit in the documented shape, with its citation, and what OpenClaw 2026.9 adds to a hit."""
+    place, added = chunk(candidate.chunk), {}
+    del place["id"]
+    if candidate.provenance is not None:
+        said = candidate.annotations
+        fields = {"importance": said.importance, "triggers": said.triggers, "projectKey": said.project}
+        added = {**{key: value for key, value in fields.items() if value}, "provenance": plain(candidate.provenance)}
     return {
-        "path": chunk.path,
-        "startLine": chunk.start_line,
-        "endLine": chunk.end_line,
+        **place,
         "score": candidate.score,
         "vectorScore": candidate.vector,
         "textScore": candidate.lexical.reported if candidate.lexical else candidate.text,
         "snippet": candidate.snippet,
-        "source": chunk.source,
-        "citation": chunk.citation,
-        **_recall_metadata(candidate),
+        **added,
     }
-
-
-def _recall_metadata(candidate: Candidate) -> dict[str, Any]:
-    """Return what OpenClaw 2026.9 adds to a hit; nothing under other profiles."""
-    if candidate.provenance is None:
-        return {}
-    annotations = candidate.annotations
-    fields = {"importance": annotations.importance, "triggers": annotations.triggers, "projectKey": annotations.project}
-    return {**{key: value for key, value in fields.items() if value}, "provenance": plain(candidate.provenance)}
 
 
 def verdict(value: Fate) -> dict[str, Any]:
-    """Return a verdict with its kind, its evidence, and a sentence."""
+    """Return a verdict, or a claim, with its kind, its evidence, and a sentence."""
     return {**tagged(value), "sentence": wording.sentence(value)}
 
 
-def chunk(value: ChunkRef) -> dict[str, Any]:
-    """Return where a chunk stands."""
-    return {
-        "id": value.id,
-        "path": value.path,
-        "startLine": value.start_line,
-        "endLine": value.end_line,
-        "source": value.source,
-        "citation": value.citation,
-    }
+_SIDES = {"vector": "cosine", "text": "bm25"}
+"""The raw number of each side."""
+_AGE = {"ageDays": "age_days", "basis": "age_basis", "factor": "age_factor", "points": "age_points"}
 
 
 def components(value: Candidate, *, proposed: bool = True) -> dict[str, Any]:
     """Return every number that makes a score, of a chunk that a side `proposed` or that is supposed to be."""
-    terms = {
-        "lexical": plain(value.lexical),
-        "factors": plain(value.factors),
-        "exactPath": value.level,
-        "merit": value.merit,
-    }
-    return {
-        "vector": {
-            "cosine": value.cosine,
-            "rank": value.vector_rank or None,
-            "inPool": proposed and value.vector_rank > 0,
-            "score": value.vector,
-            "weight": value.vector_weight,
-            "points": value.vector_points,
-        },
-        "text": {
-            "bm25": value.bm25,
-            "rank": value.text_rank or None,
-            "inPool": proposed and value.text_rank > 0,
-            "score": value.text,
-            "weight": value.text_weight,
-            "points": value.text_points,
-        },
-        "hybrid": value.hybrid,
-        "age": {
-            "ageDays": value.age_days,
-            "basis": value.age_basis,
-            "factor": value.age_factor,
-            "points": value.age_points,
-        },
-        "datePoints": value.date_points,
-        **({"firstShare": value.first_share} if value.first_share != 1.0 else {}),
-        **({"second": plain(value.second)} if value.second else {}),
-        "mmr": plain(value.mmr) if value.mmr else None,
-        **(terms if value.factors else {}),
-        "score": value.score,
-    }
+    numbers: dict[str, Any] = {}
+    for side, raw in _SIDES.items():
+        rank = getattr(value, f"{side}_rank")
+        numbers[side] = {
+            raw: getattr(value, raw),
+            "rank": rank or None,
+            "inPool": proposed and rank > 0,
+            "score": getattr(value, side),
+            "weight": getattr(value, f"{side}_weight"),
+            "points": getattr(value, f"{side}_points"),
+        }
+    numbers["hybrid"] = value.hybrid
+    numbers["age"] = {key: getattr(value, column) for key, column in _AGE.items()}
+    numbers["datePoints"] = value.date_points
+    if value.first_share != 1.0:
+        numbers["firstShare"] = value.first_share
+    if value.second:
+        numbers["second"] = plain(value.second)
+    numbers["mmr"] = plain(value.mmr)
+    if value.factors:
+        numbers |= {"lexical": plain(value.lexical), "factors": plain(value.factors)}
+        numbers |= {"exactPath": value.level, "merit": value.merit}
+    return {**numbers, "score": value.score}
 
 
 def candidate(value: Candidate) -> dict[str, Any]:
@@ -137,147 +116,132 @@ def candidate(value: Candidate) -> dict[str, Any]:
     return {**place, **components(value), "verdict": verdict(value.verdict)}
 
 
-def _account(value: Account) -> dict[str, Any]:
+# --- why a line is recalled, or not ---------------------------------------------------------------------------------
+
+
+def _account(value: Account | None) -> dict[str, Any]:
     """Return one chunk's part in the answer; `components` with `proposed` false are what they would have been."""
-    numbers = components(value.candidate, proposed=value.proposed) if value.candidate is not None else None
-    return {"chunk": chunk(value.chunk), "components": {"proposed": value.proposed, **numbers} if numbers else None}
+    if value is None or value.candidate is None:
+        return {"chunk": chunk(value.chunk) if value else None, "components": None}
+    numbers = {"proposed": value.proposed, **components(value.candidate, proposed=value.proposed)}
+    return {"chunk": chunk(value.chunk), "components": numbers}
 
 
 def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> dict[str, Any]:
     """Return why a line was, or was not, recalled, what would change it, and which questions recall it."""
-    best = _account(value.best) if value.best is not None else {"chunk": None, "components": None}
+    claims = [
+        value.without,
+        *((changes.none, changes.no_pair) if changes else ()),
+        questions.none if questions else None,
+    ]
+    claims += wording.left_out(value.trace.plan, value.trace.profile)
+    rephrased = questions.rephrased if questions else ()
     return {
         "query": value.trace.query,
         "path": value.place.path,
         "line": value.place.line,
         "recalled": value.recalled,
         "verdict": verdict(value.fate),
-        "claims": [claim(row) for row in _claims(value, changes, questions)],
-        **best,
+        "claims": [verdict(row) for row in claims if row is not None],
+        **_account(value.best),
         "remark": value.place.remark,
         "profile": value.trace.profile,
         "mode": value.trace.mode,
         "others": [{**_account(other), "verdict": verdict(other.fate)} for other in value.others],
         "more": value.more,
         "notices": plain(value.trace.notices),
-        "flips": [flip(item) for item in changes.singles] if changes else [],
-        "sets": [change_set(item) for item in changes.sets] if changes else [],
-        "notAlone": [{**plain(item), "sentence": wording.not_alone(item)} for item in changes.not_alone]
-        if changes
-        else [],
-        "questions": [{**plain(item), "sentence": wording.rephrased(item)} for item in questions.rephrased]
-        if questions
-        else [],
+        "flips": [flip(change) for change in changes.singles] if changes else [],
+        "sets": [change_set(change) for change in changes.sets] if changes else [],
+        "notAlone": [
+            {**plain(knob), "sentence": wording.not_alone(knob)} for knob in (changes.not_alone if changes else ())
+        ],
+        "questions": [{**plain(question), "sentence": wording.rephrased(question)} for question in rephrased],
     }
-
-
-def claim(value: Notice) -> dict[str, Any]:
-    """Return a claim with its kind, its evidence, and a sentence."""
-    return {**tagged(value), "sentence": value.message}
-
-
-def _claims(value: WhyNot, changes: Flips | None, questions: Rephrasings | None) -> Iterator[Notice]:
-    """Yield the claims about a line, besides its verdict."""
-    if value.without is not None:
-        yield value.without
-    if changes is not None:
-        yield from (row for row in (changes.none, changes.no_pair) if row is not None)
-    if questions is not None and questions.none is not None:
-        yield questions.none
-    yield from wording.left_out(value.trace.plan, value.trace.profile)
 
 
 def flip(value: Change) -> dict[str, Any]:
     """Return one change that turns the verdict; `presses` is null for another profile."""
-    (turn,) = value.turns
-    return {
-        "knob": turn.key,
-        "from": turn.was,
-        "to": turn.value,
-        "changes": dict(value.changes),
-        "place": value.place,
-        "presses": value.presses if math.isfinite(value.presses) else None,
-        "sentence": wording.change_sentence(value),
-        "accepted": list(turn.accepted),
-        **_effects(value.comes_in, value.drops_out, value.saved),
-    }
+    return {**_turn(*value.turns), **_change(value)}
 
 
 def change_set(value: Change) -> dict[str, Any]:
     """Several changes that together recall a chunk; of each knob how far it may go."""
+    return {"turns": [_turn(turn) for turn in value.turns], **_change(value)}
+
+
+def _turn(value: Turn) -> dict[str, Any]:
+    return {"knob": value.key, "from": value.was, "to": value.value, "accepted": list(value.accepted)}
+
+
+def _change(value: Change) -> dict[str, Any]:
+    """Return what a change does, to the chunk and to others, and to saved questions where there are any."""
     return {
-        "turns": [
-            {"knob": one.key, "from": one.was, "to": one.value, "accepted": list(one.accepted)} for one in value.turns
-        ],
         "changes": dict(value.changes),
         "place": value.place,
-        "presses": value.presses,
+        "presses": value.presses if math.isfinite(value.presses) else None,
         "sentence": wording.change_sentence(value),
-        **_effects(value.comes_in, value.drops_out, value.saved),
+        "comesIn": [chunk(ref) for ref in value.comes_in],
+        "dropsOut": [chunk(ref) for ref in value.drops_out],
+        "saved": plain(value.saved),
     }
 
 
-def _effects(comes_in: Sequence[ChunkRef], drops_out: Sequence[ChunkRef], saved: SavedEffect | None) -> dict[str, Any]:
-    """Return what else a change does: other chunks, and saved questions where there are any."""
-    return {
-        "comesIn": [chunk(ref) for ref in comes_in],
-        "dropsOut": [chunk(ref) for ref in drops_out],
-        "saved": plain(saved) if saved else None,
-    }
+# --- an answer ------------------------------------------------------------------------------------------------------
 
 
 def _empty(value: Trace) -> dict[str, Any] | None:
     if value.empty is None:
         return None
     sentence, next_step = wording.empty(value.empty, value.profile)
-    claims = [claim(row) for row in wording.word_claims(value.empty, value.profile)]
+    claims = [verdict(row) for row in wording.word_claims(value.empty, value.profile)]
     return {**tagged(value.empty), "sentence": sentence, "nextStep": next_step, "claims": claims}
+
+
+_PLAIN = [
+    "query",
+    "mode",
+    "profile",
+    "generation",
+    "floor",
+    "vector_scale",
+    "text_scale",
+    "funnel",
+    "unsearchable",
+    "notices",
+]
+"""Fields of a trace that are members as they are."""
 
 
 def trace(value: Trace) -> dict[str, Any]:
     """Return the whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
-    now = dt.datetime.fromtimestamp(value.now, dt.UTC).isoformat()
-    by_words = [
-        (value.chunks[at], float(value.candidates["bm25"][at]), float(value.candidates["text"][at]))
-        for at in value.pool("text_rank")
-    ]
+    plan, table, by_words = value.plan, value.candidates, value.pool("text_rank")
     return {
-        "query": value.query,
-        "now": now,
-        "mode": value.mode,
-        "profile": value.profile,
-        "generation": value.generation,
+        **{camel(name): plain(getattr(value, name)) for name in _PLAIN},
+        "now": dt.datetime.fromtimestamp(value.now, dt.UTC).isoformat(),
         "nearestBy": value.nearest_by or None,
-        "settings": {key: plain(item) for key, item in value.settings.values.items()},
-        "words": list(value.plan.words),
-        "dropped": list(value.plan.dropped),
-        "time": value.plan.time or None,
-        "timeWords": value.plan.time_words or None,
-        "ftsQuery": value.plan.fts_query or None,
+        "settings": plain(value.settings.values),
+        "words": list(plan.words),
+        "dropped": list(plan.dropped),
+        "time": plan.time or None,
+        "timeWords": plan.time_words or None,
+        "ftsQuery": plan.fts_query or None,
         "candidates": value.candidate_limit,
-        "floor": value.floor,
-        "vectorScale": value.vector_scale,
-        "textScale": value.text_scale,
-        "funnel": plain(value.funnel),
         "keywordRank": [
             {
                 "id": ref.id,
                 "path": ref.path,
                 "start_line": ref.start_line,
                 "end_line": ref.end_line,
-                "rank": bm25 if bm25 == bm25 else None,
+                "rank": None if math.isnan(bm25) else bm25,
             }
-            for ref, bm25, _ in by_words
+            for ref, bm25 in ((value.chunks[at], float(table["bm25"][at])) for at in by_words)
         ],
-        "keyword": [{"id": ref.id, "textScore": score} for ref, _, score in by_words],
+        "keyword": [{"id": value.chunks[at].id, "textScore": float(table["text"][at])} for at in by_words],
         "vector": [
-            {"id": value.chunks[at].id, "score": float(value.candidates["vector"][at])}
-            for at in value.pool("vector_rank")
+            {"id": value.chunks[at].id, "score": float(table["vector"][at])} for at in value.pool("vector_rank")
         ],
-        "recalled": [candidate(item) for item in value.recalled],
-        "lost": [candidate(item) for item in value.lost],
-        "unsearchable": plain(value.unsearchable),
-        "notices": plain(value.notices),
+        "recalled": [candidate(hit) for hit in value.recalled],
+        "lost": [candidate(loser) for loser in value.lost],
         "empty": _empty(value),
         "timings": {stage: round(ms, 3) for stage, ms in value.timings.items()},
     }
@@ -285,33 +249,23 @@ def trace(value: Trace) -> dict[str, Any]:
 
 def passage(value: Excerpt) -> dict[str, Any]:
     """Return a passage with its lines and its citation."""
-    return {
-        "path": value.hit.chunk.path,
-        "startLine": value.first,
-        "endLine": value.last,
-        "citation": f"{value.hit.chunk.path}#L{value.first}-L{value.last}",
-        "score": value.hit.score,
-        "text": value.text,
-    }
-
-
-def answer_level(value: Trace) -> dict[str, Any] | None:
-    """Return whether the notes hold what was asked, and by which numbers; None under a profile that does not say."""
-    if value.level is None:
-        return None
-    return {**plain(value.level), "sentence": value.level.sentence, "explanation": value.level.explanation}
+    place = replace(value.hit.chunk, start_line=value.first, end_line=value.last)
+    members = ("path", "startLine", "endLine", "citation")
+    return {**{name: chunk(place)[name] for name in members}, "score": value.hit.score, "text": value.text}
 
 
 def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:
     """What `search --json` prints: results, what they were made with, why there are none; to `explain`, the trace."""
+    level = value.level
+    sentences = {"sentence": level.sentence, "explanation": level.explanation} if level else {}
     fields = {
-        "results": [result(item) for item in value.recalled],
+        "results": [result(hit) for hit in value.recalled],
         "provider": value.provider,
         "model": value.model,
         "profile": value.profile,
         "mode": value.mode,
         "fallback": value.who.instead if value.who else None,
-        "answerLevel": answer_level(value),
+        "answerLevel": {**plain(level), **sentences} if level else None,
         "empty": _empty(value),
         "notices": plain(value.notices),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memory_tui.explain import shares, why, wording
+from memory_tui.explain import shares, wording
 from memory_tui.explain.counterfactuals import Flips, Rephrasings
 from memory_tui.explain.shares import ScoreLine
 from memory_tui.explain.why_not import Account, WhyNot
@@ -64,7 +64,7 @@ def _row(line: ScoreLine) -> str:
 
 def steps(account: Account, trace: Trace) -> list[ScoreLine]:
     """Return the lines of arithmetic and of words; for a chunk that was not proposed, what it would have scored."""
-    terms = why.terms_line(account.text, trace, chunk=account.chunk)
+    terms = shares.terms_line(account.text, trace, chunk=account.chunk)
     if account.candidate is None:
         return [terms]
     lines = shares.explain(account.candidate, trace)
@@ -77,7 +77,7 @@ def steps(account: Account, trace: Trace) -> list[ScoreLine]:
 
 def arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> Iterator[str]:
     """Yield how a hit got its score; the `first` one says also how words are searched."""
-    terms = why.terms_line(evidence.texts[hit.chunk.rowid], trace, chunk=hit.chunk, say_how=first)
+    terms = shares.terms_line(evidence.texts[hit.chunk.rowid], trace, chunk=hit.chunk, say_how=first)
     yield from map(_row, [*shares.explain(hit, trace), terms])
 
 

@@ -123,15 +123,14 @@ def marked(candidate: Candidate, trace: Trace, text: str, grade: int) -> Label:
 
     Of lines that hold as many it is the one nearest to where the snippet begins.
     """
-    from memory_tui.explain.why import count_terms
+    from memory_tui.explain.matched_words import MatchedWords
     from memory_tui.tune.judgments import Label
 
     lines = text.split("\n")
-    start = candidate.snippet_line - candidate.chunk.start_line
+    start, words = candidate.snippet_line - candidate.chunk.start_line, MatchedWords(trace.plan, trace.profile)
 
     def merit(at: int) -> tuple[int, int]:
-        counts = count_terms(trace.plan, lines[at], trace.profile).counts
-        return sum(n > 0 for n in counts.values()), -abs(at - start)
+        return sum(n > 0 for n in words.counts(lines[at]).values()), -abs(at - start)
 
     usable = [at for at in range(len(lines)) if lines[at].strip()] or [0]
     second = candidate.second

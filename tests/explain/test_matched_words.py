@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui import profiles
 from memory_tui.explain.matched_words import MatchedWords, nearest_sentence, sentences
-from memory_tui.explain.why import count_terms
 from memory_tui.search.trace import QueryPlan
 
 WORDS = ["vlan", "router", "run", "晚餐", "naïve", "foo_bar", "set"]
@@ -37,15 +35,13 @@ def test_stems_bigrams_and_what_a_profile_needs_as_written() -> None:
 
 
 @given(TEXTS, st.sets(st.sampled_from(WORDS), min_size=1), st.sampled_from(["recommended", "openclaw-2026.3"]))
-def test_a_word_is_marked_where_it_counts(text: str, words: set[str], profile: str) -> None:
-    assert profiles.get(profile)
-    for word in words:
-        counted = count_terms(QueryPlan((word,), (), ""), text, profile).counts[word]
-        if "_" not in word:
-            assert bool(marked(text, (word,), profile)) == bool(counted)
-    spans = MatchedWords(QueryPlan(tuple(sorted(words)), (), ""), profile).spans(text)
+def test_marks_are_apart_and_counts_are_of_marks(text: str, words: set[str], profile: str) -> None:
+    found = MatchedWords(QueryPlan(tuple(sorted(words)), (), ""), profile)
+    spans = found.spans(text)
     assert all(0 <= start < end <= len(text) for start, end in spans)
     assert all(one[1] < other[0] for one, other in pairwise(spans))
+    for word, count in found.counts(text).items():
+        assert bool(count) == bool(marked(text, (word,), profile))
 
 
 def test_sentences_end_where_a_reader_sees_it() -> None:

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import shares, why, wording
+from memory_tui.explain import shares, wording
 from memory_tui.explain.counterfactuals import NotAlone
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
@@ -104,18 +104,18 @@ def test_a_word_that_was_left_out_says_why(notes: Path, opened: Open) -> None:
     engine = opened("recommended", "builtin")
     trace = engine.search.search("did anna change the router for ticket3")
     text = "anna and the router, ticket3\n"
-    said = why.terms_line(text, trace).detail
+    said = shares.terms_line(text, trace).detail
     assert "anna, router (in over half of the chunks: counted with others)" in said
     assert "(stop words)" in said
     theirs = opened("openclaw-2026.3").search.search("did anna change 42 of it")
-    said = why.terms_line(text, theirs).detail
+    said = shares.terms_line(text, theirs).detail
     assert "42 (numbers alone)" in said
     assert "of, it (too short)" in said
 
 
 def test_words_inside_of_longer_ones_are_not_called_missing(chinese: Path, opened: Open) -> None:
     trace = opened("openclaw-2026.3", "builtin").search.search("密码 giraffe")
-    said = why.terms_line("路由器第1的密码是写在柜子里的\n", trace).detail
+    said = shares.terms_line("路由器第1的密码是写在柜子里的\n", trace).detail
     assert "missing: giraffe" in said
     assert "not seen: 密码" in said
 

@@ -8,7 +8,8 @@ import pytest
 
 from memory_tui import tokens
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import shares, why
+from memory_tui.explain import shares
+from memory_tui.explain.matched_words import MatchedWords
 from memory_tui.index import abilities
 from memory_tui.index.store import Store
 from memory_tui.notices import language_label
@@ -158,7 +159,7 @@ def test_rare_letters_weigh_more_in_recommended_and_the_arithmetic_holds(place, 
     assert paths(trace) == ["MEMORY.md", "memory/2026-11-02.md"]
     assert trace.recalled[0].score > trace.recalled[1].score
     text = evidence.texts[trace.recalled[0].chunk.rowid]
-    assert why.count_terms(trace.plan, text, trace.profile).counts == {"printer": 1, "cellar": 1}
+    assert MatchedWords(trace.plan, trace.profile).counts(text) == {"printer": 1, "cellar": 1}
     gone = asked(place, "zebra", provider="none", profile="recommended")
     assert gone.empty == NothingMatched(("zebra",), "OR", Elsewhere(looked=("zebra",)))
 

@@ -13,8 +13,7 @@ from memory_tui import notices
 from memory_tui.errors import ProviderError
 from memory_tui.explain import wording
 from memory_tui.explain.matched_words import MatchedWords, Span, nearest_sentence
-from memory_tui.explain.shares import ScoreLine, explain, in_a_line
-from memory_tui.explain.why import file_line, terms_line
+from memory_tui.explain.shares import ScoreLine, explain, file_line, in_a_line, terms_line
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
 from memory_tui.tui.draw import Piece, fit_path, marked, wrap
