@@ -397,12 +397,6 @@ class _Search:
         return None
 
 
-def marks(refs: Sequence[ChunkRef], grade: Callable[[ChunkRef], int | None]) -> tuple[int, int]:
-    """Return how many of `refs` are marked right and how many wrong, by `grade` (None: not marked)."""
-    grades = [grade(ref) for ref in refs]
-    return sum(bool(each) for each in grades), grades.count(0)
-
-
 # --- other words of a question ---------------------------------------------------------------------------------------
 
 TRIES, ENOUGH = 8, 3

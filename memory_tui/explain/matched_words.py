@@ -5,11 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-import numpy as np
-
 from memory_tui import profiles, tokens
-from memory_tui.providers.builtin import StaticTable
-from memory_tui.search.second_stage import passage_table
 from memory_tui.search.trace import QueryPlan, Trace
 
 Span = tuple[int, int]
@@ -78,46 +74,3 @@ class MatchedWords:
             else phrases(words)
             for word, words in self._cut.items()
         }
-
-
-# --- the nearest sentence ------------------------------------------------------------------------------------------
-
-_LEAST = 3
-"""Letters and digits below which a piece of text is no sentence."""
-
-
-def sentences(text: str) -> list[Span]:
-    """The sentences of `text`; the end of a line is the end of a sentence only before a blank line or a list item."""
-    spans: list[Span] = []
-    for block in re.finditer(r"(?:(?!\n\s*\n|\n\s*(?:[-*+#>|]|\d+[.)])).)+", text, re.DOTALL):
-        start = block.start()
-        for end in (*(cut.end() for cut in re.finditer(r"[.!?](?=\s)|[。！？]", block.group())), len(block.group())):
-            piece = text[start : block.start() + end]
-            inner = len(piece) - len(piece.lstrip())
-            if sum(map(str.isalnum, piece)) >= _LEAST:
-                spans.append((start + inner, start + len(piece.rstrip())))
-            start = block.start() + end
-    return spans
-
-
-def nearest_sentence(query: str, text: str, table: StaticTable | None = None) -> Span | None:
-    """The sentence of `text` that is nearest to `query` in meaning, by the built-in table, whose vectors are sums.
-
-    None where nothing of either is in the table. Raises ProviderError when the table cannot be read.
-    """
-    table = table or passage_table()
-    question = _meaning(query, table)
-    if question is None:
-        return None
-    meanings = {span: _meaning(text[slice(*span)], table) for span in sentences(text)}
-    near = {span: float(meaning @ question) for span, meaning in meanings.items() if meaning is not None}
-    return max(near, key=near.__getitem__, default=None)
-
-
-def _meaning(text: str, table: StaticTable) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:
-    ids = table.ids(text)
-    if not len(ids):
-        return None
-    summed = table.rows(np.array(ids, dtype=np.int64)).sum(axis=0)
-    length = float(np.sqrt(summed @ summed))
-    return summed / np.float32(length) if length > 0 else None

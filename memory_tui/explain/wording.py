@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from memory_tui import profiles, tokens
 from memory_tui.explain.counterfactuals import WEIGHT, Change, NotAlone, Rephrased, SavedEffect
@@ -20,7 +20,7 @@ from memory_tui.notices import (
     quoted,
 )
 from memory_tui.search import keywords
-from memory_tui.search.trace import EmptyReason, Mode, NothingMatched, QueryPlan, Recalled
+from memory_tui.search.trace import ChunkRef, EmptyReason, Mode, NothingMatched, QueryPlan, Recalled
 from memory_tui.settings import BY_KEY, Scalar, show
 
 
@@ -66,18 +66,19 @@ def mode(value: Mode) -> str:
 
 def left_out(plan: QueryPlan, profile: str) -> tuple[Notice, ...]:
     """Return the words of a question that were not searched for, pairs of characters one by one, by reason."""
-    reasons: dict[str, list[str]] = {}
+    any_word = profiles.get(profile).join == "OR"
+
+    def reason(word: str) -> str:
+        if any_word:
+            return "common" if word in plan.common or tokens.is_cjk(word) else "stop word"
+        if word.isdigit():
+            return "number"
+        return "short" if len(word) < keywords.FEWEST_LETTERS and word.isascii() and word.isalpha() else "stop word"
+
+    words: dict[str, list[str]] = {}
     for word in plan.dropped:
-        reasons.setdefault(_left_out_for(word, plan, profile), []).append(word)
-    return tuple(notice("words_left_out", words=tuple(words), reason=reason) for reason, words in reasons.items())
-
-
-def _left_out_for(word: str, plan: QueryPlan, profile: str) -> str:
-    if profiles.get(profile).join == "OR":
-        return "common" if word in plan.common or tokens.is_cjk(word) else "stop word"
-    if word.isdigit():
-        return "number"
-    return "short" if len(word) < keywords.FEWEST_LETTERS and word.isascii() and word.isalpha() else "stop word"
+        words.setdefault(reason(word), []).append(word)
+    return tuple(notice("words_left_out", words=tuple(each), reason=why) for why, each in words.items())
 
 
 def with_reason(words: Sequence[str], reason: str) -> str:
@@ -87,53 +88,38 @@ def with_reason(words: Sequence[str], reason: str) -> str:
 
 def word_claims(reason: EmptyReason | None, profile: str) -> tuple[Notice, ...]:
     """Return what an empty answer under `profile` says of the words of its question."""
-    return tuple(_of_words(reason, profile)) if isinstance(reason, NothingMatched) else ()
-
-
-def _of_words(reason: NothingMatched, profile: str) -> Iterator[Notice]:
-    elsewhere = reason.elsewhere
-    waiting = dict(elsewhere.held)
-    missing = dict.fromkeys(word for word in reason.missing if word in elsewhere.looked)
-    unseen = tuple(word for word in missing if word in elsewhere.uncut)
-    hidden = tuple(word for word in unseen if word not in elsewhere.whole)
-    in_pieces = tuple(word for word in unseen if word in elsewhere.whole)
-    absent = tuple(word for word in missing if word not in unseen and word not in waiting)
-    parts = [(word, part) for word, part in elsewhere.parts if word in absent]
+    if not isinstance(reason, NothingMatched):
+        return ()
+    claims, elsewhere = [], reason.elsewhere
+    missing = [word for word in dict.fromkeys(reason.missing) if word in elsewhere.looked]
+    hidden = tuple(word for word in missing if word in elsewhere.uncut and word not in elsewhere.whole)
+    in_pieces = tuple(word for word in missing if word in elsewhere.uncut and word in elsewhere.whole)
+    absent = tuple(word for word in missing if word not in {*elsewhere.uncut, *dict(elsewhere.held)})
+    parts = {word: part for word, part in elsewhere.parts if word in absent}
     if absent:
-        yield notice("absent_words", words=absent, indexed=bool(waiting or elsewhere.unread))
+        claims.append(notice("absent_words", words=absent, indexed=bool(elsewhere.held or elsewhere.unread)))
     if hidden:
-        yield notice("invisible_to_tokenizer", words=hidden, profile=profile, part_of=())
+        claims.append(notice("invisible_to_tokenizer", words=hidden, profile=profile, part_of=()))
     if in_pieces:
-        yield notice("searched_in_pieces", words=in_pieces, profile=profile)
+        claims.append(notice("searched_in_pieces", words=in_pieces, profile=profile))
     elif parts and not hidden:
-        words, part_of = tuple(part for _, part in parts), tuple(word for word, _ in parts)
-        yield notice("invisible_to_tokenizer", words=words, profile=profile, part_of=part_of)
-    if not absent and not unseen:
-        yield Notice("no_chunk_holds_all" if reason.join == "AND" else "no_chunk_matches", {})
+        words = tuple(parts.values())
+        claims.append(notice("invisible_to_tokenizer", words=words, profile=profile, part_of=tuple(parts)))
+    if not claims:
+        claims.append(notice("no_chunk_holds_all") if reason.join == "AND" else notice("no_chunk_matches"))
     if elsewhere.held:
         word, path = elsewhere.held[0]
-        yield notice("waiting_note_holds", word=word, path=path)
+        claims.append(notice("waiting_note_holds", word=word, path=path))
     elif elsewhere.unread:
-        yield notice("not_looked_through", waiting=elsewhere.waiting, unread=elsewhere.unread)
-
-
-_PRESSING = (
-    "invisible_to_tokenizer",
-    "searched_in_pieces",
-    "waiting_note_holds",
-    "not_looked_through",
-    "absent_words",
-    "no_chunk_holds_all",
-    "no_chunk_matches",
-)
-"""Claims about words; the next step of an answer is that of the first."""
+        claims.append(notice("not_looked_through", waiting=elsewhere.waiting, unread=elsewhere.unread))
+    return tuple(claims)
 
 
 def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
     """Return why nothing was recalled under `profile`, and what to do next."""
     if claims := word_claims(reason, profile):
-        first = min(claims, key=lambda claim: _PRESSING.index(claim.kind))
-        return " ".join(claim.message for claim in claims), first.next_step
+        # What was said last is nearest to something that can be done.
+        return " ".join(claim.message for claim in claims), claims[-1].next_step
     row = of(reason)
     if row.kind == "all_below_gate" and profile != profiles.OWN:
         return row.message, f"Lower minScore, or try the profile {profiles.OWN}."
@@ -178,10 +164,12 @@ def preview(value: Change) -> str:
     return f"{turned(value)}: {'; '.join(filter(None, (moved, saved(value.saved))))}."
 
 
-def effects(verb: str, count: int, right: int, wrong: int) -> str:
+def effects(verb: str, refs: Sequence[ChunkRef], grade: Callable[[ChunkRef], int | None]) -> str:
     """Return what else a change does, with what labels say of it: `pushes out 2, 1 of them marked right`."""
-    marked = [f"{n} of them marked {word}" for n, word in ((right, "right"), (wrong, "wrong")) if n]
-    return f"{verb} {', '.join([f'{count:,}', *marked])}"
+    right = [bool(mark) for ref in refs if (mark := grade(ref)) is not None]
+    counts = ((right.count(True), "right"), (right.count(False), "wrong"))
+    marked = [f"{count} of them marked {word}" for count, word in counts if count]
+    return f"{verb} {', '.join([f'{len(refs):,}', *marked])}"
 
 
 def accepted(value: Change) -> str:

@@ -24,7 +24,6 @@ from memory_tui.explain.counterfactuals import (
     beyond,
     flips,
     grid,
-    marks,
     outwards,
     turned,
 )
@@ -251,4 +250,6 @@ def test_what_labels_say_of_a_flip() -> None:
     assert flip.presses == 3
     assert [ref.rowid for ref in flip.comes_in] == [2, 3]
     grades = {2: 1, 3: 0}
-    assert marks(flip.comes_in, lambda ref: grades.get(ref.rowid)) == (1, 1)
+    assert wording.effects("brings in", flip.comes_in, lambda ref: grades.get(ref.rowid)) == (
+        "brings in 2, 1 of them marked right, 1 of them marked wrong"
+    )

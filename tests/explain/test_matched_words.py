@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.explain.matched_words import MatchedWords, nearest_sentence, sentences
+from memory_tui.explain.matched_words import MatchedWords
 from memory_tui.search.trace import QueryPlan
 
 WORDS = ["vlan", "router", "run", "晚餐", "naïve", "foo_bar", "set"]
@@ -42,28 +41,3 @@ def test_marks_are_apart_and_counts_are_of_marks(text: str, words: set[str], pro
     assert all(one[1] < other[0] for one, other in pairwise(spans))
     for word, count in found.counts(text).items():
         assert bool(count) == bool(marked(text, (word,), profile))
-
-
-def test_sentences_end_where_a_reader_sees_it() -> None:
-    text = "## Home\n- Router: Omada ER605, admin VLAN 10. In since\n  2026-10-04.\n- Fibre\n\n你好吗。今天吃饭。"
-    assert [text[start:end] for start, end in sentences(text)] == [
-        "## Home",
-        "- Router: Omada ER605, admin VLAN 10.",
-        "In since\n  2026-10-04.",
-        "- Fibre",
-        "你好吗。",
-        "今天吃饭。",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("query", "nearest"),
-    [("when does the ferry leave", "The boat sails at noon."), ("network switch", "- Router: Omada ER605.")],
-)
-def test_the_nearest_sentence_means_the_same_in_other_words(query: str, nearest: str) -> None:
-    text = "# Notes\n- Router: Omada ER605.\n- Theo is allergic to nuts. The boat sails at noon.\n"
-    span = nearest_sentence(query, text)
-    assert span is not None
-    assert text[slice(*span)] == nearest
-    assert nearest_sentence("", text) is None
-    assert nearest_sentence(query, "") is None

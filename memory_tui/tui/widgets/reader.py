@@ -56,9 +56,7 @@ class Reader(RowList):
         self._said: tuple[str, ...] = ()
         self._layout: Layout | None = None
         self._anchor: int | None = None
-        self._answered: tuple[str, tuple[int, int]] | None = None
         self._words: MatchedWords | None = None
-        self._near: tuple[str, tuple[int, int], tuple[int, int]] | None = None
         self._folds: Sequence[Fold] = ()
         self._unfolded: set[int] = set()
         """First lines (from 1) of what a person unfolded."""
@@ -79,37 +77,17 @@ class Reader(RowList):
         if cited and line is None:
             self._lift(cited[0] - 1)
 
-    def answers(self, asked: Trace, lines: tuple[int, int]) -> None:
-        """The 1-based `lines` of the note are read as an answer to what was `asked`: mark the words that matched."""
+    def answers(self, asked: Trace) -> None:
+        """The note is read as an answer to what was `asked`: mark the words that matched."""
         from memory_tui.explain.matched_words import MatchedWords
 
-        self._words, self._answered = MatchedWords.of(asked), (asked.query, lines)
+        self._words = MatchedWords.of(asked)
 
     def _watch_shares(self) -> None:
         """Bars need room below their lines."""
         self._measure()
         self.show_cursor()
         self.redraw()
-
-    def _nearest(self, page: Page) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """Row and character where the sentence nearest to the query begins, and those where it ends."""
-        if self._answered is None or page.path.startswith("sessions/"):
-            return None
-        from memory_tui.tui.widgets.why_rows import nearest
-
-        query, (first, last) = self._answered
-        text = "\n".join(page.lines[first - 1 : last])
-        if self._near is None or self._near[0] != text:
-            span = nearest(query, text)
-            ends = [(text.count("\n", 0, at), at - text.rfind("\n", 0, at) - 1) for at in span or ()]
-            start, end = ends or ((0, 0), (0, 0))
-            self._near = (text, (start[0] + first - 1, start[1]), (end[0] + first - 1, end[1]))
-        return self._near[1], self._near[2]
-
-    def _is_near(self, page: Page, row: int, start: int, end: int) -> bool:
-        """Whether the characters from `start` to `end` of a row hold some of the nearest sentence."""
-        found = self._nearest(page)
-        return found is not None and found[0] < (row, end) and (row, start) < found[1]
 
     def _lift(self, row: int) -> None:
         """Scroll so that `row` is near the upper end."""
@@ -341,8 +319,7 @@ class Reader(RowList):
         base = self._base_of(row)
         last = at == self._tops[row + 1] - 1
         start, end = self._layout.span(row, line)
-        is_near = self._is_near(self.page, row, start, end)
-        gutter = strip(self._signs(row, line, last=last, is_near=is_near), self._gutter, base, self.style_of)
+        gutter = strip(self._signs(row, line, last=last), self._gutter, base, self.style_of)
         fold = self._fold_at(row) if self._folds else None
         pieces = self._pieces(self.page, row, start, end)
         if fold is not None and fold.first not in self._unfolded:
@@ -366,7 +343,7 @@ class Reader(RowList):
         first, last = self.selected_lines
         return first <= row + 1 <= last
 
-    def _signs(self, row: int, line: int, *, last: bool, is_near: bool) -> list[Piece]:
+    def _signs(self, row: int, line: int, *, last: bool) -> list[Piece]:
         """Line number, two columns of chunk brackets (chunks overlap), recalled, and the mark of cited lines."""
         if self.page is None:
             return []
@@ -379,8 +356,7 @@ class Reader(RowList):
         marked = self._anchor is not None and self._is_marked(row)
         mark = "▐" if marked else "▌" if self._is_cited(row) else " "
         recalled = "•" if line == 0 and row + 1 in self.recalled else " "
-        near = ("┃", "vector") if is_near else (" ", "")
-        return [(number, "muted"), ("".join(columns), "rule"), (recalled, "good"), (mark, "mark"), near]
+        return [(number, "muted"), ("".join(columns), "rule"), (recalled, "good"), (f"{mark} ", "mark")]
 
     def _pieces(self, page: Page, row: int, start: int, end: int) -> Iterable[Piece]:
         text = page.lines[row]

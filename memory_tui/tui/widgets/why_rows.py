@@ -10,9 +10,8 @@ from msgspec import Struct, field
 from rich.cells import cell_len
 
 from memory_tui import notices
-from memory_tui.errors import ProviderError
 from memory_tui.explain import wording
-from memory_tui.explain.matched_words import MatchedWords, Span, nearest_sentence
+from memory_tui.explain.matched_words import MatchedWords
 from memory_tui.explain.shares import ScoreLine, explain, file_line, in_a_line, terms_line
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
@@ -24,41 +23,26 @@ if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
 
 
+Row = list[Piece]
 MOST = 40
 """Lines that are quoted."""
 AROUND = 12
 """Lines that are quoted before a line that was asked about."""
-SIDES = {"asked": ("▌ ", "mark"), "nearest": ("┃ ", "vector"), "": ("│ ", "rule")}
-"""The sign before a line: it was asked about, its sentence is the nearest to the query by meaning, or neither."""
+SIDES = {True: ("▌ ", "mark"), False: ("│ ", "rule")}
+"""The sign before a line that was asked about, and before others."""
 
 
 def quote_rows(
-    text: str, first: int, width: int, words: MatchedWords, query: str, asked: int | None = None
+    text: str, first: int, width: int, words: MatchedWords, asked: int | None = None
 ) -> Iterator[list[Piece]]:
     """`text`, whose lines begin with number `first` in the note, in rows of `width` cells, around line `asked`."""
-    shown = safe(text, keep_newlines=True)
-    lines = shown.split("\n")
-    near = nearest(query, shown)
+    lines = safe(text, keep_newlines=True).split("\n")
     start = 0 if asked is None else max(0, asked - first - AROUND)
-    at = sum(len(line) + 1 for line in lines[:start])
     for number, line in enumerate(lines[start : start + MOST], first + start):
         spans = words.spans(line)
         for begin, end in wrap(line, width - 2):
-            is_near = near is not None and at + begin < near[1] and at + end > near[0]
-            side = SIDES["asked" if number == asked else "nearest" if is_near else ""]
             own = [(max(begin, a) - begin, min(end, b) - begin) for a, b in spans if a < end and b > begin]
-            yield [side, *marked(line[begin:end], own, "strong" if number == asked else "")]
-        at += len(line) + 1
-    if near is not None and asked is None:
-        yield [("┃ the sentence nearest to the query, by meaning", "muted")]
-
-
-def nearest(query: str, text: str) -> Span | None:
-    """The sentence of `text` that is nearest to `query`; None where the table of the built-in model cannot be read."""
-    try:
-        return nearest_sentence(query, text)
-    except ProviderError:
-        return None
+            yield [SIDES[number == asked], *marked(line[begin:end], own, "strong" if number == asked else "")]
 
 
 Grade = Callable[[ChunkRef], int | None]
@@ -113,7 +97,6 @@ LABEL, VALUE = 8, 7
 NAMED = 3
 """Chunks that are named of those that a change brings in or pushes out."""
 
-Row = list[Piece]
 Keyed = tuple[Row, Hashable]
 """A row, and what the cursor stands on there; None where it does not stand."""
 
@@ -328,11 +311,8 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
 
 
 def _flip(found: Change, label: str, subject: Subject, width: int, *, packed: bool) -> Iterator[Row]:
-    # Whoever found a flip has imported this already.
-    from memory_tui.explain.counterfactuals import marks
-
     effects = [
-        (wording.effects(verb, len(refs), *marks(refs, subject.grade)), refs)
+        (wording.effects(verb, refs, subject.grade), refs)
         for verb, refs in (("brings in", found.comes_in), ("pushes out", found.drops_out))
     ]
     turn = wording.change(found) if found.place else wording.turned(found)
@@ -370,11 +350,11 @@ def _quote(subject: Subject, width: int) -> Iterator[Row]:
         best = answer.best
         chunk = best.chunk
         yield [(f"The chunk of line {asked}, lines {chunk.start_line} to {chunk.end_line}:", "muted")]
-        yield from quote_rows(best.text, chunk.start_line, width, words, subject.evidence.query, asked)
+        yield from quote_rows(best.text, chunk.start_line, width, words, asked)
     elif candidate is not None:
         yield [(f"What the agent reads, from line {candidate.snippet_line}:", "muted")]
         first = candidate.snippet_line
-        yield from quote_rows(candidate.snippet.strip("\n"), first, width, words, subject.evidence.query)
+        yield from quote_rows(candidate.snippet.strip("\n"), first, width, words)
 
 
 def _record_rows(subject: Subject, width: int) -> Iterator[Row]:

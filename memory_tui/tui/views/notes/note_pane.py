@@ -72,7 +72,7 @@ class NotePane(Part):
     def answers(self, asked: Trace, path: str, lines: tuple[int, int]) -> None:
         """The `lines` of a note are read as a hit of what was `asked`."""
         self._hit = asked, path, lines
-        self.reader.answers(asked, lines)
+        self.reader.answers(asked)
 
     # --- showing a note ------------------------------------------------------------------------------------------
 

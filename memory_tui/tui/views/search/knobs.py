@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from textual.widget import Widget
 
-from memory_tui.errors import ProviderError
 from memory_tui.sanitize import one_line
 from memory_tui.search.trace import Trace
 from memory_tui.settings import Scalar
@@ -20,19 +18,7 @@ from memory_tui.tui.widgets.why_rows import Grade, no_grade
 
 if TYPE_CHECKING:
     from memory_tui.backends.qmd import QmdAnswer
-    from memory_tui.cancel import Stop
-    from memory_tui.engine.engine import Engine
-    from memory_tui.search.evidence import Evidence
     from memory_tui.tune.evaluate import Case
-
-
-def gathered(engine: Engine, query: str, stop: Stop, *, as_written: bool = False) -> Evidence:
-    """What the index knows about `query`, with the table read that the nearest sentence is found by."""
-    from memory_tui.search.second_stage import passage_table
-
-    with suppress(ProviderError):
-        passage_table()
-    return engine.search.gather(query, stop, as_written=as_written)
 
 
 class ShownAnswer:

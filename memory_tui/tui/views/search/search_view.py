@@ -17,7 +17,7 @@ from memory_tui.notices import foreign_vectors
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import Answer
-from memory_tui.tui.views.search.knobs import Knobs, Reading, ShownAnswer, gathered
+from memory_tui.tui.views.search.knobs import Knobs, Reading, ShownAnswer
 from memory_tui.tui.views.search.search_explain import Explainer
 from memory_tui.tui.views.search.search_judge import HitActions, Judge
 from memory_tui.tui.views.view import View
@@ -150,7 +150,7 @@ class SearchView(View):
         both = await self.home.jobs.stoppable(
             lambda engine, stop: (
                 engine.backend.ask(query, stop=stop),
-                gathered(engine, query, stop, as_written=as_written),
+                engine.search.gather(query, stop, as_written=as_written),
             )
         )
         engine, tuning = self.home.engine, self.home.tuning
