@@ -342,12 +342,6 @@ def _outside_text_pool(rank: int, pool: int, bm25: float, edge: float) -> str:
     )
 
 
-def _still_lost(gate: str, then: Struct) -> str:
-    verdict = of(then)
-    floor = " minScore" if verdict.kind == "below_min_score" else ""
-    return f"With {gate} off it would not be recalled either ({short_reason(then)}{floor})."
-
-
 def short_reason(verdict: Struct) -> str:
     """Return why a candidate lost, in two or three words for a list."""
     row, fields = of(verdict), of(verdict).fields
@@ -691,8 +685,6 @@ TABLE: Mapping[str, Sentence] = {
         "From the notes on disk it would be the {place:nth} hit, but OpenClaw's own index cannot recall it: {detail}",
         brief="lost in OpenClaw's index",
     ),
-    "stopped_by_alone": Sentence("With {gate} off it would be recalled ({place:nth})."),
-    "still_lost_without": Sentence(_still_lost),
     "no_single_knob": Sentence(_no_single_knob),
     "no_pair": Sentence(_no_pair),
     "no_rephrasing": Sentence(_no_rephrasing),

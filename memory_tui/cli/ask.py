@@ -15,7 +15,7 @@ from memory_tui.cli.context import opened, planned
 from memory_tui.cli.output import dumps, print_json, print_lines, say, show, tell
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError, QueryError, SettingError
-from memory_tui.explain import absent_words, trace_json
+from memory_tui.explain import trace_json, words
 from memory_tui.formatting import plural
 from memory_tui.render import hit_text, host_text, why_text
 from memory_tui.sanitize import one_line, safe
@@ -117,7 +117,7 @@ def _data(engine: Engine, answer: Answer, explain: bool) -> dict[str, Any]:
 
 def _missing(trace: Trace) -> tuple[str, ...]:
     """Return which notes the answer lacks as they are on disk, and what to do; nothing where it lacks none."""
-    return absent_words.notes_lacking(trace, "memory-tui get", by_itself=False) or () if trace.unsearchable else ()
+    return words.notes_lacking(trace, "memory-tui get", by_itself=False) or () if trace.unsearchable else ()
 
 
 def _print(

@@ -19,8 +19,8 @@ from memory_tui.cancel import Stop
 from memory_tui.engine.providers import embeds_here, provider_notice, who_answers, withheld_query
 from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError, StateUnavailable
 from memory_tui.explain import noise, why_not
-from memory_tui.explain.absent_words import UnindexedTexts, words_elsewhere
 from memory_tui.explain.why_not import WhyNot
+from memory_tui.explain.words import UnindexedTexts, words_elsewhere
 from memory_tui.inbox.checks import Chunks
 from memory_tui.index import disk_usage, integrity
 from memory_tui.index.rows import TableSize

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,52 +16,10 @@ from memory_tui.search.level import ByKind, Kind, UnrelatedEvidence, is_cjk
 from memory_tui.search.rank import rank
 from memory_tui.settings import Settings
 
-UNRELATED = (
-    "How deep is the Mariana Trench?",
-    "When did the Byzantine Empire fall?",
-    "Which gases make up Jupiter?",
-    "Who painted the ceiling of the Sistine Chapel?",
-    "How do emperor penguins survive the winter?",
-    "What causes a solar eclipse?",
-    "Which treaty ended the Thirty Years' War?",
-    "How are cuneiform tablets dated?",
-    "What is the melting point of tungsten?",
-    "Who composed the opera Boris Godunov?",
-    "How do volcanic islands form?",
-    "Why did the dodo become extinct?",
-    "How long is the Amazon river?",
-    "What did Viking shields look like?",
-    "Which dynasty built the Great Wall?",
-    "How do honeybees tell each other where nectar is?",
-    "What is the half-life of plutonium?",
-    "Who discovered the moons of Saturn?",
-    "How were Roman aqueducts levelled?",
-    "Which whales sing the longest songs?",
-    "What is the plot of the Epic of Gilgamesh?",
-    "How do glaciers carve fjords?",
-    "When was the printing press invented?",
-    "What language did the Etruscans speak?",
+UNRELATED, UNRELATED_CHINESE = (
+    tuple(part.splitlines()) for part in Path(__file__).with_name("unrelated.txt").read_text("utf-8").split("\n\n")
 )
-"""General knowledge that nobody's notes are about."""
-UNRELATED_CHINESE = (
-    "马里亚纳海沟有多深？",
-    "拜占庭帝国是什么时候灭亡的？",
-    "木星由哪些气体组成？",
-    "帝企鹅怎样度过冬天？",
-    "日食是怎么形成的？",
-    "三十年战争以哪个条约结束？",
-    "钨的熔点是多少？",
-    "亚马孙河有多长？",
-    "渡渡鸟为什么灭绝？",
-    "蜜蜂怎样告诉同伴花蜜在哪里？",
-    "冰川怎样刻出峡湾？",
-    "印刷术是什么时候发明的？",
-    "土星的卫星是谁发现的？",
-    "罗马水道桥怎样保持坡度？",
-    "钚的半衰期是多少？",
-    "哪种鲸鱼的歌声最长？",
-)
-"""Like UNRELATED, for notes in Chinese."""
+"""General knowledge that nobody's notes are about; and the like for notes in Chinese."""
 _SHARE_OF_CJK = 0.3
 
 
@@ -90,16 +49,16 @@ def unrelated_evidence(asked: Sequence[Evidence], settings: Settings) -> ByKind:
 
     One that no chunk shares a word with reaches 0. Nothing where no second stage looks into chunks.
     """
-    found: defaultdict[Kind, list[float]] = defaultdict(list)
+    by_kind: defaultdict[Kind, list[float]] = defaultdict(list)
     for evidence in asked if profiles.get(settings.word("profile")).second_stage else ():
         alone = replace(evidence, cosine=None, nearest=evidence.nearest[:0])
         for each in (alone,) if evidence.cosine is None else (evidence, alone):
             if (level := rank(each, settings).level) is not None:
-                found[level.signals.kind].append(level.signals.evidence)
+                by_kind[level.signals.kind].append(level.signals.evidence)
             elif each.cosine is None:
-                found["pairs alone" if is_cjk(each.query) else "words alone"].append(0.0)
+                by_kind["pairs alone" if is_cjk(each.query) else "words alone"].append(0.0)
     return {
-        kind: UnrelatedEvidence.of(reached, asked[0].generation, asked[0].indexed) for kind, reached in found.items()
+        kind: UnrelatedEvidence.of(reached, asked[0].generation, asked[0].indexed) for kind, reached in by_kind.items()
     }
 
 

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from memory_tui import profiles, tokens
 from memory_tui.explain import wording
-from memory_tui.explain.absent_words import holds
-from memory_tui.explain.matched_words import MatchedWords
 from memory_tui.explain.wording import label
+from memory_tui.explain.words import MatchedWords, holds
 from memory_tui.formatting import plural
 from memory_tui.notices import against, language_label, number, ordinal
 from memory_tui.search.formulas import left_by_age

@@ -130,7 +130,6 @@ def _account(value: Account | None) -> dict[str, Any]:
 def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> dict[str, Any]:
     """Return why a line was, or was not, recalled, what would change it, and which questions recall it."""
     claims = [
-        value.without,
         *((changes.none, changes.no_pair) if changes else ()),
         questions.none if questions else None,
     ]

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from memory_tui import profiles, tokens
 from memory_tui.errors import PathRefused, Unreadable
-from memory_tui.explain.absent_words import holds
 from memory_tui.explain.reranking import subset
+from memory_tui.explain.words import holds
 from memory_tui.index.note_state import difference, state_of
 from memory_tui.index.rows import CosineRank
 from memory_tui.index.store import Store
@@ -27,8 +27,6 @@ from memory_tui.search.score import side_of as side_under
 from memory_tui.search.trace import (
     Candidate,
     ChunkRef,
-    DisplacedByMmr,
-    LoweredByDecay,
     QueryPlan,
     Recalled,
     Trace,
@@ -41,11 +39,6 @@ from memory_tui.workspace.scan import NoteFile
 
 Fate = Notice | Verdict
 """What became of a line: the first gate that stopped it, or the verdict of ranking."""
-GATE_SWITCHES: Mapping[str, str] = {
-    "decay": "query.hybrid.temporalDecay.enabled",
-    "mmr": "query.hybrid.mmr.enabled",
-}
-"""The setting that switches a gate of ranking off."""
 LISTED = 20
 """Chunks of a note that are explained; the others are counted."""
 
@@ -361,8 +354,6 @@ class WhyNot(Struct, frozen=True):
     best: Account | None
     others: tuple[Account, ...]
     more: int = 0
-    without: Notice | None = None
-    """What becomes of the line with the gate that stopped it switched off; None for gates that no setting switches."""
 
     @property
     def recalled(self) -> bool:
@@ -397,23 +388,7 @@ def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, 
         fate = best.fate
     else:
         fate = place.gate or notice("changed_since_indexed", change="new")
-    without = _without_its_gate(evidence, settings, fate, ranked[0]) if ranked else None
-    return WhyNot(
-        place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), max(0, len(ranked) - LISTED), without
-    )
-
-
-def _without_its_gate(evidence: Evidence, settings: Settings, fate: Fate, row: int) -> Notice | None:
-    """Return what becomes of a chunk with the gate that stopped it switched off."""
-    gate = {LoweredByDecay: "decay", DisplacedByMmr: "mmr"}.get(type(fate))
-    if gate is None or GATE_SWITCHES[gate] in profiles.get(settings.word("profile")).fixed:
-        return None
-    without = rank(evidence, settings.set(GATE_SWITCHES[gate], False, "without its gate")).at_row(row)
-    if without is None:
-        return None
-    if isinstance(without.verdict, Recalled):
-        return notice("stopped_by_alone", gate=gate, place=without.verdict.place)
-    return notice("still_lost_without", gate=gate, then=without.verdict)
+    return WhyNot(place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), max(0, len(ranked) - LISTED))
 
 
 def against_their_index(answer: WhyNot, lacks: Callable[[str], str | None]) -> WhyNot:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from memory_tui import profiles, tokens
 from memory_tui.explain.counterfactuals import WEIGHT, Change, NotAlone, Rephrased, SavedEffect
-from memory_tui.explain.why_not import Fate, WhyNot
+from memory_tui.explain.why_not import Fate
 from memory_tui.formatting import plural
 from memory_tui.notices import (
     LEFT_OUT,
@@ -44,11 +44,6 @@ def label(fate: Fate) -> str:
     if not isinstance(fate, Recalled):
         return f"NOT RECALLED ({gate(fate)})"
     return f"NEAREST {ordinal(fate.place)}, kept back" if fate.kept_back else f"RECALLED {ordinal(fate.place)}"
-
-
-def account(answer: WhyNot) -> str:
-    """Return what became of a line, with what its gate alone has to do with it."""
-    return " ".join([sentence(answer.fate), *([answer.without.message] if answer.without else [])])
 
 
 def age(days: float) -> str:

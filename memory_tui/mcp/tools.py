@@ -13,7 +13,7 @@ from msgspec import Struct
 from memory_tui import jsstring
 from memory_tui.cancel import Stop
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
-from memory_tui.explain import absent_words, wording
+from memory_tui.explain import wording, words
 from memory_tui.mcp import arguments
 from memory_tui.mcp.schemas import UNTRUSTED
 from memory_tui.notices import kind
@@ -452,7 +452,7 @@ def clamp(results: list[dict[str, Any]], most: int) -> dict[str, Any] | None:
 
 
 def _say_what_is_stale(answer: dict[str, Any], trace: Trace) -> None:
-    waiting = absent_words.notes_lacking(trace, "memory_get", by_itself=True)
+    waiting = words.notes_lacking(trace, "memory_get", by_itself=True)
     if waiting is not None:
         answer["stale"] = True
         answer["warning"], answer["action"] = waiting

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from memory_tui.explain.matched_words import MatchedWords, Span
+from memory_tui.explain.words import MatchedWords, Span
 from memory_tui.formatting import age_words, plural
 from memory_tui.notices import short_reason
 from memory_tui.render.why_text import cited

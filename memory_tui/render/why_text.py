@@ -22,7 +22,7 @@ _LOSERS = 10
 def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> Iterator[str]:
     """Yield the verdict, its arithmetic, what would change it, and the other chunks that hold the line."""
     yield f"{wording.label(value.fate)}  {_cited(value.best) if value.best is not None else value.place.path}"
-    yield wording.account(value)
+    yield wording.sentence(value.fate)
     if value.place.remark:
         yield value.place.remark
     if value.best is not None:

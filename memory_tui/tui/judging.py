@@ -123,7 +123,7 @@ def marked(candidate: Candidate, trace: Trace, text: str, grade: int) -> Label:
 
     Of lines that hold as many it is the one nearest to where the snippet begins.
     """
-    from memory_tui.explain.matched_words import MatchedWords
+    from memory_tui.explain.words import MatchedWords
     from memory_tui.tune.judgments import Label
 
     lines = text.split("\n")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import IndexUnavailable, ProviderError
-from memory_tui.explain import absent_words, wording
+from memory_tui.explain import wording, words
 from memory_tui.mcp.tools import memory_search, unavailable
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace, Unsearchable
@@ -95,7 +95,7 @@ def test_a_half_known_question_says_which_word_waits(notes: Path, tmp_path: Path
 def test_more_notes_than_are_looked_through_are_counted(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(absent_words, "MOST_NOTES", 3)
+    monkeypatch.setattr(words, "MOST_NOTES", 3)
     with Engine.open(options(tmp_path, "recommended")) as engine:
         engine.index.sync()
         for number in range(5):
@@ -212,6 +212,6 @@ def test_a_question_beside_another_one_looks_through_all_notes_that_wait() -> No
             counts.append(len(texts.texts(waits)))
         return "The Walrus likes cake."
 
-    texts = absent_words.UnindexedTexts(read)
+    texts = words.UnindexedTexts(read)
     assert len(texts.texts(waits)) == 2
     assert counts == [0, 2]

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from memory_tui.explain.matched_words import MatchedWords
+from memory_tui.explain.words import MatchedWords
 from memory_tui.formatting import age_words, short_age
 from memory_tui.render.hit_text import body_of, day_name
 from memory_tui.search.trace import QueryPlan

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.explain.matched_words import MatchedWords
+from memory_tui.explain.words import MatchedWords
 from memory_tui.search.trace import QueryPlan
 
 WORDS = ["vlan", "router", "run", "晚餐", "naïve", "foo_bar", "set"]

@@ -17,7 +17,7 @@ from memory_tui.explain.counterfactuals import SearchedRange
 from memory_tui.notices import TABLE, Notice
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.spelling import Correction
-from memory_tui.search.trace import BelowMinScore, BeyondLimit, ChunkRef, Elsewhere, QueryPlan
+from memory_tui.search.trace import ChunkRef, Elsewhere, QueryPlan
 
 FILE = Path(__file__).parent / "data" / "sentences.txt"
 _PLAN = QueryPlan(("giraffe", "walrus"), (), "giraffe OR walrus")
@@ -143,8 +143,6 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     ],
     "beyond_limit": [{"place": 7, "limit": 6}, {"place": 2, "limit": 1}],
     "lost_in_their_index": [{"place": 2, "detail": "It holds an older text."}],
-    "stopped_by_alone": [{"gate": "decay", "place": 2}],
-    "still_lost_without": [{"gate": "mmr", "then": then} for then in (BelowMinScore(0.35, 0.1), BeyondLimit(8, 6))],
     "no_single_knob": [
         {
             "recalled": recalled,

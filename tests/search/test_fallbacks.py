@@ -9,7 +9,7 @@ import pytest
 from memory_tui import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import shares
-from memory_tui.explain.matched_words import MatchedWords
+from memory_tui.explain.words import MatchedWords
 from memory_tui.index import abilities
 from memory_tui.index.store import Store
 from memory_tui.notices import language_label

@@ -20,7 +20,7 @@ from memory_tui.tui.note_page import Layout, Mark, Match, Page, marks, overlaid
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
-    from memory_tui.explain.matched_words import MatchedWords
+    from memory_tui.explain.words import MatchedWords
     from memory_tui.openclaw.dreaming import Fold
     from memory_tui.search.trace import Trace
 
@@ -79,7 +79,7 @@ class Reader(RowList):
 
     def answers(self, asked: Trace) -> None:
         """The note is read as an answer to what was `asked`: mark the words that matched."""
-        from memory_tui.explain.matched_words import MatchedWords
+        from memory_tui.explain.words import MatchedWords
 
         self._words = MatchedWords.of(asked)
 

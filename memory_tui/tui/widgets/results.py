@@ -12,7 +12,7 @@ from textual.content import Content
 
 from memory_tui import notices
 from memory_tui.explain import wording
-from memory_tui.explain.matched_words import MatchedWords
+from memory_tui.explain.words import MatchedWords
 from memory_tui.formatting import age_words, plural, short_age
 from memory_tui.render.hit_text import ADDED, FADED, TEXT, VECTOR, HitText, age_of, hit_text, perfect, score_bar
 from memory_tui.sanitize import one_line, safe

@@ -11,8 +11,8 @@ from rich.cells import cell_len
 
 from memory_tui import notices
 from memory_tui.explain import wording
-from memory_tui.explain.matched_words import MatchedWords
 from memory_tui.explain.shares import ScoreLine, explain, file_line, in_a_line, terms_line
+from memory_tui.explain.words import MatchedWords
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
 from memory_tui.tui.draw import Piece, fit_path, marked, wrap
@@ -243,7 +243,7 @@ def _heading(subject: Subject, width: int) -> Iterator[Row]:
     fate = answer.fate if answer is not None else candidate.verdict if candidate is not None else None
     if fate is not None:
         style = "good" if isinstance(fate, Recalled) and not fate.kept_back else "warn"
-        said = wording.account(answer) if answer is not None else wording.sentence(fate)
+        said = wording.sentence(answer.fate) if answer is not None else wording.sentence(fate)
         yield from folded(one_line(said), width, style)
     if answer is not None and answer.place.remark:
         yield from folded(one_line(answer.place.remark), width, "warn")
