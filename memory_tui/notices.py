@@ -6,6 +6,7 @@ kinds may share.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
@@ -479,6 +480,26 @@ _WHEN_INDEXED = "Ask again when it is indexed, or run memory-tui index."
 
 # --- the table -------------------------------------------------------------------------------------------------------
 
+
+def _not_utf8(replaced: int, utf16: bool) -> str:
+    if utf16:
+        return "It looks like UTF-16, not UTF-8: its words match no question, here or in OpenClaw."
+    pieces = f"{plural(replaced, 'byte sequence')} in it {'is' if replaced == 1 else 'are'}"
+    return f"{pieces} not UTF-8: the words with them match no question; likeness alone may find them."
+
+
+def _lines_lost(change: int, lines: int, at: float, gone: bool) -> str:
+    del change
+    when = dt.datetime.fromtimestamp(at).astimezone()
+    lost = f"It lost {plural(lines, 'line')} to another program, found {when:%Y-%m-%d %H:%M}"
+    return f"{lost}{', and is not there any more' if gone else ''}. The journal has the text."
+
+
+def _beyond_budget(path: str, first: int, last: int, host: str) -> str:
+    until = f"to line {last}" if last else "on"
+    return f"No session of {host} reads {path} from line {first} {until}."
+
+
 TABLE: Mapping[str, Sentence] = {
     # The question.
     "words_unknown": Sentence(
@@ -689,6 +710,27 @@ TABLE: Mapping[str, Sentence] = {
     "no_pair": Sentence(_no_pair),
     "no_rephrasing": Sentence(_no_rephrasing),
     "words_left_out": Sentence(lambda words, reason: f"Not searched for: {', '.join(words)} ({LEFT_OUT[reason]})."),
+    # What the inbox finds.
+    "secret_found": Sentence("It looks like a secret: {sort}. Agents can recall it, and tell it to their model."),
+    "not_utf8": Sentence(_not_utf8),
+    "not_trusted": Sentence("OpenClaw's ledger says: {state}."),
+    "promoted_there": Sentence(lambda key, night: f"OpenClaw promoted it{f' on {night}' if night else ''}."),  # noqa: ARG005
+    "lines_lost": Sentence(_lines_lost),
+    "annotation_idle": Sentence("{cause}."),
+    "invalid_day": Sentence("Invalid date: this note never fades."),
+    "day_ahead": Sentence("Its date is {days} days ahead. The note counts as new until then."),
+    "said_twice": Sentence("{twin} says the same."),
+    "said_almost_twice": Sentence("{twin} says nearly the same."),
+    "said_otherwise": Sentence("“{subject}” is {value} here, and {other} in {twin}."),
+    "outdated": Sentence("“{subject}” is {value} here, and {other} in {twin}, of {day}."),
+    "day_passed": Sentence("{day} reads as a date to come, but it was {ago:of day} ago."),
+    "path_gone": Sentence("{path} is not there."),
+    "unlisted": Sentence(
+        "MEMORY.md does not point to it, so a session of Claude Code does not know of it. Add: {line}"
+    ),
+    "beyond_budget": Sentence(_beyond_budget),
+    "tool_output": Sentence("It looks like output of a tool: {cause}."),
+    "never_delivered": Sentence("It is {age} days old, and no logged search or read delivered it."),
     # Why nothing was recalled.
     "blank_query": Sentence("The query is empty.", "Type a query."),
     "empty_index": Sentence(_empty_index, _fill_index),

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from memory_tui import durable, state_db
 from memory_tui.errors import EditRefused, StateUnavailable
 from memory_tui.inbox.entries import Decisions, Passage, Suggestion
-from memory_tui.inbox.findings import SaidTwice
+from memory_tui.notices import notice
 from memory_tui.openclaw.flush import FlushMarks, Session
 from memory_tui.state_db import ScopedRecords, Table
 from tests.support.faults import fill, small_disk
@@ -118,7 +118,9 @@ def test_an_old_file_that_is_broken_is_said_and_stops_nothing(path: Path) -> Non
 
 
 def test_decisions_of_an_earlier_release_count(tmp_path: Path) -> None:
-    one = Suggestion("exact duplicate", Passage("MEMORY.md", 1, 1, "x"), SaidTwice("MEMORY.md:2"), ("delete",), "one")
+    one = Suggestion(
+        "exact duplicate", Passage("MEMORY.md", 1, 1, "x"), notice("said_twice", twin="MEMORY.md:2"), ("delete",), "one"
+    )
     (tmp_path / "inbox.json").write_text(json.dumps({one.id: "keep", "two": NOW}))
     decisions = Decisions(tmp_path)
     assert decisions.open([one], NOW) == ()

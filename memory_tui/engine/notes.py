@@ -146,7 +146,7 @@ class Notes:
         """
 
         now = self.plan.clock()
-        view = inputs.view(self.plan, now, self._search.chunks(), self.trust(), self.curator, self.recalled_paths())
+        view = inputs.view(self.plan, now, self.trust(), self.curator, self.recalled_paths())
         suggestions = examine(view, progress, stopped)
         return suggestions if every else self.decisions.open(suggestions, now)
 

@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 from msgspec import to_builtins
 from msgspec.structs import replace
 
@@ -21,7 +20,6 @@ from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryEr
 from memory_tui.explain import noise, why_not
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.explain.words import UnindexedTexts, words_elsewhere
-from memory_tui.inbox.checks import Chunks
 from memory_tui.index import disk_usage, integrity
 from memory_tui.index.rows import TableSize
 from memory_tui.index.store import Store
@@ -37,7 +35,7 @@ from memory_tui.search.level import USUAL, WEIGHTS, ByKind, Kind, UnrelatedEvide
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import Settings
-from memory_tui.workspace.roots import MEMORY, document
+from memory_tui.workspace.roots import document
 
 if TYPE_CHECKING:
     from memory_tui.engine.index import Index
@@ -297,27 +295,6 @@ class Search:
             # It may have been withheld, so it must not be sent now.
             return None
         return sample[0].path, float(cosine(stored, provider.embed([sample[1]], "document")[0])[0])
-
-    def chunks(self) -> Chunks | None:
-        """Return the chunks of notes with their vectors, to be compared with each other; None while there are none."""
-        with self.index.reader() as store:
-            if store is None:
-                return None
-            with self.state(store) as corpus:
-                if corpus.identity is None:
-                    return None
-                of_notes = np.array([source == MEMORY for source in corpus.files.sources], np.bool_)
-                notes = np.flatnonzero(of_notes[corpus.file_of]) if len(corpus) else np.empty(0, np.int64)
-                vectors = vectors_of(store, corpus, notes)
-
-        def texts(rows: Sequence[int]) -> list[str]:
-            rowids = corpus.rowids[notes[list(rows)]].tolist()
-            with self.reader() as store, store.snapshot():
-                by_row = store.texts(rowids) if store.uuid() == corpus.uuid else {}
-            return [by_row.get(rowid, "") for rowid in rowids]
-
-        places = [(ref.path, ref.start_line, ref.end_line) for ref in corpus.refs.take(notes)]
-        return Chunks(places, texts, corpus.file_of[notes], vectors)
 
     # --- what unrelated questions reach ----------------------------------------------------------------------------
 

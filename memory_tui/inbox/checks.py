@@ -22,40 +22,15 @@ from msgspec.structs import replace
 from memory_tui.errors import Cancelled, EditRefused
 from memory_tui.formatting import plural
 from memory_tui.inbox.entries import Action, DatedNote, NoteItem, Passage, Suggestion, digest, note_items
-from memory_tui.inbox.findings import (
-    AnnotationIdle,
-    BeyondBudget,
-    CloseInMeaning,
-    DayAhead,
-    DayMoves,
-    DayPassed,
-    InboxClaim,
-    InvalidDay,
-    LinesLost,
-    NeverDelivered,
-    NotTrusted,
-    NotUtf8,
-    Outdated,
-    PathGone,
-    PromotedThere,
-    SaidAlmostTwice,
-    SaidOtherwise,
-    SaidTwice,
-    SecretFound,
-    ToolOutput,
-    Unlisted,
-)
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of, sections, to_utf8
 from memory_tui.notes.planner import ARCHIVE, move_back
 from memory_tui.notes.restore import bring_back
+from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.workspace.annotations import flaws
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from memory_tui.inbox.contradictions import Contradiction
     from memory_tui.notes.curator import Curator
     from memory_tui.notes.planner import Planner
@@ -67,7 +42,6 @@ Severity = Literal["danger", "warning", "hint"]
 
 _EXCERPT = 300
 """Characters of a passage that a suggestion keeps."""
-_MOST_PARAPHRASES = 50
 _OLD_DAYS = 60
 """A daily note younger than this may still be recalled."""
 
@@ -90,11 +64,6 @@ _CLAUSE = 500
 """The characters before a date in which its clause begins."""
 _TO_COME = re.compile(r"\b(?:be|must|should|shall|will|needs?|may|can|(?<!used )to)\b", re.IGNORECASE)
 """What stands before "until 2026-01-01" tells what was where it is nothing ("Until ...: it was") or a past tense."""
-_RELATIVE = re.compile(
-    r"\b(?:tomorrow|tonight|yesterday|next (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-    r"|this (?:week|month)|currently|right now|these days)\b|明天|下周|下个?月|目前|最近|明日|来週",
-    re.IGNORECASE,
-)
 _LINK = re.compile(r"\]\(<?([^()>\s#]{1,1000}\.md)[^()]{0,1000}\)|\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
 """No part of it runs over the next beginning: a line of twenty thousand brackets would take hours."""
 _PATH = re.compile(r"`((?:~|/[\w.@-]+)/[\w.@/+-]*[\w+-])`")
@@ -122,16 +91,15 @@ _OUTPUT = (
 )
 
 
-def passed(entry: NoteItem, today: dt.date) -> InboxClaim | None:
+def passed(entry: NoteItem, today: dt.date) -> Notice | None:
     """Say why a date in an item of a lasting note has passed; None where it has not."""
     if entry.note.day is not None or entry.fenced:
         return None
     days = [day for year, month, number in _DATE.findall(entry.text) if (day := _day(year, month, number))]
     ahead = _ahead(entry.text) if days and max(days) < today else None
     if ahead is not None:
-        return DayPassed(str(ahead), (today - ahead).days)
-    relative = _RELATIVE.search(entry.text) if not days else None
-    return DayMoves(relative[0]) if relative else None
+        return notice("day_passed", day=str(ahead), ago=(today - ahead).days)
+    return None
 
 
 def _ahead(text: str) -> dt.date | None:
@@ -175,7 +143,7 @@ def output(entry: NoteItem) -> str:
     return next((reason for pattern, reason in _OUTPUT if pattern.search(entry.text)), "")
 
 
-def impossible(path: str, today: dt.date) -> tuple[InboxClaim, str] | None:
+def impossible(path: str, today: dt.date) -> tuple[Notice, str] | None:
     """Return the fault of the date in a note's name and a better name; None where the date is valid."""
     match = re.search(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})([^/]*)\.md$", path)
     if not match:
@@ -185,9 +153,9 @@ def impossible(path: str, today: dt.date) -> tuple[InboxClaim, str] | None:
     better = f"{folder}/undated-{name}".lstrip("/")
     # OpenClaw's calendar takes years below 100 for others, so that no age comes of them.
     if day is None or day.year < 100:
-        return InvalidDay("-".join(match.groups()[:3])), better
+        return notice("invalid_day", day="-".join(match.groups()[:3])), better
     if day > today + dt.timedelta(days=1):
-        return DayAhead((day - today).days), better
+        return notice("day_ahead", days=(day - today).days), better
     return None
 
 
@@ -201,18 +169,6 @@ def _day(year: str, month: str, number: str) -> dt.date | None:
 # --- the checks ----------------------------------------------------------------------------------------------------
 
 
-class Chunks(Struct, frozen=True):
-    """The indexed chunks of the notes: where each is, its file's number, and its unit vector or zeros.
-
-    `texts` gives the texts of some rows.
-    """
-
-    places: Sequence[tuple[str, int, int]]
-    texts: Callable[[Sequence[int]], Sequence[str]]
-    files: npt.NDArray[np.int32]
-    vectors: npt.NDArray[np.float32]
-
-
 class InboxInputs(Struct, frozen=True):
     """What the checks read. `over` holds the first and the last line of a note that no session reads.
 
@@ -223,7 +179,6 @@ class InboxInputs(Struct, frozen=True):
     notes: Sequence[DatedNote]
     today: dt.date
     exists: Callable[[str], bool]
-    chunks: Chunks | None = None
     over: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     recalled: frozenset[str] | None = None
     trust: Mapping[str, str] = field(default_factory=dict)
@@ -276,7 +231,7 @@ class InboxCheck(Struct, frozen=True):
     find: Callable[[Examination, InboxCheck], Iterator[Suggestion]]
 
 
-def _suggestion(check: InboxCheck, item: NoteItem, finding: InboxClaim, other: NoteItem | None = None) -> Suggestion:
+def _suggestion(check: InboxCheck, item: NoteItem, finding: Notice, other: NoteItem | None = None) -> Suggestion:
     result = Suggestion(check.kind, _passage(item), finding, check.actions, digest(item.text))
     return result if other is None else replace(result, other=_passage(other), other_digest=digest(other.text))
 
@@ -302,7 +257,7 @@ def _secrets(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             yield Suggestion(
                 check.kind,
                 Passage(note.path, match.line, last, masked(secret)),
-                SecretFound(match.kind),
+                notice("secret_found", sort=match.kind),
                 check.actions,
                 digest(secret),
             )
@@ -322,7 +277,7 @@ def _encodings(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             yield Suggestion(
                 check.kind,
                 Passage(note.path, 1, 1, masked(note.text.split("\n")[0])),
-                NotUtf8(note.replaced, note.utf16),
+                notice("not_utf8", replaced=note.replaced, utf16=note.utf16),
                 check.actions,
                 digest(note.text),
             )
@@ -332,40 +287,22 @@ def _exact_duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestio
     from memory_tui.inbox.duplicates import same
 
     for keep, drop in same(run.items):
-        yield _suggestion(check, drop, SaidTwice(str(_passage(keep))), keep)
+        yield _suggestion(check, drop, notice("said_twice", twin=str(_passage(keep))), keep)
 
 
 def _near_duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     from memory_tui.inbox.duplicates import nearly_same
 
     for keep, drop, alike in nearly_same(run.items, run.stopped):
-        yield _suggestion(check, drop, SaidAlmostTwice(str(_passage(keep)), alike), keep)
-
-
-def _paraphrases(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    from rapidfuzz import fuzz
-
-    from memory_tui.inbox.duplicates import NEAR, close
-
-    chunks = run.inputs.chunks
-    if chunks is None:
-        return
-    for at, other, cosine in close(chunks.vectors, chunks.files, stopped=run.stopped)[:_MOST_PARAPHRASES]:
-        text, twin = chunks.texts((at, other))
-        if not (text and twin):
-            # The index changed since: the next examination reads the new text.
-            continue
-        if fuzz.ratio(text, twin) < NEAR:
-            first, second = Passage(*chunks.places[at], masked(text)), Passage(*chunks.places[other], masked(twin))
-            finding = CloseInMeaning(str(first), cosine)
-            yield Suggestion(check.kind, second, finding, check.actions, digest(twin), first, other_digest=digest(text))
+        yield _suggestion(check, drop, notice("said_almost_twice", twin=str(_passage(keep)), alike=alike), keep)
 
 
 def _contradictions(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for older, newer, day in run.contradictions:
         if day is None:
             twin = str(_passage(newer.item))
-            finding = SaidOtherwise(older.subject, older.value, twin, newer.value)
+            values = {"subject": older.subject, "value": older.value, "other": newer.value}
+            finding = notice("said_otherwise", twin=twin, **values)
             yield _suggestion(check, older.item, finding, newer.item)
 
 
@@ -373,7 +310,8 @@ def _stale_facts(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for older, newer, day in run.contradictions:
         if day is not None:
             twin = str(_passage(newer.item))
-            finding = Outdated(older.subject, older.value, twin, newer.value, day.isoformat())
+            values = {"subject": older.subject, "value": older.value, "other": newer.value}
+            finding = notice("outdated", twin=twin, day=day.isoformat(), **values)
             yield _suggestion(check, older.item, finding, newer.item)
 
 
@@ -386,12 +324,12 @@ def _stale_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 def _dead_paths(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for item in run.memories():
         if path := dead(item, run.inputs.exists, wiki=item.note.path not in run.inputs.claude):
-            yield _suggestion(check, item, PathGone(path))
+            yield _suggestion(check, item, notice("path_gone", path=path))
 
 
 def _unlisted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for path, line in sorted(run.inputs.unlisted.items()):
-        yield Suggestion(check.kind, Passage(path, 1, 1, ""), Unlisted(line), check.actions, "")
+        yield Suggestion(check.kind, Passage(path, 1, 1, ""), notice("unlisted", line=line), check.actions, "")
 
 
 def _over_budget(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -399,12 +337,14 @@ def _over_budget(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
         first, last = run.inputs.over.get(item.note.path, (0, 0))
         host = "Claude Code" if item.note.path in run.inputs.claude else "OpenClaw"
         if first and item.last >= first and (item.first <= last or not last):
-            yield _suggestion(check, item, BeyondBudget(item.note.path, first, last, host))
+            yield _suggestion(
+                check, item, notice("beyond_budget", path=item.note.path, first=first, last=last, host=host)
+            )
 
 
 def _junk(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for at, reason in run.outputs.items():
-        yield _suggestion(check, run.items[at], ToolOutput(reason))
+        yield _suggestion(check, run.items[at], notice("tool_output", cause=reason))
 
 
 def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -416,19 +356,21 @@ def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]
         age = (run.inputs.today - note.day).days if note.day else 0
         if age > _OLD_DAYS and note.path not in run.inputs.recalled and not note.path.startswith(f"{ARCHIVE}/"):
             place = Passage(note.path, 1, 1, masked(note.text))
-            yield Suggestion(check.kind, place, NeverDelivered(age), check.actions, "")
+            yield Suggestion(check.kind, place, notice("never_delivered", age=age), check.actions, "")
 
 
 def _untrusted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
         if said := run.inputs.trust.get(note.path):
             # A new state is a new suggestion, though an older one was kept.
-            yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), NotTrusted(said), check.actions, digest(said))
+            yield Suggestion(
+                check.kind, Passage(note.path, 1, 1, ""), notice("not_trusted", state=said), check.actions, digest(said)
+            )
 
 
 def _lost(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.lost:
-        finding = LinesLost(note.change, len(note.lines), note.at, note.gone)
+        finding = notice("lines_lost", change=note.change, lines=len(note.lines), at=note.at, gone=note.gone)
         place = Passage(note.path, 1, 1, masked("\n".join(note.lines)))
         yield Suggestion(check.kind, place, finding, check.actions, f"lost {note.change}", change=note.change)
 
@@ -445,7 +387,7 @@ def _promoted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             yield Suggestion(
                 check.kind,
                 Passage(note.path, block.first, block.last, masked(text)),
-                PromotedThere(block.key, night),
+                notice("promoted_there", key=block.key, night=night),
                 check.actions,
                 digest(text),
             )
@@ -458,7 +400,13 @@ def _flawed(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
         for flaw in dict.fromkeys(flaws(note.text, note.path)):
             line = lines[flaw.line - 1]
             place = Passage(note.path, flaw.line, flaw.line, masked(line))
-            yield Suggestion(check.kind, place, AnnotationIdle(flaw.reason), check.actions, digest(line + flaw.reason))
+            yield Suggestion(
+                check.kind,
+                place,
+                notice("annotation_idle", cause=flaw.reason),
+                check.actions,
+                digest(line + flaw.reason),
+            )
 
 
 _NIGHT = re.compile(r"## Promoted From Short-Term Memory \((\d{4}-\d{2}-\d{2})\)")
@@ -478,7 +426,6 @@ CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("bad date", "an odd date in its name", "warning", ("rename", *_LATER), _bad_dates),
     InboxCheck("exact duplicate", "said twice", "warning", (*_MERGED, *_LATER), _exact_duplicates),
     InboxCheck("near duplicate", "said twice in similar words", "warning", (*_MERGED, *_LATER), _near_duplicates),
-    InboxCheck("paraphrase", "perhaps the same fact twice", "hint", ("keep", *_MERGED, "snooze"), _paraphrases),
     InboxCheck("contradiction", "two notes disagree", "warning", _MENDED, _contradictions),
     InboxCheck("stale fact", "a newer log says otherwise", "warning", _MENDED, _stale_facts),
     InboxCheck("stale date", "a date that has passed", "warning", ("delete", *_LATER), _stale_dates),

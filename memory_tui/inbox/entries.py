@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from memory_tui import state_db
 from memory_tui.errors import EditFailed, StateUnavailable
-from memory_tui.inbox.findings import InboxClaim
 from memory_tui.notes.changes import FENCE, HEADING, ITEM
+from memory_tui.notices import Notice
 
 Action = Literal[
     "merge",
@@ -56,7 +56,7 @@ class Suggestion(Struct, frozen=True):
 
     kind: str
     place: Passage
-    finding: InboxClaim
+    finding: Notice
     actions: tuple[Action, ...]
     digest: str
     other: Passage | None = None
@@ -69,7 +69,13 @@ class Suggestion(Struct, frozen=True):
     @property
     def reason(self) -> str:
         """Return the finding as a sentence."""
-        return self.finding.sentence
+        return self.finding.message
+
+    @property
+    def group(self) -> str:
+        """Return what of its kind it belongs to, for a heading; empty where a kind is one group."""
+        night = self.finding.fields.get("night")
+        return f"on {night}" if night else ""
 
     @property
     def id(self) -> str:

@@ -1,4 +1,4 @@
-"""What the inbox examines. That is notes on disk, their chunks, and what recalls returned."""
+"""What the inbox examines. That is notes on disk, and what recalls returned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memory_tui import profiles
 from memory_tui.errors import Unreadable
 from memory_tui.hosts import claude_code, claude_memory
-from memory_tui.inbox.checks import Chunks, InboxInputs
+from memory_tui.inbox.checks import InboxInputs
 from memory_tui.inbox.entries import DatedNote
 from memory_tui.notes import budget
 from memory_tui.workspace import chunking_2026_9, notes
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 def view(
     plan: Plan,
     now: float,
-    chunks: Chunks | None,
     trust: TrustReport | None,
     curator: Curator | None = None,
     recalled: frozenset[str] | None = None,
@@ -46,7 +45,6 @@ def view(
         notes,
         dt.datetime.fromtimestamp(now, dt.UTC).astimezone(plan.config.time_zone).date(),
         exists,
-        chunks,
         _over(plan, notes),
         recalled,
         {file.path: file.words for file in files if file.state in ("untrusted", "edited")},

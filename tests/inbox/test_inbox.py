@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,10 +17,10 @@ from msgspec.structs import replace
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, EditRefused
-from memory_tui.inbox import checks, duplicates
+from memory_tui.inbox import checks
 from memory_tui.inbox import checks as inbox_examine
 from memory_tui.inbox import entries as inbox_entries
-from memory_tui.inbox.checks import BY_KIND, Chunks, InboxInputs, examine
+from memory_tui.inbox.checks import BY_KIND, InboxInputs, examine
 from memory_tui.inbox.entries import DatedNote, Suggestion, note_items, plain
 from memory_tui.notes import diff
 from memory_tui.notes.changes import Change, FileChange
@@ -104,28 +103,12 @@ def test_nearly_the_same_words_are_found_and_measurements_are_not() -> None:
     )
 
 
-def test_other_words_for_the_same_are_found_by_their_vectors() -> None:
-    vectors = np.eye(6, dtype=np.float32)
-    vectors[1] = vectors[0] * 0.99 + vectors[5] * 0.14
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    texts = ["The dentist is Dr. Hallett", "Our tooth doctor is called Hallett", "c", "d", "e", "f"]
-    files = np.arange(6, dtype=np.int32)
-    chunks = Chunks(
-        [(f"n{row}.md", 1, 1) for row in range(6)], lambda rows: [texts[row] for row in rows], files, vectors
-    )
-    [one] = found(chunks=chunks)["paraphrase"]
-    assert (one.other.path, one.place.path, one.actions[0]) == ("n0.md", "n1.md", "keep")
-    assert duplicates.close(vectors, np.zeros(6, np.int32)) == []
-    assert duplicates.close(vectors[:1], files[:1]) == []
-    assert duplicates.close(np.zeros((3, 4), np.float32), files[:3]) == []
-
-
 @pytest.mark.parametrize(
     ("text", "over"),
     [
         ("- renew the domain by 2026-03-01", True),
         ("- 合同 2026-01-01 到期", True),
-        ("- call the plumber tomorrow", True),
+        ("- call the plumber tomorrow", False),
         ("- moved here on 2026-03-01", False),
         ("- the permit has to be renewed by 2026-01-01", True),
         ("- Passport: expires **2026-01-01**", True),

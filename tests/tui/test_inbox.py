@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from memory_tui.inbox.checks import CHECKS, InboxCheck
 from memory_tui.inbox.entries import Passage, Suggestion
-from memory_tui.inbox.findings import NotTrusted
+from memory_tui.notices import notice
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Preview, Snooze
 from memory_tui.tui.views.inbox import inbox_view as queue_module
@@ -238,7 +238,7 @@ def test_what_is_kept_is_gone_until_it_is_taken_back(app: MemoryApp, workspace: 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.kind)
 def test_enter_decides_nothing_by_itself(check: InboxCheck) -> None:
-    one = Suggestion(check.kind, Passage("MEMORY.md", 1, 1, "x"), NotTrusted("x"), check.actions, "")
+    one = Suggestion(check.kind, Passage("MEMORY.md", 1, 1, "x"), notice("not_trusted", state="x"), check.actions, "")
     assert entered(one) in (*VERBS, "edit", READ), "a preview, a dialog or the note"
     rows = [key for _, key in written(Shown(one), 60) if key is not None]
     assert {entered(one), *check.actions} == {key[0] for key in rows if isinstance(key, tuple) and key[0] != "place"}

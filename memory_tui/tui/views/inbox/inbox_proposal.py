@@ -400,7 +400,7 @@ class Suggestions(RowList):
     def _grouped(self, found: Sequence[Suggestion]) -> Iterable[Piece | Suggestion]:
         by_kind: dict[str, dict[str, list[Suggestion]]] = {}
         for one in found:
-            kind, group = ("", "") if one.id in self.hidden else (one.kind, one.finding.group)
+            kind, group = ("", "") if one.id in self.hidden else (one.kind, one.group)
             by_kind.setdefault(kind, {}).setdefault(group, []).append(one)
         for kind, check in BY_KIND.items():
             sign, style = SIGNS[check.severity]
@@ -423,7 +423,7 @@ class Suggestions(RowList):
         one = self._rows[row]
         if isinstance(one, tuple):
             return None
-        return ("", "") if one.id in self.hidden else (one.kind, one.finding.group)
+        return ("", "") if one.id in self.hidden else (one.kind, one.group)
 
     @property
     def suggestion(self) -> Suggestion | None:
