@@ -74,7 +74,7 @@ def _budget(args: argparse.Namespace) -> int:
     """Tell how much of MEMORY.md its hosts read, and where they cut."""
     notes = curator_of(args, looks=True)
     name, hosts = notes.plan.memory(), notes.plan.budget()
-    whole = budget.prompt_of(plan.plan(options(args)), notes.trust, notes.plan.clock())
+    whole = budget.prompt_of(plan.plan(options(args)), notes.trust)
     data = {
         "path": name,
         "hosts": [{**to_builtins(each), "sentence": each.sentence} for each in hosts],

@@ -126,8 +126,8 @@ def trust(args: argparse.Namespace) -> int:
     if sum(map(bool, (args.approve, args.withdraw, args.repair))) > 1:
         raise SettingError("--approve, --withdraw and --repair exclude each other.", "Give one of them.")
     notes = curator_of(args)
-    ledger, now = notes.trust, notes.plan.clock()
-    if ledger is None or (ledger.ledger(now).absent and not args.withdraw):
+    ledger = notes.trust
+    if ledger is None or (ledger.ledger().absent and not args.withdraw):
         raise EditRefused("OpenClaw keeps no ledger of these notes.", "It does from 2026.8 on, in its state folder.")
     if (args.repair or args.approve or args.withdraw) and notes.read_only:
         raise EditRefused(notes.read_only, "Start without --read-only to change the ledger.")
@@ -137,13 +137,13 @@ def trust(args: argparse.Namespace) -> int:
         ledger.approve("openclaw trust --approve")
     if args.withdraw:
         ledger.withdraw()
-    report = ledger.report((note.path for note in scan(notes.roots).notes), now)
+    report = ledger.report(note.path for note in scan(notes.roots).notes)
     return show(args, lambda: to_builtins(report), host_text.trust_lines(report), 1 if report.problem else 0)
 
 
 def _repair(ledger: Trust, notes: Curator, path: str) -> int:
     """Write the class agent back for one note, after its whole text was shown and its name typed."""
-    note, data = ledger.of(path, notes.plan.clock()), notes.read(path)
+    note, data = ledger.of(path), notes.read(path)
     if note is None or data is None:
         raise EditRefused(
             f"OpenClaw's ledger does not cover a note {path}.", "memory-tui openclaw trust lists the notes."

@@ -195,7 +195,7 @@ class Engine:
 
     def _ledger(self) -> Ledger | None:
         """Return OpenClaw's ledger, where the profile is of a release that has one."""
-        return self._trust.last_ledger(self.plan.clock()) if self.plan.has_ledger else None
+        return self._trust.ledger() if self.plan.has_ledger else None
 
     def _origins(self) -> Mapping[str, str]:
         """Return who notes are from by the ledger, by path."""

@@ -90,19 +90,19 @@ class Notes:
     def prompt(self, path: str = "", data: bytes | None = None) -> PromptBudget | None:
         """What OpenClaw 2026.9 puts into the prompt; with `data` as if the note `path` held that. None elsewhere."""
 
-        return budget.prompt_of(self.plan, self.curator.trust, self.curator.plan.clock(), path, data)
+        return budget.prompt_of(self.plan, self.curator.trust, path, data)
 
     def trust(self) -> TrustReport | None:
         """Return what OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
         trust = self.curator.trust
         if trust is None:
             return None
-        return trust.report((note.path for note in reachable(self.plan.roots).notes), self.curator.plan.clock())
+        return trust.report(note.path for note in reachable(self.plan.roots).notes)
 
     def trust_of(self, path: str) -> FileTrust | None:
         """Return what the ledger says of one note; None where it does not cover it."""
         trust = self.curator.trust
-        return None if trust is None else trust.of(path, self.curator.plan.clock())
+        return None if trust is None else trust.of(path)
 
     def versions(self, path: str) -> list[Version]:
         """The texts that journal and git know of the note `path`, newest first. Raises EditRefused, PathRefused."""

@@ -184,12 +184,10 @@ def prompt(
     return PromptBudget(tuple(files), limits[1] - left, limits[1])
 
 
-def prompt_of(
-    plan: Plan, trust: Trust | None, now: float, path: str = "", data: bytes | None = None
-) -> PromptBudget | None:
+def prompt_of(plan: Plan, trust: Trust | None, path: str = "", data: bytes | None = None) -> PromptBudget | None:
     """What OpenClaw 2026.9 puts into the prompt over the notes of `plan`; with `data` as if the note `path` held that.
 
-    What the ledger `trust` keeps out at `now` (epoch seconds) takes no room. None where the configuration is of an
+    What the ledger `trust` keeps out takes no room. None where the configuration is of an
     earlier release, whose rules differ.
     """
     if plan.config.layout != _NEWER:
@@ -205,7 +203,7 @@ def prompt_of(
     if plan.config.value(INJECTION) == "never":
         limits, excluded = (limits[0], 0), dict.fromkeys(PROMPT_FILES, "contextInjection is never")
     else:
-        states = {name: trust.of(name, now) for name in ROOT_NOTES_2026_9} if trust is not None else {}
+        states = {name: trust.of(name) for name in ROOT_NOTES_2026_9} if trust is not None else {}
         excluded = {
             name: f"OpenClaw leaves it out: it is {state.words.partition(': ')[0]}"
             for name, state in states.items()

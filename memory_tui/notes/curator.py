@@ -400,7 +400,7 @@ class Curator:
         """Return the notes whose hash in OpenClaw's ledger moves along with this change."""
         if self.trust is None:
             return frozenset()
-        return self.trust.movable([(file.path, file.before, file.after) for file in files], self.plan.clock())
+        return self.trust.movable([(file.path, file.before, file.after) for file in files])
 
     def _followed(
         self, entry: JournalEntry, changed: tuple[FileChange, ...], movable: frozenset[str]

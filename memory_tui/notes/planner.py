@@ -247,7 +247,7 @@ class Planner(Struct, frozen=True):
         if self.trust is None:
             return change
         files = [(file.path, file.before, file.after) for file in change.files]
-        return replace(change, notes=change.notes + self.trust.effects(files, self.clock()))
+        return replace(change, notes=change.notes + self.trust.effects(files))
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

@@ -44,8 +44,6 @@ _ROOT = ("MEMORY.md", "USER.md")
 _COVERED = re.compile(r"MEMORY\.md|memory\.md|USER\.md|users/[^/]+/USER\.md|memory/.+\.md", re.DOTALL)
 _MOST_ROWS = 100_000
 _BUSY_MS = 2000
-_SLACK_SECONDS = 86_400.0
-"""A row may be this much younger than now before its clock is called wrong."""
 _APPROVAL = ("openclaw", "trust ledger")
 
 _LOSS = "it is not put into the prompt, triggers no recall and is not promoted; search still finds it"
@@ -82,18 +80,20 @@ class Ledger(Struct, frozen=True):
     """The ledger of one workspace at one moment: its rows by the hash of the path, None for one that cannot be read.
 
     `problem` is why it cannot be read, `next_step` what to do then; both are empty where it was. `absent` tells that
-    OpenClaw keeps none here. `elsewhere` are path and hash of files of other folders.
+    OpenClaw keeps none here.
     """
 
     database: str
     rows: Mapping[str, LedgerRow | None] = field(default_factory=dict)
-    elsewhere: frozenset[tuple[str, str]] = frozenset()
     absent: bool = False
     problem: str = ""
     next_step: str = ""
     remarks: tuple[str, ...] = ()
-    classes: Mapping[str, str] = field(default_factory=dict)
-    """The class of each file whose row can be read, by path."""
+
+    @property
+    def classes(self) -> dict[str, str]:
+        """Return the class of each file whose row can be read, by path."""
+        return {row.relative_path: row.origin_class for row in self.rows.values() if row is not None}
 
     def of(self, path: str, file_hash: str) -> FileTrust:
         """Return the trust of a file whose text has the hash `file_hash`."""
@@ -152,38 +152,26 @@ class Trust:
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
-    def ledger(self, now: float) -> Ledger:
-        """Return the ledger as it is now (`now` in epoch seconds); it is never written by this."""
+    def ledger(self) -> Ledger:
+        """Return the ledger as it is, read again only when the database changed; it is never written by this."""
         name = str(self._database)
         try:
-            values, version, there = open_foreign.read_foreign(self._database, _values)[0]
+            traces = open_foreign.traces(self._database)
+            if self._last is None or self._last[0] != traces:
+                values, version, there = open_foreign.read_foreign(self._database, _values)[0]
+                self._last = traces, self._parsed(name, values, version) if there else Ledger(name, absent=True)
+            return self._last[1]
         except open_foreign.NotSeen as error:
             if error.state == "missing":
                 return Ledger(name, absent=True)
             return Ledger(name, problem=error.detail, next_step=error.next_step)
-        if not there:
-            return Ledger(name, absent=True)
-        if values is None:
-            step = "Trust is not shown; update memory-tui."
-            return Ledger(name, problem=f"{name} has another ledger than OpenClaw 2026.9.", next_step=step)
-        return self._parsed(name, values, version, now)
 
-    def last_ledger(self, now: float) -> Ledger:
-        """Return the same, read again only when the database changed."""
-        try:
-            traces = open_foreign.traces(self._database)
-        except open_foreign.NotSeen:
-            return self.ledger(now)
-        if self._last is None or self._last[0] != traces:
-            self._last = traces, self.ledger(now)
-        return self._last[1]
-
-    def report(self, paths: Iterable[str], now: float) -> TrustReport:
+    def report(self, paths: Iterable[str]) -> TrustReport:
         """Return the trust of those of `paths` that the ledger covers, and of what else it has rows of.
 
         Reads the notes that the ledger has rows of, again only when they change.
         """
-        ledger = self.ledger(now)
+        ledger = self.ledger()
         more = (path for path in (*_ROOT, *ledger.classes) if os.path.lexists(self._workspace / path))
         listed = () if ledger.problem or ledger.absent else sorted({*filter(covered, paths), *filter(covered, more)})
         files = tuple(self._of_disk(ledger, path) for path in listed)
@@ -192,53 +180,32 @@ class Trust:
             self.approved,
             ledger.problem,
             ledger.next_step,
-            (*ledger.remarks, *self._moved(ledger, listed)),
+            ledger.remarks,
             files,
         )
 
-    def of(self, path: str, now: float) -> FileTrust | None:
+    def of(self, path: str) -> FileTrust | None:
         """Return the trust of the note `path`; None where the ledger does not cover it, or there is none."""
-        ledger = self.ledger(now) if covered(path) else None
+        ledger = self.ledger() if covered(path) else None
         return None if ledger is None or ledger.absent or ledger.problem else self._of_disk(ledger, path)
 
-    def _parsed(self, name: str, values: Sequence[tuple[str, str]], version: int, now: float) -> Ledger:
-        here, remarks = workspace_key(self._workspace), list[str]()
-        rows: dict[str, LedgerRow | None] = {}
-        elsewhere: set[tuple[str, str]] = set()
+    def _parsed(self, name: str, values: Sequence[tuple[str, str]] | None, version: int) -> Ledger:
+        if values is None:
+            step = "Trust is not shown; update memory-tui."
+            return Ledger(name, problem=f"{name} has another ledger than OpenClaw 2026.9.", next_step=step)
+        here, remarks, rows = workspace_key(self._workspace), list[str](), dict[str, LedgerRow | None]()
         if version > NEWEST_SCHEMA:
             remarks.append(f"The ledger is of a newer OpenClaw (schema {version}); it is read and never written.")
         for key, text in values:
             folder, _, digest = key.partition(":")
-            row = _row(text)
-            if folder != here:
-                elsewhere |= {(row.relative_path, row.file_hash)} if row else set()
-                continue
-            if row is not None and _sha256(row.relative_path) != digest:
-                row = None
-            rows[digest] = row
-            if row is not None and row.observed_at / 1000 > now + _SLACK_SECONDS:
-                at = _time(row.observed_at / 1000)
-                remarks.append(f"{row.relative_path} was recorded at {at}, which is in the future.")
+            if folder == here:
+                row = _row(text)
+                rows[digest] = row if row is not None and _sha256(row.relative_path) == digest else None
         if unread := sum(row is None for row in rows.values()):
             remarks.append(
                 f"{plural(unread, 'row')} of the ledger cannot be read: the trust of these files is unknown."
             )
-        absent = not rows and not self._expected
-        classes = {row.relative_path: row.origin_class for row in rows.values() if row is not None}
-        return Ledger(name, rows, frozenset(elsewhere), absent, remarks=tuple(remarks), classes=classes)
-
-    def _moved(self, ledger: Ledger, paths: Sequence[str]) -> tuple[str, ...]:
-        """Say where the ledger knows these files, but under another folder."""
-        if ledger.rows or not ledger.elsewhere:
-            return ()
-        others = {path for path, _ in ledger.elsewhere}
-        same = sum((path, self._hash(path)) in ledger.elsewhere for path in paths if path in others)
-        if not same:
-            return ()
-        return (
-            f"The ledger has {plural(same, 'file')} of this text under another folder: the workspace was moved or "
-            "copied, and OpenClaw takes its files as not recorded yet.",
-        )
+        return Ledger(name, rows, not rows and not self._expected, remarks=tuple(remarks))
 
     def _of_disk(self, ledger: Ledger, path: str) -> FileTrust:
         if (self._workspace / path).is_symlink():
@@ -259,10 +226,10 @@ class Trust:
 
     # --- what an edit does -----------------------------------------------------------------------------------------
 
-    def effects(self, files: Iterable[Written], now: float) -> tuple[str, ...]:
+    def effects(self, files: Iterable[Written]) -> tuple[str, ...]:
         """Say what writing `files` does to their trust: one sentence for each that the ledger covers."""
         notes = [file for file in files if covered(file[0])]
-        ledger = self.ledger(now) if notes else None
+        ledger = self.ledger() if notes else None
         if ledger is None or ledger.absent:
             return ()
         if ledger.problem:
@@ -289,11 +256,11 @@ class Trust:
             "memory-tui openclaw trust --approve lets edits made here keep it."
         )
 
-    def movable(self, files: Iterable[Written], now: float) -> frozenset[str]:
+    def movable(self, files: Iterable[Written]) -> frozenset[str]:
         """Return those of `files` whose hash may move along with an edit: approved, class agent, not edited before."""
         if not self.approved:
             return frozenset()
-        ledger = self.ledger(now)
+        ledger = self.ledger()
         return frozenset(
             path
             for path, before, after in files
@@ -338,17 +305,14 @@ class Trust:
         with self._writing() as connection:
             if self._row(connection, path)[0] != was:
                 raise EditRefused(f"OpenClaw wrote {path} since, so its row was left as it is.", "Look at it again.")
-            if seen is not None:
-                self._require_text(path, seen)
+            try:
+                same = seen is None or (self._workspace / path).read_bytes() == seen
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise EditRefused(f"{path} cannot be read: {reason}.", "Nothing was changed.") from None
+            if not same:
+                raise EditRefused(f"{path} changed after you saw it.", "Nothing was changed. Look at it again.")
             self._put(connection, path, becomes)
-
-    def _require_text(self, path: str, seen: bytes) -> None:
-        try:
-            now = (self._workspace / path).read_bytes()
-        except OSError as error:
-            raise EditRefused(f"{path} cannot be read: {error.strerror or error}.", "Nothing was changed.") from None
-        if now != seen:
-            raise EditRefused(f"{path} changed after you saw it.", "Nothing was changed. Look at it again.")
 
     # --- approval --------------------------------------------------------------------------------------------------
 

@@ -244,7 +244,7 @@ def standing(engine: Engine, path: str, before: bytes | None, text: str) -> list
     elif path == curator.plan.memory():
         said += [(one.sentence, "bad" if one.cut else "") for one in curator.plan.budget(data)]
     if curator.trust is not None:
-        effects = curator.trust.effects([(path, before, data)], curator.plan.clock())
+        effects = curator.trust.effects([(path, before, data)])
         said[2:2] = [(effect, "warn") for effect in effects if "changes nothing" not in effect]
     return said
 

@@ -19,6 +19,7 @@ from memory_tui.config.places import state_database
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
 from memory_tui.notes.curator import Curator
+from memory_tui.openclaw import open_foreign
 from memory_tui.openclaw.trust import Trust, covered, text_hash
 from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots
@@ -64,7 +65,7 @@ def edit(curator: Curator, text: str, path: str = "MEMORY.md") -> tuple[str, ...
 
 
 def state(trust: Trust, path: str = "MEMORY.md") -> str:
-    found = trust.of(path, NOW)
+    found = trust.of(path)
     assert found is not None
     return found.state
 
@@ -89,13 +90,13 @@ def test_which_files_the_ledger_covers(paths: str, known: bool) -> None:
 
 
 def test_the_four_classes_in_words(ledger: HostLedger, trust: Trust) -> None:
-    assert trust.of("memory/2026-11-20.md", NOW).words == "not recorded yet"  # type: ignore[union-attr]
+    assert trust.of("memory/2026-11-20.md").words == "not recorded yet"  # type: ignore[union-attr]
     assert state(trust) == "agent"
     (ledger.workspace / "MEMORY.md").write_bytes(b"- a person wrote this\n")
-    words = trust.of("MEMORY.md", NOW).words  # type: ignore[union-attr]
+    words = trust.of("MEMORY.md").words  # type: ignore[union-attr]
     assert words == "agent, edited since: the agent's next write will make it untrusted"
     assert ledger.agent_writes("MEMORY.md", b"- more\n") == "untrusted"
-    found = trust.of("MEMORY.md", NOW)
+    found = trust.of("MEMORY.md")
     assert found is not None
     assert found.words.startswith("untrusted since 2026-11-")
     assert "search still finds it" in found.words
@@ -114,13 +115,13 @@ def test_reading_writes_nothing_and_other_folders_are_told_nothing(
     ledger: HostLedger, trust: Trust, tmp_path: Path
 ) -> None:
     before = digest(ledger.database)
-    assert trust.report(["MEMORY.md"], NOW).files
+    assert trust.report(["MEMORY.md"]).files
     assert digest(ledger.database) == before
     none = Trust(tmp_path, tmp_path / "none.sqlite")
-    assert none.report(["MEMORY.md"], NOW).ledger == ""
-    assert none.effects([("MEMORY.md", b"a", b"b")], NOW) == ()
-    assert Trust(tmp_path, ledger.database, expected=False).report(["MEMORY.md"], NOW).files == ()
-    assert Trust(ledger.workspace, ledger.database, expected=False).of("MEMORY.md", NOW) is not None
+    assert none.report(["MEMORY.md"]).ledger == ""
+    assert none.effects([("MEMORY.md", b"a", b"b")]) == ()
+    assert Trust(tmp_path, ledger.database, expected=False).report(["MEMORY.md"]).files == ()
+    assert Trust(ledger.workspace, ledger.database, expected=False).of("MEMORY.md") is not None
 
 
 # --- what an edit does ----------------------------------------------------------------------------------------------
@@ -293,7 +294,7 @@ def test_a_ledger_that_cannot_be_read_is_one_sentence_and_stays(
     trust.approve("test")
     spoil(ledger)
     before = ledger.database.read_bytes()
-    found = trust.report(["MEMORY.md"], NOW)
+    found = trust.report(["MEMORY.md"])
     assert found.problem.endswith(".")
     assert found.problem.count(". ") == 0
     assert found.next_step
@@ -348,7 +349,7 @@ def test_a_ledger_that_cannot_be_written_is_left_alone_and_the_edit_stands(
         assert untold in curator.apply(change).untold
     assert ledger.row("MEMORY.md") == before
     assert state(trust) == "edited"
-    remarks = trust.report(["MEMORY.md"], NOW).remarks
+    remarks = trust.report(["MEMORY.md"]).remarks
     assert any("newer OpenClaw (schema 19)" in remark for remark in remarks) == (spoiled is newer)
 
 
@@ -362,7 +363,7 @@ def test_a_row_that_does_not_parse_is_unknown(
 ) -> None:
     trust.approve("test")
     ledger.put("MEMORY.md", value)
-    found = trust.report(["MEMORY.md"], NOW)
+    found = trust.report(["MEMORY.md"])
     assert found.files[0].state == "unknown"
     assert found.remarks == ("1 row of the ledger cannot be read: the trust of these files is unknown.",)
     (said,) = edit(curator, "- mine\n")
@@ -372,33 +373,17 @@ def test_a_row_that_does_not_parse_is_unknown(
     assert state(trust, "memory/2026-11-20.md") == "unknown", "a row under the key of another file is not believed"
 
 
-def test_a_workspace_that_moved_is_named(ledger: HostLedger, home: Path) -> None:
-    moved = home / ".openclaw" / "moved"
-    ledger.workspace.rename(moved)
-    found = Trust(moved, ledger.database).report(["MEMORY.md"], NOW)
-    assert found.files[0].state == "unrecorded"
-    assert "moved or copied" in found.remarks[0]
-    link = home / "link"
-    link.symlink_to(moved)
-    moved.rename(ledger.workspace)
-    link.unlink()
-    link.symlink_to(ledger.workspace)
-    assert Trust(link, ledger.database).of("MEMORY.md", NOW).state == "agent"  # type: ignore[union-attr]
-
-
-def test_a_clock_in_the_future_is_named(ledger: HostLedger, trust: Trust) -> None:
-    ledger.agent_writes("MEMORY.md", b"x\n", at=NOW + 30 * 86_400)
-    (remark,) = trust.report(["MEMORY.md"], NOW).remarks
-    assert remark.startswith("MEMORY.md was recorded at 2026-12-")
-    assert remark.endswith("which is in the future.")
+def test_a_link_to_a_workspace_is_that_workspace(ledger: HostLedger, home: Path) -> None:
+    (home / "link").symlink_to(ledger.workspace)
+    assert state(Trust(home / "link", ledger.database)) == "agent"
     ledger.put("MEMORY.md", {**(ledger.row("MEMORY.md") or {}), "observedAt": 10**30, "originClass": "untrusted"})
-    assert "a time that cannot be" in trust.of("MEMORY.md", NOW).words  # type: ignore[union-attr]
+    assert "a time that cannot be" in Trust(ledger.workspace, ledger.database).of("MEMORY.md").words
 
 
 def test_a_linked_memory_file_is_ignored_by_openclaw(ledger: HostLedger, trust: Trust) -> None:
     (ledger.workspace / "MEMORY.md").rename(ledger.workspace / "real.md")
     (ledger.workspace / "MEMORY.md").symlink_to("real.md")
-    found = trust.report([], NOW)
+    found = trust.report([])
     assert [(file.path, file.state) for file in found.files] == [("MEMORY.md", "ignored")]
 
 
@@ -436,9 +421,8 @@ def test_a_hit_has_the_class_of_the_ledger(ledger: HostLedger, monkeypatch: pyte
         row = {**(ledger.row("MEMORY.md") or {}), "originClass": "untrusted"}
         ledger.put("MEMORY.md", row)
         with monkeypatch.context() as watched:
-            reads: list[float] = []
-            ledger_of = Trust.ledger
-            watched.setattr(Trust, "ledger", lambda self, now: (reads.append(now), ledger_of(self, now))[1])
+            reads, read = [], open_foreign.read_foreign
+            watched.setattr(open_foreign, "read_foreign", lambda *args: (reads.append(args), read(*args))[1])
             for _ in range(3):
                 assert origins(engine) == {"MEMORY.md": "untrusted", "memory/2026-11-20.md": "agent"}
             assert len(reads) == 1
