@@ -11,8 +11,8 @@ from memory_tui import profiles
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import IndexUnavailable, SettingError
-from memory_tui.openclaw import trigger_recall
-from memory_tui.openclaw.trigger_recall import CuratedEntry, Triggered
+from memory_tui.openclaw import prompt
+from memory_tui.openclaw.prompt import CuratedEntry, Triggered
 from memory_tui.plan import Plan
 from memory_tui.workspace.annotations import CURATED, Annotations
 
@@ -53,7 +53,7 @@ def injected(engine: Engine, message: str) -> list[Triggered]:
         raise SettingError(
             "Only OpenClaw 2026.9 injects entries by their triggers.", f"Use --profile {profiles.NEWEST}."
         )
-    settings = plan.settings.set("query.maxResults", trigger_recall.SEARCHED, "trigger recall")
+    settings = plan.settings.set("query.maxResults", prompt.SEARCHED, "trigger recall")
     settings = settings.set("query.minScore", 0.0, "trigger recall")
     trace = engine.search.rank(engine.search.gather(message, by_words=True), settings)
     scores = {hit.chunk.id: hit.score for hit in trace.recalled}
@@ -70,5 +70,5 @@ def injected(engine: Engine, message: str) -> list[Triggered]:
                 place = path, chunk.start_line, chunk.end_line, texts.get(chunk.rowid, "")
                 annotation, score = Annotations(*annotations[chunk.rowid]), scores.get(chunk.chunk_id, 0.0)
                 entries.append(CuratedEntry(*place, annotation, score, trusted))
-    with_triggers = [entry for entry in entries if entry.annotations.triggers][: trigger_recall.MOST_CANDIDATES]
-    return trigger_recall.triggered(message, with_triggers, plan.projects)
+    with_triggers = [entry for entry in entries if entry.annotations.triggers][: prompt.MOST_CANDIDATES]
+    return prompt.triggered(message, with_triggers, plan.projects)

@@ -12,10 +12,10 @@ from msgspec import to_builtins
 
 from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.formatting import plural
-from memory_tui.openclaw import trigger_recall
+from memory_tui.openclaw import prompt
 from memory_tui.openclaw.compare import IndexComparison
 from memory_tui.openclaw.host_index import HostProblem
-from memory_tui.openclaw.trigger_recall import Triggered
+from memory_tui.openclaw.prompt import Triggered
 from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import ConfigSummary
 from memory_tui.sanitize import one_line, safe
@@ -122,7 +122,7 @@ def injected(value: Sequence[Triggered]) -> Iterator[str]:
         if each.outcome != "injected":
             yield f"    {one_line(each.reason)}"
     others = sum(not each.phrase_score for each in value)
-    yield f"{sum(each.outcome == 'injected' for each in value)} injected; the line is {trigger_recall.LINE}."
+    yield f"{sum(each.outcome == 'injected' for each in value)} injected; the line is {prompt.LINE}."
     if others:
         yield f"{plural(others, 'entry')} with triggers {'has' if others == 1 else 'have'} no word of the message."
 

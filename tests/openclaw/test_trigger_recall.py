@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.cli import main
-from memory_tui.openclaw.trigger_recall import LINE, MOST, MOST_UNITS, CuratedEntry, phrase_score, triggered
+from memory_tui.openclaw.prompt import LINE, MOST, MOST_UNITS, CuratedEntry, phrase_score, triggered
 from memory_tui.workspace.annotations import Annotations
 
 
