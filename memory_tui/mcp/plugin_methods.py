@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memory_tui import jsstring
 from memory_tui.cancel import Stop
 from memory_tui.errors import MemoryTuiError, QueryError
-from memory_tui.mcp import arguments, tools
+from memory_tui.mcp import tools
+from memory_tui.mcp.schemas import arguments
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.workspace import roots
 from memory_tui.workspace.annotations import Annotations, without_markers
@@ -70,7 +71,7 @@ def search(memory: Engine, args: Mapping[str, Any], cancel: Stop) -> dict[str, A
 
 
 def _by_words(memory: Engine, args: Mapping[str, Any], manner: tools.AnswerRules, cancel: Stop) -> dict[str, Any]:
-    request = arguments.read(SEARCH, args)
+    request = arguments(SEARCH, args)
     if not jsstring.trim(request["query"]):
         raise QueryError("query required", "Say what to look for.")
     try:

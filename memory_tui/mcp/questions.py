@@ -15,7 +15,7 @@ from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts.wiring import PROOF_CLIENT
-from memory_tui.mcp import arguments
+from memory_tui.mcp.schemas import arguments
 from memory_tui.mcp.tools import AnswerRules, memory_get, memory_search
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
 from memory_tui.recalls import rerun
@@ -82,7 +82,7 @@ def get(memory: Engine, args: Mapping[str, Any], client: str) -> tuple[dict[str,
 
 def entries(memory: Engine, tool: str, args: Mapping[str, Any], client: str) -> tuple[ToolAnswer, RecallEntry | None]:
     """Answer memory_recall, memory_store or memory_forget. Raises MemoryTuiError."""
-    request, call = arguments.read(tool, args), Call(memory, tool, client)
+    request, call = arguments(tool, args), Call(memory, tool, client)
     answer = agent_memories.answer(memory.memories, tool, request)
     if tool != RECALL:
         return answer, None

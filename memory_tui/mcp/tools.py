@@ -14,8 +14,7 @@ from memory_tui import jsstring
 from memory_tui.cancel import Stop
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.explain import wording, words
-from memory_tui.mcp import arguments
-from memory_tui.mcp.schemas import UNTRUSTED
+from memory_tui.mcp.schemas import UNTRUSTED, arguments
 from memory_tui.notices import kind
 from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.recalls import recalled_lines
@@ -79,7 +78,7 @@ def memory_search(
 
     A memory that cannot be asked is an answer too (`disabled`). Raises QueryError and Cancelled.
     """
-    request = arguments.read(SEARCH, args)
+    request = arguments(SEARCH, args)
     if not jsstring.trim(request["query"]):
         raise QueryError("query required", "Say what to look for.")
     manner, cancel = manner or AnswerRules(), cancel or Stop()
@@ -507,7 +506,7 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
 
     A note that is not there is empty text (`not_found`); a path that may not be read, or cannot be, is an `error`.
     """
-    request = arguments.read(GET, args)
+    request = arguments(GET, args)
     path, start, lines = _range(request)
     if not path:
         raise QueryError("path required", "Name a note, for instance MEMORY.md.")

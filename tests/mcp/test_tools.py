@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from memory_tui import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError, ProviderError, QueryError
-from memory_tui.mcp import arguments, resources, server
-from memory_tui.mcp.schemas import UNTRUSTED, recorded
+from memory_tui.mcp import resources, server
+from memory_tui.mcp.schemas import UNTRUSTED, arguments, recorded
 from memory_tui.mcp.tools import AnswerRules, clamp, memory_get, memory_search, unavailable
 from memory_tui.plan import Options
 from memory_tui.recalls import recalled_lines
@@ -199,7 +199,7 @@ JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(["query", "maxResults", "minScore", "corpus", "x"]), JSON, max_size=5))
 def test_any_json_is_read_or_refused(item: dict[str, Any]) -> None:
     try:
-        read = arguments.read("memory_search", item)
+        read = arguments("memory_search", item)
     except QueryError:
         return
     assert isinstance(read["query"], str)
@@ -220,7 +220,7 @@ def test_the_recorded_schemas_say_what_is_taken() -> None:
         assert "$ref" not in json.dumps(each)
     for tool, item in (("memory_search", {"query": "a", "maxResult": 3}), ("memory_get", {"zzz": 3})):
         with pytest.raises(QueryError) as caught:
-            arguments.read(tool, item)
+            arguments(tool, item)
         assert caught.value.next_step in ("Did you mean maxResults?", "There are path, from, lines.")
 
 
