@@ -144,10 +144,9 @@ class Engine:
         index = self.index
 
         def read(store: Store) -> Status:
-            began = time.monotonic()
             freshness = index.freshness(store, reachable(self.plan.roots, store.known().settled))
             supplied = self.providers.supplied(store)
-            now = status.status(
+            return status.status(
                 self.plan,
                 store,
                 freshness,
@@ -161,8 +160,6 @@ class Engine:
                 unrelated=self.search.unrelated.of(store.uuid()),
                 trust=self.notes.trust(),
             )
-            index.status_cost = time.monotonic() - began
-            return now
 
         return self.backend.described(self.search.on_snapshot(read))
 

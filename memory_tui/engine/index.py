@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from memory_tui import events, locks
 from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop
-from memory_tui.engine.open_index import IndexOpener
+from memory_tui.engine.open_index import IndexOpener, condemn
 from memory_tui.engine.providers import SyncProvider, adopt, who_answers
 from memory_tui.errors import (
     Cancelled,
@@ -55,16 +55,12 @@ SWEEP_SECONDS = 60.0
 """How often a watcher is backed up by a scan: events get lost, and mounts come and go."""
 _ASKED_SECONDS = 2.0
 """A search asks for a scan when the last comparison is older than this and nobody is watching."""
-_CHEAP_SECONDS, _CHEAP_NOTES = 0.015, 10_000
-"""A comparison that takes no longer is worth its time before every search; one of more notes never is."""
+_CHEAP_SECONDS = 0.015
+"""A comparison that takes no longer is worth its time before every search."""
 _YOUNG_SECONDS = 0.25
 """A comparison is not repeated before this has passed."""
-_FIRST_SECONDS = 0.5
-"""How long a search waits for the first comparison of a sync; a damaged index is examined for seconds before that."""
-_YIELD_SECONDS = 10.0
-"""A new index that is being made gives way to a save no more often than this."""
-_SHARE = 4
-"""While another process writes, what follows from a change may take this part of the time."""
+_LOOK_SECONDS = 2.0
+"""How often a process looks at what another one writes."""
 _GOODBYE_SECONDS = 0.4
 _MINUTE = 60.0
 
@@ -94,8 +90,8 @@ class Index:
         self.readers = Readers(self.opener.vec0 if plan.options.once else None, self.opener.expected)
         """Connections that read; an index run never blocks them."""
         self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
-        self._paused, self._yield = Stop(), Stop()
-        self._stop = Stop(self.writer.closing, self._paused, self._yield)
+        self._paused = Stop()
+        self._stop = Stop(self.writer.closing, self._paused)
         self.batches = BatchJobs(
             chain,
             self.writer.run,
@@ -113,23 +109,18 @@ class Index:
         self._request: Future[None] | None = None
         """The sync that waits to begin; where it is done all the same, the index could not be opened for it."""
         self._retry_later = self._provider_lost = False
-        self._yielded = self._synced = self._requested = 0.0
+        self._synced = self._requested = 0.0
         self._swept = time.monotonic()
         self._condemned: tuple[int, int] | None = None
         self._comparing = threading.Lock()
         """Taken while disk and index are compared: a search takes what a sync finds instead of scanning too."""
-        self._first = threading.Event()
-        """Cleared while a sync is about to compare for the first time."""
-        self._first.set()
         self._compared_at = self._compare_cost = 0.0
         self._devices: Devices = {}
         self._mark: Mark | None = None
-        self._mark_due = self.status_cost = 0.0
-        """From when on another process's change is looked for; how many seconds it last took to find out everything."""
+        self._look_at = 0.0
+        """From when on another process's change is looked for while that one writes."""
         self._sessions = threading.Lock()
-        self._copies = None
-        if plan.roots.sessions:
-            self._copies = agent_sessions.copies_of(plan)
+        self._copies = agent_sessions.copies_of(plan) if plan.roots.sessions else None
 
     @property
     def paused(self) -> bool:
@@ -158,10 +149,7 @@ class Index:
         self.batches.resident = self.opener.resident = True
         self.writer.submit(lambda _: first())
         if settings.on("sync.onSessionStart"):
-            # Cleared before it begins, because it may have compared before anybody hears of it.
-            self._first.clear()
             self.request_sync("start")
-            self.writer.submit(lambda _: None).add_done_callback(lambda _: self._first.set())
         else:
             self.writer.submit(self.check)
             self.writer.submit(lambda _: self.batches.start())
@@ -226,42 +214,30 @@ class Index:
         """
         self._check_paused()
         started = time.monotonic()
-        report = self.writer.run(lambda store: self._sync(store, reason, force, accept_shrink))
+        report = last = self.writer.run(lambda store: self._sync(store, reason, force, accept_shrink))
         if reason == "search" or self.opener.resident:
             return report
         results = self.batches.join()
-        report = replace(
-            report,
-            embedded=report.embedded + results.embedded,
-            claimed=self.batches.waiting,
-            seconds=time.monotonic() - started,
-        )
-        if not results.left:
-            return report
-        rest = self.writer.run(lambda store: self._sync(store, "batch", False, False))
+        embedded, claimed = report.embedded + results.embedded, self.batches.waiting
+        if results.left:
+            last = self.writer.run(lambda store: self._sync(store, "batch", False, False))
+            embedded, claimed = embedded + last.embedded, last.claimed
         return replace(
             report,
-            embedded=report.embedded + rest.embedded,
-            error=rest.error,
-            cancelled=rest.cancelled,
-            generation=rest.generation,
-            claimed=rest.claimed,
+            embedded=embedded,
+            claimed=claimed,
+            error=last.error,
+            cancelled=last.cancelled,
+            generation=last.generation,
             seconds=time.monotonic() - started,
         )
 
     def request_sync(self, reason: str = "manual", force: bool = False) -> None:
         """Bring the index up to date in the background; requests that wait already are not repeated."""
         with self._lock:
-            if self._request is not None and not self._request.done() and not force:
-                return
-            progress, now = self.progress, time.monotonic()
-            # A sync goes on by itself with the provider that takes over, and must not be stopped for that.
-            rebuilding = progress is not None and progress.rebuilding and reason != "provider"
-            if rebuilding and now - self._yielded > _YIELD_SECONDS:
-                self._yielded = now
-                self._yield.set()
-            self._requested = now
-            self._request = self.writer.submit(lambda store: self._background(store, reason, force))
+            if force or self._request is None or self._request.done():
+                self._requested = time.monotonic()
+                self._request = self.writer.submit(lambda store: self._background(store, reason, force))
 
     def pause(self) -> None:
         """Stop indexing after the batch that is under way; what is done stays done. Searches go on."""
@@ -348,16 +324,17 @@ class Index:
 
     def _sync(self, store: Store, reason: str, force: bool, accept_shrink: bool) -> SyncReport:
         """Run the one loop: scan, compare, bring up to date, compare again, tell."""
-        self._yield.clear()
         before = self.compared
         self._follow_sessions()
         with self._comparing:
+            began = time.monotonic()
             try:
                 seen = scan(self._plan.roots, store.known().settled)
             except WorkspaceError:
                 # What can be searched no more is to be known, although nothing is done about it.
                 self._compare_only(store)
                 raise
+            self._compare_cost = time.monotonic() - began
             fresh = self.freshness(store, seen)
         # At the latest before anything is written.
         if force or fresh.stale or fresh.rebuild or not self._provider.has_nothing_to_do(store):
@@ -395,8 +372,6 @@ class Index:
         self.batches.waiting = report.claimed
         if terms and not self._plan.options.once:
             self.batches.start()
-        if report.cancelled and self._yield.is_set():
-            self.request_sync("resume")
         if report.changed or fresh.stale:
             # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
             del seen, fresh, run
@@ -439,8 +414,6 @@ class Index:
         """Compare before a search where that is cheap and was not just done; whether notes wait to be indexed."""
         if self._compare_cost > _CHEAP_SECONDS:
             return False
-        # Who comes before or while another compares takes what that finds: it is young.
-        self._first.wait(_FIRST_SECONDS)
         with self._comparing:
             if time.monotonic() - self._compared_at < _YOUNG_SECONDS or self._compare_cost > _CHEAP_SECONDS:
                 return False
@@ -465,10 +438,7 @@ class Index:
         )
         standing = who_answers(store, self._chain, self._plan.settings).standing
         self._provider_lost = standing in ("failed", "fallback failed")
-        if seen is not None and seen.total > _CHEAP_NOTES:
-            self._compare_cost = max(self._compare_cost, 2 * _CHEAP_SECONDS)
         self.compared, self._compared_at = now, time.monotonic()
-        self._first.set()
         self.root_watch.record_comparison(now.moved, self._devices)
         return now
 
@@ -489,12 +459,6 @@ class Index:
         now = self.freshness(store, reachable(self._plan.roots, store.known().settled))
         if before is None or before.differs(now):
             self._emit(events.NotesChanged(time.time()))
-
-    def _compare_again(self, store: Store) -> None:
-        """Compare because another process writes; it takes its share of the time for as long as that does."""
-        began = time.monotonic()
-        self._compare_only(store)
-        self.status_cost = max(self.status_cost, time.monotonic() - began)
 
     def notices(self) -> list[Notice]:
         """Return what a person has to decide, or should know, about index and disk."""
@@ -544,7 +508,7 @@ class Index:
             self._notice(report.sentence)
         if self.opener.resident and isinstance(error, IndexDamaged) and met is not None and met != self._condemned:
             self._condemned = met
-            self.writer.submit(self.opener.condemn(error, met)).add_done_callback(self._condemn_failed)
+            self.writer.submit(condemn(error, met)).add_done_callback(self._condemn_failed)
             self.request_sync("lost")
 
     def replace_damaged(self, error: IndexDamaged, met: tuple[int, int] | None) -> None:
@@ -552,7 +516,7 @@ class Index:
 
         Raises MemoryTuiError.
         """
-        self.writer.run(self.opener.condemn(error, met))
+        self.writer.run(condemn(error, met))
         self.sync(reason="search")
         mended = self._not_used(error)
         self.opener.notices[:] = [notice for notice in self.opener.notices if notice != mended]
@@ -588,7 +552,7 @@ class Index:
                     self._emit(events.IndexChanged(time.time()))
                     if self.unsearchable:
                         # What waited may be indexed now, and answers must not go on to say that it waits.
-                        self.writer.submit(self._compare_again)
+                        self.writer.submit(self._compare_only)
                 if reason := self._due():
                     self.request_sync(reason)
             except IndexUnavailable as error:
@@ -599,7 +563,7 @@ class Index:
     def _changed_elsewhere(self) -> bool:
         """Whether the index is not what it was known to be; True once for each change. Raises IndexUnavailable."""
         now = time.monotonic()
-        if now < self._mark_due and locks.living(self.opener.path) is not None:
+        if now < self._look_at and locks.living(self.opener.path) is not None:
             return False
         try:
             with self.readers.borrow(self.opener.path) as store:
@@ -609,7 +573,7 @@ class Index:
             return False
         if mark == self._mark:
             return False
-        self._mark, self._mark_due = mark, now + _SHARE * self.status_cost
+        self._mark, self._look_at = mark, now + _LOOK_SECONDS
         return True
 
     def _roots_changed(self, rescan: bool) -> None:

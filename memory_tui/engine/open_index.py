@@ -5,32 +5,27 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from memory_tui import durable, locks
-from memory_tui.durable import read_beside
+from memory_tui import locks
+from memory_tui.approval import Approvals
 from memory_tui.errors import IndexBusy, IndexDamaged, SettingError
+from memory_tui.index import index_file, index_write, integrity
+from memory_tui.index.abilities import Vec0Use
+from memory_tui.index.integrity import ShutdownMarker
+from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
-
-if TYPE_CHECKING:
-    from memory_tui.approval import Approvals
-    from memory_tui.index import integrity
-    from memory_tui.index.abilities import Vec0Use
-    from memory_tui.index.store import Store
-    from memory_tui.plan import Plan
+from memory_tui.plan import Plan
+from memory_tui.providers import registry
 
 _OLD_SECONDS = 86_400
 """After this a temporary index is of no use: the notes have changed, and its process is gone."""
-
-
 EXTENSION = "sqlite-vec"
 """What the approval to run another build of it is saved under, with its path as the host."""
 
 
 def named_extension(plan: Plan) -> tuple[str, str]:
-    """The absolute path of the build of sqlite-vec that the configuration names, with where; empty without one."""
+    """Return the absolute path of the build of sqlite-vec that the configuration names, with where; or empty ones."""
     named = plan.config.entries.get("store.vector.extensionPath")
     value = plan.config.value("store.vector.extensionPath")
     if named is None or not isinstance(value, str) or not value.strip():
@@ -44,42 +39,34 @@ class IndexOpener:
     """Opens and closes the index of `plan`; `emit` hears each of `notices` once."""
 
     def __init__(self, plan: Plan, approvals: Approvals, emit: Callable[[str], None]) -> None:
-        from memory_tui.index import index_file
-
         self.path = index_file.find(plan.index)
         """Where the index is; another folder than planned when that one cannot be written."""
         self.notices: list[Notice] = []
         self.opened = False
         self.resident = False
         """Whether this process keeps the index for as long as it runs, as app or server."""
-        self._plan = plan
-        self._approvals = approvals
-        self._emit = emit
+        self._plan, self._approvals, self._emit = plan, approvals, emit
         self._last: tuple[int, int] | None = None
         """Device and inode of the file that was opened last."""
-        self._marker: integrity.ShutdownMarker | None = None
+        self._marker: ShutdownMarker | None = None
         self._unchecked = False
 
     @property
     def file(self) -> tuple[int, int] | None:
         """Return device and inode of the index file; None where there is none."""
-        from memory_tui.index import index_file
-
         return index_file.file_at(self.path)
 
     @property
     def lost(self) -> bool:
-        """Whether the file that was opened last was deleted, whoever made another one in its place."""
+        """Return whether the file that was opened last was deleted, whoever made another one in its place."""
         return self.opened and self.file != self._last
 
     def vec0(self) -> Vec0Use:
         """Return how sqlite-vec is to be used, from which library; one that a configuration names needs an approval."""
-        from memory_tui.index.abilities import Vec0Use
-
-        settings, (library, named_by) = self._plan.settings, named_extension(self._plan)
+        library, named_by = named_extension(self._plan)
         agreed = not library or self._approvals.find(EXTENSION, library) is not None
         return Vec0Use(
-            settings.on("store.vector.enabled"),
+            self._plan.settings.on("store.vector.enabled"),
             library,
             "" if agreed else f"{named_by} asks to run {library} as sqlite-vec, and you have not agreed to run it",
         )
@@ -99,11 +86,13 @@ class IndexOpener:
 
     def whole(self) -> bool:
         """Return whether the index lies in its own place, was closed or is in use, and no rebuild of it was begun."""
-        from memory_tui.index import index_file, integrity
-
         if index_file.is_temporary(self.path) or index_file.rebuild_of(self.path).exists():
             return False
-        return self._shared() or integrity.fits(self.path)
+        return _held_elsewhere(self.path) or integrity.fits(self.path)
+
+    def expected(self) -> bool:
+        """Return whether an index of ours lay in its place, as far as can be told: then what lies there is damaged."""
+        return self.opened or integrity.is_beside(self.path) or index_file.is_private(self.path)
 
     def open(self, damage: str) -> Store:
         """Return the index, made if it is not there; checked first where it was not closed, or changed since.
@@ -111,16 +100,15 @@ class IndexOpener:
         `damage` is what was found wrong with the one that `close` has just closed: it is moved aside.
         Raises IndexUnavailable.
         """
-        from memory_tui.index import integrity
-
         if damage:
             self._move_aside(damage)
-        sealed = integrity.is_beside(self.path)
+        expected = integrity.is_beside(self.path)
         suspicion = "" if damage else self._suspicion()
-        store = self._store(lambda: sealed or self.expected())
+        store = self._store(expected or self.expected())
         if suspicion:
             store = self._checked(store, suspicion)
-        self._sweep()
+        if not self.opened:
+            self._sweep()
         self.opened = True
         return store
 
@@ -129,8 +117,6 @@ class IndexOpener:
 
         Raises IndexDamaged.
         """
-        from memory_tui.index import integrity
-
         marker, unchecked, self._unchecked = self._marker, self._unchecked, False
         if unchecked and marker is not None and integrity.is_damaged(store.path, marker):
             self._marker = None
@@ -138,12 +124,10 @@ class IndexOpener:
 
     def close(self, store: Store, whole: bool = True) -> None:
         """Close the index, and write its clean-shutdown marker when nobody else has it open."""
-        from memory_tui.index import integrity
-
         self._last = store.identified
         moved = store.moved
         store.close()
-        if whole and not moved and not self._shared():
+        if whole and not moved and not _held_elsewhere(self.path):
             integrity.put(store.path, self._marker)
         self._marker = None
 
@@ -152,17 +136,69 @@ class IndexOpener:
 
         A command leaves it to the next one, and vectors that may have cost money stay: `_sweep` finds those.
         """
-        from memory_tui.index import index_file
-        from memory_tui.providers import registry
-
         bought = self._plan.provider == "auto" or registry.sends(self._plan.provider)
-        if self.resident and self.opened and not bought:
-            self._remove([self.path] if index_file.is_temporary(self.path) else [])
+        if self.resident and self.opened and not bought and index_file.is_temporary(self.path):
+            self._remove([self.path])
+
+    def _store(self, expected: bool) -> Store:
+        first = len(self.notices)
+        store = Store.open(self._plan.index, vec0=self.vec0(), notices=self.notices, expected=lambda: expected)
+        self.path, self._last = store.path, store.identified
+        for report in self.notices[first:]:
+            self._emit(report.sentence)
+        return store
+
+    def _suspicion(self) -> str:
+        """Return why the file should be checked before it is trusted; empty for a new one and one that others use."""
+        there = self.path.exists() and self.path.stat().st_size > 0
+        if _held_elsewhere(self.path):
+            return ""
+        broken, self._marker = integrity.take(self.path, later=self.resident)
+        self._unchecked = self.resident
+        if there:
+            return broken
+        if self._last is not None or broken != integrity.UNCLOSED:
+            self._report(notice("index_gone", path=str(self.path)))
+        return ""
+
+    def _checked(self, store: Store, suspicion: str) -> Store:
+        """Return the index, once it was read from end to end; another one where this one is damaged."""
+        problems = [suspicion] if suspicion == integrity.DAMAGED else integrity.problems(store)
+        if problems:
+            self.close(store, whole=False)
+            self._move_aside(f"The index {self.path} is damaged ({problems[0]}).")
+            return self._store(True)
+        if suspicion != integrity.UNCLOSED and (recipe := store.recipe()) is not None:
+            # Whole, and yet not as it was closed: every note is read and cut again, its vectors are reused.
+            index_write.reset(store, recipe)
+        return store
+
+    def _move_aside(self, why: str) -> None:
+        lock = locks.WriterLock.acquire(self.path)
+        if lock is None:
+            raise IndexBusy(f"Another process is writing {self.path}.", "Try again when it has finished.")
+        with lock:
+            # Another process may have done it meanwhile: then there is another file.
+            if self._last is not None and self.file == self._last:
+                self._report(index_file.quarantine(self.path, why))
+
+    def _report(self, notice: Notice) -> None:
+        self.notices.append(notice)
+        self._emit(notice.sentence)
+
+    def _sweep(self) -> None:
+        """Remove the oldest of what was moved aside, and say so; silently temporary indexes.
+
+        Those are the ones that stood for this index, which has its own place again, and old ones.
+        """
+        for text in integrity.sweep(self.path, time.time()):
+            self._emit(text)
+        if not index_file.is_temporary(self.path):
+            self._remove(index_file.displaced(self._plan.index))
+        self._remove(path for path in _old(time.time()) if path != self.path)
 
     def _remove(self, temporary: Iterable[Path]) -> None:
         """Remove temporary indexes that no process keeps or writes."""
-        from memory_tui.index import index_file
-
         for path in temporary:
             try:
                 if not _held_elsewhere(path):
@@ -170,108 +206,15 @@ class IndexOpener:
             except OSError as error:
                 self._emit(f"The temporary index {path} cannot be removed: {error.strerror}.")
 
-    def condemn(self, error: IndexDamaged, met: tuple[int, int] | None) -> Callable[[Store], None]:
-        """A job for the writer that has the file `met` (device, inode) moved aside, in which a reader met damage."""
 
-        def run(store: Store) -> None:
-            if store.identified == met:
-                raise error
+def condemn(error: IndexDamaged, met: tuple[int, int] | None) -> Callable[[Store], None]:
+    """Return a job for the writer that has the file `met` (device, inode) moved aside, in which a reader met damage."""
 
-        return run
+    def run(store: Store) -> None:
+        if store.identified == met:
+            raise error
 
-    def _checked(self, store: Store, suspicion: str) -> Store:
-        """Return the index, once it was read from end to end; another one where this one is damaged."""
-        from memory_tui.index import index_write, integrity
-
-        problems = [suspicion] if suspicion == integrity.DAMAGED else integrity.problems(store)
-        if problems:
-            self.close(store, whole=False)
-            self._move_aside(f"The index {self.path} is damaged ({problems[0]}).")
-            return self._store(lambda: True)
-        if suspicion != integrity.UNCLOSED and (recipe := store.recipe()) is not None:
-            # Whole, and yet not as it was closed: every note is read and cut again, its vectors are reused.
-            index_write.reset(store, recipe)
-        return store
-
-    def expected(self) -> bool:
-        """Whether an index of ours lay in its place, as far as can be told: then what lies there is that, damaged."""
-        from memory_tui.index import index_file, integrity
-
-        return self.opened or integrity.is_beside(self.path) or index_file.is_private(self.path)
-
-    def _store(self, expected: Callable[[], bool]) -> Store:
-        from memory_tui.index.store import Store
-
-        known = len(self.notices)
-        store = Store.open(
-            self._plan.index,
-            vec0=self.vec0(),
-            notices=self.notices,
-            expected=expected,
-        )
-        self.path, self._last = store.path, store.identified
-        for report in self.notices[known:]:
-            self._emit(report.sentence)
-        return store
-
-    def _suspicion(self) -> str:
-        """Return why the file should be checked before it is trusted; empty for a new one and one that others use."""
-        from memory_tui.index import integrity
-
-        path = self.path
-        there = path.exists() and path.stat().st_size > 0
-        if self._shared():
-            return ""
-        broken, self._marker = integrity.take(path, later=self.resident)
-        self._unchecked = self.resident
-        if there:
-            return broken
-        if self._last is not None or broken != integrity.UNCLOSED:
-            self._report(notice("index_gone", path=str(path)))
-        return ""
-
-    def _sweep(self) -> None:
-        """Remove the oldest of what was moved aside, once for each engine, and say so; silently temporary indexes.
-
-        Those are the ones that stood for this index, which has its own place again, and old ones.
-        """
-        from memory_tui.index import index_file, integrity
-
-        if self.opened:
-            return
-        for kind in ("corpus", "postings"):
-            # Release 0.2.0 wrote them; a file of another program has another beginning.
-            path = self.path.with_name(f"{self.path.name}.{kind}")
-            with suppress(OSError):
-                if read_beside(path, 16, whole=False).startswith(b'{"format": '):
-                    durable.remove_file(path)
-        for text in integrity.sweep(self.path, time.time()):
-            self._emit(text)
-        if not index_file.is_temporary(self.path):
-            self._remove(index_file.displaced(self._plan.index))
-        self._remove(path for path in _old(time.time()) if path != self.path)
-
-    def _shared(self) -> bool:
-        """Return whether another process has the index open to keep or to write it."""
-        return _held_elsewhere(self.path)
-
-    def _move_aside(self, why: str) -> None:
-        from memory_tui.index import index_file
-
-        with self._lock():
-            # Another process may have done it meanwhile: then there is another file.
-            if self._last is not None and self.file == self._last:
-                self._report(index_file.quarantine(self.path, why))
-
-    def _lock(self) -> locks.WriterLock:
-        lock = locks.WriterLock.acquire(self.path)
-        if lock is None:
-            raise IndexBusy(f"Another process is writing {self.path}.", "Try again when it has finished.")
-        return lock
-
-    def _report(self, notice: Notice) -> None:
-        self.notices.append(notice)
-        self._emit(notice.sentence)
+    return run
 
 
 def _held_elsewhere(index: Path) -> bool:
@@ -281,9 +224,7 @@ def _held_elsewhere(index: Path) -> bool:
 
 
 def _old(now: float) -> Iterator[Path]:
-    """Temporary indexes that were not written for a day before `now` (epoch seconds)."""
-    from memory_tui.index import index_file
-
+    """Yield temporary indexes that were not written for a day before `now` (epoch seconds)."""
     for folder in index_file.temporary_folders():
         for path in folder.glob("*.sqlite"):
             sides = [side.stat().st_mtime for side in folder.glob(f"{path.name}*") if side.exists()]
