@@ -125,7 +125,7 @@ def _print(
 ) -> None:
     """Print an answer for a person, and on standard error what should be known of it."""
     if engine.backend.is_qmd and (failed := engine.backend.fallback()) is not None:
-        say(engine.backend.answered_by(failed))
+        say(failed.sentence)
     for remark in trace.notices:
         if args.explain or not remark.not_copied:
             tell(remark)

@@ -34,6 +34,7 @@ QMD, BUILTIN = "qmd", "builtin"
 _FIRST_PAUSE, _LONGEST_PAUSE = 30.0, 600.0
 _BUSY_SECONDS, _POLL_SECONDS, _GOODBYE_SECONDS = 0.5, 0.05, 0.5
 """How long a search waits for an update that runs, how often it looks, how long an end waits."""
+_TICK_SECONDS = 1.0
 _PROBE = "memory"
 """What QMD is asked to see whether it is well again."""
 
@@ -51,6 +52,11 @@ class BackendFallback(Struct, frozen=True):
     retry_at: float
     pause: float
     of: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Return that the built-in index answered, why, and what mends it, as one line."""
+        return f"The built-in index answered: {self.reason} {self.next_step}".strip()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the documented shape, with what this product adds."""
@@ -70,7 +76,7 @@ class Backend:
     def __init__(self, plan: Plan, approvals: Approvals, emit: Callable[[Event], None]) -> None:
         self._plan, self._approvals, self._emit = plan, approvals, emit
         self._chosen = plan.backend
-        self._stop, self._wake, self._lock = Stop(), threading.Event(), threading.Lock()
+        self._stop, self._lock = Stop(), threading.Lock()
         self._thread: threading.Thread | None = None
         self._resident = self._booting = self._changed = False
 
@@ -169,7 +175,6 @@ class Backend:
         if before is None or before.reason != failed.reason:
             again = dt.datetime.fromtimestamp(failed.retry_at)
             self._notice(f"QMD failed: {failure.message} The built-in index answers until {again:%H:%M:%S}.")
-        self._wake.set()
         return failed
 
     def recovered(self) -> None:
@@ -189,10 +194,6 @@ class Backend:
         return None
 
     # --- state ---
-
-    def answered_by(self, failed: BackendFallback) -> str:
-        """Return that the built-in index answered, why, and what mends it, as one line."""
-        return f"The built-in index answered: {failed.reason} {failed.next_step}".strip()
 
     def described(self, status: Status) -> Status:
         """Return `status` with who answers now; looks at QMD's index and the files, starts no search."""
@@ -233,7 +234,6 @@ class Backend:
     def notes_changed(self) -> None:
         """Bring QMD up to date soon, because notes changed."""
         self._changed = True
-        self._wake.set()
 
     def _launch(self, work: Callable[[], object]) -> None:
         with self._lock:
@@ -257,21 +257,12 @@ class Backend:
                 return
             self._update(boot=True)
         self._booting = False
-        while not self._stop.is_set():
-            self._wake.wait(self._pause())
-            self._wake.clear()
-            if self.is_qmd and not self._stop.is_set():
+        while not self._stop.wait(_TICK_SECONDS):
+            if self.is_qmd:
                 self._update()
                 failed = self.fallback()
                 if failed is not None and time.time() >= failed.retry_at:
                     self.probe()
-
-    def _pause(self) -> float:
-        """Return the seconds until something may be due."""
-        failed = self.fallback()
-        retry = failed.retry_at - time.time() if failed else 60.0
-        debounce = max(1.0, self.client.options.seconds("update.debounceMs") / 4) if self._changed else 60.0
-        return max(_POLL_SECONDS, min(60.0, retry, debounce))
 
     def _update(self, *, boot: bool = False) -> None:
 
@@ -303,6 +294,5 @@ class Backend:
         if thread is not None and not self._resident:
             thread.join(_GOODBYE_SECONDS)
         self._stop.set()
-        self._wake.set()
         if thread is not None:
             thread.join(_GOODBYE_SECONDS)
