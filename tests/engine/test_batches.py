@@ -193,23 +193,6 @@ def test_jobs_of_an_earlier_version_are_followed_and_paid_once(world: World, mon
     assert not any(world.play.files)
 
 
-def test_nothing_of_the_notes_stays_at_the_provider(world: World) -> None:
-    world.write(10)
-    world.play.change = lambda lines: (lines[1:], [refused(lines[0])])
-    with world.open() as engine:
-        engine.index.sync(reason="cli")
-    assert world.play.files == {}
-    assert len(world.play.sent) == 1
-
-
-def test_a_file_that_cannot_be_deleted_there_is_mentioned(world: World) -> None:
-    world.write(10)
-    world.play.fail("DELETE /files", status(403, {"error": {"message": "not allowed to delete"}}))
-    with world.open() as engine:
-        assert engine.index.sync(reason="cli").embedded == 10
-    assert "not allowed to delete" in world.news[-1].detail
-
-
 def everything_sent(world: World) -> str:
     return "\n".join([*world.play.sent.values(), *world.direct])
 
@@ -240,46 +223,113 @@ def test_what_looks_like_a_secret_is_in_no_job(world: World, monkeypatch: pytest
     assert secret not in everything_sent(world)
 
 
-def test_few_texts_go_directly(world: World) -> None:
-    world.least = 256
-    world.write(10)
-    with world.open() as engine:
-        assert engine.index.sync(reason="cli").embedded == 10
-    assert len(world.direct) == 10
-    assert world.play.log == []
+def _lose_the_answer(handler: Any, asked: Any) -> None:
+    handler._create({"input_file_id": "in-0"})
+    reset(handler, asked)
 
 
-def test_it_is_off_unless_it_is_asked_for(world: World) -> None:
-    world.batch = {"enabled": False}
-    world.write(10)
-    with world.open() as engine:
-        assert engine.index.sync(reason="cli").embedded == 10
-    assert world.play.log == []
+def _more(lines: list[Any]) -> tuple[list[Any], list[Any]]:
+    return [*lines, {**lines[0], "custom_id": "f" * 64}], []
 
 
-def test_only_what_a_job_did_not_bring_is_sent_directly(world: World) -> None:
-    world.play.change = lambda lines: (["nonsense", *lines[4:], lines[5]], [refused(lines[0])])
+def _some(lines: list[Any]) -> tuple[list[Any], list[Any]]:
+    return ["nonsense", *lines[4:], lines[5]], [refused(lines[0])]
+
+
+PASSING = (status(503), status(429, "", Retry_After="7"), reset)
+NO_RIGHT = status(403, {"error": {"message": "not allowed to delete"}})
+Fault = tuple[str, Reply]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the provider does with a job of ten texts, and what is said of that; `direct` texts go directly."""
+
+    faults: tuple[Fault, ...] = ()
+    change: Callable[[list[Any]], tuple[list[Any], list[Any]]] | None = None
+    states: tuple[str, ...] = ("completed",)
+    batch: tuple[tuple[str, Any], ...] = ()
+    least: int = 3
+    jobs: int = 1
+    direct: int = 0
+    words: str = ""
+
+
+CASES = {
+    "few texts": Case(least=256, jobs=0, direct=10),
+    "not asked for": Case(batch=(("enabled", False),), jobs=0, direct=10),
+    "no batches there": Case((("POST /files", status(404, {"error": {"message": "not found"}})),), jobs=0, direct=10),
+    "some are not brought": Case(
+        change=_some, direct=4, words="4 texts came back without a vector and are sent directly; too long"
+    ),
+    "some that nobody sent": Case(change=_more),
+    "it stumbles": Case(
+        (*[("GET /batches", status(502))] * 7, *[("GET /files", status(500))] * 4), states=("in_progress", "completed")
+    ),
+    "its file stays there": Case((("DELETE /files", NO_RIGHT),), words="not allowed to delete"),
+    "the answer is lost": Case((("POST /batches", _lose_the_answer),)),
+    "it takes too long": Case(
+        states=("in_progress",), batch=(("timeoutMinutes", 30),), direct=10, words="not done after 30 minutes"
+    ),
+    **{
+        f"{call} fails {at}": Case(((call, fault),))
+        for call in ("POST /files", "POST /batches")
+        for at, fault in enumerate(PASSING)
+    },
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_text_gets_its_vector_once_and_no_file_stays_there(world: World, name: str) -> None:
+    case = CASES[name]
+    world.least, world.batch, world.play.states = case.least, dict(case.batch), case.states
+    world.play.change = case.change or world.play.change
+    for call, fault in case.faults:
+        world.play.fail(call, fault)
     world.write(10)
     with world.open() as engine:
         report = engine.index.sync(reason="cli")
-        assert (report.embedded, report.error) == (10, "")
-        assert lacking(engine) == 0
-    assert len(world.play.jobs) == 1
-    assert len(world.direct) == 4
-    assert sorted(world.direct) == sorted(text_of(line) for line in world.play.requests()[:4])
-    assert world.stages[-1] == "done"
-    assert "4 texts came back without a vector and are sent directly; too long" in world.news[-1].detail
+        assert (report.embedded, report.error, lacking(engine)) == (10, "", 0)
+    assert cached(world) == 10
+    assert (len(world.play.jobs), len(world.direct)) == (case.jobs, case.direct)
+    assert world.play.count("POST /batches") == 1 or name != "the answer is lost"
+    assert world.play.files == {} or case.change is not _some
+    assert case.words in (world.news[-1].detail if world.news else "")
+    assert world.play.cancelled == (["job_0"] if name == "it takes too long" else [])
 
 
-def test_vectors_for_texts_that_nobody_sent_are_not_kept(world: World) -> None:
-    def more(lines: list[Any]) -> tuple[list[Any], list[Any]]:
-        return [*lines, {**lines[0], "custom_id": "f" * 64}], []
+def _drop_the_name(handler: Any, asked: Any) -> None:
+    handler._create({"input_file_id": "in-0"})
+    hang(handler, asked)
 
-    world.play.change = more
-    world.write(5)
+
+@pytest.mark.parametrize("meanwhile", ["its name never arrived", "it is gone there", "the key is refused"])
+def test_a_job_that_an_earlier_process_left(world: World, meanwhile: str) -> None:
+    world.batch = {"wait": False}
+    world.play.states = ("in_progress", "completed")
+    world.write(6)
+    if meanwhile == "its name never arrived":
+        world.play.fail("POST /batches", _drop_the_name)
+        with world.open() as engine:
+            engine.start()
+            assert world.play.hanging.acquire(timeout=LONG)
+    else:
+        with world.open() as engine:
+            engine.index.sync(reason="cli")
+    assert all(KEY.encode() not in file.read_bytes() for file in world.folder.glob("index.sqlite*"))
+    if meanwhile == "it is gone there":
+        world.play.jobs.clear()
+    elif meanwhile == "the key is refused":
+        world.play.fail("GET /batches", status(401, {"error": {"message": "Incorrect API key"}}))
+        with world.open() as engine:
+            engine.index.sync(reason="cli")
+            assert lacking(engine) == 6
+        assert "remembered" in world.news[-1].detail
+    world.batch = {}
     with world.open() as engine:
-        assert engine.index.sync(reason="cli").embedded == 5
-        assert cached(world) == 5
+        assert engine.index.sync(reason="cli").embedded == 6
+    gone = meanwhile == "it is gone there"
+    assert (len(world.play.jobs), len(world.direct)) == ((0, 6) if gone else (1, 0))
 
 
 @pytest.mark.parametrize("state", ["failed", "expired", "cancelled"])
@@ -295,72 +345,6 @@ def test_after_two_failures_texts_go_directly(world: World, state: str) -> None:
     assert len(world.play.jobs) == 2
     assert world.stages == ["submitted", "failed", "submitted", "failed"]
     assert len(world.direct) == 12
-
-
-def test_a_success_forgives_a_failure(world: World) -> None:
-    with world.open() as engine:
-        for at, state in enumerate(("failed", "completed", "failed", "completed")):
-            world.play.states = (state,)
-            world.write(4, f"memory/{at}.md")
-            engine.index.sync(reason="cli")
-    assert len(world.play.jobs) == 4
-
-
-def test_a_server_without_batches_is_asked_once(world: World) -> None:
-    world.play.fail("POST /files", status(404, {"error": {"message": "not found"}}))
-    with world.open() as engine:
-        for at in range(2):
-            world.write(4, f"memory/{at}.md")
-            assert engine.index.sync(reason="cli").embedded == 4
-    assert world.play.log == ["POST /files"]
-    assert len(world.direct) == 8
-
-
-def test_a_job_that_takes_too_long_is_ended_and_its_texts_go_directly(world: World) -> None:
-    world.play.states = ("in_progress",)
-    world.batch = {"timeoutMinutes": 30}
-    world.write(4)
-    began = world.time.at
-    with world.open() as engine:
-        assert engine.index.sync(reason="cli").embedded == 4
-        assert lacking(engine) == 0
-    assert world.play.cancelled == ["job_0"]
-    assert 1800 < world.time.at - began < 1800 + 60 + 10
-    assert world.news[-1].stage == "failed"
-    assert "not done after 30 minutes" in world.news[-1].detail
-
-
-def test_the_server_may_stumble_while_a_job_runs(world: World) -> None:
-    world.play.states = ("in_progress", "completed")
-    world.play.fail("GET /batches", *[status(502)] * 7)
-    world.play.fail("GET /files", *[status(500)] * 4)
-    world.write(4)
-    with world.open() as engine:
-        assert engine.index.sync(reason="cli").embedded == 4
-    assert (len(world.play.jobs), world.direct) == (1, [])
-    assert any("502" in news.detail for news in world.news)
-
-
-@pytest.mark.parametrize("call", ["POST /files", "POST /batches"])
-@pytest.mark.parametrize("fault", [status(503), status(429, "", Retry_After="7"), reset], ids=["503", "429", "reset"])
-def test_a_job_is_submitted_again_after_a_failure_that_may_pass(world: World, call: str, fault: Reply) -> None:
-    world.play.fail(call, fault)
-    world.write(4)
-    with world.open() as engine:
-        assert engine.index.sync(reason="cli").embedded == 4
-    assert (len(world.play.jobs), world.direct) == (1, [])
-
-
-def test_a_job_that_was_made_although_its_answer_was_lost_is_not_made_twice(world: World) -> None:
-    def made_and_gone(handler: Any, asked: Any) -> None:
-        handler._create({"input_file_id": "in-0"})
-        reset(handler, asked)
-
-    world.play.fail("POST /batches", made_and_gone)
-    world.write(4)
-    with world.open() as engine:
-        assert engine.index.sync(reason="cli").embedded == 4
-    assert (len(world.play.jobs), world.play.count("POST /batches"), world.direct) == (1, 1, [])
 
 
 def test_many_jobs_run_no_more_at_once_than_allowed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -429,34 +413,6 @@ def test_a_restart_goes_on_with_the_job(world: World, call: str, at_start: bool)
     assert len(world.play.jobs) == 1
     assert world.play.count("POST /files") == (2 if call == "POST /files" else 1)
     assert world.direct == []
-
-
-def test_a_job_whose_name_never_arrived_is_found_again(world: World) -> None:
-    def made_then_silence(handler: Any, asked: Any) -> None:
-        handler._create({"input_file_id": "in-0"})
-        hang(handler, asked)
-
-    world.write(6)
-    world.play.fail("POST /batches", made_then_silence)
-    with world.open() as engine:
-        engine.start()
-        assert world.play.hanging.acquire(timeout=LONG)
-    with world.open() as engine:
-        assert engine.index.sync(reason="cli").embedded == 6
-    assert len(world.play.jobs) == 1
-    assert world.direct == []
-
-
-def test_a_job_that_is_gone_at_the_provider_is_made_good_directly(world: World) -> None:
-    world.batch = {"wait": False}
-    world.play.states = ("in_progress",)
-    world.write(6)
-    with world.open() as engine:
-        engine.index.sync(reason="cli")
-    world.play.jobs.clear()
-    with world.open() as engine:
-        assert engine.index.sync(reason="cli").embedded == 6
-    assert len(world.direct) == 6
 
 
 def test_notes_that_change_meanwhile_lose_nothing(world: World) -> None:
@@ -540,22 +496,6 @@ def test_an_index_that_is_made_anew_keeps_the_job_that_runs(world: World) -> Non
     assert (len(world.play.jobs), world.direct) == (1, [])
 
 
-def test_a_refused_key_leaves_the_job_alone(world: World) -> None:
-    world.batch = {"wait": False}
-    world.play.states = ("in_progress", "completed")
-    world.write(6)
-    with world.open() as engine:
-        engine.index.sync(reason="cli")
-    world.play.fail("GET /batches", status(401, {"error": {"message": "Incorrect API key"}}))
-    with world.open() as engine:
-        engine.index.sync(reason="cli")
-        assert lacking(engine) == 6
-    assert "remembered" in world.news[-1].detail
-    with world.open() as engine:
-        assert engine.index.sync(reason="cli").embedded == 6
-    assert len(world.play.jobs) == 1
-
-
 def test_a_single_question_neither_submits_nor_waits(world: World) -> None:
     world.write(6)
     with world.open(once=True) as engine:
@@ -565,17 +505,6 @@ def test_a_single_question_neither_submits_nor_waits(world: World) -> None:
     assert world.play.log == []
     with world.open() as engine:
         assert engine.index.sync(reason="cli").embedded == 6
-
-
-def test_neither_key_nor_text_is_in_what_remembers_a_job(world: World) -> None:
-    world.batch = {"wait": False}
-    world.play.states = ("in_progress",)
-    world.write(6)
-    with world.open() as engine:
-        engine.index.sync(reason="cli")
-    files = list(world.folder.glob("index.sqlite*"))
-    assert files
-    assert all(KEY.encode() not in file.read_bytes() for file in files)
 
 
 def test_closing_wakes_who_waits_for_a_job(world: World) -> None:
