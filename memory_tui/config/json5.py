@@ -50,7 +50,7 @@ class SourceText(Discreet, frozen=True, dict=True):
         return [0, *(match.end() for match in re.finditer(r"\n", self.text))]
 
     def at(self, offset: int) -> tuple[int, int]:
-        """Line and column of a character, both from 1; columns count code points."""
+        """Return line and column of a character, both from 1; columns count code points."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
@@ -58,8 +58,8 @@ class SourceText(Discreet, frozen=True, dict=True):
 class Node(Discreet, frozen=True):
     """One value: what it is, and its characters `source.text[start:end]`.
 
-    `value` is a scalar, a list of nodes, or a dictionary of nodes; `repeated` are the keys that an object has more
-    than once, of which the last one counts. Never shown by repr: a configuration holds secrets.
+    `value` is a scalar, a list of nodes, or a dictionary of nodes; of a key that an object has more than once, the last
+    one counts. Never shown by repr: a configuration holds secrets.
     """
 
     HIDDEN = ("value", "source")
@@ -68,20 +68,19 @@ class Node(Discreet, frozen=True):
     source: SourceText
     start: int
     end: int
-    repeated: tuple[str, ...] = ()
 
     @property
     def line(self) -> int:
-        """The line it begins on, from 1."""
+        """Return the line it begins on, from 1."""
         return self.source.at(self.start)[0]
 
     @property
     def column(self) -> int:
-        """The column it begins at, from 1."""
+        """Return the column it begins at, from 1."""
         return self.source.at(self.start)[1]
 
     def get(self, *keys: str) -> Node | None:
-        """The node below, key by key; None where there is no such thing."""
+        """Return the node below, key by key; None where there is no such thing."""
         node: Node | None = self
         for key in keys:
             if node is None or not isinstance(node.value, dict):
@@ -90,12 +89,12 @@ class Node(Discreet, frozen=True):
         return node
 
     def children(self) -> Iterator[tuple[str, Node]]:
-        """Key and node of an object's members; nothing for any other value."""
+        """Yield key and node of an object's members; nothing for any other value."""
         if isinstance(self.value, dict):
             yield from self.value.items()
 
     def plain(self) -> object:
-        """The value as ordinary dictionaries, lists and scalars."""
+        """Return the value as ordinary dictionaries, lists and scalars."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -104,7 +103,7 @@ class Node(Discreet, frozen=True):
 
 
 def parse_json5(source: SourceText) -> Node:
-    """The tree of `source`. Raises ConfigError with line and column where it stops being JSON5."""
+    """Return the tree of `source`. Raises ConfigError with line and column where it stops being JSON5."""
     import pyjson5
 
     try:
@@ -126,20 +125,20 @@ def parse_json5(source: SourceText) -> Node:
 
 
 def blank_end(text: str, at: int) -> int:
-    """Where the white space and the comments that begin at `at` end."""
+    """Return where the white space and the comments that begin at `at` end."""
     match = _SPACE.match(text, at)
     return match.end() if match else at
 
 
 def _node(source: SourceText, start: int) -> Node:
-    """The value that begins at `start` of a text that is JSON5."""
+    """Return the value that begins at `start` of a text that is JSON5."""
     import pyjson5
 
     text, members, items = source.text, dict[str, Node](), list[Node]()
     if text[start] not in "{[":
         end = _token_end(text, start)
         return Node(pyjson5.decode(text[start:end]), source, start, end)
-    in_object, repeated = text[start] == "{", list[str]()
+    in_object = text[start] == "{"
     at = blank_end(text, start + 1)
     while text[at] not in "}]":
         key = ""
@@ -149,8 +148,6 @@ def _node(source: SourceText, start: int) -> Node:
             if not key.isidentifier():
                 key = pyjson5.decode(key if key[0] in "\"'" else f'"{key}"')
             at = blank_end(text, blank_end(text, end) + 1)
-            if key in members:
-                repeated.append(key)
         node = _node(source, at)
         if in_object:
             members[key] = node
@@ -159,7 +156,7 @@ def _node(source: SourceText, start: int) -> Node:
         at = blank_end(text, node.end)
         if text[at] == ",":
             at = blank_end(text, at + 1)
-    return Node(members if in_object else items, source, start, at + 1, tuple(repeated))
+    return Node(members if in_object else items, source, start, at + 1)
 
 
 def _token_end(text: str, at: int) -> int:

@@ -550,11 +550,8 @@ class _Reading:
             return
         if rows is not FILE:
             self.sections.append((path, section))
-        for below, node, repeated in _walk(section, table):
+        for below, node in _walk(section, table):
             whole = f"{path}.{below}" if path else below
-            if repeated:
-                self._report(node, whole, f"{whole} is there more than once.", "the last one is used")
-                continue
             if newer and (fixed := retired(below)):
                 self._report(node, whole, f"{whole} is retired: {fixed}.", _REJECTED)
             elif below not in table and any(f"{below}.".startswith(f"{name}." if name else "") for name in strict):
@@ -594,16 +591,11 @@ class _Reading:
         self.entries[key.path] = ConfigValue(value, places, node)
 
 
-def _walk(section: Node, table: Mapping[str, Key], prefix: str = "") -> Iterator[tuple[str, Node, bool]]:
-    """Yield path and node of every documented value, and of everything that stands where none can be.
-
-    One that is there more than once comes a second time, before its value, with True.
-    """
+def _walk(section: Node, table: Mapping[str, Key], prefix: str = "") -> Iterator[tuple[str, Node]]:
+    """Yield path and node of every documented value, and of everything that stands where none can be."""
     for name, node in section.children():
         path = f"{prefix}{name}"
-        if name in section.repeated:
-            yield path, node, True
         if isinstance(node.value, dict) and any(key.startswith(f"{path}.") for key in table):
             yield from _walk(node, table, f"{path}.")
         else:
-            yield path, node, False
+            yield path, node

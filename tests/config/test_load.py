@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from memory_tui.config import load
-from memory_tui.config.keys import BY_PATH, SEARCH
 from memory_tui.config.model import Config
 from memory_tui.errors import ConfigError
-from memory_tui.settings import KNOBS
 
 pytest_plugins = ("tests.support.config",)
 
@@ -20,40 +18,6 @@ PATH = Path("openclaw.json")
 def older(section: str) -> Config:
     """The configuration with `section` as the members of agents.defaults.memorySearch."""
     return load.parse(f"{{agents: {{defaults: {{memorySearch: {{{section}}}}}}}}}", PATH)
-
-
-# Below agents.defaults.memorySearch, and elsewhere in the file.
-TREE = """
-enabled sources extraPaths multimodal.enabled multimodal.modalities multimodal.maxFileBytes experimental.sessionMemory
-provider remote.baseUrl remote.apiKey remote.headers remote.batch.enabled remote.batch.wait remote.batch.concurrency
-remote.batch.pollIntervalMs remote.batch.timeoutMinutes fallback model outputDimensionality local.modelPath
-local.modelCacheDir local.contextSize store.driver store.path store.vector.enabled store.vector.extensionPath
-store.fts.tokenizer chunking.tokens chunking.overlap sync.onSessionStart sync.onSearch sync.watch sync.watchDebounceMs
-sync.intervalMinutes sync.sessions.deltaBytes sync.sessions.deltaMessages sync.sessions.postCompactionForce
-sync.embeddingBatchTimeoutSeconds query.maxResults query.minScore query.hybrid.enabled query.hybrid.vectorWeight
-query.hybrid.textWeight query.hybrid.candidateMultiplier query.hybrid.mmr.enabled query.hybrid.mmr.lambda
-query.hybrid.temporalDecay.enabled query.hybrid.temporalDecay.halfLifeDays cache.enabled cache.maxEntries
-rememberAcrossConversations inputType queryInputType documentInputType
-memory.backend memory.citations memory.qmd.command memory.qmd.mcporter.enabled memory.qmd.mcporter.serverName
-memory.qmd.mcporter.startDaemon memory.qmd.searchMode memory.qmd.includeDefaultMemory memory.qmd.paths
-memory.qmd.sessions.enabled memory.qmd.sessions.exportDir memory.qmd.sessions.retentionDays memory.qmd.update.interval
-memory.qmd.update.debounceMs memory.qmd.update.onBoot memory.qmd.update.waitForBootSync memory.qmd.update.embedInterval
-memory.qmd.update.commandTimeoutMs memory.qmd.update.updateTimeoutMs memory.qmd.update.embedTimeoutMs
-memory.qmd.limits.maxResults memory.qmd.limits.maxSnippetChars memory.qmd.limits.maxInjectedChars
-memory.qmd.limits.timeoutMs memory.qmd.scope
-agents.defaults.compaction.memoryFlush.enabled agents.defaults.compaction.memoryFlush.softThresholdTokens
-agents.defaults.compaction.memoryFlush.forceFlushTranscriptBytes agents.defaults.compaction.memoryFlush.prompt
-agents.defaults.compaction.memoryFlush.systemPrompt agents.defaults.compaction.reserveTokensFloor
-agents.defaults.compaction.postIndexSync hooks.internal.entries.session-memory.messages
-hooks.internal.entries.session-memory.llmSlug
-"""
-DOCUMENTED = TREE.split()
-
-
-def test_every_documented_key_is_known_and_explained() -> None:
-    assert set(DOCUMENTED) <= set(BY_PATH)
-    assert {knob.key for knob in KNOBS} <= set(BY_PATH)
-    assert all(key.meaning for key in BY_PATH.values())
 
 
 @pytest.mark.parametrize(
@@ -242,12 +206,6 @@ def test_what_must_be_known_to_trust_an_answer_is_said() -> None:
     assert "search, vsearch, query" in str(load.parse("{memory: {qmd: {searchMode: 'x'}}}", PATH).problems[0])
 
 
-def test_a_repeated_key_is_reported_and_the_last_counts() -> None:
-    found = older("query: {minScore: 0.1, minScore: 0.2}, query: {minScore: 0.3,\n minScore: 0.4}")
-    assert found.value("query.minScore") == 0.4
-    assert [problem.key.rpartition(".")[2] for problem in found.problems] == ["query", "minScore"]
-
-
 @pytest.mark.parametrize(
     ("size", "bytes_"), [("2097152", 2_097_152), ("'2mb'", 2_097_152), ("'1.5 KB'", 1536), ("0", 0)]
 )
@@ -268,27 +226,3 @@ def test_a_text_that_holds_no_object_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         load.parse("[1, 2]", PATH)
     assert (caught.value.line, caught.value.column) == (1, 1)
-
-
-def test_every_search_key_can_be_written_and_is_then_the_value() -> None:
-    examples = {
-        "switch": "false",
-        "whole": "7",
-        "text": "'words'",
-        "path": "'/there'",
-        "paths": "['p']",
-        "choices": "[]",
-        "knob": "",
-        "secret": "'k'",
-        "headers": "{}",
-    }
-    for key in SEARCH:
-        if key.kind in ("knob", "choice"):
-            continue
-        text = examples[key.kind]
-        for part in reversed(key.path.split(".")):
-            text = f"{part}: {text}" if text[0] != "{" or part != key.path else text
-            text = text if part == key.path.split(".")[0] else "{" + text + "}"
-        found = older(text)
-        assert key.path in found.entries, text
-        assert found.entries[key.path].places[0].path.endswith(key.path)

@@ -163,14 +163,61 @@ def test_a_file_left_out_on_disk_is_extra_with_the_reason(workspace: Path, db: P
     assert "symlink" in file.detail
 
 
-def test_rows_that_openclaw_marked_or_named_otherwise(workspace: Path, db: Path) -> None:
-    made = content(workspace)
-    made.files["memory/work.md"] = "", 0
+def other_model(made: Content) -> None:
+    made.chunks_of("MEMORY.md")[0].model = "ada"
+
+
+def no_vector(made: Content) -> None:
+    made.chunks_of("MEMORY.md")[0].vector = ()
+
+
+def other_id(made: Content) -> None:
     made.chunks_of("MEMORY.md")[0].id = "someone else's"
-    assert differences(against(workspace, agent_database(db, made))) == {
-        "memory/work.md": ("stale",),
-        "MEMORY.md": ("other chunking",),
-    }
+
+
+def marked(made: Content) -> None:
+    made.files["MEMORY.md"] = "", 0
+
+
+def no_chunks(made: Content) -> None:
+    made.chunks = [row for row in made.chunks if row.path != "MEMORY.md"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("spoil", "difference", "detail", "lacks"),
+    [
+        (other_model, "other model", "ada", True),
+        (no_vector, "without vector", "1 of 1 chunks have no vector", True),
+        (other_id, "other chunking", "ids of 1 chunks", False),
+        (marked, "stale", "marked", True),
+        (no_chunks, "other chunking", "0 chunks instead of 1", True),
+    ],
+)
+def test_what_differs_in_a_file_has_a_name_and_a_sentence(
+    workspace: Path,
+    db: Path,
+    write: Write,
+    spoil: Callable[[Content], None],
+    difference: str,
+    detail: str,
+    lacks: bool,
+) -> None:
+    made = content(workspace)
+    spoil(made)
+    found = against(workspace, write(db, made))
+    assert differences(found) == {"MEMORY.md": (difference,)}
+    assert detail in found.files[0].detail
+    assert (found.lacks("MEMORY.md") is not None) is lacks
+
+
+def test_a_text_that_is_cut_otherwise(workspace: Path, db: Path) -> None:
+    made = content(workspace, tokens=100, overlap=0)
+    made.meta = {**made.meta, "chunkTokens": 400, "chunkOverlap": 80}
+    found = against(workspace, own_file(db, made))
+    assert differences(found) == {"memory/2026-11-18.md": ("other chunking",)}
+    (file,) = [file for file in found.files if file.differences]
+    assert file.chunks > (file.expected or 0) > 1
 
 
 def test_what_the_whole_lacks_is_remarked(workspace: Path, db: Path) -> None:
@@ -182,24 +229,6 @@ def test_what_the_whole_lacks_is_remarked(workspace: Path, db: Path) -> None:
     for sentence in ("in its full-text table", "vectors rebuilt", "newer OpenClaw"):
         assert sentence in remarks
     assert ("3072" in remarks) == VEC0
-
-
-def test_a_text_that_is_cut_otherwise(workspace: Path, db: Path) -> None:
-    made = content(workspace, tokens=100, overlap=0)
-    made.meta = {**made.meta, "chunkTokens": 400, "chunkOverlap": 80}
-    found = against(workspace, own_file(db, made))
-    assert differences(found) == {"memory/2026-11-18.md": ("other chunking",)}
-    (file,) = [file for file in found.files if file.differences]
-    assert file.chunks > (file.expected or 0) > 1
-    assert found.lacks(file.path) is None
-
-
-def test_a_note_without_its_chunks_is_lacking(workspace: Path, db: Path) -> None:
-    made = content(workspace)
-    made.chunks = [row for row in made.chunks if row.path != "memory/work.md"]
-    found = against(workspace, own_file(db, made))
-    assert differences(found) == {"memory/work.md": ("other chunking",)}
-    assert "0 chunks instead of 1" in (found.lacks("memory/work.md") or "")
 
 
 @pytest.mark.parametrize(
@@ -222,26 +251,6 @@ def test_long_chunks_are_cut_to_what_the_provider_takes(
     found = against(workspace, own_file(db, made))
     (file,) = [file for file in found.files if file.path == "MEMORY.md"]
     assert file.expected == -(-4500 // (limit - limit % 3))
-
-
-@BOTH
-def test_chunks_of_another_model(workspace: Path, db: Path, write: Write) -> None:
-    made = content(workspace)
-    made.chunks_of("MEMORY.md")[0].model = "ada"
-    found = against(workspace, write(db, made))
-    assert differences(found) == {"MEMORY.md": ("other model",)}
-    assert found.files[0].models == ("ada",)
-    assert "ada" in (found.lacks("MEMORY.md") or "")
-
-
-@BOTH
-def test_chunks_without_a_vector(workspace: Path, db: Path, write: Write) -> None:
-    made = content(workspace)
-    made.chunks_of("MEMORY.md")[0].vector = ()
-    found = against(workspace, write(db, made))
-    assert differences(found) == {"MEMORY.md": ("without vector",)}
-    assert found.counts.embedded == found.counts.chunks - 1
-    assert "1 of 1 chunks have no vector" in (found.lacks("MEMORY.md") or "")
 
 
 @needs_vec0
