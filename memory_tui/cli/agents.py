@@ -14,10 +14,11 @@ from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingEr
 from memory_tui.explain import trace_json
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.formatting import plural
-from memory_tui.hosts import claude_code, connection, openclaw, proof, wiring
+from memory_tui.hosts import claude_code, connection, proof, table, wiring
 from memory_tui.hosts.connection import HostConnection
 from memory_tui.hosts.proof import NoAnswer, Proof
-from memory_tui.hosts.wiring import HOSTS, LOG, Host, Scope, ServerStart, Wiring
+from memory_tui.hosts.table import HOSTS, Host
+from memory_tui.hosts.wiring import LOG, Scope, ServerStart, Wiring
 from memory_tui.recalls import connected_agents, recall_log, recalled_lines, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry, moment
 from memory_tui.recalls.rerun import Rerun
@@ -84,7 +85,7 @@ def _host_and_scope(args: argparse.Namespace) -> tuple[Host, Scope]:
         raise SettingError("Which host is meant?", f"Choose one of {', '.join(HOSTS)}.")
     if args.user and args.project:
         raise SettingError("Both --user and --project were given.", "Give one of them.")
-    row = wiring.host(args.host)
+    row = table.host(args.host)
     scope: Scope = "project" if args.project else "user"
     if scope not in row.scopes:
         raise SettingError(f"{row.title} has no files of a project.", "Leave --project out.")
@@ -96,7 +97,7 @@ def _arguments(args: argparse.Namespace, row: Host) -> tuple[str, ...]:
     # Where memory-tui is the memory of an agent, its own ranking holds; the profiles of OpenClaw are for comparing.
     args.profile = args.profile or profiles.OWN
     if row.name == "openclaw":
-        return openclaw.arguments(args.profile)
+        return table.openclaw_arguments(args.profile)
     memory = claude_code.workspace(Path.cwd()) if row.name == "claude-code" and not names_a_memory(args) else None
     if memory is not None and memory.is_dir():
         args.workspace = str(memory)
@@ -126,7 +127,7 @@ def _status(args: argparse.Namespace) -> int:
     links = connection.every()
     rows: list[dict[str, Any]] = []
     for name in [args.host] if args.host else list(HOSTS):
-        host = wiring.host(name)
+        host = table.host(name)
         mine = [_state(host, link, args) for link in links if link.host == name]
         rows += mine or [{"host": name, "title": host.title, "connected": False}]
     failed = any(row.get("error") for row in rows)
@@ -149,7 +150,7 @@ def _state(host: Host, link: HostConnection, args: argparse.Namespace) -> dict[s
         return {**row, "connected": False, "error": " ".join(lost)}
     try:
         newest = connected_agents.newest(host, connected_agents.workspace_of(link))
-        row["outdated"] = openclaw.outdated(openclaw.installed_folder()) if link.host == "openclaw" else []
+        row["outdated"] = table.outdated_plugin(table.installed_folder()) if link.host == "openclaw" else []
         row["lastQuery"], row["lastError"] = map(_logged, newest)
         return {**row, "proof": _proof(link.start, args).as_dict()}
     except MemoryTuiError as error:

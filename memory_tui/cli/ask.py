@@ -166,17 +166,17 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
 
 def get(args: argparse.Namespace) -> int:
     """Print a note, or some of its lines."""
-    plan = planned(args)
+    plan, start = planned(args), getattr(args, "from")
     if plan.backend == "builtin":
-        note = notes.note_lines(roots.note(plan.roots, args.path), args.start, args.lines)
+        note = notes.note_lines(roots.note(plan.roots, args.path), start, args.lines)
     else:
         # A file of QMD's is known to an engine alone.
         with opened(args, plan) as engine:
-            note = engine.notes.get(args.path, args.start, args.lines)
-    if args.start > max(1, note.total_lines):
+            note = engine.notes.get(args.path, start, args.lines)
+    if start > max(1, note.total_lines):
         holds = f"has {plural(note.total_lines, 'line')}" if note.total_lines else "is empty"
         next_step = f"Start with a line from 1 to {note.total_lines:,}." if note.total_lines else "Leave --from out."
-        raise SettingError(f"{note.path} {holds}; there is no line {args.start:,}.", next_step)
+        raise SettingError(f"{note.path} {holds}; there is no line {start:,}.", next_step)
     if args.json:
         return show(args, trace_json.plain(note))
     if not note.total_lines:

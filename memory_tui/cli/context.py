@@ -16,7 +16,7 @@ from memory_tui import plan as plans
 from memory_tui.cli.commands import COMMANDS
 from memory_tui.cli.output import Progress, print_lines, say, tell
 from memory_tui.errors import ApprovalMissing, EditRefused, SettingError
-from memory_tui.hosts import claude_code, codex, wiring
+from memory_tui.hosts import claude_code, table, wiring
 from memory_tui.notes.curator import Curator, curator
 from memory_tui.notices import without_effect
 from memory_tui.plan import Options, Plan
@@ -141,8 +141,8 @@ def _with_hosts(args: argparse.Namespace, workspace: str | None) -> tuple[str | 
         extra.append(str(memory))
         notes = claude_code.workspace(project)
         workspace = str(notes) if workspace is None or notes == memory else workspace
-    if args.codex or (workspace is not None and codex.is_memory(Path(workspace))):
-        memory = codex.folder()
+    if args.codex or (workspace is not None and table.is_codex_memory(Path(workspace))):
+        memory = table.codex_memory()
         _require_memory("Codex", "anything", memory)
         extra.append(str(memory))
         here = any((Path.cwd() / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory"))

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from memory_tui import locks
 from memory_tui.formatting import plural
-from memory_tui.hosts import claude_memory
+from memory_tui.hosts import claude_code
 from memory_tui.index import abilities, disk_usage
 from memory_tui.index.abilities import Vec0, Vec0Use
 from memory_tui.index.disk_usage import FileSize
@@ -190,7 +190,7 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> t
     indexed, lacking = store.known(), _withheld_or_rejected(store)
     on_disk = {note.path: note for note in scan.notes}
     titles = {path: _title(text) for path, text in openings(store).items()}
-    facts = claude_memory.facts(roots, {note.path: note.absolute for note in scan.notes})
+    facts = claude_code.facts(roots, {note.path: note.absolute for note in scan.notes})
     rows = []
     for path in sorted({*on_disk, *freshness.stale}):
         row, differs = indexed.get(path), freshness.stale.get(path)

@@ -1,6 +1,9 @@
 """Claude Code calls our hooks around a session. It does so at the start, before compaction, and at the end.
 
 Its auto-memory is a MEMORY.md with topic files beside it, in a folder of the project below `~/.claude/projects`.
+Since 2.1 it has a file for each fact, with MEMORY.md as the index of them. The front matter has `name` (a slug that
+`[[name]]` links to), `description` and `metadata.type`. A line of the index points to a file:
+`- [Title](file.md) — hook`. A link to a fact that is not written yet is no fault there.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +20,7 @@ from msgspec import Struct
 
 from memory_tui.durable import read_regular
 from memory_tui.errors import QueryError
-from memory_tui.hosts.file_changes import FileEdit, HostChange
-from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring, hook_entries, require
+from memory_tui.workspace.roots import Roots
 
 EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
 COMMAND = "memory-tui hook claude-code"
@@ -37,7 +39,7 @@ class HookCall(Struct, frozen=True):
 
 
 def event(text: str) -> HookCall:
-    """The event in what a hook reads from its standard input. Raises QueryError."""
+    """Return the event in what a hook reads from its standard input. Raises QueryError."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -63,12 +65,12 @@ def _text(data: Mapping[str, Any], key: str) -> str:
 
 
 def context(text: str) -> dict[str, object]:
-    """The answer that puts `text` before the model when a session starts."""
+    """Return the answer that puts `text` before the model when a session starts."""
     return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
 
 
 def kept_in_summary(file: str, written: bool) -> str:
-    """What Claude Code puts into the prompt of its summariser before a compaction; hooks cannot run a turn."""
+    """Return what Claude Code puts into the prompt of its summariser before a compaction; hooks cannot run a turn."""
     state = f"{file} holds what was written down today." if written else f"{file} does not exist yet."
     return (
         "Keep in the summary, word for word, what should outlive this conversation: decisions, their reasons, names, "
@@ -78,7 +80,7 @@ def kept_in_summary(file: str, written: bool) -> str:
 
 
 def reminder(file: str, written: bool) -> dict[str, object]:
-    """The answer before a compaction for a host that shows a message: what the user should have written down."""
+    """Return the answer before a compaction for a host that shows a message: what the user should have written down."""
     state = f"{file} was written today." if written else f"{file} does not exist yet."
     return {
         "systemMessage": f"The conversation is about to be compacted. {state} What should outlive it belongs "
@@ -87,13 +89,13 @@ def reminder(file: str, written: bool) -> dict[str, object]:
 
 
 def home() -> Path:
-    """Claude Code's own folder: CLAUDE_CONFIG_DIR, else ~/.claude."""
+    """Return Claude Code's own folder: CLAUDE_CONFIG_DIR, else ~/.claude."""
     named = os.environ.get("CLAUDE_CONFIG_DIR", "").strip()
     return Path(named).expanduser() if named else Path.home() / ".claude"
 
 
 def auto_memory(project: Path) -> Path:
-    """Where Claude Code keeps what it remembers of the project that a folder is in, whether it is there or not.
+    """Return where Claude Code keeps what it remembers of the project that a folder is in, whether it is there or not.
 
     It is one folder for a repository with all its worktrees. `autoMemoryDirectory` moves it: the first of the settings
     that names a folder counts, also where that is none (source: Claude Code 2.1.330, which reads those of a project
@@ -110,7 +112,7 @@ def auto_memory(project: Path) -> Path:
 
 
 def _repository(folder: Path) -> Path:
-    """The root of the repository that `folder` is in, of a worktree that of the main one; `folder` outside any."""
+    """Return the root of the repository that `folder` is in, of a worktree that of the main one, else `folder`."""
     root = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
     try:
         word, _, named = _text_of(root / ".git").partition(" ")
@@ -133,7 +135,7 @@ def _text_of(path: Path) -> str:
 
 
 def _key(root: str) -> str:
-    """The name of a project's folder. A long one is cut off, and ends in a number made of all of it."""
+    """Return the name of a project's folder. A long one is cut off, and ends in a number made of all of it."""
     name = re.sub(r"[^A-Za-z0-9]", "-", root)
     if len(name) <= _LONGEST_KEY:
         return name
@@ -149,20 +151,20 @@ def _key(root: str) -> str:
 
 
 def _managed() -> list[Path]:
-    """The settings of the machine, the one that counts first."""
+    """Return the settings of the machine, the one that counts first."""
     system = {"darwin": "/Library/Application Support/ClaudeCode", "win32": "C:\\Program Files\\ClaudeCode"}
     folder = Path(system.get(sys.platform, "/etc/claude-code"))
     return [*sorted((folder / "managed-settings.d").glob("[!.]*.json"), reverse=True), folder / "managed-settings.json"]
 
 
 def _of_project(folder: Path, root: Path) -> list[Path]:
-    """A person's own settings of a repository, then of the folder; then those that the folder shares."""
+    """Return a person's own settings of a repository, then of the folder; then those that the folder shares."""
     local = [place / ".claude" / "settings.local.json" for place in dict.fromkeys((root, folder))]
     return [*local, folder / ".claude" / "settings.json"]
 
 
 def _named(settings: Path) -> str | None:
-    """What `autoMemoryDirectory` of a settings file is; None where it names nothing."""
+    """Return what `autoMemoryDirectory` of a settings file is; None where it names nothing."""
     try:
         data = json.loads(read_regular(settings))
     except (OSError, ValueError, RecursionError):
@@ -173,7 +175,7 @@ def _named(settings: Path) -> str | None:
 
 
 def _whole(named: str) -> Path | None:
-    """The folder that a setting names; None where Claude Code takes it for none: it has to be whole, or below ~/."""
+    """Return the folder that a setting names; None where Claude Code takes it for none: it is whole, or below ~/."""
     if "\0" in named:
         return None
     if named.startswith("~/"):
@@ -184,7 +186,7 @@ def _whole(named: str) -> Path | None:
 
 
 def is_auto_memory(path: Path) -> bool:
-    """Whether a note is one of Claude Code's own, so that its limits hold for it.
+    """Return whether a note is one of Claude Code's own, so that its limits hold for it.
 
     Where a project's settings moved the memory, it is known as that of the folder that the program runs in.
     """
@@ -202,57 +204,130 @@ def is_auto_memory(path: Path) -> bool:
 
 
 def workspace(project: Path) -> Path:
-    """The notes of a project: its own where it has any, else those that Claude Code keeps."""
+    """Return the notes of a project: its own where it has any, else those that Claude Code keeps."""
     has_notes = any((project / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory"))
     return project if has_notes else auto_memory(project)
 
 
-# --- its row -------------------------------------------------------------------------------------------------------
+# --- its facts -----------------------------------------------------------------------------------------------------
 
-_TOOLS = ("memory_search", "memory_get")
-
-
-def server_entry(words: Sequence[str]) -> dict[str, object]:
-    """The member of mcpServers that starts a server with `words`.
-
-    With `alwaysLoad` Claude Code waits for the server before the first turn, up to 5 s, instead of going on without its
-    tools where the machine is busy, and puts both tools before the model.
-    """
-    program, *arguments = words
-    return {"type": "stdio", "command": program, "args": arguments, "alwaysLoad": True}
+INDEX = "MEMORY.md"
+TYPES = ("user", "feedback", "project", "reference")
+MOST_HEAD = 4000
+"""How much of a file may be its front matter."""
+_POINTER = re.compile(r"\]\(<?(?:\./)?([^)>\s#]+\.md)>?\)")
+_MEMBER = re.compile(r"(?P<indent>[ \t]*)(?P<key>[\w-]+):[ \t]*(?P<value>.*?)[ \t]*\Z")
+_SLUG_WORDS = 6
+_DESCRIPTION = 140
 
 
-def _edits(wiring: Wiring) -> tuple[FileEdit, ...]:
-    require("Claude Code", "claude", _user_file())
-    server = HostChange("member", ("mcpServers", SERVER), server_entry(wiring.server()))
-    # Both tools only read, so that an agent need not ask each time.
-    changes = [HostChange("item", ("permissions", "allow"), f"mcp__{SERVER}__{tool}") for tool in _TOOLS]
-    hooks = hook_entries(wiring.program, EVENTS, "claude-code", wiring.arguments)
-    changes += [HostChange("item", ("hooks", event), hook) for event, hook in hooks.items()]
-    if wiring.scope == "user":
-        return (FileEdit(_user_file(), (server,)), FileEdit(home() / "settings.json", tuple(changes)))
-    changes.append(HostChange("item", ("enabledMcpjsonServers",), SERVER))
-    # What holds on one machine alone, such as a whole path, has no place in the file that a team shares.
-    local = wiring.project / ".claude" / "settings.local.json"
-    return (FileEdit(wiring.project / ".mcp.json", (server,)), FileEdit(local, tuple(changes)))
+class ClaudeFact(Struct, frozen=True):
+    """The front matter of a fact: its slug, one line about it, its type (empty where it names none of TYPES)."""
+
+    name: str
+    description: str
+    type: str
 
 
-def _user_file() -> Path:
-    """Where Claude Code keeps the servers of a user."""
-    named = os.environ.get("CLAUDE_CONFIG_DIR", "").strip()
-    return (Path(named).expanduser() if named else Path.home()) / ".claude.json"
+def fact_of(text: str) -> ClaudeFact | None:
+    """Return the fact that a file holds; None where it has no front matter with a name."""
+    lines = text[:MOST_HEAD].removeprefix("\ufeff").splitlines()
+    if not lines or lines[0].rstrip() != "---" or "---" not in (line.rstrip() for line in lines[1:]):
+        return None
+    fields: dict[str, str] = {}
+    above = ""
+    for line in lines[1:]:
+        if line.rstrip() == "---":
+            break
+        if (member := _MEMBER.match(line)) is None:
+            continue
+        key, value = member["key"], member["value"].strip("\"'")
+        if not member["indent"]:
+            above = key
+            fields.setdefault(key, value)
+        elif above == "metadata":
+            fields.setdefault(key, value)
+    if not fields.get("name"):
+        return None
+    kind = fields.get("type", "")
+    return ClaudeFact(fields["name"], fields.get("description", ""), kind if kind in TYPES else "")
 
 
-def _start(wiring: Wiring) -> ServerStart:
-    return ServerStart(wiring.server())
+def written(fact: ClaudeFact, body: str) -> str:
+    """Return the text of a fact's file."""
+    description = fact.description.replace("\n", " ")
+    if re.search(r"[:#\"'\[\]{}&*!|>%@`]", description):
+        description = '"' + description.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    head = [f"name: {fact.name}", f"description: {description}", "metadata:", f"  type: {fact.type}"]
+    return "\n".join(["---", *head, "---", "", body.strip("\n"), ""])
 
 
-HOST = Host(
-    "claude-code",
-    "Claude Code",
-    ("user", "project"),
-    _edits,
-    _start,
-    "Start Claude Code again; in a project it asks once whether you trust the folder.",
-    ("claude",),
-)
+def pointer(fact: ClaudeFact, file: str) -> str:
+    """Return the line of the index that points to a fact."""
+    title = fact.name.replace("-", " ")
+    return f"- [{title[:1].upper()}{title[1:]}]({file}) — {fact.description}"
+
+
+def fact_named(text: str, kind: str) -> ClaudeFact:
+    """Return a new fact of the type `kind`, named after the first words of `text`."""
+    first = next((line.strip(" -*+#\t") for line in text.splitlines() if line.strip()), "")
+    words = re.findall(r"[a-z0-9]+", first.casefold()) or ["note"]
+    description = " ".join(first.split())
+    if len(description) > _DESCRIPTION:
+        description = f"{description[: _DESCRIPTION - 1].rstrip()}…"
+    return ClaudeFact("-".join(words[:_SLUG_WORDS]), description, kind)
+
+
+def file_of(fact: ClaudeFact) -> str:
+    """Return the name of a fact's file, as Claude Code names it."""
+    return f"{fact.type}_{fact.name.replace('-', '_')}.md"
+
+
+def folders(roots: Roots) -> dict[str, str]:
+    """Return the folders of `roots` that hold such a memory, by the beginning of their stored paths."""
+    project_memory = os.path.realpath(auto_memory(roots.workspace))
+    folders = {}
+    for folder in dict.fromkeys((str(roots.workspace), *roots.extra)):
+        if os.path.realpath(folder) == project_memory or is_auto_memory(Path(folder) / INDEX):
+            stored = roots.stored(folder)
+            folders["" if stored == "." else f"{stored}/"] = folder
+    return folders
+
+
+def facts(roots: Roots, absolute: Mapping[str, str]) -> dict[str, ClaudeFact]:
+    """Return the facts among the notes of such folders, by stored path; `absolute` says where each note is."""
+    facts = {}
+    prefixes = folders(roots)
+    for path, place in absolute.items() if prefixes else ():
+        if not in_folders(path, prefixes):
+            continue
+        try:
+            with Path(place).open("rb") as file:
+                head = file.read(MOST_HEAD)
+        except OSError:
+            # The list of files says that it cannot be read.
+            continue
+        if (fact := fact_of(head.decode("utf-8", "replace"))) is not None:
+            facts[path] = fact
+    return facts
+
+
+def in_folders(path: str, prefixes: Iterable[str]) -> bool:
+    """Return whether the note at the stored `path` stands directly in one of the folders."""
+    folder = path.rpartition("/")[0]
+    return f"{folder}/" in prefixes if folder else "" in prefixes
+
+
+def unlisted(notes: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
+    """Return the facts that no line of their index points to, with the line that would; `notes` are texts by path."""
+    pointers = {}
+    for prefix in prefixes:
+        named = {os.path.normpath(file) for file in _POINTER.findall(notes.get(f"{prefix}{INDEX}", ""))}
+        for path, text in notes.items():
+            name = path.removeprefix(prefix)
+            if not path.startswith(prefix) or "/" in name or name == INDEX or name in named:
+                continue
+            fact = fact_of(text)
+            if fact is not None:
+                pointers[path] = pointer(fact, name)
+    return pointers

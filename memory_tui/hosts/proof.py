@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import re
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -18,15 +16,16 @@ from typing import IO, Any
 from msgspec import Struct
 
 from memory_tui.errors import MemoryTuiError
+from memory_tui.formatting import plural
 from memory_tui.hosts.wiring import PROFILE, PROOF_CLIENT, ServerStart
 from memory_tui.sanitize import one_line
 
 SECONDS = 60.0
 """How long a server may take for its answer: the first one may wait for the first index."""
-_REVISION = "2025-06-18"
 _QUESTION = "What was decided?"
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _WORDS = 8
+_AGAIN, _DOCTOR = "Run memory-tui connect again.", "Run memory-tui doctor."
 
 
 class NoAnswer(MemoryTuiError):
@@ -54,17 +53,17 @@ class Proof(Struct, frozen=True):
         return {**fields, "toolsMs": round(self.tools_ms, 1), "answerMs": round(self.answer_ms, 1)}
 
     def sentence(self) -> str:
-        """What a person is told."""
+        """Return what a person is told."""
         place = f", the first is {self.first}" if self.first else ""
         return (
             f"{self.server} {self.version} listed its tools in {self.tools_ms:.0f} ms and answered "
             f"{self.question!r} in {self.answer_ms:.0f} ms with profile {self.profile or 'unknown'}: "
-            f"{self.hits} {'hit' if self.hits == 1 else 'hits'}{place}."
+            f"{plural(self.hits, 'hit')}{place}."
         )
 
 
 def question_of(start: ServerStart) -> str:
-    """What the server that `start` names is asked: the first line of its MEMORY.md that has words."""
+    """Return what the server that `start` names is asked: the first line of its MEMORY.md that has words."""
     words = start.words
     folder = Path(words[words.index("--workspace") + 1]) if "--workspace" in words[:-1] else Path()
     try:
@@ -72,29 +71,30 @@ def question_of(start: ServerStart) -> str:
     except OSError:
         # A memory without that note, or one that the server itself looks for, is asked something else.
         lines = []
-    sentences = (
-        " ".join(_WORD.findall(line)[:_WORDS]) for line in lines if not line.lstrip().startswith(("#", "<", "---"))
-    )
+    prose = (line for line in lines if not line.lstrip().startswith(("#", "<", "---")))
+    sentences = (" ".join(_WORD.findall(line)[:_WORDS]) for line in prose)
     return one_line(next((text for text in sentences if text.count(" ") >= 2), _QUESTION), 80)
 
 
 def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
     """Start the server, ask `question`, end it. Raises NoAnswer."""
-    environment = None
-    if start.variables is not None:
-        environment = {name: os.environ[name] for name in start.variables if name in os.environ}
+    variables = os.environ if start.variables is None else start.variables
+    environment = {name: os.environ[name] for name in variables if name in os.environ}
     with tempfile.TemporaryFile() as log:
         try:
             process = subprocess.Popen(
                 start.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environment
             )
         except OSError as error:
-            raise NoAnswer(
-                f"{start.words[0]} cannot be started: {error.strerror or error}.", "Run memory-tui connect again."
-            ) from error
+            raise NoAnswer(f"{start.words[0]} cannot be started: {error.strerror or error}.", _AGAIN) from error
+        # A server that hangs is killed, which ends the line that is waited for.
+        late = threading.Timer(seconds, process.kill)
+        late.daemon = True
+        late.start()
         try:
-            return _conversation(_Talk(process, log, time.monotonic() + seconds), question)
+            return _asked(process, log, late, question)
         finally:
+            late.cancel()
             process.kill()
             process.wait()
             for pipe in (process.stdin, process.stdout):
@@ -104,40 +104,35 @@ def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
                         pipe.close()
 
 
-def _conversation(talk: _Talk, question: str) -> Proof:
-    began = time.perf_counter()
-    greeting = talk.ask(
-        "initialize",
-        {
-            "protocolVersion": _REVISION,
-            "capabilities": {},
-            "clientInfo": {"name": PROOF_CLIENT, "version": "1"},
-        },
-    )
-    talk.send({"method": "notifications/initialized"})
-    offered = {tool.get("name") for tool in talk.ask("tools/list", {}).get("tools", ())}
-    listed = time.perf_counter()
-    if "memory_search" not in offered:
-        raise NoAnswer("The server offers no memory_search.", "Run memory-tui connect again.")
-    # Hosts start a server long before the first question; the clock of the answer starts when it is asked.
-    result = talk.ask(
-        "tools/call",
-        {"name": "memory_search", "arguments": {"query": question}, "_meta": {PROFILE: True}},
-    )
-    answered = time.perf_counter()
-    answer: Mapping[str, Any] = result.get("structuredContent") or {}
+def _asked(process: subprocess.Popen[bytes], log: IO[bytes], late: threading.Timer, question: str) -> Proof:
+    """Speak MCP with the server, a request after the other."""
+    answers: list[dict[str, Any]] = []
+    times = [time.perf_counter()]
+    client = {"name": PROOF_CLIENT, "version": "1"}
+    for method, params in (
+        ("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}),
+        ("tools/list", {}),
+        ("tools/call", {"name": "memory_search", "arguments": {"query": question}, "_meta": {PROFILE: True}}),
+    ):
+        messages: list[dict[str, Any]] = [{"id": len(times), "method": method, "params": params}]
+        messages[:0] = [{"method": "notifications/initialized"}] if method == "tools/list" else []
+        answers.append(_answer(process, log, late, messages))
+        times.append(time.perf_counter())
+        if method == "tools/list" and "memory_search" not in {
+            tool.get("name") for tool in answers[-1].get("tools", ())
+        }:
+            raise NoAnswer("The server offers no memory_search.", _AGAIN)
+    info, result = answers[0].get("serverInfo") or {}, answers[2]
+    answer = result.get("structuredContent") or {}
     if result.get("isError") or answer.get("disabled"):
-        raise NoAnswer(
-            one_line(str(answer.get("error") or "The memory cannot be searched."), 300),
-            one_line(str(answer.get("action") or "Run memory-tui doctor."), 300),
-        )
+        reason = str(answer.get("error") or "The memory cannot be searched.")
+        raise NoAnswer(one_line(reason, 300), one_line(str(answer.get("action") or _DOCTOR), 300))
     hits = answer.get("results") or []
-    info = greeting.get("serverInfo") or {}
     return Proof(
         str(info.get("name", "")),
         str(info.get("version", "")),
-        (listed - began) * 1000,
-        (answered - listed) * 1000,
+        (times[2] - times[0]) * 1000,
+        (times[3] - times[2]) * 1000,
         str((result.get("_meta") or {}).get(PROFILE, "")),
         str(answer.get("provider", "")),
         question,
@@ -146,55 +141,29 @@ def _conversation(talk: _Talk, question: str) -> Proof:
     )
 
 
-class _Talk:
-    """JSON-RPC with a process over its pipes; each answer is waited for until the deadline."""
-
-    def __init__(self, process: subprocess.Popen[bytes], log: IO[bytes], end: float) -> None:
-        self._process, self._log, self._end = process, log, end
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._number = 0
-        threading.Thread(target=self._read, name="proof-reader", daemon=True).start()
-
-    def _read(self) -> None:
-        pipe = self._process.stdout
-        while pipe is not None and (line := pipe.readline()):
-            self._lines.put(line)
-        self._lines.put(b"")
-
-    def send(self, message: Mapping[str, object]) -> None:
-        """Send a message. Raises NoAnswer."""
+def _answer(
+    process: subprocess.Popen[bytes], log: IO[bytes], late: threading.Timer, messages: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Send `messages`, and return the result of the last one. Raises NoAnswer."""
+    line = b""
+    with suppress(OSError):
+        if process.stdin is not None:
+            process.stdin.writelines(json.dumps({"jsonrpc": "2.0", **item}).encode() + b"\n" for item in messages)
+            process.stdin.flush()
+    while process.stdout is not None and (line := process.stdout.readline()):
         try:
-            if self._process.stdin is not None:
-                self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-                self._process.stdin.flush()
-        except OSError as error:
-            raise self._no_answer() from error
-
-    def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
-        """The result of a request. Raises NoAnswer."""
-        self._number += 1
-        self.send({"id": self._number, "method": method, "params": params})
-        while True:
-            try:
-                line = self._lines.get(timeout=max(0.0, self._end - time.monotonic()))
-            except queue.Empty:
-                raise NoAnswer(f"The server did not answer {method} in time.", "Run memory-tui doctor.") from None
-            if not line:
-                raise self._no_answer()
-            try:
-                message = json.loads(line)
-            except ValueError:
-                raise NoAnswer(f"The server wrote what is no message: {one_line(repr(line), 120)}.", "") from None
-            if message.get("id") != self._number:
-                continue
+            message = json.loads(line)
+        except ValueError:
+            raise NoAnswer(f"The server wrote what is no message: {one_line(repr(line), 120)}.", "") from None
+        if message.get("id") == messages[-1]["id"]:
             if "error" in message:
-                raise NoAnswer(one_line(str(message["error"].get("message")), 300), "Run memory-tui doctor.")
-            result: Mapping[str, Any] = message["result"]
+                raise NoAnswer(one_line(str(message["error"].get("message")), 300), _DOCTOR)
+            result: dict[str, Any] = message["result"]
             return result
-
-    def _no_answer(self) -> NoAnswer:
-        self._process.wait(5)
-        self._log.seek(0)
-        lines = self._log.read()[-4000:].decode("utf-8", "replace").split("\n")
-        reason = next((one_line(line, 300).rstrip(".") for line in reversed(lines) if line.strip()), "it said nothing")
-        return NoAnswer(f"The server ended: {reason}.", "Mend what it says, then connect again.")
+    if late.finished.is_set():
+        raise NoAnswer(f"The server did not answer {messages[-1]['method']} in time.", _DOCTOR)
+    process.wait(5)
+    log.seek(0)
+    lines = log.read()[-4000:].decode("utf-8", "replace").split("\n")
+    reason = next((one_line(text, 300).rstrip(".") for text in reversed(lines) if text.strip()), "it said nothing")
+    raise NoAnswer(f"The server ended: {reason}.", "Mend what it says, then connect again.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui import profiles
 from memory_tui.errors import Unreadable
-from memory_tui.hosts import claude_code, claude_memory
+from memory_tui.hosts import claude_code
 from memory_tui.inbox.checks import InboxInputs
 from memory_tui.inbox.entries import DatedNote
 from memory_tui.notes import budget
@@ -40,7 +40,7 @@ def view(
         real = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118 - names may hold undecodable bytes
         return real.startswith(folders) and os.path.lexists(real)
 
-    notes, claude = tuple(_notes(plan.roots)), claude_memory.folders(plan.roots)
+    notes, claude = tuple(_notes(plan.roots)), claude_code.folders(plan.roots)
     return InboxInputs(
         notes,
         dt.datetime.fromtimestamp(now, dt.UTC).astimezone(plan.config.time_zone).date(),
@@ -48,8 +48,8 @@ def view(
         _over(plan, notes),
         recalled,
         {file.path: file.words for file in files if file.state in ("untrusted", "edited")},
-        frozenset(note.path for note in notes if claude_memory.in_folders(note.path, claude)),
-        claude_memory.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
+        frozenset(note.path for note in notes if claude_code.in_folders(note.path, claude)),
+        claude_code.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
         trust is not None or profiles.get(plan.settings.word("profile")).chunking == chunking_2026_9.VERSION,
         _lost(curator, notes),
     )

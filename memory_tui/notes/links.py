@@ -21,7 +21,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from memory_tui.errors import Unreadable
-from memory_tui.hosts import claude_memory
+from memory_tui.hosts import claude_code
 from memory_tui.workspace import notes
 from memory_tui.workspace.roots import Roots, scan
 from memory_tui.workspace.scan import NoteFile
@@ -203,7 +203,7 @@ class LinkIndex:
                 self._notes[note.path] = note, text
         # Facts in Claude Code's memory have names, which need not be those of their files.
         places = {path: note.absolute for path, (note, _) in self._notes.items()}
-        names = Names(places, {fact.name: path for path, fact in claude_memory.facts(self._roots, places).items()})
+        names = Names(places, {fact.name: path for path, fact in claude_code.facts(self._roots, places).items()})
         # A note that came or went can be what a link of any note means.
         again = (names.paths, names.called) != (self._names.paths, self._names.called)
         self._names = names

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from memory_tui.errors import EditRefused
 from memory_tui.formatting import plural
-from memory_tui.hosts import claude_memory, codex
+from memory_tui.hosts import claude_code, table
 from memory_tui.notes import budget
 from memory_tui.notes import promote as promoting
 from memory_tui.notes.budget import Budget, HostLimit
@@ -106,7 +106,7 @@ class Planner(Struct, frozen=True):
     def remember(self, text: str) -> Change:
         """Append `text` with the time to today's log; Codex's memory gets a note of its own, which Codex takes up."""
         now = self.now()
-        if codex.is_memory(self.roots.workspace):
+        if table.is_codex_memory(self.roots.workspace):
             return self._note_for_codex("capture", f"{_words(text)}\n")
         path = f"memory/{now.date().isoformat()}.md"
         return self.with_trust(capture(text, now, current(self.roots, path), self._log_before(path)))
@@ -143,7 +143,7 @@ class Planner(Struct, frozen=True):
         In Claude Code's memory they become a fact of the type `to`, and MEMORY.md points to it.
         """
         target = self._stored(target or self.memory())
-        if codex.is_memory(self.roots.workspace) and target in ROOT_NOTES:
+        if table.is_codex_memory(self.roots.workspace) and target in ROOT_NOTES:
             return self._promote_for_codex([spot])
         return self._budgeted(self._promoted(spot, target, current(self.roots, target), (), to=to, move=move))
 
@@ -157,7 +157,7 @@ class Planner(Struct, frozen=True):
             note = self._note(path)
             most = max(1, len(Lines.of(note.before, note.path).lines))
             spots.append(Spot(note.path, note.before, min(first, most), min(last or most, most)))
-        if codex.is_memory(self.roots.workspace):
+        if table.is_codex_memory(self.roots.workspace):
             return self._promote_for_codex(spots)
         target = self._stored(self.memory())
         parts = promoting.parts(spot for spot in spots if spot.path != target)
@@ -255,8 +255,8 @@ class Planner(Struct, frozen=True):
         self, spot: Spot, target: str, into: bytes | None, new: Collection[str], *, to: str = "", move: bool = False
     ) -> Change:
         """Promote lines into `target` that holds `into`; the paths `new` are taken in Claude Code's memory."""
-        is_index = target.rpartition("/")[2] == claude_memory.INDEX
-        if not (is_index and claude_memory.in_folders(target, claude_memory.folders(self.roots))):
+        is_index = target.rpartition("/")[2] == claude_code.INDEX
+        if not (is_index and claude_code.in_folders(target, claude_code.folders(self.roots))):
             return promoting.promote(spot, target, into, to=to, move=move)
 
         def is_free(path: str) -> bool:
@@ -271,7 +271,7 @@ class Planner(Struct, frozen=True):
 
     def _note_for_codex(self, kind: str, text: str) -> Change:
         """A note that tells Codex what to remember: Codex makes MEMORY.md anew, and would lose a line in it."""
-        path = self._vacant(codex.note_path(text, self.now()))
+        path = self._vacant(table.codex_note(text, self.now()))
         title = f"Remember in {path}: {masked(text.splitlines()[0])[:60]}"
         file = FileChange(path, None, text.encode("utf-8", "replace"))
         return self.with_trust(Change(kind, title, (file,), ("Codex takes it up when it next makes its memory.",)))

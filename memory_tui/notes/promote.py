@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from rapidfuzz import fuzz, process, utils
 
 from memory_tui.errors import EditRefused
-from memory_tui.hosts import claude_memory
+from memory_tui.hosts import claude_code
 from memory_tui.notes.changes import HEADING, ITEM, Change, FileChange, Lines, Section, sections
 from memory_tui.tokens import function_words, segmented, stop_words, tokens
 
@@ -196,15 +196,15 @@ def promote_fact(
     """
     _refuse_same(spot, index)
     body, plain = ("\n".join(_facts(spot, source)) for source in (f" (from {spot.path})", ""))
-    fact = claude_memory.fact_named(plain, kind if kind in claude_memory.TYPES else "project")
+    fact = claude_code.fact_named(plain, kind if kind in claude_code.TYPES else "project")
     folder = index.rpartition("/")[0]
     name, number = fact.name, 2
-    while not vacant(path := f"{folder}/{claude_memory.file_of(fact)}".lstrip("/")):
+    while not vacant(path := f"{folder}/{claude_code.file_of(fact)}".lstrip("/")):
         fact, number = replace(fact, name=f"{name}-{number}"), number + 1
     note = Lines.of(into, index) if into is not None else Lines(False, ()).insert(1, ["# Memory index", ""])
     last = max((at for at, text in enumerate(note.texts(), 1) if text.strip()), default=0)
-    note = note.insert(last + 1, [claude_memory.pointer(fact, path.rpartition("/")[2])])
-    files = [FileChange(path, None, claude_memory.written(fact, body).encode("utf-8", "replace"))]
+    note = note.insert(last + 1, [claude_code.pointer(fact, path.rpartition("/")[2])])
+    files = [FileChange(path, None, claude_code.written(fact, body).encode("utf-8", "replace"))]
     files.append(FileChange(index, into, note.data))
     notes = [f"A fact of the type {fact.type}, with a line in {index}."]
     return _taken_out(Change("promote", f"Promote {spot} to {path}", tuple(files), tuple(notes)), spot, move)

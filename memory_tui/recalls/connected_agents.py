@@ -14,9 +14,10 @@ from msgspec.structs import replace
 
 from memory_tui import plan as plans
 from memory_tui.errors import MemoryTuiError
-from memory_tui.hosts import connection, openclaw, wiring
+from memory_tui.hosts import connection, table, wiring
 from memory_tui.hosts.connection import HostConnection
-from memory_tui.hosts.wiring import HOSTS, LOG, Host, Scope, Wiring, host
+from memory_tui.hosts.table import HOSTS, Host, host
+from memory_tui.hosts.wiring import LOG, Scope, Wiring
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options, Plan
 from memory_tui.recalls import recall_log
@@ -99,7 +100,7 @@ def wiring_of(plan: Plan, row: Host, scope: Scope, project: Path, *, log: bool) 
     """What `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
     asked = wiring.of_agent(plan.options, plan.workspace)
     profile = dict(asked.changes)["profile"]
-    words = openclaw.arguments(profile) if row.name == "openclaw" else tuple(wiring.words_of(asked))
+    words = table.openclaw_arguments(profile) if row.name == "openclaw" else tuple(wiring.words_of(asked))
     return Wiring(scope, project, wiring.command(), words, profile, log)
 
 
@@ -123,7 +124,7 @@ def newest(row: Host, workspace: Path) -> tuple[RecallEntry | None, RecallEntry 
     Raises IndexUnavailable when the log cannot be read.
     """
     log = recall_log.read(recall_log.recall_log_path(workspace))
-    mine = [entry for entry in reversed(log.entries) if entry.tool == SEARCH and entry.client.startswith(row.clients)]
+    mine = [entry for entry in reversed(log.entries) if entry.tool == SEARCH and entry.client.startswith(row.client)]
     return next(iter(mine), None), next((entry for entry in mine if has_failed(entry)), None)
 
 

@@ -117,11 +117,11 @@ def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:
 
 def _claude(engine: Engine, page: Page) -> list[Statement]:
     """What the front matter of a fact of Claude Code's memory says."""
-    from memory_tui.hosts import claude_memory
+    from memory_tui.hosts import claude_code
 
     roots = engine.plan.roots
-    fact = claude_memory.fact_of("\n".join(page.lines[:40]))
-    if fact is None or not claude_memory.in_folders(page.path, claude_memory.folders(roots)):
+    fact = claude_code.fact_of("\n".join(page.lines[:40]))
+    if fact is None or not claude_code.in_folders(page.path, claude_code.folders(roots)):
         return []
     return [Statement("type", fact.type or "none that Claude Code knows"), Statement("about", fact.description)]
 

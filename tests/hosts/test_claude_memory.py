@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
-from memory_tui.hosts import claude_code, claude_memory
-from memory_tui.hosts.claude_memory import ClaudeFact, fact_of, written
+from memory_tui.hosts import claude_code
+from memory_tui.hosts.claude_code import ClaudeFact, fact_of, written
 from memory_tui.notes.links import LinkIndex
 from memory_tui.plan import Options
 
@@ -78,7 +78,7 @@ def test_front_matter_names_the_fact_and_its_type() -> None:
 LINE = st.text(st.characters(exclude_categories=("C", "Z")), max_size=30)
 
 
-@given(st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True), LINE, st.sampled_from(claude_memory.TYPES))
+@given(st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True), LINE, st.sampled_from(claude_code.TYPES))
 def test_what_is_written_is_read_back(name: str, description: str, kind: str) -> None:
     plain = description.replace('"', "").replace("\\", "").strip("'")
     fact = ClaudeFact(name, plain, kind)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.hosts.connection import HostConnection
     from memory_tui.hosts.proof import Proof
-    from memory_tui.hosts.wiring import Host, Scope
+    from memory_tui.hosts.table import Host
+    from memory_tui.hosts.wiring import Scope
     from memory_tui.recalls.connected_agents import AgentProgram, AgentRanking
     from memory_tui.recalls.recall_log import RecallEntry
 
@@ -64,7 +65,7 @@ def connecting(host: Host, scope: Scope, project: Path, log: bool) -> Planning:
 
 def disconnecting(made: HostConnection) -> Planning:
     """Remove a connection, and leave the files as they were."""
-    from memory_tui.hosts.wiring import host
+    from memory_tui.hosts.table import host
 
     title = host(made.host).title
 

@@ -1,0 +1,270 @@
+"""The hosts: which files of each change so that it starts memory-tui, and what it keeps that a person should know.
+
+OpenClaw takes a plugin for its memory slot, which starts one server for each workspace; the plugin's folder is copied
+out of the package, so that OpenClaw still starts when the Python environment is gone. Claude Code and Codex start the
+server by an entry, and call hooks around a session.
+
+Codex's own memory is a folder that it writes by itself, of what earlier sessions came to. It rewrites all of it: what a
+person adds or corrects is a note of its own in extensions/ad_hoc/notes, which Codex reads when it next makes its memory
+(source: the instructions in Codex 0.169.0).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import platformdirs
+from msgspec import Struct
+
+from memory_tui import plan, profiles
+from memory_tui.config import places, release
+from memory_tui.config.json5 import SourceText, parse_json5
+from memory_tui.config.model import Config
+from memory_tui.durable import read_regular
+from memory_tui.errors import ConfigError, SettingError
+from memory_tui.hosts import claude_code
+from memory_tui.hosts.file_changes import FileEdit, HostChange
+from memory_tui.hosts.wiring import SERVER, Scope, ServerStart, Wiring
+from memory_tui.plan import Options
+
+
+class Host(Struct, frozen=True):
+    """A row: `edits` plans the files of a connection, `start` says what the host then starts."""
+
+    name: str
+    title: str
+    scopes: tuple[Scope, ...]
+    edits: Callable[[Wiring], tuple[FileEdit, ...]]
+    start: Callable[[Wiring], ServerStart]
+    after: str
+    """What a person does so that the host reads its files again, as a sentence."""
+    client: str
+    """How the name begins by which the host introduces itself to a server."""
+    loss: Callable[[], str] = str
+    """What the host does without while it is connected, as sentences; empty for nothing."""
+
+
+def host(name: str) -> Host:
+    """Return the row of the host `name`. Raises SettingError."""
+    if name not in HOSTS:
+        raise SettingError(f"There is no host {name!r}.", f"Choose one of {', '.join(HOSTS)}.")
+    return HOSTS[name]
+
+
+def _require(title: str, program: str, place: Path) -> None:
+    """Raises ConfigError where an agent program is not on this machine: neither `program`, nor what it keeps."""
+    if shutil.which(program) is None and not place.exists():
+        raise ConfigError(
+            f"{title} is not set up here: there is no {program} on the PATH and no {place}.",
+            f"Install {title} and start it once.",
+        )
+
+
+def _hooks(wiring: Wiring, host: str) -> tuple[HostChange, ...]:
+    """Return the entries that call the hook of `host` at each event; Claude Code's and Codex's have one shape.
+
+    Where the program was uninstalled the call does nothing, instead of failing in each session.
+    """
+    words = shlex.join((*wiring.program, "hook", host, *wiring.arguments))
+    call = {"type": "command", "command": f"test ! -x {shlex.quote(wiring.program[0])} || {words}"}
+    return tuple(HostChange("item", ("hooks", event), {"hooks": [call]}) for event in claude_code.EVENTS)
+
+
+# --- Claude Code ---------------------------------------------------------------------------------------------------
+
+_TOOLS = ("memory_search", "memory_get")
+
+
+def _claude_edits(wiring: Wiring) -> tuple[FileEdit, ...]:
+    named = os.environ.get("CLAUDE_CONFIG_DIR", "").strip()
+    user_file = (Path(named).expanduser() if named else Path.home()) / ".claude.json"
+    _require("Claude Code", "claude", user_file)
+    program, *words = wiring.server()
+    # With `alwaysLoad` Claude Code waits for the server before the first turn, up to 5 s, instead of going on without
+    # its tools where the machine is busy, and puts both tools before the model.
+    entry = {"type": "stdio", "command": program, "args": words, "alwaysLoad": True}
+    server = HostChange("member", ("mcpServers", SERVER), entry)
+    # Both tools only read, so that an agent need not ask each time.
+    allowed = tuple(HostChange("item", ("permissions", "allow"), f"mcp__{SERVER}__{tool}") for tool in _TOOLS)
+    changes = (*allowed, *_hooks(wiring, "claude-code"))
+    if wiring.scope == "user":
+        return FileEdit(user_file, (server,)), FileEdit(claude_code.home() / "settings.json", changes)
+    enabled = HostChange("item", ("enabledMcpjsonServers",), SERVER)
+    # What holds on one machine alone, such as a whole path, has no place in the file that a team shares.
+    local = wiring.project / ".claude" / "settings.local.json"
+    return FileEdit(wiring.project / ".mcp.json", (server,)), FileEdit(local, (*changes, enabled))
+
+
+# --- Codex ---------------------------------------------------------------------------------------------------------
+
+_FORWARDED = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+"""Variables by which the server finds the index and the state that the app uses."""
+_PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+"""Variables that Codex gives every server; it gives others only where they are named."""
+_MOST_SLUG = 80
+
+
+def _codex_server(wiring: Wiring) -> tuple[str, ...]:
+    # Codex makes three more tools of resources, and none of prompts.
+    return wiring.server("--no-prompts", "--no-resources")
+
+
+def _codex_edits(wiring: Wiring) -> tuple[FileEdit, ...]:
+    home = codex_memory().parent
+    _require("Codex", "codex", home)
+    folder = home if wiring.scope == "user" else wiring.project / ".codex"
+    program, *words = _codex_server(wiring)
+    # It is not `required`: without it Codex still starts.
+    entry = {"command": program, "args": words, "env_vars": list(_FORWARDED)}
+    table = HostChange("table", ("mcp_servers", SERVER), entry)
+    return FileEdit(folder / "config.toml", (table,)), FileEdit(folder / "hooks.json", _hooks(wiring, "codex"))
+
+
+def codex_memory() -> Path:
+    """Return where Codex keeps its memory, whether it is there or not: below CODEX_HOME, else ~/.codex."""
+    named = os.environ.get("CODEX_HOME", "").strip()
+    return (Path(named).expanduser() if named else Path.home() / ".codex") / "memories"
+
+
+def is_codex_memory(workspace: Path) -> bool:
+    """Return whether a workspace is Codex's memory."""
+    return workspace.name == "memories" and os.path.realpath(workspace) == os.path.realpath(codex_memory())
+
+
+def codex_note(text: str, at: dt.datetime) -> str:
+    """Return the stored path of a note that adds `text` to Codex's memory: Codex takes no other form of name."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    slug = "-".join(re.findall(r"[a-z0-9]+", first.casefold()))[:_MOST_SLUG].strip("-") or "note"
+    return f"extensions/ad_hoc/notes/{at:%Y-%m-%dT%H-%M-%S}-{slug}.md"
+
+
+# --- OpenClaw ------------------------------------------------------------------------------------------------------
+
+PLUGIN = "memory-tui"
+"""The plugin's id, which the slot names."""
+DREAMING = (
+    "memory-core goes on dreaming at night and may write MEMORY.md. It counts the recalls of its own tool alone, "
+    "so what the agent recalls through memory-tui counts for no promotion."
+)
+
+
+def plugin_folder() -> Path:
+    """Return the folder of the plugin's files in this package."""
+    return Path(__file__).parent / "openclaw_plugin"
+
+
+def installed_folder() -> Path:
+    """Return where the copy lies that OpenClaw loads."""
+    return platformdirs.user_data_path("memory-tui", appauthor=False) / "openclaw_plugin"
+
+
+def _plugin_files(folder: Path) -> dict[Path, Path]:
+    """Return each file of the plugin, with its place in the copy in `folder`."""
+    packaged = plugin_folder()
+    files = sorted(file for file in packaged.rglob("*") if file.is_file())
+    return {file: folder / file.relative_to(packaged) for file in files}
+
+
+def outdated_plugin(folder: Path) -> list[str]:
+    """Return the files of the plugin in `folder` that are not as this version ships them."""
+    copies = _plugin_files(folder).items()
+    return [
+        str(copy.relative_to(folder))
+        for file, copy in copies
+        if not copy.is_file() or copy.read_bytes() != file.read_bytes()
+    ]
+
+
+def openclaw_arguments(profile: str) -> tuple[str, ...]:
+    """Return the words with which the plugin starts the server of the default agent. Raises ConfigError."""
+    return ("--workspace", str(_openclaw_plan(("profile", profile)).workspace.absolute()), "--profile", profile)
+
+
+def _openclaw_plan(*changes: tuple[str, str]) -> plan.Plan:
+    path = places.openclaw_path()
+    if not path.is_file():
+        raise ConfigError(f"OpenClaw is not set up here: there is no {path}.", "Run openclaw onboard first.")
+    return plan.plan(Options(config=str(path), changes=changes))
+
+
+def _openclaw_edits(wiring: Wiring) -> tuple[FileEdit, ...]:
+    path, folder = places.openclaw_path(), installed_folder()
+    files = _plugin_files(folder).items()
+    copies = [FileEdit(copy, (HostChange("copy", (), file.read_text("utf-8")),)) for file, copy in files]
+    command: dict[str, object] = {"command": wiring.program[0], "profile": wiring.profile}
+    command |= {"args": list(wiring.program[1:])} if wiring.program[1:] else {}
+    command |= {"logRecalls": True} if wiring.log else {}
+    changes = [
+        HostChange("item", ("plugins", "load", "paths"), str(folder)),
+        HostChange("member", ("plugins", "entries", PLUGIN), {"enabled": True, "config": command}),
+        HostChange("member", ("plugins", "slots", "memory"), PLUGIN),
+    ]
+    try:
+        allowed = parse_json5(SourceText(path, read_regular(path).decode("utf-8-sig"))).get("plugins", "allow")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}.", "Check its permissions and that it is UTF-8.") from error
+    # Without a list of plugins that may run, each one may.
+    if allowed is not None and allowed.value:
+        changes.append(HostChange("item", ("plugins", "allow"), PLUGIN))
+    # The files first: OpenClaw does not start with a slot that nothing fills.
+    return (*copies, FileEdit(path, tuple(changes)))
+
+
+def dreamless(config: Config) -> str:
+    """Return why nothing dreams beside this memory; empty where memory-core does."""
+    core = ("entries", "memory-core")
+    if plugin_value(config, *core, "enabled") is False:
+        return "memory-core is disabled, so nothing dreams."
+    if plugin_value(config, *core, "config", "dreaming", "enabled") is False:
+        return "Dreaming is switched off."
+    if (release.installed() or release.by_files(config)).profile != profiles.NEWEST:
+        return "OpenClaw up to 2026.7 does not dream by itself."
+    return ""
+
+
+def plugin_value(config: Config, *keys: str) -> object:
+    """Return the value below `plugins`; None where there is none."""
+    node = config.tree.get("plugins", *keys) if config.tree is not None else None
+    return node.value if node is not None else None
+
+
+# --- the rows ------------------------------------------------------------------------------------------------------
+
+_BOTH: tuple[Scope, ...] = ("user", "project")
+_ROWS = (
+    Host(
+        "openclaw",
+        "OpenClaw",
+        ("user",),
+        _openclaw_edits,
+        lambda wiring: ServerStart(wiring.server()),
+        "Restart the gateway: openclaw gateway restart.",
+        "openclaw",
+        lambda: "" if dreamless(_openclaw_plan().config) else DREAMING,
+    ),
+    Host(
+        "claude-code",
+        "Claude Code",
+        _BOTH,
+        _claude_edits,
+        lambda wiring: ServerStart(wiring.server()),
+        "Start Claude Code again; in a project it asks once whether you trust the folder.",
+        "claude",
+    ),
+    Host(
+        "codex",
+        "Codex",
+        _BOTH,
+        _codex_edits,
+        lambda wiring: ServerStart(_codex_server(wiring), (*_PASSED_ON, *_FORWARDED)),
+        "Start Codex again; it asks once about new hooks.",
+        "codex",
+    ),
+)
+HOSTS = {row.name: row for row in _ROWS}
