@@ -308,7 +308,7 @@ def test_a_host_that_writes_its_own_file_meanwhile_loses_nothing(
     path, counts = home / ".claude.json", list(range(10, 10 + times))
 
     def write(what: str) -> None:
-        if counts and what.endswith("/claude-code.json"):
+        if counts and what.startswith("rename") and what.endswith("/claude-code.json"):
             path.write_text(json.dumps({**json.loads(path.read_bytes()), "numStartups": counts.pop()}))
 
     monkeypatch.setattr(durable, "calls", Disk(write))
