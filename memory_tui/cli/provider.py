@@ -26,8 +26,7 @@ from memory_tui.formatting import plural
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, MemberState, ServingProvider
-from memory_tui.providers.options import Secret
-from memory_tui.providers.services import ProviderRow
+from memory_tui.providers.options import ProviderRow, Secret
 
 _COMMAND = "memory-tui provider --add openai-compatible --address http://127.0.0.1:1234/v1 --model NAME"
 

@@ -20,8 +20,7 @@ from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import Malformed, Vectors, unit_vectors
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.http import Http
-from memory_tui.providers.options import ProviderSettings, require_approval
-from memory_tui.providers.services import Wire
+from memory_tui.providers.options import ProviderSettings, Wire, require_approval
 
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 _UPLOAD_SECONDS, _CALL_SECONDS = 600.0, 60.0
@@ -88,18 +87,18 @@ class BatchService:
     """
 
     def __init__(self, wire: Wire, settings: ProviderSettings) -> None:
-        self.settings, self.jobs, self.label = settings, settings.jobs, wire.label
-        self.space = (wire.name, wire.model, wire.key)
+        self.settings, self.jobs, self.label = settings, settings.jobs, wire.row.label
+        self.space = (wire.row.name, wire.model, wire.key)
         """Provider, model and key of the vectors' space."""
-        self._wire, self._stop, self._gemini = wire, Stop(), wire.name == "gemini"
-        self._http = Http(wire.label, wire.base_url, self._stop, wire.headers, wire.auth[:1])
+        self._wire, self._stop, self._gemini = wire, Stop(), wire.row.name == "gemini"
+        self._http = Http(wire.row.label, wire.base_url, self._stop, wire.headers, wire.auth[:1])
 
     def _line(self, text_id: str, text: str) -> Mapping[str, object]:
         """Write the request for one text; at Voyage what all have in common goes with the job."""
         _, body = self._wire.request([text], "document")
         if self._gemini:
             return {"key": text_id, "request": pick(body, "requests.0")}
-        if self._wire.name == "voyage":
+        if self._wire.row.name == "voyage":
             return {"custom_id": text_id, "body": {"input": text}}
         return {"custom_id": text_id, "method": "POST", "url": "/v1/embeddings", "body": {**body, "input": text}}
 
@@ -142,7 +141,7 @@ class BatchService:
         if self._gemini:
             path = f"/models/{self._wire.model}:asyncBatchEmbedContent"
             body = {"batch": {"displayName": f"memory-tui-{file_id}", "inputConfig": {"file_name": f"files/{file_id}"}}}
-        elif self._wire.name == "voyage":
+        elif self._wire.row.name == "voyage":
             _, request = self._wire.request([""], "document")
             params = {name: value for name, value in request.items() if name != "input"}
             body = {**body, "completion_window": "12h", "request_params": params}

@@ -18,26 +18,43 @@ if TYPE_CHECKING:
 
 
 class Cause(Enum):
-    """What is wrong, in the words that the screen shows."""
+    """What is wrong, in the words that the screen shows, and what to do about it."""
 
-    RATE_LIMIT = "rate limit"
-    QUOTA = "quota exhausted"
+    advice: str
+
+    def __new__(cls, word: str, advice: str = "") -> Cause:
+        """Make a member that is looked up by its word."""
+        member = object.__new__(cls)
+        member._value_, member.advice = word, advice
+        return member
+
+    RATE_LIMIT = "rate limit", "Wait; memory-tui tries again by itself, with one request at a time."
+    QUOTA = "quota exhausted", "Look at plan and billing of the account, or choose another provider."
     NEEDS_APPROVAL = "needs approval"
-    NO_KEY = "no key"
-    BAD_KEY = "bad key"
-    UNKNOWN_MODEL = "unknown model"
-    TOO_LONG = "text too long"
-    TOO_LARGE = "batch too large"
-    NO_VECTOR = "no vector for a text"
-    REFUSED = "request refused"
-    SERVER = "server error"
-    NETWORK = "network down"
-    TIMEOUT = "no answer in time"
-    MALFORMED = "malformed answer"
-    NOT_INSTALLED = "not installed"
-    NO_FILE = "model file missing"
-    CRASHED = "local model crashed"
-    BROKEN = "broken"
+    NO_KEY = "no key", "Put the key into the environment or into remote.apiKey, or choose another provider."
+    BAD_KEY = "bad key", "Check the key, and that it may be used for embeddings."
+    UNKNOWN_MODEL = "unknown model", "Check model and remote.baseUrl."
+    TOO_LONG = "text too long", "Make chunking.tokens smaller, or choose a model that takes longer text."
+    TOO_LARGE = "batch too large", "Nothing to do: smaller batches are sent from now on."
+    NO_VECTOR = (
+        "no vector for a text",
+        "Nothing to do: words still find it. Other words in that note, or another model, may help.",
+    )
+    REFUSED = "request refused", "Check model, remote.baseUrl and remote.headers."
+    SERVER = "server error", "Wait; memory-tui tries again by itself."
+    NETWORK = "network down", "Check the network, a proxy if there is one, and remote.baseUrl."
+    TIMEOUT = "no answer in time", "Check the network, or whether the server is overloaded."
+    MALFORMED = (
+        "malformed answer",
+        "Check remote.baseUrl and model: this is not what an embedding endpoint answers.",
+    )
+    NOT_INSTALLED = (
+        "not installed",
+        f"{install_extra('local')} (llama-cpp-python is compiled, which takes minutes).",
+    )
+    NO_FILE = "model file missing", "Check local.modelPath."
+    CRASHED = "local model crashed", "Try another model file; this one does not work with the installed software."
+    BROKEN = "broken", "Choose another provider."
 
 
 RETRIED = frozenset({Cause.RATE_LIMIT, Cause.SERVER, Cause.NETWORK})
@@ -46,26 +63,6 @@ PASSING = RETRIED | {Cause.TIMEOUT, Cause.MALFORMED}
 """Likely to be over after a while, without anybody doing anything."""
 OF_THE_TEXT = frozenset({Cause.TOO_LONG, Cause.TOO_LARGE, Cause.NO_VECTOR})
 """About what was sent, not about the provider."""
-
-ADVICE: Mapping[Cause, str] = {
-    Cause.RATE_LIMIT: "Wait; memory-tui tries again by itself, with one request at a time.",
-    Cause.QUOTA: "Look at plan and billing of the account, or choose another provider.",
-    Cause.NO_KEY: "Put the key into the environment or into remote.apiKey, or choose another provider.",
-    Cause.BAD_KEY: "Check the key, and that it may be used for embeddings.",
-    Cause.UNKNOWN_MODEL: "Check model and remote.baseUrl.",
-    Cause.TOO_LONG: "Make chunking.tokens smaller, or choose a model that takes longer text.",
-    Cause.TOO_LARGE: "Nothing to do: smaller batches are sent from now on.",
-    Cause.NO_VECTOR: "Nothing to do: words still find it. Other words in that note, or another model, may help.",
-    Cause.REFUSED: "Check model, remote.baseUrl and remote.headers.",
-    Cause.SERVER: "Wait; memory-tui tries again by itself.",
-    Cause.NETWORK: "Check the network, a proxy if there is one, and remote.baseUrl.",
-    Cause.TIMEOUT: "Check the network, or whether the server is overloaded.",
-    Cause.MALFORMED: "Check remote.baseUrl and model: this is not what an embedding endpoint answers.",
-    Cause.NOT_INSTALLED: f"{install_extra('local')} (llama-cpp-python is compiled, which takes minutes).",
-    Cause.NO_FILE: "Check local.modelPath.",
-    Cause.CRASHED: "Try another model file; this one does not work with the installed software.",
-    Cause.BROKEN: "Choose another provider.",
-}
 
 
 class ProviderFailure(ProviderError):
@@ -80,7 +77,7 @@ class ProviderFailure(ProviderError):
     def __init__(self, state: Cause, message: str, next_step: str = "", retry_after: float | None = None) -> None:
         # What comes from a program ends as it likes, and more is said behind it.
         ended = message if message.rstrip().endswith((".", "!", "?", ":")) else f"{message.rstrip()}."
-        super().__init__(ended, next_step or ADVICE.get(state, ""))
+        super().__init__(ended, next_step or state.advice)
         self.state = state
         self.retry_after = retry_after
         self.next_try: float | None = None

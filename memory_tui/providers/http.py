@@ -36,8 +36,7 @@ from memory_tui.providers.base import (
     unit_vectors,
 )
 from memory_tui.providers.failures import OF_THE_TEXT, PASSING, RETRIED, Cause, ProviderFailure, diagnose
-from memory_tui.providers.options import ProviderSettings, Redactor, host_of, on_this_machine
-from memory_tui.providers.services import Wire
+from memory_tui.providers.options import ProviderSettings, Redactor, Wire, host_of, on_this_machine
 from memory_tui.secrets.discreet import Discreet
 
 _MOST_BYTES = 64 << 20
@@ -381,6 +380,7 @@ _MAYBE_TOO_LARGE = frozenset({Cause.RATE_LIMIT, Cause.SERVER, Cause.TIMEOUT})
 _SPACE = re.compile(r"\s")
 _LONGEST_OBEYED = {"document": 60.0, "query": 8.0}
 """Seconds of Retry-After that are waited for within a call; after longer ones the call fails and names the time."""
+_QUERY_SECONDS = 10.0
 _PROBE = "memory"
 
 
@@ -443,13 +443,13 @@ class Remote(Provider):
     def __init__(self, wire: Wire, settings: ProviderSettings) -> None:
         self._wire, self._limits, self._clock = wire, settings.batches, settings.clock
         self._dims = wire.dims
-        self._most_items = wire.most_items
-        self._most_bytes = settings.batches.most_bytes or wire.most_bytes
+        self._most_items = wire.row.most_items
+        self._most_bytes = settings.batches.most_bytes or wire.row.most_bytes
         self._proven = False
         """Whether it ever made a good vector: then one that points nowhere is about its text."""
         self._stop = Stop()
-        self._http = Http(wire.label, wire.base_url, self._stop, wire.headers, wire.auth)
-        self._concurrency = max(1, min(settings.batches.concurrency, wire.concurrency))
+        self._http = Http(wire.row.label, wire.base_url, self._stop, wire.headers, wire.auth)
+        self._concurrency = max(1, min(settings.batches.concurrency, wire.row.concurrency))
         self._slots = threading.Semaphore(self._concurrency)
         self._troubles = self._successes = 0
         self._probing, self._checking = threading.Lock(), threading.Lock()
@@ -463,7 +463,7 @@ class Remote(Provider):
             if self._dims is None:
                 self.embed([_PROBE], self._limits.probe)
             assert self._dims is not None
-            return Identity(self._wire.name, self._wire.model, self._wire.key, self._dims)
+            return Identity(self._wire.row.name, self._wire.model, self._wire.key, self._dims)
 
     @property
     def identity_known(self) -> bool:
@@ -586,9 +586,9 @@ class Remote(Provider):
     def _persistent(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Make one request, again after a failure that may pass; all attempts of a question share its time limit."""
         limits, attempt, ends = self._limits, 1, math.inf
-        seconds = limits.batch_seconds or self._wire.batch_seconds
+        seconds = limits.batch_seconds or self._wire.row.batch_seconds
         if kind == "query":
-            seconds = limits.query_seconds or self._wire.query_seconds
+            seconds = limits.query_seconds or _QUERY_SECONDS
             ends = time.monotonic() + seconds
         path, body = self._wire.request(texts, kind)
         while True:
@@ -627,4 +627,4 @@ class Remote(Provider):
             why = str(error)
         else:
             return vectors
-        raise ProviderFailure(state, f"{self._wire.label} ({self._http.host}) answered with {why}.")
+        raise ProviderFailure(state, f"{self._wire.row.label} ({self._http.host}) answered with {why}.")

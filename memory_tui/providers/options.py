@@ -7,7 +7,7 @@ import ipaddress
 import os
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -252,3 +252,67 @@ def takes_secrets(host: str, settings: ProviderSettings) -> bool:
     where a person said that it does not.
     """
     return not host or (on_this_machine(host) and settings.may_send(SECRETS, host))
+
+
+Headers = Mapping[str, str]
+OTHERS_BYTES = 200_000
+"""Bytes of a request to a server whose limits nobody documents; of one that is refused the halves are sent."""
+
+
+class ProviderRow(Struct, frozen=True):
+    """One provider. With a `shape` text is sent to it; any other embeds on this machine, `slow` where a call takes
+    seconds.
+
+    `variables` name its API keys in the environment, one that ends in `_KEYS` several; a `keyless` one is asked without
+    any too. `account` is its id in OpenClaw's files. `model` is its usual model, `dims` has the lengths of the vectors
+    and `prices` US dollars for a million tokens, of its own models, of which a batch job costs the part `batch_price`,
+    0 where it has none. `auto` is its place in what the provider `auto` tries, 0 for never. The length of vectors is
+    asked for as `size_name`, where it has one; a `typed` one is told whether a text is a note or a query. A request
+    holds at most `most_items` texts and `most_bytes` of UTF-8 (a token is a byte at least, so that a limit in tokens
+    holds too), and may take `batch_seconds`; at most `concurrency` run at once.
+    """
+
+    name: str
+    label: str
+    shape: str = ""
+    base_url: str = ""
+    variables: tuple[str, ...] = ()
+    account: str = ""
+    model: str = ""
+    dims: Mapping[str, int] = field(default_factory=dict)
+    prices: Mapping[str, float] = field(default_factory=dict)
+    batch_price: float = 0.0
+    auto: int = 0
+    slow: bool = False
+    keyless: bool = False
+    size_name: str = "dimensions"
+    typed: bool = False
+    most_items: int = 2048
+    most_bytes: int = OTHERS_BYTES
+    concurrency: int = 64
+    batch_seconds: float = 120.0
+
+    @property
+    def host(self) -> str:
+        """The provider's own host; empty where none is asked."""
+        return host_of(self.base_url)
+
+
+class Wire(Discreet, frozen=True):
+    """How `row` is asked: `request` makes path and body for some texts, `rows` finds the vectors in an answer
+    (Malformed). `key` is the fingerprint of the space. `dims` is None where only an answer can tell. `auth` holds the
+    headers of each key.
+    """
+
+    HIDDEN = ("base_url", "headers", "auth")
+
+    row: ProviderRow
+    model: str
+    base_url: str
+    key: str
+    dims: int | None
+    request: Callable[[Sequence[str], Kind], tuple[str, Mapping[str, object]]]
+    rows: Callable[[object], list[object]]
+    headers: Headers
+    auth: tuple[Headers, ...]
+    max_input_bytes: int = 8000

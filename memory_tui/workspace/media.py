@@ -11,7 +11,7 @@ from msgspec import Struct
 from memory_tui import jsstring
 from memory_tui.config.model import Config
 from memory_tui.errors import Unreadable
-from memory_tui.providers import registry, services
+from memory_tui.providers import registry
 from memory_tui.workspace.notes import Document, snapshot
 from memory_tui.workspace.scan import NoteFile
 
@@ -49,11 +49,11 @@ def hindrance(config: Config, provider: str) -> str:
     """Why `provider` cannot embed the media that the configuration asks for, as a sentence; empty where it can."""
     if media_rules(config) is None:
         return ""
-    model = services.gemini_model(config.model or registry.row("gemini").model)
+    model = registry.gemini_model(config.model or registry.row("gemini").model)
     if (provider, config.provider) != ("gemini", "gemini"):
-        return f"Images and sounds need the provider gemini, not {provider}, with the model {services.MEDIA[0]}."
-    if model not in services.MEDIA:
-        return f"Images and sounds need the model {services.MEDIA[0]} of gemini, not {model}."
+        return f"Images and sounds need the provider gemini, not {provider}, with the model {registry.MEDIA[0]}."
+    if model not in registry.MEDIA:
+        return f"Images and sounds need the model {registry.MEDIA[0]} of gemini, not {model}."
     fallback = config.value("fallback")
     if fallback not in (None, "", "none"):
         return f"Images and sounds allow no fallback, because {fallback} cannot embed them."

@@ -22,7 +22,7 @@ from memory_tui.mcp.tools import memory_get
 from memory_tui.notes import budget
 from memory_tui.openclaw import flush
 from memory_tui.plan import Options
-from memory_tui.providers import registry, services
+from memory_tui.providers import registry
 from memory_tui.providers.options import ProviderSettings
 from memory_tui.tui.state import gather
 from tests.support.mcp import Wire, end_all
@@ -246,7 +246,7 @@ def test_the_order_of_keys_is_openclaws(
         tree = json.loads(json.dumps(FILES["a proxy for everything"]))
         tree["agents"]["defaults"]["memorySearch"].update(section)
         found = settings(asked(tree)).with_shared("openai")
-        wire = services.wire(registry.row("openai"), found)
+        wire = registry.wire(registry.row("openai"), found)
         return wire.auth[0]["Authorization"].removeprefix("Bearer ") if wire.auth else ""
 
     assert key({}) == "sk-of-the-proxy"

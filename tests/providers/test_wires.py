@@ -21,8 +21,8 @@ from memory_tui.providers import local, registry
 from memory_tui.providers.base import Provider
 from memory_tui.providers.chain import ChainMember
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.options import ProviderSettings, Secret, on_this_machine
-from memory_tui.providers.services import Wire, wire
+from memory_tui.providers.options import ProviderSettings, Secret, Wire, on_this_machine
+from memory_tui.providers.registry import wire
 from tests.support.embed import KEY, provider_for, settings_for
 from tests.support.local_model import STAND_IN
 from tests.support.provider_server import Play, hang, status, vector
