@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.config.keys import BY_PATH
-from memory_tui.plan import Options, choose
 
 pytest_plugins = ("tests.support.config",)
 
@@ -93,21 +90,6 @@ def test_a_value_tells_file_key_line_and_column(run: Run, fleet: Path) -> None:
     assert whole["openclawIndex"].endswith(str(Path("memory", "coder.sqlite")))
 
 
-def test_a_value_without_effect_says_why(run: Run, fleet: Path) -> None:
-    found = values(run("config", "--json", "--profile", "recommended")[1])
-    assert found["query.minScore"]["value"] == 0
-    assert "openclaw.json:3" in found["query.minScore"]["effect"]
-    assert "profile recommended" in found["query.minScore"]["effect"]
-    assert "60 candidates" in found["query.hybrid.candidateMultiplier"]["effect"]
-    found = values(run("config", "--json", "--set", "minScore=0.5")[1])
-    assert (found["query.minScore"]["value"], found["query.minScore"]["origin"]) == (0.5, "the command line")
-    assert found["dateBoost"]["effect"].startswith("none under profile openclaw-2026.3")
-    assert found["memory.backend"]["effect"] == "takes effect"
-    assert found["memory.qmd.scope"]["effect"].startswith("none while memory.backend is builtin")
-    assert found["memory.qmd.mcporter.enabled"]["effect"].startswith("none here")
-    del fleet
-
-
 def test_the_listing_for_people_names_agents_problems_and_values(run: Run, write: Write) -> None:
     write(
         '{agents: {defaults: {memorySearch: {query: {minScore: 2},\n nonsense: 1, model: "\\u001b[2J"}},'
@@ -162,18 +144,6 @@ def test_secrets_are_never_printed(run: Run, write: Write, monkeypatch: pytest.M
     assert found["plugins.entries.active-memory"]["value"] == "set"
 
 
-def test_nothing_is_written_and_nothing_is_needed(run: Run, fleet: Path, home: Path) -> None:
-    def everything() -> dict[str, int]:
-        return {str(path): path.stat().st_mtime_ns for path in home.rglob("*")}
-
-    before = everything()
-    assert run("config")[0] == 0
-    assert run("config", "--json", "--agent", "coder")[0] == 0
-    assert run("config", "--workspace", str(home / "nowhere"))[0] == 0, "the workspace need not be there"
-    assert everything() == before
-    del fleet
-
-
 def test_an_agent_has_its_own_notes_settings_and_index(run: Run, fleet: Path) -> None:
     hits = {}
     for agent in ("main", "coder"):
@@ -201,23 +171,6 @@ def test_an_unknown_agent_is_refused_with_those_there_are(run: Run, fleet: Path)
     del fleet
 
 
-def test_an_agent_whose_notes_are_not_there_is_named(run: Run, write: Write) -> None:
-    write({"agents": {"list": [{"id": "main"}, {"id": "coder"}]}})
-    code, _, err = run("search", "x", "--agent", "coder")
-    assert code == 2
-    assert "The workspace of agent coder is not there: " in err
-
-
-def test_two_agents_of_one_folder_have_two_indexes(write: Write, home: Path) -> None:
-    shared = home / "shared"
-    shared.mkdir()
-    write({"agents": {"list": [{"id": name, "workspace": str(shared)} for name in ("main", "b", "c")]}})
-    paths = {name: choose(Options(agent=name)).index for name in ("main", "b", "c")}
-    assert len(set(paths.values())) == 3
-    assert choose(Options(workspace=str(shared))).index == paths["main"]
-    assert choose(Options(workspace=str(shared))).agent.id == "main"
-
-
 def test_a_memory_that_is_switched_off_is_not_searched_but_can_be_looked_at(run: Run, fleet: Path) -> None:
     for command in (["search", "omada"], ["index"], ["search", "--stdin"]):
         code, out, err = run(*command, "--agent", "mute")
@@ -231,19 +184,3 @@ def test_a_memory_that_is_switched_off_is_not_searched_but_can_be_looked_at(run:
     assert run("get", "MEMORY.md", "--agent", "mute")[0] == 0
     assert run("why", "--file", "MEMORY.md", "--agent", "mute")[0] == 0
     assert values(run("config", "--json", "--agent", "mute")[1])["enabled"]["value"] is False
-
-
-def test_an_overlap_is_always_less_than_a_chunk(run: Run, fleet: Path) -> None:
-    found = values(run("config", "--json", "--set", "chunking.tokens=50")[1])
-    assert found["chunking.overlap"]["value"] == 49
-    assert found["chunking.overlap"]["origin"] == "one less than chunking.tokens, 50"
-    del fleet
-
-
-def test_no_reader_of_json5_is_loaded_before_there_is_a_file() -> None:
-    code = (
-        "import sys, memory_tui.cli.main, memory_tui.plan\n"
-        "print(sorted({'json5', 'platformdirs', 'difflib'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "json5" not in done.stdout

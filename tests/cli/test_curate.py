@@ -9,9 +9,7 @@ import re
 import pytest
 
 from memory_tui.cli.main import main
-from memory_tui.events import SyncFinished
 from tests.support.curate import workspace
-from tests.support.waiting import LONG
 
 DAY = "memory/2026-01-11.md"
 NOW = "2026-01-12T14:05:00Z"
@@ -119,41 +117,3 @@ def test_hostile_text_is_shown_harmless(notes, capsys):
     (notes / DAY).write_bytes(b"- \x1b]52;c;x\x07 \xe2\x80\xae evil\n")
     out = run(capsys, "promote", f"{DAY}:1", "--dry-run")[1]
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", out)
-
-
-def test_the_engine_brings_the_index_up_to_date_after_a_change(notes):
-    import threading
-
-    from memory_tui.engine.engine import Engine
-    from memory_tui.plan import Options
-
-    seen: list[SyncFinished] = []
-    finished = threading.Event()
-
-    def listen(event):
-        if isinstance(event, SyncFinished) and event.reason == "edit":
-            seen.append(event)
-            finished.set()
-
-    with Engine.open(Options(workspace=str(notes), provider="none"), listen) as engine:
-        engine.index.sync()
-        engine.notes.curator.apply(engine.notes.curator.plan.new_note("Bicycle", "- puncture"))
-        assert finished.wait(LONG)
-        assert seen[0].indexed == 1
-        assert engine.notes.curator.plan.budget()[0].limit == 20_000
-
-
-def test_budget_lists_the_whole_prompt_of_2026_9(tmp_path, monkeypatch, capsys):
-    for name in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / ("" if name == "HOME" else name)))
-    workspace = tmp_path / ".openclaw" / "workspace"
-    workspace.mkdir(parents=True)
-    (tmp_path / ".openclaw" / "openclaw.json").write_text('{memory: {search: {provider: "none"}}}')
-    (workspace / "USER.md").write_text("a line\n" * 700)
-    (workspace / "MEMORY.md").write_text("# Facts\n")
-    found = json.loads(run(capsys, "prompt", "--budget", "--json")[1])["prompt"]
-    assert [file["path"] for file in found["files"]][-2:] == ["USER.md", "MEMORY.md"]
-    assert found["taken"] == sum(file["taken"] for file in found["files"])
-    said = run(capsys, "prompt", "--budget")[1]
-    assert "USER.md: 4,000 of 4,899 characters, limit 4,000; lines" in said
-    assert "of 60,000 characters." in said

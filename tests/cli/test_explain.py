@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from memory_tui.cli import main
-from memory_tui.notices import ordinal
 from tests.support.host_index import content, own_file
 
 
@@ -81,32 +80,6 @@ def test_a_line_behind_the_end_of_a_note_is_an_error_and_no_answer(
     assert "Its last line is MEMORY.md:2." in said
 
 
-def test_the_two_sides_of_a_chunk_that_was_no_candidate(run: Callable[..., tuple[int, str, str]]) -> None:
-    miss = answer(
-        run,
-        "omada router vlan",
-        "memory/2026-11-11.md:2",
-        "--profile",
-        "openclaw-2026.3",
-        "--set",
-        "query.maxResults=1",
-        "--set",
-        "query.hybrid.candidateMultiplier=1",
-    )
-    assert miss["verdict"]["kind"] == "outside_vector_pool"
-    assert miss["verdict"]["rank"] > miss["verdict"]["pool"] == 1
-    assert miss["verdict"]["text"] == {
-        "kind": "not_matched",
-        "words": ["omada", "router", "vlan"],
-        "absent": ["omada", "vlan"],
-        "hidden": [],
-        "nowhere": [],
-        "join": "AND",
-    }
-    assert miss["components"]["proposed"] is False
-    assert miss["components"]["vector"]["cosine"] == miss["verdict"]["cosine"]
-
-
 def test_text_for_people(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     code, out, _ = run("why", "omada router", "MEMORY.md:2")
     assert code == 0
@@ -139,24 +112,6 @@ def test_a_setting_that_the_release_fixed_is_not_ignored_in_silence(
         assert [one["code"] for one in said] == ["setting"], asked
         assert code == 0
     assert run("--profile", "recommended", "--set", "vectorWeight=0.5", "why", "router", place)[2] == ""
-
-
-def test_flips_are_told_and_do_what_they_say(run: Callable[..., tuple[int, str, str]]) -> None:
-    where = ("omada router", "memory/2026-11-03.md", "--set", "query.maxResults=1")
-    miss = answer(run, *where)
-    flip = next(item for item in miss["flips"] if item["knob"] == "query.maxResults")
-    assert {"from", "to", "changes", "place", "sentence", "comesIn", "dropsOut"} <= set(flip)
-    assert flip["from"] == 1
-    assert len(flip["comesIn"]) == flip["place"] - 1 - 1
-    assert flip["dropsOut"] == []
-    turned = answer(run, *where, "--set", f"query.maxResults={flip['to']}")
-    assert (turned["recalled"], turned["verdict"]["place"]) == (True, flip["place"])
-    assert not answer(run, *where, "--set", f"query.maxResults={flip['to'] - 1}")["recalled"]
-    assert "not by minScore alone" in [item["sentence"].split(" (")[0] for item in miss["notAlone"]] or any(
-        item["knob"] == "query.minScore" for item in miss["flips"]
-    )
-    out = run("why", *where)[1]
-    assert f"With results {flip['to']}: would be recalled ({ordinal(flip['place'])})" in out
 
 
 def test_what_openclaws_own_index_lost(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

@@ -17,11 +17,7 @@ import pytest
 from memory_tui import __version__
 from memory_tui.cli import main
 from memory_tui.cli.commands import COMMANDS, EXIT_CODES, GLOBAL
-from memory_tui.errors import Unreadable
 from memory_tui.inbox.checks import BY_KIND
-from memory_tui.workspace import roots
-from memory_tui.workspace.notes import Document
-from memory_tui.workspace.scan import NoteFile
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -87,14 +83,6 @@ def test_shared_options_stand_before_or_after_each_command_and_none_is_lost() ->
 def test_a_bare_path_opens_the_app_wherever_the_options_stand(words: str) -> None:
     args = main.parsed(words.split())
     assert (args.command, args.path, args.query) == ("open", "./notes", "x")
-
-
-def test_a_folder_that_is_named_as_a_command_could_be_is_a_workspace(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "complete").mkdir()
-    monkeypatch.chdir(tmp_path)
-    assert "needs a terminal" in run("complete", folder=None)[2]
 
 
 @pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "none"])
@@ -181,16 +169,6 @@ def test_what_cannot_be_done_gets_a_sentence_and_changes_nothing(
     assert fingerprint(workspace) == before
 
 
-def test_undo_and_redo_name_the_changes_that_there_are(run: Run) -> None:
-    for text in ("the first", "the second"):
-        assert run("remember", text, "--yes")[0] == 0
-    assert run("undo", "--yes")[0] == 0
-    for words, number, done in ((("undo",), 1, "undone"), (("undo", "--redo"), 2, "redone")):
-        assert f"These can be {done}: {number}." in run(*words, "999")[2]
-    assert "Change 2 cannot be undone now." in run("undo", "2")[2]
-    assert run("journal", "nope.md")[1] == "nope.md was not changed with memory-tui.\n"
-
-
 # --- search --------------------------------------------------------------------------------------------------------
 
 
@@ -201,17 +179,6 @@ def test_search_indexes_first_and_prints_hits_with_citations(run: Run) -> None:
     out = run("search", "omada router", "-n", "1", "--explain")[1]
     assert "cosine" in out
     assert "2nd, limit 1" in out
-
-
-@pytest.mark.parametrize("set_back", [False, True])
-def test_an_edit_that_keeps_the_size_of_a_note_is_indexed(run: Run, workspace: Path, set_back: bool) -> None:
-    note = workspace / "memory" / "2026-11-18.md"
-    assert "VLAN 20" in run("search", "printer")[1]
-    before = note.stat()
-    note.write_text(note.read_text().replace("printer", "scanner"))
-    if set_back:
-        os.utime(note, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert "Moved the scanner" in run("search", "scanner")[1]
 
 
 def test_json_has_the_documented_shape(run: Run) -> None:
@@ -236,16 +203,6 @@ def test_json_has_the_documented_shape(run: Run) -> None:
     assert answer["trace"]["funnel"]["recalled"] == len(answer["results"])
     words = json.loads(run("search", "router", "--provider", "none", "--json")[1])
     assert (words["mode"], words["results"][0]["vectorScore"]) == ("keywords only", 0)
-
-
-def test_an_answer_in_json_is_short_without_explain(run: Run, workspace: Path) -> None:
-    for number in range(60):
-        lines = "\n".join(f"- router {number} vlan {line} omada network printer" for line in range(40))
-        (workspace / "memory" / f"topic-{number}.md").write_text(f"# Topic {number}\n\n{lines}\n")
-    out = run("search", "router vlan", "--json")[1]
-    assert len(json.loads(out)["results"]) == 6
-    assert len(out.encode()) < 20_000
-    assert len(run("search", "router vlan", "--json", "--explain")[1].encode()) > 100_000
 
 
 def test_a_question_a_line_gets_an_answer_a_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,44 +243,6 @@ def test_a_note_that_waits_is_named_in_text_and_json(run: Run, workspace: Path) 
     assert "memory-tui index" in answer["action"]
 
 
-@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
-def test_a_session_below_its_threshold_is_named_with_its_word(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str
-) -> None:
-    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path))
-    sessions = tmp_path / "agents" / "main" / "sessions"
-    sessions.mkdir(parents=True)
-    config = tmp_path / "openclaw.json"
-    options = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}}
-    config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": options}}}))
-    with_sessions = ("--config", str(config), "--profile", profile)
-    assert run(*with_sessions, "index")[0] == 0
-    message = {"type": "message", "message": {"role": "user", "content": "Where is the zeppelin?"}}
-    (sessions / "s.jsonl").write_text(json.dumps(message) + "\n")
-    err = run(*with_sessions, "search", "zeppelin landing", "--min-score", "0.01")[2]
-    assert err.count('sessions/s.jsonl, which is not indexed yet, holds "zeppelin"') == 1
-    assert "Below the threshold, and not being indexed: sessions/s.jsonl" in err
-    assert json.loads(run(*with_sessions, "search", "zeppelin", "--json")[1])["stale"] is True
-
-
-@pytest.mark.parametrize(
-    ("query", "off", "sentence", "denied"),
-    [
-        ("vor drei Tagen", "", 'Read "vor drei Tagen" as', '"drei" was searched'),
-        ("北京", "", 'was searched as "beijing"', "No note holds 北京"),
-        ("garden map", "fts5", "There is no full-text search", "0% of what was asked"),
-    ],
-)
-def test_notices_of_one_answer_agree(
-    run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch, query: str, off: str, sentence: str, denied: str
-) -> None:
-    (workspace / "MEMORY.md").write_text("She drew a map of the garden in Beijing.\n")
-    monkeypatch.setenv("MEMORY_TUI_DISABLE", off)
-    err = run("search", query)[2]
-    assert sentence in err
-    assert denied not in err
-
-
 @pytest.mark.parametrize(
     "query",
     [
@@ -337,17 +256,6 @@ def test_any_query_is_answered(run: Run, query: str) -> None:
         assert code == 0, err
         answer = json.loads(out)
         assert answer["results"] or answer["empty"]["sentence"]
-
-
-def test_settings_change_the_answer(run: Run) -> None:
-    old = ("search", "omada router", "--json", "--explain", "--profile", "openclaw-2026.2")
-    answer = json.loads(run(*old, "--set", "query.minScore=1")[1])
-    assert answer["results"] == []
-    assert answer["empty"]["kind"] == answer["trace"]["empty"]["kind"] == "all_below_gate"
-    assert answer["trace"]["settings"]["query.minScore"] == {"value": 1.0, "origin": "the command line"}
-    nothing = ("--set", "vectorWeight=0", "--set", "textWeight=0", "--set", "minScore=0")
-    hit = json.loads(run(*old, *nothing)[1])["trace"]["recalled"][0]
-    assert hit["vector"]["weight"] == 0.7, "weights of nothing fall back to the documented ones"
 
 
 # --- other answers -------------------------------------------------------------------------------------------------
@@ -396,7 +304,6 @@ def test_why_file_gives_a_reason_for_any_path(run: Run, workspace: Path) -> None
     (memory / "link.md").symlink_to(workspace / "MEMORY.md")
     (memory / "invalid.md").write_bytes(b"router \xff\xfe broken \xc3( bytes\n")
     (memory / "nul.md").write_bytes(b"router\x00nul\n")
-    (memory / "line.md").write_text("router " * 1_500_000)
     with (memory / "huge.md").open("wb") as huge:
         huge.truncate(100 * 1024 * 1024)
     os.mkfifo(memory / "pipe.md")
@@ -467,18 +374,6 @@ def test_a_remote_provider_of_the_configuration_gets_nothing_by_itself(run: Run,
     assert "Your notes would be sent to api.openai.com" in status["providerState"]
 
 
-def test_openclaw_s_configuration_chooses_its_profile_and_names_its_faults(run: Run, tmp_path: Path) -> None:
-    config = tmp_path / "openclaw.json"
-    config.write_text("// mine\n{agents: {defaults: {memorySearch: {query: {maxResults: 1, minScore: 7}}}}}")
-    answer = json.loads(run("search", "router", "--config", str(config), "--json", "--explain")[1])
-    assert answer["profile"] == "openclaw-2026.3"
-    assert answer["trace"]["settings"]["query.maxResults"]["value"] == 1
-    assert any("minScore" in notice["message"] for notice in answer["notices"])
-    config.write_text("{\n  agents: {defaults: {memorySearch: {query: {minScore: 0.1,,}}}}\n}")
-    code, _, err = run("search", "x", "--config", str(config))
-    assert (code, "line 2, column " in err) == (2, True)
-
-
 def test_a_missing_an_empty_and_a_read_only_workspace(run: Run, workspace: Path, tmp_path: Path) -> None:
     code, _, err = run("search", "x", folder=tmp_path / "nowhere")
     assert (code, "nowhere" in err) == (2, True)
@@ -496,22 +391,6 @@ def test_a_missing_an_empty_and_a_read_only_workspace(run: Run, workspace: Path,
         for folder in (workspace, workspace / "memory"):
             folder.chmod(0o755)
     assert sorted(p.name for p in workspace.rglob("*") if p.is_file()) == ["2026-11-18.md", "MEMORY.md"]
-
-
-@pytest.mark.parametrize("words", [("index",), ("status", "--sync")])
-def test_a_note_that_cannot_be_read_fails_the_command(
-    run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
-    read = roots.read
-
-    def refuse(note: NoteFile) -> Document:
-        if note.path == "MEMORY.md":
-            raise Unreadable("Input/output error.", "Check the disk.")
-        return read(note)
-
-    monkeypatch.setattr(roots, "read", refuse)
-    code, out, err = run(*words)
-    assert (code, "Input/output error" in out + err) == (1, True)
 
 
 SHOPPING = "this is not a database, it is my shopping list\n" * 100

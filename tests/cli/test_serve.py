@@ -21,7 +21,6 @@ import pytest
 
 from memory_tui.cli import main, serve
 from memory_tui.cli.serve import AppServer
-from memory_tui.tui import signals
 from tests.support.browser import Browser, chromium, page
 from tests.support.tui import sample
 from tests.support.waiting import LONG
@@ -174,15 +173,6 @@ async def test_a_tab_whose_app_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) 
     await gone(process)
 
 
-@in_loop
-async def test_a_tab_whose_app_cannot_start_ends_and_the_server_says_why(capsys: pytest.CaptureFixture[str]) -> None:
-    async with served("import sys; sys.exit('memory-tui: it is broken')") as (server, session):
-        origin = server.address.rpartition("/")[0].rpartition("/")[0]
-        async with session.ws_connect(f"{server.address}ws", origin=origin) as tab:
-            assert (await tab.receive(LONG)).type is aiohttp.WSMsgType.CLOSE
-    assert "memory-tui: it is broken" in capsys.readouterr().out
-
-
 def test_the_app_in_a_tab_gets_what_serve_was_given_and_writes_only_if_allowed() -> None:
     def command(*words: str) -> list[str]:
         return serve.command_of(main.parsed(["serve", *words]))[5:]
@@ -210,17 +200,6 @@ def test_without_the_extra_serve_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     assert main.main(["serve"]) == 1
     assert "uv tool install '.[serve]'" in capsys.readouterr().err
-
-
-def test_a_served_app_knows_when_its_server_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    read, write = os.pipe()
-    with os.fdopen(read) as keys:
-        monkeypatch.setattr(sys, "__stdin__", keys)
-        assert not signals.has_terminal()
-        monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.web_driver:WebDriver")
-        assert signals.has_terminal()
-        os.close(write)
-        assert not signals.has_terminal()
 
 
 @in_loop

@@ -73,15 +73,6 @@ def test_what_was_typed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert [unsaved.text[0] for unsaved in left(notes.journal)] == ["k"]
 
 
-def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
-    with app(tmp_path) as terminal:
-        terminal.until(READY)
-        terminal.kill(signal.SIGTERM)
-        terminal.kill(signal.SIGTERM)
-        assert terminal.ended() == 128 + signal.SIGTERM
-        terminal.restored()
-
-
 def test_a_closed_terminal_ends_the_app(tmp_path: Path) -> None:
     with app(tmp_path) as terminal:
         terminal.until(READY)

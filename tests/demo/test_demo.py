@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,15 +14,12 @@ from memory_tui import demo, profiles
 from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, keep_recalls, labelled_queries, materialize, own
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import WorkspaceError
-from memory_tui.explain.counterfactuals import WHOLE, flips
 from memory_tui.inbox.checks import BY_KIND
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.plan import Options
-from memory_tui.recalls import recall_log, recalled_lines, rerun
-from memory_tui.search.trace import ChunkRef
+from memory_tui.recalls import recall_log, recalled_lines
 from memory_tui.settings import TUNE_KEYS
 from memory_tui.tui.widgets.memory_map import OFTEN
-from memory_tui.tune import judgments
 from tests.tools import demo_log
 
 TODAY = dt.date(2026, 3, 14)
@@ -37,14 +33,6 @@ def notes(folder: Path) -> dict[str, str]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-
-
-def state(folder: Path) -> list[tuple[str, bytes, int]]:
-    return [
-        (path.relative_to(folder).as_posix(), path.read_bytes(), path.stat().st_mtime_ns)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    ]
 
 
 def day_of(name: str) -> dt.date | None:
@@ -76,18 +64,6 @@ def test_the_sample_follows_the_day(tmp_path: Path, today: dt.date, more: bool) 
         assert bool(query.relevant) == (not query.unanswerable), query.id
         for label in query.relevant:
             assert label.answer in texts[label.path].split("\n")[label.line - 1], (query.id, label)
-
-
-@pytest.mark.skipif(not hasattr(time, "tzset"), reason="this system cannot change its time zone")
-def test_a_day_gives_the_same_files_in_every_time_zone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copies = []
-    for zone in ("UTC", "Pacific/Kiritimati", "America/Los_Angeles"):
-        monkeypatch.setenv("TZ", zone)
-        time.tzset()
-        copies.append(state(materialize(tmp_path / zone, TODAY)))
-    monkeypatch.undo()
-    time.tzset()
-    assert copies[0] == copies[1] == copies[2]
 
 
 @pytest.mark.parametrize(("place", "reason"), [("", "not empty"), ("mine.md", "a file"), ("mine.md/below", "file")])
@@ -186,24 +162,6 @@ def test_the_log_of_the_demo_is_what_the_server_answers(tmp_path: Path) -> None:
         assert entry.settings == {key: knobs.values[key].value for key in TUNE_KEYS}
 
 
-def test_then_and_now_says_nothing_unknown_of_the_log(opened: Engine, tmp_path: Path) -> None:
-    workspace = materialize(tmp_path / WORKSPACE, TODAY, more=True)
-    demo.surround(tmp_path, workspace, TODAY)
-    entries = recall_log.read(recall_log.recall_log_path(workspace)).entries
-    assert len(entries) == len(demo_log.questions())
-    for entry in entries:
-        found = rerun.replay(entry, opened.plan.settings, opened.search.gather)
-        told = "\n".join(rerun.replayed(found))
-        assert f"Knobs: recommended, results 6, minScore 0; {entry.mode}\nLevel of the answer: " in told
-        assert "made anew" not in told
-        assert "vectors of" not in told
-
-
-def test_the_notebook_holds_the_labelled_questions(opened: Engine) -> None:
-    book = judgments.load(judgments.notebook_path(opened.plan.roots.workspace, opened.plan.own_named))
-    assert len(book.judged) == len(labelled_queries(TODAY)) >= 26
-
-
 def test_its_recalls_make_candidates_and_go_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with own() as folder:
@@ -223,35 +181,3 @@ def test_its_recalls_make_candidates_and_go_with_it(monkeypatch: pytest.MonkeyPa
         assert found.weeks("MEMORY.md", TODAY, 8)[-1], "a line of recalls in the list of notes"
     assert not recalled_lines.activity(workspace).days
     assert not kept_of_demo(tmp_path / "state"), "nor a lock of a record"
-
-
-def test_it_holds_a_conflict_and_three_languages(opened: Engine) -> None:
-    texts = notes(opened.plan.roots.workspace)
-    leads = {path: line for path, text in texts.items() for line in text.split("\n") if line.startswith("- Team lead:")}
-    assert len(set(leads.values())) == 2, "the same subject, another value"
-    assert len({day_of(path) for path in leads}) == 2, "a later day"
-    assert any(re.search("[\u4e00-\u9fff]{6}", text) for text in texts.values())
-    hits = opened.search.search("Wann darf die Hecke geschnitten werden?").recalled
-    assert hits[0].chunk.path == "memory/garten.md"
-
-
-def test_a_wrong_recall_is_mended_by_one_knob(opened: Engine) -> None:
-    """A hit that answers nothing goes, and every hit with an answer stays."""
-    query = next(one for one in labelled_queries(TODAY) if one.text == SUGGESTED[0])
-    evidence = opened.search.gather(query.text)
-    ranked = opened.search.rank(evidence, opened.plan.settings)
-
-    def right(chunk: ChunkRef) -> bool:
-        return any(one.path == chunk.path and chunk.start_line <= one.line <= chunk.end_line for one in query.relevant)
-
-    mended = []
-    for hit in ranked.recalled:
-        if not right(hit.chunk):
-            row = next(row for row, ref in enumerate(evidence.refs) if ref == hit.chunk)
-            mended += [
-                flip.changes
-                for flip in flips(evidence, opened.plan.settings, row, opened.plan.with_profile).singles
-                if flip.changes.keys().isdisjoint(WHOLE) and not any(right(ref) for ref in flip.drops_out)
-            ]
-    assert any(right(hit.chunk) for hit in ranked.recalled)
-    assert mended

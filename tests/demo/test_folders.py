@@ -54,13 +54,6 @@ def made(child: subprocess.Popen[str]) -> Path:
     return Path(child.stdout.readline().strip())
 
 
-def test_a_demo_removes_its_own_folder(temporary: Path) -> None:
-    with demo.own() as folder:
-        assert folder.parent == temporary
-        assert locks.living(folder / demo.MARK) is not None
-    assert not folder.exists()
-
-
 def test_the_folder_of_a_killed_demo_goes_and_that_of_a_living_one_stays(
     temporary: Path, child: subprocess.Popen[str]
 ) -> None:

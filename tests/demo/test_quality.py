@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib.util
-import json
-import shutil
 from collections import defaultdict
 from pathlib import Path
 from types import ModuleType
@@ -79,62 +77,3 @@ def test_recommended_recalls_what_was_said(
     print({key: round(value, 3) for key, value in theirs.items()})
     # The built-in cosines are lifted there, so minScore hardly bites; the order is what the defaults lose.
     assert theirs["ndcg@10"] < ours["ndcg@10"] - 0.02
-
-
-def test_old_evidence_is_recalled_like_new(judge: ModuleType, memorybank: Path, tmp_path: Path) -> None:
-    """Every other day of the logs is moved back by 200 days, so evidence has both ages in one workspace."""
-    workspaces = tmp_path / "workspaces"
-    queries = judge.load_queries("en")
-    moved: dict[str, str] = {}
-    for source in sorted((memorybank / "en" / "workspaces").iterdir()):
-        (workspaces / source.name / "memory").mkdir(parents=True)
-        for number, note in enumerate(sorted((source / "memory").glob("*.md"))):
-            day = dt.date.fromisoformat(note.stem)
-            other = day - dt.timedelta(days=200) if number % 2 else day
-            shutil.copy(note, workspaces / source.name / "memory" / f"{other}.md")
-            moved[f"memory/{day}.md"] = f"memory/{other}.md"
-    undated = [q for q in queries if q["category"] == "undated"]
-    found = answers(workspaces, undated, tmp_path / "index", "recommended", 6)
-    hits: dict[bool, list[float]] = {True: [], False: []}
-    for query in undated:
-        for evidence in query["evidence"]:
-            path = moved[evidence["path"]]
-            old = path != evidence["path"]
-            hits[old].append(
-                any(
-                    r["path"] == path and r["startLine"] <= evidence["line"] <= r["endLine"] for r in found[query["id"]]
-                )
-            )
-    recall = {old: sum(values) / len(values) for old, values in hits.items()}
-    assert min(len(values) for values in hits.values()) >= 20
-    assert recall[True] >= recall[False] - 0.03, recall
-
-
-def test_the_labelled_questions_of_the_demo(tmp_path: Path) -> None:
-    from memory_tui import demo
-
-    today = dt.date(2026, 11, 20)
-    workspace = demo.materialize(tmp_path / "demo", today)
-    now = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
-    recalled = {}
-    for profile in ("recommended", "openclaw-2026.3"):
-        options = Options(
-            workspace=str(workspace), index=str(tmp_path / "index.sqlite"), now=now, changes=(("profile", profile),)
-        )
-        with Engine.open(options) as engine:
-            engine.index.sync()
-            hits = []
-            for labelled in demo.labelled_queries(today):
-                answers = [label for label in labelled.relevant if label.grade == 2]
-                trace = engine.search.search(labelled.text)
-                hits += [
-                    any(
-                        c.chunk.path == label.path and c.chunk.start_line <= label.line <= c.chunk.end_line
-                        for c in trace.recalled
-                    )
-                    for label in answers
-                ]
-        recalled[profile] = sum(hits) / len(hits)
-    print(json.dumps(recalled))
-    assert recalled["recommended"] >= 0.75
-    assert recalled["openclaw-2026.3"] < recalled["recommended"] - 0.2

@@ -105,11 +105,6 @@ def test_each_setting_moves_it_and_an_own_one_counts_more(
     assert not claude_code.is_auto_memory(tmp_path / "elsewhere" / "MEMORY.md")
 
 
-def test_the_settings_of_the_machine_count_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.platform", "linux")
-    assert claude_code._managed()[-1] == Path("/etc/claude-code/managed-settings.json")
-
-
 def test_claude_code_itself_keeps_it_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real program tells its model where its memory is."""
     root, home = repository(tmp_path / "repo"), tmp_path / "home"

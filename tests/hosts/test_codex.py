@@ -53,14 +53,6 @@ def test_every_part_is_searched(chosen: str, memory: Path, capsys: pytest.Captur
         assert run(capsys, "search", query, *words)["results"][0]["path"] == path  # type: ignore[index]
 
 
-def test_beside_a_project_it_is_an_extra_path(memory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("MEMORY.md").write_text("# Project\n\n- The build takes an hour.\n")
-    assert run(capsys, "search", "build hour", "--codex")["results"][0]["path"] == "MEMORY.md"  # type: ignore[index]
-    [hit] = run(capsys, "search", "bassoon", "--codex")["results"]  # type: ignore[misc]
-    assert hit["path"].endswith("memories/raw_memories.md")
-    assert memory.is_dir()
-
-
 def test_what_is_remembered_is_a_note_that_codex_takes_up(memory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in memory.rglob("*.md")}
     for words in (["remember", "The plumber is Mrs Ödön."], ["promote", "memory_summary.md:3"]):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.cli.main import parsed
-from memory_tui.hosts.wiring import of_agent, options_of, words_of
+from memory_tui.hosts.wiring import options_of, words_of
 from memory_tui.plan import Options
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0~"), min_size=1, max_size=12)
@@ -37,12 +37,3 @@ def test_words_are_read_back_as_the_options_that_they_are_of(options: Options) -
     assert options_of(words) == options
     assert options_of(["/bin/memory-tui", "mcp", "--no-prompts", "--log-recalls", *words]) == options
     assert parsed(["mcp", *words]).agent == options.agent
-
-
-def test_an_agent_gets_our_profile_where_none_was_chosen_and_whole_paths() -> None:
-    asked = of_agent(Options(extra=("notes",), now=1.0), Path("/work"))
-    assert words_of(asked) == [
-        *("--workspace", "/work", "--profile", "recommended", "--extra", str(Path.cwd() / "notes")),
-    ]
-    chosen = of_agent(Options(changes=(("profile", "openclaw-2026.9"),)), Path("/work"))
-    assert chosen.changes == (("profile", "openclaw-2026.9"),)
