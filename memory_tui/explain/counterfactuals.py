@@ -189,18 +189,20 @@ def beyond(knob: Knob, value: Scalar, *, up: bool) -> list[Scalar]:
     return [each for each in reversed(grid(knob.key)) if float(each) < at - hair]
 
 
+def spread(key: str, now: Scalar, count: int) -> list[Scalar]:
+    """Return `count` values of a knob over all of its grid, both ends among them; of a switch the other one."""
+    if isinstance(now, bool):
+        return [not now]
+    values = grid(key)
+    chosen = (values[round(at * (len(values) - 1) / (count - 1))] for at in range(count))
+    return [value for value in dict.fromkeys(chosen) if value != now]
+
+
 def points(settings: Settings) -> list[tuple[str, Scalar]]:
     """Return the knobs that count, each at its switch or at some values of its grid, to be tried with one another."""
     ignored = profiles.get(settings.word("profile")).ignores
-    result: list[tuple[str, Scalar]] = []
-    for key in TUNE_KEYS:
-        now = settings.values[key].value
-        if key == TEXT or key in ignored or BY_KEY[key].choices:
-            continue
-        values = grid(key) if not isinstance(now, bool) else (not now,)
-        spread = (values[round(at * (len(values) - 1) / (POINTS - 1))] for at in range(POINTS))
-        result += [(key, value) for value in dict.fromkeys(spread) if value != now]
-    return result
+    keys = [key for key in TUNE_KEYS if key != TEXT and key not in ignored and not BY_KEY[key].choices]
+    return [(key, value) for key in keys for value in spread(key, settings.values[key].value, POINTS)]
 
 
 def presses(knob: Knob, was: Scalar, value: Scalar) -> float:

@@ -62,10 +62,6 @@ class Scorecard(Struct, frozen=True):
     unjudged: int = 0
     absent: tuple[str, ...] = ()
 
-    def column(self, metric: str) -> list[float]:
-        """Return one metric of each question."""
-        return [row.scores[metric] for row in self.rows]
-
 
 class QueryChange(Struct, frozen=True):
     """One question before and after."""
@@ -74,19 +70,11 @@ class QueryChange(Struct, frozen=True):
     before: Scores
     after: Scores
 
-    def difference(self, metric: str) -> float:
-        """Return the value after less that before."""
-        return self.after[metric] - self.before[metric]
-
     @property
-    def broke(self) -> bool:
-        """Return whether a right line that was recalled no longer is."""
-        return self.difference("recall") < -_SAME
-
-    @property
-    def mended(self) -> bool:
-        """Return whether more right lines are recalled than before."""
-        return self.difference("recall") > _SAME
+    def gain(self) -> int:
+        """Return 1 where more right lines are recalled than before, -1 where one no longer is, else 0."""
+        gain = self.after["recall"] - self.before["recall"]
+        return (gain > _SAME) - (gain < -_SAME)
 
 
 class ScoreComparison(Struct, frozen=True):
@@ -102,12 +90,12 @@ class ScoreComparison(Struct, frozen=True):
     @property
     def broke(self) -> tuple[QueryChange, ...]:
         """Return the questions that lost a right line."""
-        return tuple(change for change in self.changes if change.broke)
+        return tuple(change for change in self.changes if change.gain < 0)
 
     @property
     def mended(self) -> tuple[QueryChange, ...]:
         """Return the questions that won a right line."""
-        return tuple(change for change in self.changes if change.mended)
+        return tuple(change for change in self.changes if change.gain > 0)
 
 
 def collect(ask: Ask, notebook: Notebook, progress: Progress | None = None) -> tuple[Case, ...]:
@@ -125,42 +113,34 @@ def collect(ask: Ask, notebook: Notebook, progress: Progress | None = None) -> t
 
 def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0, absent: tuple[str, ...] = ()) -> Scorecard:
     """Return the metrics of `cases` under `settings`; about a millisecond a question."""
-    rows = []
-    for case in cases:
-        hits = case.hits(settings)
-        rows.append(Measured(case.query, measure(case.query, hits), hits))
+    hits = [case.hits(settings) for case in cases]
+    rows = [Measured(case.query, measure(case.query, each), each) for case, each in zip(cases, hits, strict=True)]
     return Scorecard(tuple(rows), mean([row.scores for row in rows]), unjudged, absent)
 
 
 def saved_effect(cases: Sequence[Case], settings: Settings) -> Saved | None:
     """What other settings do to `cases`, against `settings`: which recall more right lines, which lose one."""
     asked = [case for case in cases if case.query.relevant]
-
-    def recall(under: Settings) -> list[float]:
-        return [measure(case.query, case.hits(under))["recall"] for case in asked]
-
-    before = recall(settings)
+    before = by_question(score(asked, settings))
 
     def effect(under: Settings) -> SavedEffect:
-        changes = [(case.query.text, now - was) for case, was, now in zip(asked, before, recall(under), strict=True)]
-        mended = tuple(text for text, gain in changes if gain > _SAME)
-        return SavedEffect(len(asked), mended, tuple(text for text, gain in changes if gain < -_SAME))
+        compared = _changes(before, by_question(score(asked, under)))
+        mended, broken = (tuple(each.text for each in compared if each.gain == gain) for gain in (1, -1))
+        return SavedEffect(len(asked), mended, broken)
 
     return effect if asked else None
 
 
+def _changes(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> tuple[QueryChange, ...]:
+    return tuple(QueryChange(text, before[text], after[text]) for text in after if text in before)
+
+
 def compare(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> ScoreComparison:
     """Return two measurements by question; those that only one of them has are counted, not compared."""
-    both = [text for text in after if text in before]
-    changes = tuple(QueryChange(text, before[text], after[text]) for text in both)
-    gains = {name: gain([c.before[name] for c in changes], [c.after[name] for c in changes]) for name in NAMES}
-    return ScoreComparison(
-        mean([c.before for c in changes]),
-        mean([c.after for c in changes]),
-        gains,
-        changes,
-        len(before.keys() ^ after.keys()),
-    )
+    changes = _changes(before, after)
+    old, new = [change.before for change in changes], [change.after for change in changes]
+    gains = {name: gain([row[name] for row in old], [row[name] for row in new]) for name in NAMES}
+    return ScoreComparison(mean(old), mean(new), gains, changes, len(before.keys() ^ after.keys()))
 
 
 def by_question(card: Scorecard) -> dict[str, Scores]:
@@ -195,23 +175,24 @@ TABLE_METRICS = ("recall@6", "ndcg@10")
 def rivals(cases: Sequence[Case], settings: Settings, with_profile: Callable[[str], Settings]) -> tuple[Rival, ...]:
     """Return the rules in force, plain bm25 and every other profile that can rank these chunks, in this order."""
     in_force = settings.word("profile")
-    others = [
-        name for name in profiles.PROFILES if name != in_force and all(can_rank(case.evidence, name) for case in cases)
-    ]
     named = {in_force: settings, "plain bm25": plain_words(with_profile(profiles.OWN))}
-    named |= {name: with_profile(name) for name in others}
-    cards = {name: score(cases, each_settings) for name, each_settings in named.items()}
-    result = []
-    for name, card in cards.items():
-        zero = [0.0] * len(card.rows)
-        result.append(
-            Rival(
-                name,
-                {metric: gain(zero, card.column(metric)) for metric in TABLE_METRICS},
-                {metric: gain(card.column(metric), cards[in_force].column(metric)) for metric in TABLE_METRICS},
-            )
+    for name in profiles.PROFILES:
+        if name != in_force and all(can_rank(case.evidence, name) for case in cases):
+            named[name] = with_profile(name)
+    columns = {name: _columns(score(cases, each)) for name, each in named.items()}
+    own, zero = columns[in_force], [0.0] * len(cases)
+    return tuple(
+        Rival(
+            name,
+            {metric: gain(zero, values) for metric, values in each.items()},
+            {metric: gain(values, own[metric]) for metric, values in each.items()},
         )
-    return tuple(result)
+        for name, each in columns.items()
+    )
+
+
+def _columns(card: Scorecard) -> dict[str, list[float]]:
+    return {metric: [row.scores[metric] for row in card.rows] for metric in TABLE_METRICS}
 
 
 def plain_words(settings: Settings) -> Settings:
@@ -230,12 +211,9 @@ class Shortfall(Struct, frozen=True):
 
 def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[Shortfall]:
     """Return the metrics that miss their floor (for noise and wrong: exceed their ceiling)."""
-    result = []
-    for name, floor in floors.items():
-        value = means[name]
-        if (value > floor + _SAME) if name in COSTS else (value < floor - _SAME):
-            result.append(Shortfall(name, value, floor))
-    return result
+    signs = {name: -1 if name in COSTS else 1 for name in floors}
+    missed = (name for name, floor in floors.items() if signs[name] * (means[name] - floor) < -_SAME)
+    return [Shortfall(name, means[name], floors[name]) for name in missed]
 
 
 def regressions(comparison: ScoreComparison, tolerance: float = 0.0) -> list[Shortfall]:

@@ -14,11 +14,12 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from memory_tui import durable, locks
 from memory_tui.config.places import own_path, private_name
@@ -63,14 +64,9 @@ class Query(Struct, frozen=True):
 
     def grade(self, chunk: ChunkRef) -> int | None:
         """Return the best grade of a line in `chunk`, None when none is labelled."""
-        return max(
-            (
-                label.grade
-                for label in self.labels
-                if label.path == chunk.path and chunk.start_line <= label.line <= chunk.end_line
-            ),
-            default=None,
-        )
+        lines = range(chunk.start_line, chunk.end_line + 1)
+        grades = (label.grade for label in self.labels if label.path == chunk.path and label.line in lines)
+        return max(grades, default=None)
 
     def mark(self, label: Label) -> Query:
         """Return a copy with this judgement, which replaces another of the same line."""
@@ -111,28 +107,6 @@ class Notebook(Struct, frozen=True):
         return tuple(query for query in self.queries if query.judged)
 
 
-def settle(query: Query, lines: Callable[[str], list[str]]) -> Query:
-    """Return `query` with each label moved to where its answer stands now, when its line no longer holds it.
-
-    `lines` gives the lines of a note as it is indexed; it may raise LookupError for one that is gone.
-    """
-    return replace(query, labels=tuple(_settled(label, lines) for label in query.labels))
-
-
-def _settled(label: Label, lines: Callable[[str], list[str]]) -> Label:
-    if not label.answer:
-        return label
-    try:
-        text = lines(label.path)
-    except LookupError:
-        # A label of a note that is gone stays as it is, and counts as not found.
-        return label
-    if label.line <= len(text) and label.answer in text[label.line - 1]:
-        return label
-    places = [number for number, line in enumerate(text, 1) if label.answer in line]
-    return replace(label, line=min(places, key=lambda at: abs(at - label.line))) if places else label
-
-
 _LINES = ("relevant", "labels", "evidence")
 _QUERY = ("query", "question")
 
@@ -166,17 +140,37 @@ def parse(text: str, name: str = "the labels") -> Notebook:
             continue
         try:
             query = _query(json.loads(line))
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise LabelError(
                 f"{name}, line {number}, is no labelled query: {error}.",
                 'Write {"query": "...", "relevant": [{"path": "...", "line": 1, "grade": 2}]}.',
             ) from error
-        existing = notebook.find(query.text)
-        if existing is not None:
-            for label in query.labels:
-                existing = existing.mark(label)
-        notebook = notebook.put(existing or query)
+        notebook = notebook.put(_marked(notebook.find(query.text) or query, query.labels))
     return notebook
+
+
+def _query(fields: dict[str, Any]) -> Query:
+    text = next((fields.pop(name) for name in _QUERY if name in fields), None)
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError("it has no query")
+    rows = next((fields.pop(name) for name in _LINES if name in fields), None)
+    alone = {name: fields.pop(name) for name in ("path", "line", "grade", "answer") if name in fields}
+    if rows is None:
+        rows = [alone] if "path" in alone else []
+    labels = [
+        Label(str(row["path"]), int(row["line"]), int(row.get("grade", HELPS)), str(row.get("answer", "")))
+        for row in rows
+    ]
+    if any(label.grade < WRONG or label.line < 1 for label in labels):
+        raise ValueError("lines count from 1 and grades from 0")
+    query = Query(text.strip(), (), str(fields.pop("id", "")), bool(fields.pop("unanswerable", False)), fields)
+    return _marked(query, labels)
+
+
+def _marked(query: Query, labels: Iterable[Label]) -> Query:
+    for label in labels:
+        query = query.mark(label)
+    return query
 
 
 def dump(notebook: Notebook) -> str:
@@ -184,17 +178,19 @@ def dump(notebook: Notebook) -> str:
     return "".join(json.dumps(_fields(query), ensure_ascii=False) + "\n" for query in notebook.queries)
 
 
+def _fields(query: Query) -> dict[str, Any]:
+    rows = [asdict(label) for label in query.labels]
+    labels = [{name: value for name, value in row.items() if name != "answer" or value} for row in rows]
+    unanswerable = {"unanswerable": True} if query.unanswerable else {}
+    named = {"id": query.id} if query.id else {}
+    return {**named, "query": query.text, "relevant": labels, **unanswerable, **query.more}
+
+
 def save(path: Path, notebook: Notebook) -> None:
     """Write the notebook in one step, so that nobody ever reads half of it. Raises LabelError."""
-    try:
-        durable.make_folder(path.parent, 0o777)
+    with _writing(path):
         # In the place that a link leads to, because the file is the user's own.
         durable.replace_file(Path(os.path.realpath(path)), dump(notebook).encode("utf-8", "replace"), None)
-    except OSError as error:
-        raise LabelError(
-            f"The labels cannot be written to {path}: {error.strerror or error}.",
-            "Check the folder and its permissions.",
-        ) from error
 
 
 _EDITING = threading.Lock()
@@ -205,7 +201,7 @@ def edit(path: Path, read: Callable[[str], Document], changes: Iterable[Callable
 
     One edit at a time, in every process. Without a change nothing is written. Raises LabelError.
     """
-    with _EDITING, _alone(path):
+    with _EDITING, _writing(path), locks.wait_for(path):
         before = load(path)
         edited = settled(before, read)
         for change in changes:
@@ -216,11 +212,11 @@ def edit(path: Path, read: Callable[[str], Document], changes: Iterable[Callable
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Keep other processes from editing the notebook meanwhile. Raises LabelError."""
+def _writing(path: Path) -> Iterator[None]:
+    """Make the folder of the notebook, and say what keeps it from being written. Raises LabelError."""
     try:
         durable.make_folder(path.parent, 0o777)
-        lock = locks.wait_for(path)
+        yield
     except IndexBusy as error:
         raise LabelError(f"Another memory-tui is writing the labels in {path}.", "Try again in a moment.") from error
     except (OSError, IndexUnavailable) as error:
@@ -228,23 +224,28 @@ def _alone(path: Path) -> Iterator[None]:
         raise LabelError(
             f"The labels cannot be written to {path}: {reason}", "Check the folder and its permissions."
         ) from error
-    with lock:
-        yield
 
 
 def settled(notebook: Notebook, read: Callable[[str], Document]) -> Notebook:
-    """Return `notebook` with every label where its answer stands in the notes now; `read` is the engine's."""
-    lines_by_path: dict[str, list[str]] = {}
+    """Return `notebook` with every label where its answer stands in the notes now; `read` is the engine's.
 
+    A label of a note that is gone stays as it is, and counts as not found.
+    """
+
+    @cache
     def lines(path: str) -> list[str]:
-        if path not in lines_by_path:
-            try:
-                lines_by_path[path] = read(path).text.split("\n")
-            except MemoryTuiError as error:
-                raise LookupError(path) from error
-        return lines_by_path[path]
+        try:
+            return read(path).text.split("\n")
+        except MemoryTuiError:
+            return []
 
-    return Notebook(tuple(settle(query, lines) for query in notebook.queries))
+    def moved(label: Label) -> Label:
+        there = [at for at, line in enumerate(lines(label.path), 1) if label.answer in line] if label.answer else []
+        if not there or label.line in there:
+            return label
+        return replace(label, line=min(there, key=lambda at: abs(at - label.line)))
+
+    return Notebook(tuple(replace(query, labels=tuple(map(moved, query.labels))) for query in notebook.queries))
 
 
 _BLANK = re.compile(r"\{[\w+-]+\}")
@@ -267,45 +268,3 @@ def absent(notebook: Notebook, read: Callable[[str], Document]) -> tuple[str, ..
                 ) from error
             unreadable.append(path)
     return tuple(unreadable)
-
-
-def _query(fields: Mapping[str, Any]) -> Query:
-    text = next((fields[name] for name in _QUERY if name in fields), None)
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError("it has no query")
-    rows: Iterable[Mapping[str, Any]] = next(
-        (fields[name] for name in _LINES if name in fields), [fields] if "path" in fields else []
-    )
-    known_fields = {*_QUERY, *_LINES, "id", "unanswerable", "path", "line", "grade", "answer"}
-    query = Query(
-        text.strip(),
-        (),
-        str(fields.get("id", "")),
-        bool(fields.get("unanswerable", False)),
-        {key: value for key, value in fields.items() if key not in known_fields},
-    )
-    for row in rows:
-        grade = int(row.get("grade", HELPS))
-        if grade < WRONG or int(row["line"]) < 1:
-            raise ValueError("lines count from 1 and grades from 0")
-        query = query.mark(Label(str(row["path"]), int(row["line"]), grade, str(row.get("answer", ""))))
-    return query
-
-
-def _fields(query: Query) -> dict[str, Any]:
-    labels = [
-        {
-            "path": label.path,
-            "line": label.line,
-            "grade": label.grade,
-            **({"answer": label.answer} if label.answer else {}),
-        }
-        for label in query.labels
-    ]
-    return {
-        **({"id": query.id} if query.id else {}),
-        "query": query.text,
-        "relevant": labels,
-        **({"unanswerable": True} if query.unanswerable else {}),
-        **query.more,
-    }

@@ -13,9 +13,9 @@ from typing import Literal
 from msgspec import Struct
 
 from memory_tui import profiles
-from memory_tui.explain.counterfactuals import TEXT, WEIGHT, turned
+from memory_tui.explain.counterfactuals import TEXT, WEIGHT, spread, turned
 from memory_tui.explain.reranking import tuned
-from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
 from memory_tui.tune import evaluate
 from memory_tui.tune.evaluate import Case, Gain, Scores
 from memory_tui.tune.judgments import Query
@@ -27,7 +27,8 @@ _LEFT_ALONE = {"profile", TEXT, "query.maxResults", "query.hybrid.enabled"}
 """A choice of the user's (profile, budget), or turned by another knob."""
 _ROUNDS = 4
 _SHUFFLES = 5
-_LOGARITHMIC = 100
+_POINTS = 21
+"""Values of a knob that are tried in each round."""
 _STARTS = (0.15, 0.4, 0.65, 0.9)
 """Vector weights at which the search starts, so that no local best traps it."""
 
@@ -116,10 +117,9 @@ def tune(
     gained = beyond_chance(held_out, settings, best, metric, seed)
     if gained.low <= 0:
         return NoEvidence("within chance", answerable, FEWEST, changes, gained, front, detectable(gained))
-    before, after = (evaluate.mean(_scores(held_out, each_settings)) for each_settings in (settings, best))
-    return Better(
-        changes, best, metric, beyond_chance(training, settings, best, metric, seed), gained, before, after, front
-    )
+    before, after = _table(held_out, [settings, best])
+    trained = beyond_chance(training, settings, best, metric, seed)
+    return Better(changes, best, metric, trained, gained, before, after, front)
 
 
 def detectable(gain: Gain) -> float:
@@ -150,14 +150,16 @@ def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metr
     old, new = ([case.hits(each_settings) for case in cases] for each_settings in (before, after))
     baseline, reached = [], []
     for i, case in enumerate(cases):
-        others = [cases[(i + step) % count].query for step in range(1, count)]
-        strangers = [query for query in (_foreign(other, case.query) for other in others) if query.labels][:_SHUFFLES]
-        chance = sum(
-            evaluate.measure(query, new[i])[metric] - evaluate.measure(query, old[i])[metric] for query in strangers
-        ) / max(1, len(strangers))
-        real = evaluate.measure(case.query, old[i])[metric]
+
+        def gained(query: Query, i: int = i) -> tuple[float, float]:
+            return evaluate.measure(query, old[i])[metric], evaluate.measure(query, new[i])[metric]
+
+        others = (_foreign(cases[(i + step) % count].query, case.query) for step in range(1, count))
+        strangers = [gained(query) for query in others if query.labels][:_SHUFFLES]
+        chance = sum(after - before for before, after in strangers) / max(1, len(strangers))
+        real, then = gained(case.query)
         baseline.append(real + (min(0.0, chance) if metric in evaluate.COSTS else max(0.0, chance)))
-        reached.append(evaluate.measure(case.query, new[i])[metric])
+        reached.append(then)
     return evaluate.gain(baseline, reached, seed)
 
 
@@ -174,20 +176,13 @@ def pareto(cases: Sequence[Case], settings: Settings) -> tuple[Point, ...]:
         settings.update({"query.minScore": floor, "query.maxResults": results}, ORIGIN) for floor, results in tries
     ]
     table = _table(cases, chosen)
-    points = [
-        Point(floor, results, scores["recall"], scores["noise"])
-        for (floor, results), scores in zip(tries, table, strict=True)
-    ]
+    points = [Point(*each, row["recall"], row["noise"]) for each, row in zip(tries, table, strict=True)]
     points.sort(key=lambda point: (point.noise, -point.recall, point.results, -point.min_score))
     front: list[Point] = []
     for point in points:
         if not front or point.recall > front[-1].recall + 1e-9:
             front.append(point)
     return tuple(front)
-
-
-def _scores(cases: Sequence[Case], settings: Settings) -> list[Scores]:
-    return [evaluate.measure(case.query, case.hits(settings)) for case in cases]
 
 
 def _table(cases: Sequence[Case], chosen: Sequence[Settings]) -> list[Scores]:
@@ -208,97 +203,49 @@ class _Search:
 
     def __init__(self, cases: Sequence[Case], settings: Settings, metric: str, progress: Progress) -> None:
         self._cases, self._base, self._metric, self._progress = cases, settings, metric, progress
-        self._part = ""
-        self._values_by_key: dict[tuple[Scalar, ...], float] = {}
-        ignored = profiles.get(settings.word("profile")).ignores
-        self._knobs = [BY_KEY[key] for key in TUNE_KEYS if key not in _LEFT_ALONE and key not in ignored]
+        self._values: dict[tuple[Scalar, ...], float] = {}
+        self._ignored = profiles.get(settings.word("profile")).ignores
+        self._knobs = [BY_KEY[key] for key in TUNE_KEYS if key not in _LEFT_ALONE and key not in self._ignored]
 
     def run(self) -> Settings:
         """Return the best settings on these questions, with as few knobs turned as it takes."""
-        starts = [self._base, *(self._base.update(turned({WEIGHT: weight}), ORIGIN) for weight in _STARTS)]
-        summits = []
-        for number, start in enumerate(starts, 1):
-            self._part = f"search {number} of {len(starts)}"
-            summits.append(self._climb(start))
-        best = max(summits, key=self._value)
-        return self._plainest(best) if self._value(best) > self._value(self._base) + 1e-9 else self._base
+        starts = [self._base, *self._each(self._base, [{WEIGHT: weight} for weight in _STARTS])]
+        best = self._best([self._base, *(self._climb(start, number) for number, start in enumerate(starts, 1))])
+        for key in difference(self._base, best):
+            if key != TEXT:
+                # A knob goes back where it was that does not earn its change.
+                back = {name: self._base.values[name].value for name in turned({key: 0})}
+                best = self._best([best.update(back, ORIGIN), best])
+        return best
 
     def preset(self) -> Settings:
         """Return the best of the present settings and the whole presets; the present ones where none is better."""
         self._progress("presets")
-        ignored = profiles.get(self._base.word("profile")).ignores
-        counted = ({key: value for key, value in preset.items() if key not in ignored} for preset in PRESETS)
-        chosen = [self._base, *(self._base.update(preset, ORIGIN) for preset in counted)]
-        reached = self._values(chosen)
-        return self._base if reached[0] >= max(reached) - 1e-9 else chosen[reached.index(max(reached))]
+        counted = [{key: value for key, value in each.items() if key not in self._ignored} for each in PRESETS]
+        return self._best([self._base, *self._each(self._base, counted)])
 
-    def _value(self, settings: Settings) -> float:
-        return self._values([settings])[0]
-
-    def _values(self, chosen: Sequence[Settings]) -> list[float]:
-        keys = [tuple(one.values[key].value for key in TUNE_KEYS) for one in chosen]
-        # The searches from several starts meet, and a last round turns again what nothing has changed.
-        new = {key: one for key, one in zip(keys, chosen, strict=True) if key not in self._values_by_key}
-        sign = -1 if self._metric in evaluate.COSTS else 1
-        for key, scores in zip(new, _table(self._cases, list(new.values())), strict=True):
-            self._values_by_key[key] = sign * scores[self._metric]
-        return [self._values_by_key[key] for key in keys]
-
-    def _climb(self, settings: Settings) -> Settings:
+    def _climb(self, settings: Settings, number: int) -> Settings:
         for _ in range(_ROUNDS):
-            before, settings = settings, self._round(settings, coarse)
+            before = settings
+            for knob in self._knobs:
+                self._progress(f"search {number} of {1 + len(_STARTS)}: {knob.label}")
+                now = settings.values[knob.key].value
+                values = sorted(spread(knob.key, now, _POINTS), key=lambda value: abs(float(value) - float(now)))
+                settings = self._best([settings, *self._each(settings, [{knob.key: value} for value in values])])
             if settings is before:
                 break
-        return self._round(settings, fine)
-
-    def _round(self, settings: Settings, grid: Callable[[Knob, Scalar], list[Scalar]]) -> Settings:
-        for knob in self._knobs:
-            settings = self._best(knob, settings, grid(knob, settings.values[knob.key].value))
         return settings
 
-    def _best(self, knob: Knob, settings: Settings, values: Sequence[Scalar]) -> Settings:
-        """Return the best of `values`, the present one where none is better."""
-        self._progress(f"{self._part}: {knob.label}")
-        chosen = [settings, *(settings.update(turned({knob.key: value}), ORIGIN) for value in values)]
-        reached = self._values(chosen)
-        top = max(reached)
-        return settings if reached[0] >= top - 1e-9 else chosen[reached.index(top)]
+    def _each(self, settings: Settings, changes: Sequence[Mapping[str, Scalar]]) -> list[Settings]:
+        return [settings.update(turned(change), ORIGIN) for change in changes]
 
-    def _plainest(self, settings: Settings) -> Settings:
-        """Return `settings` with every knob back where it was that does not earn its change."""
-        value = self._value(settings)
-        for key in difference(self._base, settings):
-            if key != TEXT:
-                back = settings.update({k: self._base.values[k].value for k in turned({key: 0})}, ORIGIN)
-                if self._value(back) >= value - 1e-9:
-                    settings = back
-        return settings
-
-
-def coarse(knob: Knob, value: Scalar) -> list[Scalar]:
-    """Return the values of `knob` by its steps, by factors where its range is wide; nearest to `value` first."""
-    if isinstance(knob.default, bool):
-        return [not value]
-    if knob.low > 0 and knob.high / knob.low > _LOGARITHMIC:
-        grid = [knob.low * (knob.high / knob.low) ** (i / 20) for i in range(21)]
-    else:
-        grid = [knob.low + i * knob.step for i in range(round((knob.high - knob.low) / knob.step) + 1)]
-    return _near(knob, value, grid)
-
-
-def fine(knob: Knob, value: Scalar) -> list[Scalar]:
-    """Return the values within a step of `value`, by fine steps."""
-    if isinstance(knob.default, bool):
-        return []
-    reach = round(knob.step / knob.fine)
-    return _near(knob, value, [float(value) + i * knob.fine for i in range(-reach, reach + 1)])
-
-
-def _near(knob: Knob, value: Scalar, grid: Sequence[float]) -> list[Scalar]:
-    rounded = [round(round(at / knob.fine) * knob.fine, 6) for at in grid]
-    values: list[Scalar] = [
-        at if isinstance(knob.default, float) else int(at)
-        for at in dict.fromkeys(rounded)
-        if knob.low <= at <= knob.high and at != value
-    ]
-    return sorted(values, key=lambda at: abs(float(at) - float(value)))
+    def _best(self, chosen: Sequence[Settings]) -> Settings:
+        """Return the best of `chosen`; the first where none is better."""
+        keys = [tuple(tuned(settings).values()) for settings in chosen]
+        # The searches from several starts meet, and a last round turns again what nothing has changed.
+        new = {key: settings for key, settings in zip(keys, chosen, strict=True) if key not in self._values}
+        sign = -1 if self._metric in evaluate.COSTS else 1
+        for key, scores in zip(new, _table(self._cases, list(new.values())), strict=True):
+            self._values[key] = sign * scores[self._metric]
+        reached = [self._values[key] for key in keys]
+        return chosen[0] if reached[0] >= max(reached) - 1e-9 else chosen[reached.index(max(reached))]

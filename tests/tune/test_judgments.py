@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.errors import LabelError
+from memory_tui.errors import LabelError, Unreadable
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tune import judgments as file
-from memory_tui.tune.judgments import ANSWERS, HELPS, WRONG, Label, Notebook, Query, settle
+from memory_tui.tune.judgments import ANSWERS, HELPS, WRONG, Label, Notebook, Query
+from memory_tui.workspace.notes import Document
 
 CHUNK = ChunkRef(1, "id", "memory/a.md", "memory", 3, 9)
 
@@ -123,9 +124,9 @@ def test_a_label_follows_its_line() -> None:
         "q", (Label("a.md", 2, 1, "garlic"), Label("a.md", 9, 1, "gone"), Label("b.md", 1, 1, "x"), Label("a.md", 7))
     )
 
-    def lines(path: str) -> list[str]:
+    def read(path: str) -> Document:
         if path == "b.md":
-            raise LookupError(path)
-        return ["new", "new", "new", "planted garlic", "", "garlic again"]
+            raise Unreadable("It is gone.", "")
+        return Document(path, "new\nnew\nnew\nplanted garlic\n\ngarlic again", "", 0, 0, 0, 0)
 
-    assert [label.line for label in settle(query, lines).labels] == [4, 9, 1, 7]
+    assert [label.line for label in file.settled(Notebook((query,)), read).queries[0].labels] == [4, 9, 1, 7]

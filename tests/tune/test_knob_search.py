@@ -6,10 +6,8 @@ import random
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from memory_tui.render import evaluation
-from memory_tui.settings import BY_KEY
 from memory_tui.tune import evaluate
 from memory_tui.tune.evaluate import Case
 from memory_tui.tune.judgments import Label, Query
@@ -19,9 +17,7 @@ from memory_tui.tune.knob_search import (
     Better,
     NoEvidence,
     beyond_chance,
-    coarse,
     detectable,
-    fine,
     pareto,
     split,
     tune,
@@ -65,8 +61,7 @@ def accidental(seed: int) -> list[Case]:
         cosines = [rng.uniform(0.1, 0.9) for _ in range(CHUNKS)]
         bm25 = {row: -rng.uniform(0.1, 9) for row in rng.sample(range(CHUNKS), 10)}
         query = Query(f"{seed} {number}", (Label(f"memory/{rng.randrange(CHUNKS)}.md", 2),))
-        ages = [rng.uniform(0, 300) for _ in range(CHUNKS)]
-        cases.append(Case.of(query, evidence(cosines, bm25, ages=ages)))
+        cases.append(Case.of(query, evidence(cosines, bm25)))
     return cases
 
 
@@ -91,43 +86,36 @@ def test_a_whole_preset_is_chosen_on_one_half_and_judged_on_the_other() -> None:
     assert {key: found.settings.values[key].value for key in wanted[0]} in wanted
     assert found.held_out.low > 0
     again = tune(cases, found.settings, presets=True)
-    assert isinstance(again, NoEvidence)
+    assert isinstance(again, NoEvidence), "an optimum is left alone"
     assert not again.changes or again.reason == "within chance"
 
 
-def test_random_labels_let_no_preset_win() -> None:
-    outcomes = [tune(accidental(seed), settings("recommended"), presets=True) for seed in range(3)]
-    assert all(isinstance(found, NoEvidence) for found in outcomes)
+@pytest.mark.parametrize("presets", [True, False])
+def test_random_labels_give_no_evidence(presets: bool) -> None:
+    """Not even where a lower minScore finds more of anything; nor does what may be chance name no gain."""
+    for seed in range(2):
+        outcome = tune(accidental(seed), settings("openclaw-2026.2", minScore=0.7), seed=seed, presets=presets)
+        assert isinstance(outcome, NoEvidence)
+        assert outcome.reason in ("within chance", "nothing better")
+        said = evaluation.verdict(outcome)
+        assert "this needs" not in said
+        if outcome.held_out and (outcome.held_out.low or outcome.held_out.high):
+            assert f"With 50 queries a gain under {outcome.missed:.2f} may be missed" in said
 
 
-def test_random_labels_give_no_evidence() -> None:
-    """Not even where a lower minScore finds more of anything."""
-    now = settings("openclaw-2026.2", minScore=0.7)
-    outcomes = [tune(accidental(seed), now, seed=seed) for seed in range(6)]
-    assert [type(outcome) for outcome in outcomes] == [NoEvidence] * 6
-    assert all(
-        outcome.reason in ("within chance", "nothing better") for outcome in outcomes if isinstance(outcome, NoEvidence)
-    )
-
-
-def test_more_hits_are_no_gain_beyond_chance() -> None:
+def test_neither_more_hits_nor_fewer_are_a_gain_beyond_chance() -> None:
+    """Wide settings find more of anything; fewer hits hold fewer lines that are right for others."""
     cases = accidental(1)
     narrow = settings("openclaw-2026.2", minScore=0.8, vectorWeight=1, textWeight=0)
     wide = narrow.set("query.minScore", 0.0, "test")
-    means = [evaluate.mean([evaluate.measure(case.query, case.hits(one)) for case in cases]) for one in (narrow, wide)]
-    assert means[1]["recall"] > means[0]["recall"] + 0.05, "by itself it looks like a gain"
-    gained = beyond_chance(cases, narrow, wide, "recall", 1)
-    assert gained.low < 0 < gained.high
-
-
-def test_what_other_questions_lose_is_no_gain() -> None:
-    """Fewer hits hold fewer lines that are right for others; nobody finds more by that."""
-    cases = accidental(1)
-    wide = settings("openclaw-2026.2", minScore=0.0, vectorWeight=1, textWeight=0)
-    narrow = wide.set("query.minScore", 0.8, "test")
-    means = [evaluate.mean([evaluate.measure(case.query, case.hits(one)) for case in cases]) for one in (wide, narrow)]
-    gained = beyond_chance(cases, wide, narrow, "recall", 1)
-    assert gained.mean <= means[1]["recall"] - means[0]["recall"] + 1e-9 < 0
+    few, many = (
+        evaluate.mean([evaluate.measure(case.query, case.hits(one)) for case in cases])["recall"]
+        for one in (narrow, wide)
+    )
+    assert many > few + 0.05, "by itself it looks like a gain"
+    more = beyond_chance(cases, narrow, wide, "recall", 1)
+    assert more.low < 0 < more.high
+    assert beyond_chance(cases, wide, narrow, "recall", 1).mean <= few - many + 1e-9 < 0
 
 
 def test_a_gain_of_nothing_at_all_is_not_said_to_be_chance() -> None:
@@ -141,13 +129,6 @@ def test_few_labels_give_no_evidence_however_good() -> None:
     assert found == NoEvidence("few labels", FEWEST - 1, FEWEST, {}, None, ())
 
 
-def test_an_optimum_is_left_alone() -> None:
-    now = settings(OPENCLAW, vectorWeight=0.48, textWeight=0.52, maxResults=3, candidateMultiplier=20)
-    found = tune([planted(number) for number in range(40)], now)
-    assert isinstance(found, NoEvidence)
-    assert found.reason in ("nothing better", "within chance")
-
-
 def test_halves_do_not_change_when_a_question_is_added() -> None:
     cases = [planted(number) for number in range(30)]
     one, other = split(cases, 1)
@@ -156,12 +137,6 @@ def test_halves_do_not_change_when_a_question_is_added() -> None:
     again = split(list(reversed(cases)), 1)[0]
     assert [case.query.text for case in again] == [case.query.text for case in one]
     assert split(cases, 2)[0] != one
-
-
-def test_the_same_labels_give_the_same_outcome() -> None:
-    now = settings(OPENCLAW, vectorWeight=0.95, textWeight=0.05, maxResults=3, candidateMultiplier=20)
-    cases = [planted(number) for number in range(24)]
-    assert repr(tune(cases, now)) == repr(tune(cases, now))
 
 
 def test_the_trade_of_recall_and_noise_has_no_point_that_another_beats() -> None:
@@ -175,39 +150,12 @@ def test_the_trade_of_recall_and_noise_has_no_point_that_another_beats() -> None
         assert (mean["recall"], mean["noise"]) == (point.recall, point.noise)
 
 
-def test_unanswerable_questions_count_against_noise() -> None:
-    cases = [planted(number) for number in range(24)]
-    nothing = [replace(case, query=Query(f"nothing {i}", unanswerable=True)) for i, case in enumerate(cases[:6])]
-    now = settings(OPENCLAW, vectorWeight=0.5, textWeight=0.5, minScore=0.2, maxResults=3, candidateMultiplier=20)
-    assert isinstance(tune([*cases, *nothing], now), Better | NoEvidence)
-
-
-def test_grids_stay_in_range_and_begin_near() -> None:
-    half = coarse(BY_KEY["query.hybrid.temporalDecay.halfLifeDays"], 30)
-    assert (min(half), max(half)) == (1, 3650)
-    assert len(half) < 30
-    assert all(isinstance(value, int) for value in half)
-    assert coarse(BY_KEY["query.minScore"], 0.35)[:2] in ([0.3, 0.4], [0.4, 0.3])
-    assert fine(BY_KEY["query.minScore"], 0.0) == [0.01, 0.02, 0.03, 0.04, 0.05]
-    assert coarse(BY_KEY["query.hybrid.mmr.enabled"], True) == [False]
-    assert fine(BY_KEY["query.hybrid.mmr.enabled"], True) == []
-
-
-@pytest.mark.parametrize("count", [20, 50])
-def test_a_gain_that_is_called_detectable_is_found_four_times_in_five(count: int) -> None:
+def test_a_gain_that_is_called_detectable_is_found_four_times_in_five() -> None:
     """Questions that differ by chance around a true gain: that of `detectable` is told from none about as often."""
-    rng = np.random.default_rng(count)
+    count, rng = 30, np.random.default_rng(30)
     none = np.zeros(count)
     wide = np.mean([detectable(evaluate.gain(none, rng.normal(0.0, 0.3, count), seed)) for seed in range(20)])
     found = [evaluate.gain(none, rng.normal(wide, 0.3, count), seed).low > 0 for seed in range(200)]
     assert 0.72 < np.mean(found) < 0.92
     fewer = [evaluate.gain(none, rng.normal(wide / 2, 0.3, count), seed).low > 0 for seed in range(200)]
     assert np.mean(fewer) < 0.6
-
-
-def test_an_outcome_within_chance_names_the_gain_that_may_be_missed() -> None:
-    found = tune(accidental(3), settings(OPENCLAW))
-    assert isinstance(found, NoEvidence)
-    if found.reason == "within chance":
-        assert f"With 50 queries a gain under {found.missed:.2f} may be missed" in evaluation.verdict(found)
-    assert "this needs" not in evaluation.verdict(found)

@@ -93,7 +93,7 @@ class SavedQueriesView(View):
             before, after = (change.before[name], change.after[name]) if change else (0.0, 0.0)
             style = "" if after == before else "good" if (after > before) != (name == "noise") else "bad"
             pieces.append((fit(_cell(before, after, column) if change else "", column), style))
-        state = "broke " if change and change.broke else "mended " if change and change.mended else ""
+        state = "broke " if change and change.gain < 0 else "mended " if change and change.gain > 0 else ""
         pieces.append((state, "bad" if state == "broke " else "good"))
         room = width - MARKS - column * len(judging.SHORT) - len(state) - 1
         return [*pieces, (fit(one_line(query.text), room), "")], query.text
