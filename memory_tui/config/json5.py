@@ -6,12 +6,14 @@ those are counted here, in a text that it has read.
 
 from __future__ import annotations
 
+import errno
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
+from memory_tui.durable import open_regular
 from memory_tui.errors import ConfigError
 from memory_tui.secrets.discreet import Discreet
 
@@ -122,6 +124,15 @@ def parse_json5(source: SourceText) -> Node:
         line,
         column,
     )
+
+
+def read_json5(path: Path, most: int) -> Node:
+    """Return the tree of the file at `path`. Raises OSError, for one of more than `most` bytes too, and ConfigError."""
+    with open_regular(path) as file:
+        raw = file.read(most + 1)
+    if len(raw) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MB")
+    return parse_json5(SourceText(path, raw.decode("utf-8", "replace")))
 
 
 def blank_end(text: str, at: int) -> int:

@@ -13,19 +13,18 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 from msgspec.structs import replace
 
 from memory_tui.config import keys
-from memory_tui.config.json5 import Node, SourceText, parse_json5
+from memory_tui.config.json5 import Node, SourceText, parse_json5, read_json5
 from memory_tui.config.keys import BY_PATH, FILE, OF_AGENT, OWN_KEYS, PROVIDERS, SEARCH, Key, retired
 from memory_tui.config.model import MAIN, Agent, Config, ConfigValue, Position, Problem, only_agent, zone
 from memory_tui.config.places import ExtraPath, default_workspace, expand, openclaw_path, own_path, state_folder
 from memory_tui.config.secret_refs import Environment
-from memory_tui.durable import open_regular
 from memory_tui.errors import ConfigError, SettingError
 from memory_tui.providers import registry
-from memory_tui.secrets.discreet import Discreet
 from memory_tui.settings import BY_KEY, check
 
 MAX_BYTES = 16 << 20
@@ -40,60 +39,30 @@ def load(explicit: str | None, workspace: Path | None, agent: str = "") -> Confi
     or understood, and SettingError for an agent that nobody knows.
     """
     if explicit is not None:
-        return _config(_read(Path(explicit).expanduser()), workspace, agent)
+        return _read(Path(explicit).expanduser()).config(workspace, agent)
     if openclaw_path().is_file():
-        tree = _read(openclaw_path())
-        if agent or workspace is None or _of_workspace(_document(tree).agents, workspace):
-            return _config(tree, workspace, agent)
+        reading = _read(openclaw_path())
+        if agent or workspace is None or reading.agent_of(workspace):
+            return reading.config(workspace, agent)
     if own_path().is_file():
-        return _config(_read(own_path()), workspace, agent)
-    only = only_agent()
-    return Config(agents=(only,), agent=_choose((only,), None, agent, "No configuration lists agents"))
+        return _read(own_path()).config(workspace, agent)
+    if _normalised(agent) != MAIN:
+        raise SettingError(f"There is no agent {agent!r}: no configuration lists agents.", f"Choose {MAIN}.")
+    return Config(agents=(only_agent(),))
 
 
 def parse(text: str, path: Path, agent: str = "") -> Config:
     """Return the configuration in `text`, as if read from `path`. Raises ConfigError with line and column."""
-    return _config(parse_json5(SourceText(path, text)), None, agent)
+    return _Reading(parse_json5(SourceText(path, text))).config(None, agent)
 
 
-def _config(tree: Node, workspace: Path | None, agent: str) -> Config:
-    document = _document(tree)
-    why = f"{document.path} has no such agent"
-    return _Reading(document, _choose(document.agents, workspace, agent, why)).config()
-
-
-def _choose(agents: tuple[Agent, ...], workspace: Path | None, name: str, why: str) -> Agent:
-    fitting = _of_workspace(agents, workspace) if workspace and not name else []
-    wanted = _normalised(name) if name else ""
-    chosen = next(
-        (agent for agent in (*fitting, *agents) if fitting or (agent.id == wanted if name else agent.default)), None
-    )
-    if chosen is None:
-        raise SettingError(f"There is no agent {name!r}: {why}.", f"Choose one of {', '.join(a.id for a in agents)}.")
-    return chosen
-
-
-def _of_workspace(agents: tuple[Agent, ...], workspace: Path) -> list[Agent]:
-    """Return the agents whose notes are in `workspace`, the default one first."""
-    real = os.path.realpath(workspace)
-    fitting = [agent for agent in agents if os.path.realpath(agent.workspace) == real]
-    return sorted(fitting, key=lambda agent: not agent.default)
-
-
-def _read(path: Path) -> Node:
+def _read(path: Path) -> _Reading:
     try:
-        with open_regular(path) as file:
-            raw = file.read(MAX_BYTES + 1)
+        return _Reading(read_json5(path, MAX_BYTES))
     except OSError as error:
         raise ConfigError(
             f"The configuration {path} cannot be read: {error.strerror}.", "Check the path given with --config."
         ) from error
-    if len(raw) > MAX_BYTES:
-        raise ConfigError(
-            f"{path} is larger than {MAX_BYTES >> 20} MB, which no configuration is.",
-            "Check the path given with --config.",
-        )
-    return parse_json5(SourceText(path, raw.decode("utf-8", "replace")))
 
 
 # --- includes ------------------------------------------------------------------------------------------------------
@@ -144,15 +113,10 @@ def _included(name: Node, chain: tuple[Path, ...], problems: list[Problem]) -> N
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(chain[0].parent)):
         raise ValueError("it is outside the folder of the configuration")
     try:
-        with open_regular(path) as file:
-            raw = file.read(MAX_INCLUDED_BYTES + 1)
+        return _resolved(read_json5(path, MAX_INCLUDED_BYTES), (*chain, path), problems)
     except OSError as error:
-        raise ValueError(
-            "there is no such file" if not path.is_file() else f"it cannot be read: {error.strerror}"
-        ) from None
-    if len(raw) > MAX_INCLUDED_BYTES:
-        raise ValueError("it is larger than two megabytes")
-    return _resolved(parse_json5(SourceText(path, raw.decode("utf-8", "replace"))), (*chain, path), problems)
+        reason = f"it cannot be read: {error.strerror}" if path.is_file() else "there is no such file"
+        raise ValueError(reason) from None
 
 
 def _merged(below: Node, above: Node) -> Node:
@@ -168,34 +132,6 @@ def _merged(below: Node, above: Node) -> Node:
 
 
 # --- agents --------------------------------------------------------------------------------------------------------
-
-
-class _Document(Discreet, frozen=True):
-    """A configuration that was read, before it is known for which agent."""
-
-    HIDDEN = ("tree",)
-
-    tree: Node
-    path: Path
-    of_openclaw: bool
-    agents: tuple[Agent, ...]
-    environment: Environment
-    problems: list[Problem]
-
-
-def _document(root: Node) -> _Document:
-    """Find out whose configuration `root` is, and its agents. Raises ConfigError for a broken included file."""
-    path = root.source.path
-    if not isinstance(root.value, dict):
-        raise ConfigError(
-            f"{path} holds no settings: its top level is not an object.", "Put it in { }.", root.line, root.column
-        )
-    problems: list[Problem] = []
-    tree = _resolved(root, (path,), problems) if INCLUDE in root.source.text else root
-    environment = Environment(tree)
-    of_openclaw = path.name == "openclaw.json" or (tree.get("agents") or tree.get("memory", "search")) is not None
-    agents = _agents(tree, environment, problems) if of_openclaw else (only_agent(),)
-    return _Document(tree, path, of_openclaw, agents, environment, problems)
 
 
 def _normalised(name: str) -> str:
@@ -416,34 +352,58 @@ _NO_MEMORY = "OpenClaw's agent has no memory plug-in, so it searches nothing."
 class _Reading:
     """Values from the general to the particular; each layer counts before those that were added before it."""
 
-    def __init__(self, document: _Document, agent: Agent) -> None:
-        self.document, self.agent, self.tree = document, agent, document.tree
-        self.problems = [*document.problems]
+    def __init__(self, root: Node) -> None:
+        """Find out whose configuration `root` is, and its agents. Raises ConfigError for a broken included file."""
+        self.path = root.source.path
+        if not isinstance(root.value, dict):
+            what = f"{self.path} holds no settings: its top level is not an object."
+            raise ConfigError(what, "Put it in { }.", root.line, root.column)
+        self.problems: list[Problem] = []
+        self.tree = tree = _resolved(root, (self.path,), self.problems) if INCLUDE in root.source.text else root
+        self.environment = Environment(tree)
+        self.kind: Literal["openclaw", "own"] = "own"
+        self.agents: tuple[Agent, ...] = (only_agent(),)
+        if self.path.name == "openclaw.json" or (tree.get("agents") or tree.get("memory", "search")) is not None:
+            self.kind, self.agents = "openclaw", _agents(tree, self.environment, self.problems)
         self.entries: dict[str, ConfigValue] = {}
         self.sections: list[tuple[str, Node]] = []
         self.layout = self.account = ""
 
-    def config(self) -> Config:
-        """Return what the document says for the agent."""
-        if self.document.of_openclaw:
-            self._openclaw()
-            self._around()
+    def agent_of(self, workspace: Path) -> Agent | None:
+        """Return the agent whose notes are in `workspace`, of several the default one."""
+        real = os.path.realpath(workspace)
+        fitting = [agent for agent in self.agents if os.path.realpath(agent.workspace) == real]
+        return min(fitting, key=lambda agent: not agent.default, default=None)
+
+    def config(self, workspace: Path | None, name: str) -> Config:
+        """Return what the file says for the agent called `name`, else for that of `workspace`, else the default one."""
+        agent = self.agent_of(workspace) if workspace and not name else None
+        fitting = (each for each in self.agents if (each.id == _normalised(name) if name else each.default))
+        agent = agent or next(fitting, None)
+        if agent is None:
+            others = ", ".join(each.id for each in self.agents)
+            raise SettingError(
+                f"There is no agent {name!r}: {self.path} has no such agent.", f"Choose one of {others}."
+            )
+        if self.kind == "openclaw":
+            self._openclaw(agent)
+            self._around(agent)
         else:
             self._add(self.tree, "", (*SEARCH, *OWN_KEYS))
             if named := self.entries.get("workspace"):
-                self.agent = only_agent(str(named.value), expand(str(named.value)))
+                agent = only_agent(str(named.value), expand(str(named.value)))
+                self.agents = (agent,)
         self._together()
-        path, of_openclaw = self.document.path, self.document.of_openclaw
-        places = [(p.place.file != str(path), p.place.line, p.place.column, n) for n, p in enumerate(self.problems)]
+        self.problems.sort(key=lambda p: (p.place.file != str(self.path), p.place.line, p.place.column))
         return Config(
-            path=path,
-            kind="openclaw" if of_openclaw else "own",
+            path=self.path,
+            kind=self.kind,
             layout=self.layout,
-            agent=self.agent,
-            agents=self.document.agents if of_openclaw else (self.agent,),
+            agent=agent,
+            agents=self.agents,
             entries=self.entries,
-            problems=tuple(self.problems[place[-1]] for place in sorted(places)),
-            environment=self.document.environment,
+            problems=tuple(self.problems),
+            environment=self.environment,
             tree=self.tree,
             sections=tuple(self.sections),
             account=self.account,
@@ -452,7 +412,7 @@ class _Reading:
     def _report(self, node: Node, path: str, message: str, used: str = "") -> None:
         self.problems.append(Problem.at(node, path, message, used))
 
-    def _openclaw(self) -> None:
+    def _openclaw(self, agent: Agent) -> None:
         self._add(self.tree, "", FILE, strict=_STRICT)
         newer, older = self.tree.get(*NEWER.split(".")), self.tree.get(*OLDER.split("."))
         self.layout = NEWER if newer is not None else OLDER
@@ -460,8 +420,8 @@ class _Reading:
             self._report(older, OLDER, f"{OLDER} and {NEWER} are both there.", f"only {NEWER} is used")
         if (section := newer if newer is not None else older) is not None:
             self._add(section, self.layout, SEARCH, newer=newer is not None)
-        if self.agent.node is not None and self.agent.place is not None:
-            node, path = self.agent.node, self.agent.place.path
+        if agent.node is not None and agent.place is not None:
+            node, path = agent.node, agent.place.path
             for name in OF_AGENT:
                 self._take(BY_PATH[f"{keys.DEFAULTS}{name}"], node.get(*name.split(".")), f"{path}.{name}")
             for name in (NEWER, "memorySearch"):
@@ -488,7 +448,7 @@ class _Reading:
             self.entries.pop(key.path, None)
             self._take(key, provider.get(part), f"models.providers.{named.value}.{part}")
 
-    def _around(self) -> None:
+    def _around(self, agent: Agent) -> None:
         """Report what else of the file decides whether, and how, the agent searches its memory."""
         if (stray := self.tree.get("memorySearch")) is not None:
             message = (
@@ -499,8 +459,8 @@ class _Reading:
             node = self.tree.get(*path.split("."))
             if node is not None and node.value is False:
                 self._report(node, path, _NO_MEMORY, _ALONE)
-        own = f"{self.agent.place.path}." if self.agent.place else ""
-        for prefix, tree in (("", self.tree), (own, self.agent.node)):
+        own = f"{agent.place.path}." if agent.place else ""
+        for prefix, tree in (("", self.tree), (own, agent.node)):
             denied = tree.get("tools", "deny") if tree is not None else None
             items = denied.value if denied is not None and isinstance(denied.value, list) else []
             if {item.value for item in items} & {"memory_search", "group:memory", "*"}:
@@ -578,7 +538,7 @@ class _Reading:
         before = self.entries.get(key.path)
         places: tuple[Position, ...] = (Position.of(node, path),)
         try:
-            value = checked(key, node, self.document.environment)
+            value = checked(key, node, self.environment)
         except SettingError as error:
             used = "nothing is used" if key.default in (None, ()) else f"the default {key.default} is used"
             if before is not None:

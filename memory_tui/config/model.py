@@ -14,11 +14,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from msgspec import Struct, field
 
 from memory_tui import profiles
-from memory_tui.config.json5 import Node, SourceText, parse_json5
+from memory_tui.config.json5 import Node, read_json5
 from memory_tui.config.keys import BACKEND, BY_PATH, FILE, OWN_KEYS, PROVIDERS, QMD, SEARCH, Key, retired
 from memory_tui.config.places import ExtraPath, default_workspace, expand, state_folder
 from memory_tui.config.secret_refs import Environment, FoundSecret, word_of
-from memory_tui.durable import open_regular
 from memory_tui.errors import ConfigError
 from memory_tui.providers import registry
 from memory_tui.secrets.discreet import Discreet
@@ -239,10 +238,8 @@ def _logins(config: Config, own_id: str) -> Iterator[FoundSecret]:
     named = os.environ.get("OPENCLAW_AGENT_DIR", "").strip()
     agents = dict.fromkeys((config.agent.id, MAIN))
     for folder in [expand(named)] if named else [state_folder() / "agents" / agent / "agent" for agent in agents]:
-        path = folder / "auth-profiles.json"
         try:
-            with open_regular(path) as file:
-                tree = parse_json5(SourceText(path, file.read(4 << 20).decode("utf-8", "replace")))
+            tree = read_json5(folder / "auth-profiles.json", 4 << 20)
         except (OSError, ConfigError):
             # Most people have none, and one that cannot be read is as good as none for looking a key up.
             continue
