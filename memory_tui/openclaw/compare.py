@@ -334,7 +334,7 @@ def _mismatches(index: HostIndex, wishes: Wanted) -> Iterator[Mismatch]:
     sizes = identity.chunk_tokens, identity.chunk_overlap
     asked_sizes = _FIXED_SIZES if newer else (wishes.chunk_tokens, wishes.chunk_overlap)
     versioned = newer and identity.chunking_version is not None
-    dims = index.counts.vector_dims
+    dims, words = index.counts.vector_dims, wishes.fts_tokenizer
     scope = wishes.extra_paths is not None and schema.scope_hash(wishes.extra_paths, wishes.patterns, wishes.media)
     parts: tuple[tuple[str, object, object, object], ...] = (
         ("provenance", versioned, identity.provenance_version, NEWEST_PROVENANCE),
@@ -344,12 +344,7 @@ def _mismatches(index: HostIndex, wishes: Wanted) -> Iterator[Mismatch]:
         ("sources", wishes.sources, ", ".join(sorted(identity.sources)), ", ".join(sorted(wishes.sources))),
         ("scope", scope, identity.scope_hash, scope),
         ("chunking", None not in asked_sizes, "{}/{}".format(*sizes), "{}/{}".format(*asked_sizes)),
-        (
-            "fts_tokenizer",
-            newer and wishes.fts_tokenizer and identity.fts_tokenizer,
-            identity.fts_tokenizer,
-            wishes.fts_tokenizer,
-        ),
+        ("fts_tokenizer", newer and words and identity.fts_tokenizer, identity.fts_tokenizer, words),
         ("vector_dims", newer and identity.embeds and dims and identity.vector_dims, identity.vector_dims, dims),
     )
     yield from (
@@ -368,18 +363,11 @@ def _remarks(index: HostIndex, cut_otherwise: bool) -> Iterator[str]:
             f"{identity.chunking_version}, and memory-tui cuts by version {NEWEST_CHUNKING}."
         )
     elif identity.fts_tokenizer and cut_otherwise:
-        yield (
-            "It was written by OpenClaw 2026.4.15 or later, which cuts Chinese, Japanese and Korean into smaller "
-            "chunks than memory-tui does."
-        )
-    if counts.keyword_rows is None:
-        yield "It has no full-text table, so OpenClaw finds nothing in it by words."
-    elif counts.keyword_rows < counts.chunks:
-        yield f"Only {counts.keyword_rows:,} of {counts.chunks:,} chunks are in its full-text table."
+        yield "OpenClaw 2026.4.15 or later wrote it, which cuts Chinese, Japanese and Korean into smaller chunks."
+    if counts.keyword_rows is None or counts.keyword_rows < counts.chunks:
+        yield f"Only {counts.keyword_rows or 0:,} of {counts.chunks:,} chunks are in its full-text table."
     if identity is not None and identity.embeds and counts.vectors is None:
         yield "It has no vec0 table, so OpenClaw compares vectors one by one."
-    if counts.vectors is not None and counts.vectors > counts.chunks:
-        yield f"Its vec0 table has {counts.vectors - counts.chunks:,} rows more than there are chunks."
     dims = {identity.vector_dims if identity else None, counts.vector_dims} - {None}
     if len(dims) > 1:
         yield f"Its record says {identity and identity.vector_dims} dimensions, its vec0 table {counts.vector_dims}."
