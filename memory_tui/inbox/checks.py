@@ -7,12 +7,13 @@ Nothing here changes a note: an action becomes a Change, which is shown and made
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import posixpath
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -42,6 +43,9 @@ Severity = Literal["danger", "warning", "hint"]
 
 _EXCERPT = 300
 """Characters of a passage that a suggestion keeps."""
+_LONG_DATA = 300
+_SHORTEST = 20
+"""Fewest characters of a compared item; shorter ones repeat by chance."""
 _OLD_DAYS = 60
 """A daily note younger than this may still be recalled."""
 
@@ -66,12 +70,21 @@ _TO_COME = re.compile(r"\b(?:be|must|should|shall|will|needs?|may|can|(?<!used )
 """What stands before "until 2026-01-01" tells what was where it is nothing ("Until ...: it was") or a past tense."""
 _LINK = re.compile(r"\]\(<?([^()>\s#]{1,1000}\.md)[^()]{0,1000}\)|\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
 """No part of it runs over the next beginning: a line of twenty thousand brackets would take hours."""
-_PATH = re.compile(r"`((?:~|/[\w.@-]+)/[\w.@/+-]*[\w+-])`")
+_CODE = re.compile(r"`[^`\n]*`")
+_HOST_MARK = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+(?::.*)?")
+"""What stands in double brackets where a host marks a reply, such as `reply_to_current`."""
+_NOT_THERE_YET = re.compile(
+    r"\b(?:delete[ds]?|remove[ds]?|move[ds]?|renamed?|create[ds]?|todo|to do|was|were|old|archived)\b|~~"
+    r"|gelöscht|verschoben|umbenannt|anlegen|borrad|movid|crear|удал|перемещ|создать|删除|移动|创建|削除|移動|作成",
+    re.IGNORECASE,
+)
+"""A line with one of these says itself why what it names is not there."""
 _OUTPUT = (
     (re.compile(r"\x1b\[[0-9;]*m"), "it holds colour codes of a terminal"),
     (
         re.compile(
-            r"Traceback \(most recent call last\)|^\s+at [\w$.<>]+ ?\(.+:\d+:\d+\)|^\s+File \"[^\"]+\", line \d+",
+            r"Traceback \(most recent call last\):?[ \t]*\n\s+File|^\s+at [\w$.<>]+ ?\(.+:\d+:\d+\)"
+            r"|^\s+File \"[^\"]+\", line \d+",
             re.MULTILINE,
         ),
         "it is the trace of an error",
@@ -83,7 +96,6 @@ _OUTPUT = (
         "it is a log of a program",
     ),
     (re.compile(r"[A-Za-z0-9+/]{200,}={0,2}"), "it holds encoded data"),
-    (re.compile(r"^\s*[\[{](?:\"[^\"]*\"|[^\"]){300,}[\]}]\s*$", re.DOTALL), "it is data, not words"),
     (
         re.compile(r"(?:^(?:\$|>>>|[^\s@]+@\S+[#$]) \S[^\n]*\n(?:[^\n]+\n?){6,})", re.MULTILINE),
         "it is a session of a shell",
@@ -116,13 +128,15 @@ def _ahead(text: str) -> dt.date | None:
 
 
 def dead(entry: NoteItem, exists: Callable[[str], bool], *, wiki: bool = True) -> str:
-    """Return the missing path that an item names; empty where none is. `exists` checks paths in the workspace.
+    """Return the missing note that an item links to; empty where none is. `exists` checks paths in the workspace.
 
-    With `wiki` a `[[name]]` names a note that has to be there.
-    A path of this machine counts only where the folder above its parent is there: notes also speak of other machines.
+    With `wiki` a `[[name]]` names a note that has to be there. Paths of a machine are nobody's to judge: notes speak of
+    other machines, too.
     """
-    for link, title in _LINK.findall(entry.text):
-        if title and not wiki:
+    if entry.fenced or _NOT_THERE_YET.search(entry.text):
+        return ""
+    for link, title in _LINK.findall(_CODE.sub("", entry.text)):
+        if title and (not wiki or _HOST_MARK.fullmatch(title)):
             continue
         target = str(link or f"{title.strip()}.md")
         if "://" in target:
@@ -131,16 +145,25 @@ def dead(entry: NoteItem, exists: Callable[[str], bool], *, wiki: bool = True) -
         names: set[str] = {target, beside, f"memory/{target}", f"memory/{target.lower().replace(' ', '-')}"}
         if not any(exists(name) for name in names):
             return target
-    for written in _PATH.findall(entry.text):
-        path = Path(written).expanduser()
-        if len(path.parts) > 3 and path.parent.parent.is_dir() and not os.path.lexists(path):
-            return str(written)
     return ""
 
 
 def output(entry: NoteItem) -> str:
     """Say why an item looks like the output of a tool; empty where it does not."""
-    return next((reason for pattern, reason in _OUTPUT if pattern.search(entry.text)), "")
+    reason = next((reason for pattern, reason in _OUTPUT if pattern.search(entry.text)), "")
+    return reason or ("it is data, not words" if _is_data(entry.text) else "")
+
+
+def _is_data(text: str) -> bool:
+    """Tell whether a long text is JSON from one end to the other."""
+    text = text.strip()
+    if len(text) < _LONG_DATA or (text[0], text[-1]) not in {("[", "]"), ("{", "}")}:
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def impossible(path: str, today: dt.date) -> tuple[Notice, str] | None:
@@ -283,18 +306,22 @@ def _encodings(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             )
 
 
-def _exact_duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    from memory_tui.inbox.duplicates import same
+def _duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    groups: dict[str, list[NoteItem]] = defaultdict(list)
+    for item in run.items:
+        if len(item.plain) >= _SHORTEST and not item.fenced:
+            groups[item.plain].append(item)
+    for items in groups.values():
+        keep = min(items, key=_rank)
+        for item in items:
+            if item is not keep:
+                yield _suggestion(check, item, notice("said_twice", twin=str(_passage(keep))), keep)
 
-    for keep, drop in same(run.items):
-        yield _suggestion(check, drop, notice("said_twice", twin=str(_passage(keep))), keep)
 
-
-def _near_duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    from memory_tui.inbox.duplicates import nearly_same
-
-    for keep, drop, alike in nearly_same(run.items, run.stopped):
-        yield _suggestion(check, drop, notice("said_almost_twice", twin=str(_passage(keep)), alike=alike), keep)
+def _rank(item: NoteItem) -> tuple[bool, int, str, int]:
+    """Sort key: the twin in a lasting note stays, else the newest, else the first."""
+    day = item.note.day
+    return day is not None, -day.toordinal() if day else 0, item.note.path, item.first
 
 
 def _contradictions(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -333,13 +360,16 @@ def _unlisted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 
 def _over_budget(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    for item in run.items:
-        first, last = run.inputs.over.get(item.note.path, (0, 0))
-        host = "Claude Code" if item.note.path in run.inputs.claude else "OpenClaw"
-        if first and item.last >= first and (item.first <= last or not last):
-            yield _suggestion(
-                check, item, notice("beyond_budget", path=item.note.path, first=first, last=last, host=host)
-            )
+    for note in run.inputs.notes:
+        if note.path not in run.inputs.over:
+            continue
+        first, last = run.inputs.over[note.path]
+        lines = [line.removesuffix("\r") for line in note.text.split("\n")]
+        end = last or max(first, len(lines) - (not lines[-1]))
+        host = "Claude Code" if note.path in run.inputs.claude else "OpenClaw"
+        text = "\n".join(lines[first - 1 : end])
+        finding = notice("beyond_budget", path=note.path, first=first, last=last, host=host)
+        yield Suggestion(check.kind, Passage(note.path, first, end, masked(text)), finding, check.actions, digest(text))
 
 
 def _junk(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -424,8 +454,7 @@ CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("promotion", "promoted by OpenClaw", "hint", _PROMOTION, _promoted),
     InboxCheck("annotation", "an annotation without effect", "warning", _LATER, _flawed),
     InboxCheck("bad date", "an odd date in its name", "warning", ("rename", *_LATER), _bad_dates),
-    InboxCheck("exact duplicate", "said twice", "warning", (*_MERGED, *_LATER), _exact_duplicates),
-    InboxCheck("near duplicate", "said twice in similar words", "warning", (*_MERGED, *_LATER), _near_duplicates),
+    InboxCheck("exact duplicate", "said twice", "warning", (*_MERGED, *_LATER), _duplicates),
     InboxCheck("contradiction", "two notes disagree", "warning", _MENDED, _contradictions),
     InboxCheck("stale fact", "a newer log says otherwise", "warning", _MENDED, _stale_facts),
     InboxCheck("stale date", "a date that has passed", "warning", ("delete", *_LATER), _stale_dates),

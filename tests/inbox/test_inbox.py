@@ -90,17 +90,10 @@ def test_the_same_line_twice_keeps_that_of_the_lasting_note_or_the_newest() -> N
     assert "exact duplicate" not in found(note("- ok\n- ok\n"))
 
 
-def test_nearly_the_same_words_are_found_and_measurements_are_not() -> None:
-    a = "- the guest network of the house is on VLAN 20 behind the Omada router\n"
-    b = "- the guest network of the house is on VLAN 20, behind the Omada routers\n"
-    [one] = found(note(a), note(b, "memory/net.md"))["near duplicate"]
-    assert {one.place.path, one.other.path} == {"MEMORY.md", "memory/net.md"}
-    assert "near duplicate" not in found(
-        note(
-            "- slept 7.5 hours and walked 8000 steps today in the park\n"
-            "- slept 6.0 hours and walked 7200 steps today in the park"
-        )
-    )
+def test_lines_that_differ_in_a_word_are_not_the_same() -> None:
+    """A negation, a number or a name makes another fact."""
+    lines = ("set the alarm for the bread oven by hand", "set the alarm for the cake oven by hand")
+    assert found(note("".join(f"- {line}\n" for line in lines))) == {}
 
 
 @pytest.mark.parametrize(
@@ -132,7 +125,7 @@ def test_dates_that_have_passed_in_lasting_notes(text: str, over: bool) -> None:
     assert "stale date" not in found(note(text, "memory/2026-01-01.md", dt.date(2026, 1, 1)))
 
 
-def test_paths_that_are_not_there(tmp_path: Path) -> None:
+def test_links_that_lead_nowhere() -> None:
     there = {"memory/vlan.md", "memory/home/omada-router.md"}
 
     def named(text: str, path: str = "memory/home/x.md") -> list[Suggestion]:
@@ -141,9 +134,16 @@ def test_paths_that_are_not_there(tmp_path: Path) -> None:
     assert named("see [it](../vlan.md) and [that](omada-router.md#top) and [[vlan]]") == []
     assert named("see [it](https://example.org/a.md)") == []
     assert "gone.md" in named("see [it](gone.md)")[0].reason
-    (tmp_path / "real").mkdir()
-    assert named(f"in `{tmp_path}/real/missing/file.txt` there is nothing")[0].kind == "dead path"
-    assert named("in `/no/such/machine/file.txt`") == []
+    for text in (
+        "[[reply_to_current]] Yes, it is there.",
+        "[[reply_to:481]] You are welcome.",
+        "deleted [it](gone.md), that freed 9 GB",
+        "to do: create [it](gone.md)",
+        "`[it](gone.md)` is how a link is written",
+        "```\n[it](gone.md)\n```",
+        "the key lies in `/root/.printd/key.pub` there",
+    ):
+        assert named(text) == [], text
 
 
 @pytest.mark.parametrize(
@@ -153,6 +153,7 @@ def test_paths_that_are_not_there(tmp_path: Path) -> None:
         "\x1b[31mred\x1b[0m text here",
         "2026-01-01 10:00:00 INFO a\n2026-01-01 10:00:01 INFO b\n2026-01-01 10:00:02 ERROR c",
         "x " + "QUJD" * 60,
+        json.dumps({f"key{n}": n for n in range(40)}),
     ],
 )
 def test_output_of_tools_is_no_memory(text: str) -> None:
@@ -164,6 +165,11 @@ def test_a_comment_above_code_is_no_session_of_a_shell() -> None:
     assert found(note(code)) == {}
     shell = code.replace("# shortened", "root@heron:~# zpool status")
     assert [one.kind for one in examine(InboxInputs((note(shell),), TODAY, lambda _: True))] == ["junk"]
+
+
+def test_a_talk_and_a_line_that_names_an_error_are_no_output() -> None:
+    frame = "[Telegram Ann B id:1234567890 +6s 2026-10-01 10:53 GMT+8] " + "put it in the garage please " * 12
+    assert found(note(f"{frame}[message_id: 487]\n\n- Traceback (most recent call last): was in the log\n")) == {}
 
 
 def test_ordinary_notes_are_left_alone() -> None:
@@ -248,9 +254,9 @@ def test_what_a_session_does_not_read_and_what_was_never_recalled() -> None:
     old = note("x\n", "memory/2026-01-01.md", dt.date(2026, 1, 1))
     lines = note("- first\n- second line of it\n- third\n")
     kinds = found(lines, old, over={"MEMORY.md": (2, 0)}, recalled=frozenset({"MEMORY.md"}))
-    assert [one.place.first for one in kinds["over budget"]] == [2, 3]
+    assert [(one.place.first, one.place.last) for one in kinds["over budget"]] == [(2, 3)]
     middle = found(lines, over={"MEMORY.md": (2, 2)})["over budget"]
-    assert [one.place.first for one in middle] == [2]
+    assert [(one.place.first, one.place.last) for one in middle] == [(2, 2)]
     assert [one.place.path for one in kinds["never recalled"]] == ["memory/2026-01-01.md"]
     assert "never recalled" not in found(old)
     assert "never recalled" not in found(old, recalled=frozenset({old.path}))
@@ -304,8 +310,9 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace
     lines = [f"- fact number {n} of many that are kept here: {'abcdefgh'[n % 8] * 60}" for n in range(400)]
     (workspace / "MEMORY.md").write_text("# Home\n## Facts\n" + "\n".join(lines) + "\n")
     over = [one for one in engine.notes.examine() if one.kind == "over budget"]
-    assert over
+    assert len(over) == 1, "one cause is one finding"
     assert over[0].place.first > 100
+    assert over[0].place.last > over[0].place.first + 100
     change = inbox_examine.change(over[0], "demote", engine.notes.curator)
     assert change.paths == ("memory/facts.md", "MEMORY.md")
 
