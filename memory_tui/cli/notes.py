@@ -18,11 +18,10 @@ from memory_tui.explain import trace_json
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.notes import diff, restore
-from memory_tui.notes.annotate import annotate as annotated
-from memory_tui.notes.annotate import described, entries
 from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import AppliedChange, Curator
 from memory_tui.notes.journal import LOST, JournalEntry
+from memory_tui.notes.planner import described, entries
 from memory_tui.workspace.annotations import annotations_of
 from memory_tui.workspace.roots import NoteMissing, named_lines
 
@@ -70,7 +69,7 @@ def annotate(args: argparse.Namespace) -> int:
         raise EditRefused(f"{args.place} is in no entry.", f"memory-tui annotate {path} lists the entries.")
     fields = entry.said._asdict() | chosen
     now = annotations_of(fields["importance"], fields["triggers"], fields["project"])
-    return _make(notes, annotated(notes.plan, path, data, {entry.first: now}), args)
+    return _make(notes, notes.plan.annotate(path, data, {entry.first: now}), args)
 
 
 def undo(args: argparse.Namespace) -> int:

@@ -19,7 +19,8 @@ from msgspec.structs import replace
 
 from memory_tui.config import places
 from memory_tui.errors import EditRefused, MemoryTuiError
-from memory_tui.notes import budget, recover
+from memory_tui.notes import budget
+from memory_tui.notes import journal as journals
 from memory_tui.notes.budget import HostLimit
 from memory_tui.notes.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.notes.git import History
@@ -242,7 +243,7 @@ class Curator:
         if self.read_only or not self.journal.has_unsettled():
             return ()
         with self.journal.locked():
-            settled = recover.recover(self.roots, self.journal)
+            settled = journals.recover(self.roots, self.journal)
         self._changed(tuple(path for entry in settled for path in entry.paths))
         return settled
 
@@ -319,13 +320,13 @@ class Curator:
                 note = write(self.roots, file, tag(entry.id, number), until)
                 result.append(replace(noted[number], before=note.before, after=note.after))
                 left += note.left
-            done = replace(entry, state="done", left=recover.clear(self.roots, entry, left))
+            done = replace(entry, state="done", left=journals.clear(self.roots, entry, left))
             return self.journal.settle(done, result or None), tuple(result) or noted
         except (SameLinesChanged, MemoryTuiError) as error:
             is_theirs = isinstance(error, SameLinesChanged)
             reason = "another program changed the same lines" if is_theirs else str(error)
             try:
-                end = recover.settle(self.roots, self.journal, entry, reason)
+                end = journals.settle(self.roots, self.journal, entry, reason)
             except (MemoryTuiError, OSError) as problem:
                 raise Unfinished(
                     f"{reason} It may be made in part, and that could not be settled: {problem}",
@@ -369,7 +370,7 @@ class Curator:
 
     def _settle(self) -> None:
         """Settle what was cut off, and forget old changes, at most once a day. Only while locked."""
-        recover.recover(self.roots, self.journal)
+        journals.recover(self.roots, self.journal)
         if time.monotonic() - self._pruned > _PRUNE_SECONDS or not self._pruned:
             self._pruned = time.monotonic()
             self.journal.prune()

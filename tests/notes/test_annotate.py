@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from memory_tui.cli import main
 from memory_tui.errors import EditRefused
-from memory_tui.notes.annotate import annotate, entries
 from memory_tui.notes.curator import Curator
-from memory_tui.notes.planner import Planner
+from memory_tui.notes.planner import Planner, entries
 from memory_tui.workspace.annotations import Annotations, annotations_of
 from memory_tui.workspace.chunking_2026_9 import chunk_note
 from memory_tui.workspace.roots import Roots
@@ -38,7 +37,7 @@ def planner(tmp_path: Path) -> Planner:
 
 
 def after(planner: Planner, first: int, said: Annotations, text: str = NOTE, path: str = "MEMORY.md") -> str:
-    return (annotate(planner, path, text.encode(), {first: said}).files[0].after or b"").decode()
+    return (planner.annotate(path, text.encode(), {first: said}).files[0].after or b"").decode()
 
 
 def test_entries_are_those_of_openclaw_with_what_it_reads() -> None:
@@ -65,7 +64,7 @@ def test_only_what_changes_is_written_at_the_end_of_the_first_line(planner: Plan
 
 def test_a_promotion_keeps_its_marker(planner: Planner, tmp_path: Path) -> None:
     curator = Curator(planner.roots, journal=journal_of(tmp_path))
-    change = annotate(planner, "MEMORY.md", NOTE.encode(), {8: Annotations(5), 2: Annotations(1, "router; wlan")})
+    change = planner.annotate("MEMORY.md", NOTE.encode(), {8: Annotations(5), 2: Annotations(1, "router; wlan")})
     done = curator.apply(change)
     text = (tmp_path / "MEMORY.md").read_text()
     assert "<!-- openclaw-memory-promotion:k1 -->\n- the printer sits in the hall [score=0.790] <!-- imp" in text

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.notes import recover, write
+from memory_tui.notes import journal, write
 from memory_tui.notes.changes import FileChange
 from tests.support.curate import curator, hidden, put, workspace
 from tests.support.paths import ROOT
@@ -167,7 +167,7 @@ def test_lines_that_came_before_the_next_start_stay(cut_off, tmp_path, point):
             file.write(b"- late\n")
     one = curator(notes)
     is_made = point == "settle:before:1"
-    assert [entry.reason for entry in one.recover()] == [recover.FINISHED if is_made else recover.TAKEN_BACK]
+    assert [entry.reason for entry in one.recover()] == [journal.FINISHED if is_made else journal.TAKEN_BACK]
     late = b"" if is_made else b"- late\n"
     assert one.read("MEMORY.md").replace(late, b"") == (change if is_made else BEFORE)["MEMORY.md"] + b"- theirs\n"
     assert late in one.read("MEMORY.md")
@@ -183,7 +183,7 @@ def test_a_note_that_others_changed_where_a_change_was_cut_off_keeps_its_part(cu
     theirs = BEFORE["MEMORY.md"] + b"- theirs\n- a (from day)\n"
     (notes / "MEMORY.md").write_bytes(theirs)
     one = curator(notes)
-    assert [entry.reason for entry in one.recover()] == [recover.HALF]
+    assert [entry.reason for entry in one.recover()] == [journal.HALF]
     assert texts(notes) == {**BEFORE, "MEMORY.md": theirs}
 
 
@@ -215,4 +215,4 @@ def test_the_next_change_settles_what_was_cut_off_first(cut_off, tmp_path):
     ],
 )
 def test_it_is_known_whether_a_change_was_made(before, mine, now, made):
-    assert recover.is_made(FileChange("x.md", before, mine), now) == made
+    assert journal.is_made(FileChange("x.md", before, mine), now) == made
