@@ -149,16 +149,6 @@ def test_notes_on_a_read_only_disk_are_searched_and_not_changed(read_only: Path)
     assert run(notes, "journal").stdout == "No note was changed yet.\n"
 
 
-def test_an_index_on_a_read_only_disk_is_kept_elsewhere_and_that_is_said(read_only: Path, tmp_path: Path) -> None:
-    notes = notes_in(tmp_path)
-    index = read_only / "index" / "index.sqlite"
-    found = run(notes, "search", "vlan", "--provider", "none", index=index)
-    assert found.returncode == 0
-    assert "the vlan is 7" in found.stdout
-    assert "Read-only file system" in found.stderr
-    assert "is kept in" in found.stderr
-
-
 def test_without_a_home_notes_are_searched_and_changes_say_what_is_missing(notes: Path) -> None:
     nowhere = "/proc/no-home"
     found = run(notes, "search", "vlan", "--provider", "none", home=nowhere)

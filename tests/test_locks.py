@@ -37,7 +37,12 @@ def test_one_writer_at_a_time(tmp_path):
     first = WriterLock.acquire(tmp_path / "index")
     assert first is not None
     assert WriterLock.acquire(tmp_path / "index") is None
+    (tmp_path / "index").write_bytes(b"")
+    (tmp_path / "link").symlink_to(tmp_path / "index")
+    assert WriterLock.acquire(tmp_path / "link") is None
     assert WriterLock.acquire(tmp_path / "another") is not None
+    with pytest.raises(IndexUnavailable, match="lock file"):
+        WriterLock.acquire(tmp_path / "nowhere" / "index")
     first.release()
     with WriterLock.acquire(tmp_path / "index") as second:
         assert second.path == tmp_path / "index.lock"
@@ -81,14 +86,6 @@ def test_a_lock_file_that_was_cut_off_stops_nobody(tmp_path, text):
     lock.release()
 
 
-def test_two_names_of_one_index_share_its_lock(tmp_path):
-    (tmp_path / "index").write_bytes(b"")
-    (tmp_path / "link").symlink_to(tmp_path / "index")
-    lock = WriterLock.acquire(tmp_path / "index")
-    assert WriterLock.acquire(tmp_path / "link") is None
-    lock.release()
-
-
 @pytest.mark.parametrize("role", ["lock", "keeper"])
 @pytest.mark.parametrize("what", ["text", "long", "link", "dangling", "hard link", "pipe", "folder", "loop"])
 def test_what_is_not_ours_in_the_place_of_a_lock_stays(tmp_path, role, what):
@@ -123,8 +120,3 @@ def test_what_is_not_ours_in_the_place_of_a_lock_stays(tmp_path, role, what):
     assert error.value.next_step
     assert state() == before
     assert not (tmp_path / "nowhere").exists()
-
-
-def test_a_lock_that_cannot_be_written_says_so(tmp_path):
-    with pytest.raises(IndexUnavailable, match="lock file"):
-        WriterLock.acquire(tmp_path / "nowhere" / "index")

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_tui import durable, state_db
-from memory_tui.errors import EditRefused, StateUnavailable
+from memory_tui.errors import StateUnavailable
 from memory_tui.inbox.entries import Decisions, Passage, Suggestion
 from memory_tui.notices import notice
 from memory_tui.openclaw.flush import FlushMarks, Session
@@ -43,7 +43,7 @@ KEYS = st.text(max_size=3)
 VALUES = st.recursive(st.booleans() | st.integers(-(2**40), 2**40) | st.text(), st.lists, max_leaves=3)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from("ab"), KEYS, st.none() | VALUES), max_size=8))
 def test_it_holds_what_a_dictionary_would_hold(tmp_path_factory: pytest.TempPathFactory, steps) -> None:
     path = tmp_path_factory.mktemp("state") / "state.sqlite"
@@ -168,19 +168,6 @@ def test_a_broken_database_is_set_aside_with_a_notice_and_a_new_one_begun(path: 
     assert aside[0].name in said[0]
 
 
-def test_a_table_of_another_shape_is_set_aside_too(path: Path) -> None:
-    import apsw
-
-    path.parent.mkdir()
-    other = apsw.Connection(str(path))
-    other.execute("CREATE TABLE things (x)")
-    other.close()
-    said: list[str] = []
-    records(path, tell=said.append).put("a", 1)
-    assert records(path).read() == {"a": 1}
-    assert said
-
-
 @needs_inodes
 def test_a_place_that_cannot_be_written_is_said(path: Path) -> None:
     path.mkdir(parents=True)
@@ -238,13 +225,6 @@ def test_a_change_that_fails_in_the_middle_changes_nothing(path: Path) -> None:
     records(path).put("b", 2)
 
 
-def test_a_decision_that_cannot_be_kept_is_refused_with_the_reason(monkeypatch, tmp_path: Path) -> None:
-    (tmp_path / "state.sqlite").mkdir()
-    monkeypatch.setattr(state_db, "default_path", lambda: tmp_path / "state.sqlite")
-    with pytest.raises(EditRefused, match="cannot be used"):
-        Decisions(tmp_path).reopen("x")
-
-
 # --- several processes ---------------------------------------------------------------------------------------------
 
 COUNTER = """
@@ -274,7 +254,7 @@ def test_processes_at_once_lose_nothing_of_each_other(path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system kills otherwise")
 def test_a_killed_process_loses_nothing_it_had_finished(path: Path) -> None:
-    for attempt in range(4):
+    for attempt in range(2):
         killed = process(path, 100_000, f"k{attempt}")
         assert killed.stdout is not None
         last = -1

@@ -576,7 +576,7 @@ def _spelled(link: NoteLink, target: str, here: str, names: Names) -> str:
     return quote(path, safe="/") if link.kind == "markdown" and (" " in path or "%" in link.written) else path
 
 
-# --- annotations, at the end of the first line of an entry, where OpenClaw 2026.9 reads them ---------------------------
+# --- annotations, at the end of the first line of an entry, where OpenClaw 2026.9 reads them -------------------------
 
 
 class AnnotatedEntry(Struct, frozen=True):

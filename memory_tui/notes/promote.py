@@ -23,7 +23,9 @@ CATCH_ALL = "Notes"
 """The heading that is made when nothing fits."""
 ENOUGH = 0.12
 """A section that shares less of a text's weight than this does not fit it."""
-_TITLE_COUNTS = 3
+_TITLE_COUNTS, _LEAD_COUNTS = 3, 2
+_LEAD = re.compile(r"(?m)^\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\d{1,2}:\d{2}\W+)?((?:\W*\w+){1,3})")
+"""Words with which an item begins."""
 _NAMED = 75.0
 """rapidfuzz's score from which a typed name means a heading."""
 _LOOSE = re.compile(r"(notes?|misc\w*|other|general|inbox|various|sonstiges|divers)\W*", re.IGNORECASE)
@@ -79,28 +81,26 @@ class Spot(Struct, frozen=True):
 def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[tuple[float, Section]]:
     """The sections that `block` could go below, the best first, each with the share of its weight of words, 0 to 1.
 
-    A word counts by how few sections have it (inverse document frequency), once a section, and more in a title. Those
-    of the `heading` that the block stood below count, too.
+    A word counts by how few sections have it (inverse document frequency), once a section, and more in a title or where
+    the block and an item of the section begin with it. Those of the `heading` that the block stood below count, too.
     """
     candidates = [section for section in sections(texts) if section.line]
     # A note's own title holds everything, so it says nothing about a place in it.
     if len(candidates) > 1 and candidates[0].level == 1 and sum(s.level == 1 for s in candidates) == 1:
         candidates = candidates[1:]
     titles = [_words(section.title) for section in candidates]
-    bodies = [
-        _words("\n".join(texts[section.line : section.last])) | title
-        for section, title in zip(candidates, titles, strict=True)
-    ]
+    texts_below = ["\n".join(texts[section.line : section.last]) for section in candidates]
+    bodies = [_words(text) | title for text, title in zip(texts_below, titles, strict=True)]
+    leads = [_leads(text) & _leads(block) for text in texts_below]
     spread = Counter(word for body in bodies for word in body)
     weight = {word: math.log(1 + len(candidates) / (1 + spread[word])) for word in _words(f"{block}\n{heading}")}
     total = sum(weight.values()) or 1.0
 
-    def share(title: set[str], body: set[str]) -> float:
-        return min(
-            1.0, sum(weight[word] * (_TITLE_COUNTS if word in title else 1) for word in weight.keys() & body) / total
-        )
+    def share(title: set[str], body: set[str], lead: set[str]) -> float:
+        counts = ((_TITLE_COUNTS if word in title else _LEAD_COUNTS if word in lead else 1, word) for word in body)
+        return min(1.0, sum(count * weight.get(word, 0.0) for count, word in counts) / total)
 
-    scores = [share(title, body) for title, body in zip(titles, bodies, strict=True)]
+    scores = map(share, titles, bodies, leads)
     return sorted(zip(scores, candidates, strict=True), key=lambda choice: -choice[0])
 
 
@@ -128,6 +128,11 @@ def _named(texts: Sequence[str], title: str) -> Section | None:
             return candidates[number]
     hit = process.extractOne(title, titles, scorer=fuzz.WRatio, processor=utils.default_process, score_cutoff=_NAMED)
     return candidates[hit[2]] if hit else None
+
+
+def _leads(text: str) -> set[str]:
+    """The stems of the words with which list items begin, which say what they are about."""
+    return _words(" ".join(_LEAD.findall(text)))
 
 
 def _words(text: str) -> set[str]:

@@ -88,11 +88,6 @@ def test_what_would_have_no_effect_is_refused(planner: Planner, first: int, said
         after(planner, first, said)
 
 
-def test_a_project_is_refused_in_user_md(planner: Planner) -> None:
-    with pytest.raises(EditRefused, match="would read no annotations"):
-        after(planner, 1, Annotations(project="x"), "- me\n", "USER.md")
-
-
 _WORDS = st.text(st.sampled_from("abc é日-'"), max_size=8)
 _TYPED = st.builds(annotations_of, st.integers(0, 10), st.lists(_WORDS).map(",".join), st.lists(_WORDS).map(";".join))
 

@@ -6,6 +6,8 @@ import datetime as dt
 import difflib
 import os
 import re
+from collections import Counter
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -35,10 +37,6 @@ NOTE = (
 
 def after(change: Change, path: str = "") -> bytes | None:
     return next(file.after for file in change.files if path in ("", file.path))
-
-
-def remember(text: str, log: bytes | None, model: bytes | None = None) -> bytes | None:
-    return after(planner.capture(text, NOW, log, model))
 
 
 # --- lines ---------------------------------------------------------------------------------------------------------
@@ -108,30 +106,30 @@ def test_a_block_is_an_item_with_what_is_below_it_or_a_paragraph():
 # --- capture -------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_log_has_the_heading_of_the_last_one():
-    assert remember("milk", None, LOG) == b"# 2026-01-12 (Monday)\n\n- 14:05 milk\n"
-    assert remember("milk", None) == b"# 2026-01-12\n\n- 14:05 milk\n"
-    assert remember("milk", None, LOG.replace(b"\n", b"\r\n")) == b"# 2026-01-12 (Monday)\r\n\r\n- 14:05 milk\r\n"
-    assert remember("milk", b"") == b"# 2026-01-12\n\n- 14:05 milk\n"
-
-
-def test_an_entry_is_written_as_the_others_are():
-    assert remember("milk", LOG) == LOG + b"- 14:05 milk\n"
-    assert remember("milk", b"* **08:00** - x\r\n") == b"* **08:00** - x\r\n* **14:05** - milk\r\n"
-    assert remember("milk", b"+ x\n") == b"+ x\n+ 14:05 milk\n"
-    assert remember("a\nb\n\nc", b"- x\n") == b"- x\n- 14:05 a\n  b\n\n  c\n"
-
-
-def test_an_entry_does_not_grow_together_with_what_stands_above():
-    assert remember("milk", b"# day\n") == b"# day\n\n- 14:05 milk\n"
-    assert remember("milk", b"words") == b"words\n\n- 14:05 milk\n"
-    assert remember("milk", b"- x\n  more") == b"- x\n  more\n- 14:05 milk\n"
-    assert remember("milk", b"- x\n\n") == b"- x\n\n- 14:05 milk\n"
+@pytest.mark.parametrize(
+    ("text", "log", "model", "made"),
+    [
+        ("milk", None, LOG, b"# 2026-01-12 (Monday)\n\n- 14:05 milk\n"),
+        ("milk", None, None, b"# 2026-01-12\n\n- 14:05 milk\n"),
+        ("milk", None, LOG.replace(b"\n", b"\r\n"), b"# 2026-01-12 (Monday)\r\n\r\n- 14:05 milk\r\n"),
+        ("milk", b"", None, b"# 2026-01-12\n\n- 14:05 milk\n"),
+        ("milk", LOG, None, LOG + b"- 14:05 milk\n"),
+        ("milk", b"* **08:00** - x\r\n", None, b"* **08:00** - x\r\n* **14:05** - milk\r\n"),
+        ("milk", b"+ x\n", None, b"+ x\n+ 14:05 milk\n"),
+        ("a\nb\n\nc", b"- x\n", None, b"- x\n- 14:05 a\n  b\n\n  c\n"),
+        ("milk", b"# day\n", None, b"# day\n\n- 14:05 milk\n"),
+        ("milk", b"words", None, b"words\n\n- 14:05 milk\n"),
+        ("milk", b"- x\n  more", None, b"- x\n  more\n- 14:05 milk\n"),
+        ("milk", b"- x\n\n", None, b"- x\n\n- 14:05 milk\n"),
+    ],
+)
+def test_an_entry_is_written_as_the_others_are(text, log, model, made):
+    assert after(planner.capture(text, NOW, log, model)) == made
 
 
 def test_nothing_is_nothing_to_remember():
     with pytest.raises(EditRefused, match="nothing to remember"):
-        remember(" \n\t", LOG)
+        planner.capture(" \n\t", NOW, LOG)
 
 
 def test_a_topic_has_a_path_in_any_script():
@@ -162,36 +160,31 @@ def spot(data: bytes, first: int, last: int | None = None) -> Spot:
     return Spot(DAY, data, first, last or first)
 
 
-def test_a_line_goes_below_the_heading_that_shares_its_words():
-    change = promote.promote(spot(b"# x\n- 09:12 The guest VLAN of the Omada router is 30\n", 2), "MEMORY.md", MEMORY)
-    text = after(change, "MEMORY.md").decode()
-    assert "hall.\n- The guest VLAN of the Omada router is 30 (from memory/2026-01-12.md)\n\n## Notes" in text
+@pytest.mark.parametrize(
+    ("data", "to", "into", "part"),
+    [
+        (
+            b"- 09:12 The guest VLAN of the Omada router is 30\n",
+            "",
+            MEMORY,
+            "hall.\n- The guest VLAN of the Omada router is 30 @\n\n## No",
+        ),
+        (b"- Quarterly zebra\n", "", MEMORY, "- Misc.\n- Quarterly zebra @\n"),
+        (b"- zebra\n", "", MEMORY[: MEMORY.index(b"\n## Notes")], "hall.\n\n## Notes\n- zebra @\n"),
+        (b"- zebra\n", "family", MEMORY, "nuts.\n- zebra @"),
+        (b"- zebra\n", "network", MEMORY, "hall.\n- zebra @"),
+        (b"- zebra\n", "## Animals", MEMORY, "- Misc.\n\n## Animals\n- zebra @\n"),
+        (b"* 09:00 one\n  more\n    - deep\n* two\n", "home", MEMORY, "hall.\n- one @\n  more\n    - deep\n- two @\n"),
+        (b"- one\n", "", None, "# MEMORY\n- one @\n"),
+        (b"one\ntwo\n", "", b"", "- one @\n  two\n"),
+    ],
+)
+def test_a_line_goes_below_the_heading_that_is_named_or_shares_its_words(data, to, into, part):
+    change = promote.promote(Spot(DAY, data, 1, data.count(b"\n")), "MEMORY.md", into, to=to)
+    assert part.replace("@", f"(from {DAY})") in after(change, "MEMORY.md").decode()
     assert len(change.files) == 1
-
-
-def test_a_line_that_fits_nowhere_goes_below_odds_and_ends_or_a_new_heading():
-    odd = spot(b"- Quarterly zebra\n", 1)
-    assert after(promote.promote(odd, "MEMORY.md", MEMORY)).endswith(
-        b"- Misc.\n- Quarterly zebra (from memory/2026-01-12.md)\n"
-    )
-    made = promote.promote(odd, "MEMORY.md", MEMORY[: MEMORY.index(b"\n## Notes")])
-    assert after(made).endswith(b"hall.\n\n## Notes\n- Quarterly zebra (from memory/2026-01-12.md)\n")
-    assert made.notes == ("The heading Notes is new.",)
-
-
-def test_a_heading_can_be_named_roughly_or_made():
-    line = spot(b"- zebra\n", 1)
-    assert b"nuts.\n- zebra (from" in after(promote.promote(line, "MEMORY.md", MEMORY, to="family"))
-    assert b"hall.\n- zebra (from" in after(promote.promote(line, "MEMORY.md", MEMORY, to="network"))
-    assert after(promote.promote(line, "MEMORY.md", MEMORY, to="## Animals")).endswith(
-        b"- Misc.\n\n## Animals\n- zebra (from memory/2026-01-12.md)\n"
-    )
-
-
-def test_a_block_keeps_its_shape_and_each_item_its_source():
-    block = spot(b"* 09:00 one\n  more\n    - deep\n* two\n", 1, 4)
-    text = after(promote.promote(block, "MEMORY.md", MEMORY, to="Home network"))
-    assert b"hall.\n- one (from memory/2026-01-12.md)\n  more\n    - deep\n- two (from memory/2026-01-12.md)\n" in text
+    new = set(re.findall(b"^## (.*)$", after(change) or b"", re.MULTILINE)) - set(re.findall(b"## (.*)", into or b""))
+    assert change.notes == tuple(f"The heading {title.decode()} is new." for title in new)
 
 
 def test_moving_takes_the_lines_away_and_keeps_line_ends():
@@ -201,15 +194,6 @@ def test_moving_takes_the_lines_away_and_keeps_line_ends():
     assert [file.path for file in change.files] == ["MEMORY.md", DAY]
     assert after(change, DAY) == b"# x\r\n- one"
     assert b"nuts.\r\n- two (from memory/2026-01-12.md)\r\n\r\n" in after(change, "MEMORY.md")
-
-
-def test_a_missing_memory_is_made_and_one_without_parts_gets_the_line_at_its_end():
-    assert after(promote.promote(spot(b"- one\n", 1), "MEMORY.md", None)) == (
-        b"# MEMORY\n- one (from memory/2026-01-12.md)\n"
-    )
-    assert after(promote.promote(spot(b"one\ntwo\n", 1, 2), "MEMORY.md", b"")) == (
-        b"- one (from memory/2026-01-12.md)\n  two\n"
-    )
 
 
 def test_without_a_heading_the_title_names_the_note_once():
@@ -248,12 +232,6 @@ def test_demoting_makes_the_topic_note():
         b"## Home network\n- Router: Omada ER605, admin VLAN 10.\n- Access points are in the hall.\n\n", b""
     )
     assert change.notes == ("Nothing is left below the heading Home network, so it goes too.",)
-
-
-def test_lines_that_are_not_there_are_refused():
-    for first, last in ((0, 1), (2, 1), (1, 99)):
-        with pytest.raises(EditRefused):
-            promote.promote(spot(b"- one\n", first, last), "MEMORY.md", MEMORY)
 
 
 def test_headings_are_ranked_by_shared_rare_words():
@@ -297,6 +275,92 @@ def test_only_old_daily_logs_are_archived_and_none_twice(tmp_path):
     assert "is there already" in change.notes[0]
     with pytest.raises(EditRefused, match="older than 99"):
         one.plan.archive(99)
+
+
+# --- headings that go with what stood below --------------------------------------------------------------------------
+
+HEADINGS = {"T": "# T", "A": "## A", "B": "## B", "C": "### C", "D": "#### D"}
+TEXTS = st.lists(st.sampled_from([*HEADINGS.values(), "- a", "b", "", "```", "#in code"]), max_size=14)
+
+
+def visible(texts: Iterable[str]) -> Counter[str]:
+    return Counter(text for text in texts if text.strip())
+
+
+def left(text: str, *gone: int, kept: tuple[int, ...] = ()) -> str:
+    return promote.without(Lines.of(text.encode()), gone, kept)[0].data.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "gone", "wanted"),
+    [
+        ("# T\n\n## A\n- a\n\n## B\n- b\n", (4,), "# T\n\n## B\n- b\n"),
+        ("# T\n\n## A\n\n- a\n\n## B\n- b\n", (5,), "# T\n\n## B\n- b\n"),
+        ("# T\n\n- t\n\n## A\n- a\n", (6,), "# T\n\n- t\n"),
+        ("# T\n\n- t\n\n## A\n- a", (6,), "# T\n\n- t"),
+        ("# T\r\n\r\n- t\r\n\r\n## A\r\n- a\r\n", (6,), "# T\r\n\r\n- t\r\n"),
+        ("# T\n## A\n- a\n- b\n", (3,), "# T\n## A\n- b\n"),
+        ("# T\n## A\n### C\n- a\n## B\n- b\n", (4,), "# T\n## B\n- b\n"),
+        ("# T\n## A\n- own\n### C\n- a\n", (5,), "# T\n## A\n- own\n"),
+        ("# T\n## A\n- own\n### C\n- a\n", (3,), "# T\n## A\n### C\n- a\n"),
+    ],
+    ids=["between", "airy", "last", "no line end", "CRLF", "more below", "both levels", "text above", "text below"],
+)
+def test_a_heading_goes_with_the_last_line_below_it(text, gone, wanted):
+    assert left(text, *gone) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "gone", "wanted"),
+    [
+        ("# T\n- a\n", (2,), "# T\n"),
+        ("## Only\n- a\n", (2,), "## Only\n"),
+        ("## T\n- a\n### B\n- b\n", (2, 4), "## T\n"),
+        ("# T\n## Later\n\n## A\n- a\n", (5,), "# T\n## Later\n"),
+        ("# T\n## A\n- a\n### Later\n## B\n- b\n", (3,), "# T\n## A\n### Later\n## B\n- b\n"),
+        ("# T\n## A\n```\n# code\n```\n- a\n", (6,), "# T\n## A\n```\n# code\n```\n"),
+    ],
+    ids=["title", "the only one", "above all", "empty before", "an empty one below", "code"],
+)
+def test_titles_and_what_was_empty_before_stay(text, gone, wanted):
+    assert left(text, *gone) == wanted
+
+
+@given(TEXTS, st.data())
+def test_only_headings_without_anything_below_go(texts, data):
+    note = Lines.of("".join(f"{text}\n" for text in texts).encode())
+    gone = set(data.draw(st.lists(st.integers(1, len(texts)), max_size=6))) if texts else set()
+    after, notes = promote.without(note, gone)
+    titles = [note.removeprefix("Nothing is left below the heading ").partition(",")[0] for note in notes]
+    rest = iter(texts)
+    assert all(line in rest for line in after.texts()), "a line moved"
+    lost = visible(texts) - visible(after.texts())
+    assert lost == visible(texts[number - 1] for number in gone) + Counter(HEADINGS[title] for title in titles)
+    if not gone:
+        assert after == note
+
+
+def test_a_merge_in_the_inbox_shows_that_the_heading_goes_and_undo_brings_it_back(tmp_path):
+    folder = workspace(tmp_path / "notes")
+    log = folder / "memory" / "2026-01-12.md"
+    data = b"# 2026-01-12\r\n\r\n## Bins\r\n- The bins go out on Friday\r\n\r\n## Work\r\n- met Ben"
+    log.write_bytes(data)
+    (folder / "MEMORY.md").write_bytes(b"# Memory\n\n## Home\n- The bins go out on Friday\n")
+    one = curator(folder)
+    change = one.plan.merge_duplicates(one.plan.spot("MEMORY.md", 4), [one.plan.spot("memory/2026-01-12.md", 4)])
+    assert change.notes == ("Nothing is left below the heading Bins, so it goes too.",)
+    one.apply(change)
+    assert log.read_bytes() == b"# 2026-01-12\r\n\r\n## Work\r\n- met Ben"
+    one.undo()
+    assert log.read_bytes() == data
+
+
+def test_a_merge_within_one_note_keeps_the_heading_of_what_stays():
+    data = b"# T\n\n## A\n- x\n\n## B\n- x\n"
+    change = planner.delete_lines([Spot("a.md", data, 4, 4)], keep=Spot("a.md", data, 7, 7))
+    assert change.files[0].after == b"# T\n\n## B\n- x\n"
+    chunk = planner.delete_lines([Spot("a.md", data, 4, 4)], keep=Spot("a.md", data, 3, 3))
+    assert chunk.files[0].after == b"# T\n\n## A\n\n## B\n- x\n"
 
 
 # --- diff ----------------------------------------------------------------------------------------------------------

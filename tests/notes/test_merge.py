@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
-from difflib import SequenceMatcher
 from unittest import mock
 
 import pytest
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from memory_tui.notes import diff
 from memory_tui.notes import merge as merging
 from memory_tui.notes.changes import Change, FileChange
-from memory_tui.notes.merge import changed_spans, common_head, matching, merge
+from memory_tui.notes.merge import changed_spans, common_head, merge
 
 LINE = st.binary(max_size=4).map(lambda data: data.replace(b"\n", b""))
 TEXT = st.tuples(st.lists(st.tuples(LINE, st.sampled_from([b"\n", b"\r\n"])), max_size=8), LINE).map(
@@ -23,40 +22,36 @@ TEXT = st.tuples(st.lists(st.tuples(LINE, st.sampled_from([b"\n", b"\r\n"])), ma
 )
 
 
-def test_changes_of_different_lines_are_both_kept():
-    base = b"a\nb\nc\nd\ne\n"
-    assert merge(base, b"A\nb\nc\nd\ne\n", b"a\nb\nc\nd\nE\n").merged == b"A\nb\nc\nd\nE\n"
-    assert merge(base, b"b\nc\nd\ne\n", b"a\nb\nc\nx\nd\ne\n").merged == b"b\nc\nx\nd\ne\n"
+DAY = b"# day\n- one\n"
 
 
-def test_changes_of_the_same_or_of_neighbouring_lines_touch():
-    base = b"a\nb\nc\nd\n"
-    found = merge(base, b"a\nB\nc\nd\n", b"a\nb2\nc\nd\n")
-    assert found.merged is None
-    assert [(h.base, h.mine, h.theirs) for h in found.conflicts] == [((b"b\n",), (b"B\n",), (b"b2\n",))]
-    assert merge(base, b"a\nB\nc\nd\n", b"a\nb\nC\nd\n").merged is None
-
-
-def test_lines_added_at_the_end_stay_whatever_the_other_did_to_the_last_ones():
-    base = b"# day\n- one\n"
-    assert merge(base, base + b"- mine\n", base + b"- theirs\n").merged == base + b"- theirs\n- mine\n"
-    assert merge(base, b"# day\n- ONE\n", base + b"- theirs\n").merged == b"# day\n- ONE\n- theirs\n"
-    assert merge(base, base + b"- mine\n", b"# day\n- ONE\n").merged == b"# day\n- ONE\n- mine\n"
-    assert merge(base, b"# day\n", base + b"- theirs\n").merged == b"# day\n- theirs\n"
-
-
-def test_a_missing_last_line_end_is_merged_by_itself():
-    assert merge(b"a\nb", b"A\nb", b"a\nb\nc\n").merged == b"A\nb\nc\n"
-    assert merge(b"a\r\nb", b"a\r\nb\r\nmine", b"A\r\nb").merged == b"A\r\nb\r\nmine"
-
-
-def test_a_note_that_is_gone_merges_only_with_one_that_was_left_alone():
-    assert merge(b"a\n", None, b"a\n").merged is None
-    assert not merge(b"a\n", None, b"a\n").conflicts
-    assert merge(b"a\n", None, b"b\n").conflicts
-    assert merge(b"a\n", b"b\n", None).conflicts
-    assert merge(None, b"a\n", b"b\n").conflicts
-    assert merge(None, b"a\n", b"a\n").merged == b"a\n"
+@pytest.mark.parametrize(
+    ("base", "mine", "theirs", "merged"),
+    [
+        (b"a\nb\nc\nd\ne\n", b"A\nb\nc\nd\ne\n", b"a\nb\nc\nd\nE\n", b"A\nb\nc\nd\nE\n"),
+        (b"a\nb\nc\nd\ne\n", b"b\nc\nd\ne\n", b"a\nb\nc\nx\nd\ne\n", b"b\nc\nx\nd\ne\n"),
+        (b"a\nb\nc\nd\n", b"a\nB\nc\nd\n", b"a\nb2\nc\nd\n", None),
+        (b"a\nb\nc\nd\n", b"a\nB\nc\nd\n", b"a\nb\nC\nd\n", None),
+        # Lines added at the end stay whatever the other did to the last ones.
+        (DAY, DAY + b"- mine\n", DAY + b"- theirs\n", DAY + b"- theirs\n- mine\n"),
+        (DAY, b"# day\n- ONE\n", DAY + b"- theirs\n", b"# day\n- ONE\n- theirs\n"),
+        (DAY, DAY + b"- mine\n", b"# day\n- ONE\n", b"# day\n- ONE\n- mine\n"),
+        (DAY, b"# day\n", DAY + b"- theirs\n", b"# day\n- theirs\n"),
+        # A missing last line end is merged by itself.
+        (b"a\nb", b"A\nb", b"a\nb\nc\n", b"A\nb\nc\n"),
+        (b"a\r\nb", b"a\r\nb\r\nmine", b"A\r\nb", b"A\r\nb\r\nmine"),
+        # A note that is gone merges only with one that was left alone.
+        (b"a\n", None, b"b\n", None),
+        (b"a\n", b"b\n", None, None),
+        (None, b"a\n", b"b\n", None),
+        (None, b"a\n", b"a\n", b"a\n"),
+    ],
+)
+def test_changes_of_different_lines_are_both_kept_and_those_of_the_same_touch(base, mine, theirs, merged):
+    both = merge(base, mine, theirs)
+    assert both.merged == merged
+    assert bool(both.conflicts) == (merged is None)
+    assert merge(b"a\n", None, b"a\n").conflicts == ()
 
 
 @given(TEXT, TEXT)
@@ -95,27 +90,6 @@ def test_spans_turn_one_sequence_into_the_other(before, after):
         out += before[at:a] + after[c:d]
         at = b
     assert out + before[at:] == after
-
-
-def plain(one: list[int], other: list[int]) -> list[tuple[int, int, int]]:
-    """The runs as difflib finds them in the middle of two texts, without bounds."""
-    most = min(len(one), len(other))
-    head = next((at for at in range(most) if one[at] != other[at]), most)
-    tail = next((at for at in range(most - head) if one[-1 - at] != other[-1 - at]), most - head)
-    middle = SequenceMatcher(None, one[head : len(one) - tail], other[head : len(other) - tail], autojunk=False)
-    runs = [(head + a, head + b, count) for a, b, count in middle.get_matching_blocks()]
-    return [run for run in [(0, 0, head), *runs, (len(one) - tail, len(other) - tail, tail)] if run[2]]
-
-
-NUMBERS = st.lists(st.integers(0, 5), max_size=40)
-
-
-@given(NUMBERS, NUMBERS)
-def test_small_texts_are_matched_as_difflib_does(one, other):
-    def pairs(runs: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
-        return [(a + at, b + at) for a, b, count in runs for at in range(count)]
-
-    assert pairs(matching(one, other)) == pairs(plain(one, other))
 
 
 @given(TEXT, TEXT, TEXT)
