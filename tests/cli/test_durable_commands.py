@@ -33,7 +33,7 @@ from tests.support.faults import Counting, Failing
 from memory_tui.cli import main as cli
 from memory_tui import durable
 import gc, platformdirs, rapidfuzz.distance, rapidfuzz.fuzz, rapidfuzz.process, tokenizers
-import memory_tui.cli.admin, memory_tui.cli.ask, memory_tui.cli.hooks, memory_tui.cli.notes, memory_tui.cli.inbox
+import memory_tui.cli.admin, memory_tui.cli.ask, memory_tui.cli.hooks, memory_tui.cli.notes
 import memory_tui.cli.measure, memory_tui.cli.openclaw
 import memory_tui.notes.diff, memory_tui.notes.planner, memory_tui.notes.restore
 import memory_tui.engine.engine, memory_tui.inbox.inputs, memory_tui.explain.noise, memory_tui.explain.why_not
