@@ -10,17 +10,22 @@ import pytest
 from memory_tui.cli import explain
 from memory_tui.engine import past_questions
 from memory_tui.engine.past_questions import PastQuestions
+from memory_tui.explain.counterfactuals import turned
 from memory_tui.explain.why_never import (
+    NoOneChange,
+    OneChange,
     PastQuestion,
+    Reached,
+    StoppedTimes,
+    WhyNever,
     own_questions,
 )
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
-from memory_tui.search.rank import rank
+from memory_tui.settings import Settings
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Notebook, Query
-from tests.harness.claims import NOW, Report, World, adversarial, open_world
-from tests.harness.past import PastCase, check_never
+from tests.harness.claims import NOW, World, adversarial, open_world
 
 
 @pytest.fixture
@@ -61,10 +66,14 @@ def asked_in(world: World, days: int) -> PastQuestions:
     return past_questions.past_questions(world.engine, NOW, days)
 
 
-def case_of(world: World, asked: PastQuestions) -> PastCase:
-    settings = world.engine.plan.settings
-    evidence = world.engine.search.gather("router")
-    return PastCase(world, evidence, settings, rank(evidence, settings), asked=asked)
+def recalling(world: World, never: WhyNever, settings: Settings) -> set[str]:
+    """Return the questions that recall a chunk of the line under `settings`, each asked anew."""
+    search, found = world.engine.search, set[str]()
+    for question, answer in never.answers:
+        accounts = [account.chunk.rowid for account in (answer.best, *answer.others) if account]
+        ranked = search.rank(search.gather(question.text, source=question.source), settings)
+        found |= {question.text} if {hit.chunk.rowid for hit in ranked.recalled}.intersection(accounts) else set()
+    return found
 
 
 def test_each_question_of_the_days_is_asked_once_the_newest_first(world: World) -> None:
@@ -81,24 +90,41 @@ def test_each_question_of_the_days_is_asked_once_the_newest_first(world: World) 
 
 @pytest.mark.parametrize(("path", "line"), [("memory/long.md", None), ("memory/2026-05-02.md", 1), ("MEMORY.md", 1)])
 def test_what_is_said_of_a_line_over_many_questions_is_true(world: World, path: str, line: int | None) -> None:
-    asked = asked_in(world, 7)
-    report, case = Report(), case_of(world, asked)
-    case.told = past_questions.never_of(world.engine, asked, path, line)
-    check_never(case, report)
-    assert report.untrue == []
-    assert {"Reached", "StoppedTimes"} <= set(report.counts)
-    assert sum(one.asked for one in case.told.reached) == len(case.told.answers)
-    said = list(explain.never_lines(case.told))
-    assert len(said) == 1 + len(case.told.claims)
+    never = past_questions.never_of(world.engine, asked_in(world, 7), path, line)
+    settings, texts = world.engine.plan.settings, {question.text for question, _ in never.answers}
+    now = recalling(world, never, settings)
+    for claim in never.claims:
+        match claim:
+            case Reached():
+                own = [question.text for question, _ in never.answers if question.asker == claim.asker]
+                assert (claim.asked, claim.recalled) == (len(own), len(now.intersection(own)))
+            case StoppedTimes():
+                assert claim.gate
+                assert not now.intersection(claim.questions)
+            case OneChange():
+                then = recalling(world, never, settings.update(turned({claim.key: claim.value}), "test"))
+                assert claim.lost == len(texts - now)
+                assert set(claim.questions) == then - now
+            case NoOneChange():
+                assert claim.lost == len(texts - now)
+                for key, value in claim.points[::9]:
+                    assert recalling(world, never, settings.update(turned({key: value}), "test")) <= now, (key, value)
+    assert {Reached, StoppedTimes} <= {type(claim) for claim in never.claims}
+    assert sum(each.asked for each in never.reached) == len(never.answers)
+    said = list(explain.never_lines(never))
+    assert len(said) == 1 + len(never.claims)
     assert all(sentence.endswith(".") for sentence in said[1:])
 
 
 def test_lines_that_nothing_reached_are_those_that_nothing_delivered(world: World) -> None:
     asked = asked_in(world, 30)
     found = past_questions.unreached(world.engine, asked)
-    report = Report()
-    report.check(found, case_of(world, asked))
-    assert report.untrue == []
+    delivered = [hit for entry in asked.entries for hit in entry.hits]
+    for lines in found.lines:
+        there = (world.folder / lines.path).read_text().splitlines()
+        assert 1 <= lines.first <= lines.last <= len(there), lines
+        for hit in delivered:
+            assert hit.path != lines.path or hit.end_line < lines.first or lines.last < hit.start_line, (lines, hit)
     assert not any(lines.path == "MEMORY.md" for lines in found.lines), "an agent read it"
     assert any(lines.path == "memory/2026-05-03.md" for lines in found.lines)
     assert (found.questions, found.reads) == (4, 1)

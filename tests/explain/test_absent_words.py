@@ -10,9 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
-from memory_tui.errors import IndexUnavailable, ProviderError
 from memory_tui.explain import wording, words
-from memory_tui.mcp.tools import memory_search, unavailable
+from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace, Unsearchable
 
@@ -68,17 +67,6 @@ def test_a_word_that_nothing_holds_is_absent_although_notes_wait(notes: Path, tm
         assert sentence(engine.search.search("giraffe")) == 'No note contains the word "giraffe".'
 
 
-def test_what_is_near_in_meaning_alone_is_not_said_to_be_all_there_is(notes: Path, tmp_path: Path) -> None:
-    with Engine.open(options(tmp_path, "recommended", "scripted")) as engine:
-        engine.index.sync()
-        (notes / "new.md").write_text("The walrus likes cake.\n")
-        engine.status()
-        trace = engine.search.search("walrus")
-        assert trace.recalled
-        (said,) = [notice.message for notice in trace.notices if notice.code == "meaning_alone"]
-        assert said.startswith("No indexed note holds a word of the query; the note memory/new.md, which is not")
-
-
 def test_a_half_known_question_says_which_word_waits(notes: Path, tmp_path: Path) -> None:
     for number in range(3):
         (notes / f"n{number}.md").write_text(f"Note {number} of garlic\n")
@@ -106,18 +94,6 @@ def test_more_notes_than_are_looked_through_are_counted(
             'No indexed note contains the word "giraffe". 5 notes wait to be indexed, and 2 of them were not looked '
             "through."
         )
-
-
-@pytest.mark.parametrize("profile", ["openclaw-2026.3", "openclaw-2026.2"])
-def test_text_that_a_tokenizer_cannot_see_is_not_called_absent(notes: Path, tmp_path: Path, profile: str) -> None:
-    (notes / "books.md").write_text("我喜欢读书和喝乌龙茶。\n")
-    with Engine.open(options(tmp_path, profile)) as engine:
-        engine.index.sync()
-        said = sentence(engine.search.search("喜欢读书"))
-        assert "Notes hold" in said
-        assert profile in said
-        assert "No note contains" not in said
-        assert "No note contains" in sentence(engine.search.search("咖啡馆"))
 
 
 def test_a_changed_endpoint_is_a_reason_to_rebuild_before_anybody_is_asked(notes: Path, tmp_path: Path) -> None:
@@ -193,12 +169,6 @@ def test_notes_that_cannot_be_read_are_not_no_notes(notes: Path, tmp_path: Path)
         )
         trace = engine.search.rank(evidence, engine.plan.settings)
         assert sentence(trace) == "Nothing is indexed: 1 file could not be read."
-
-
-def test_a_full_disk_quota_is_not_the_providers() -> None:
-    full = unavailable(IndexUnavailable("The index cannot be written: Disk quota exceeded."))
-    assert "embedding provider" not in full["warning"]
-    assert "embedding provider" in unavailable(ProviderError("You exceeded your current quota"))["warning"]
 
 
 def test_a_question_beside_another_one_looks_through_all_notes_that_wait() -> None:
