@@ -18,7 +18,6 @@ from memory_tui.config.keys import BY_PATH
 from memory_tui.doctor.checks import CHECKS
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import SettingError
-from memory_tui.mcp.tools import memory_get
 from memory_tui.notes import budget
 from memory_tui.openclaw import flush
 from memory_tui.plan import Options
@@ -326,12 +325,6 @@ def test_a_sandbox_that_may_not_write_is_not_flushed(
     assert flush.writable(found, session) is flushes
 
 
-def test_the_flush_command_names_the_sandbox(asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]) -> None:
-    options = asked({"agents": {"defaults": {"sandbox": {"mode": "all", "workspaceAccess": "ro"}}}})
-    main.main(["--config", str(options.config), "openclaw", "flush", "--session", "s", "--tokens", "199000"])
-    assert "the sandbox may not write" in capsys.readouterr().out
-
-
 OFF = {"agents": {"defaults": {"memorySearch": {"enabled": False}}}}
 
 
@@ -424,48 +417,6 @@ def test_a_key_for_everything_in_a_file_that_others_read_is_a_warning(
         assert check.run(engine).state == "warning"
 
 
-@pytest.mark.parametrize("at", ["agents.defaults", "agents.entries.main"])
-def test_what_the_prompt_and_memory_get_give_is_what_is_configured(
-    at: str, asked: Callable[..., Options], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "notes" / "MEMORY.md").write_text("- a fact of some length\n" * 100)
-
-    def answers(**values: Any) -> tuple[str, str, list[Any], dict[str, Any]]:
-        tree: dict[str, Any] = {"memory": {"search": {"provider": "none"}}}
-        if at != "agents.defaults":
-            # The agent's own counts before what is general.
-            general = {"bootstrapMaxChars": 9, "contextInjection": "always", "contextLimits": {"memoryGetMaxChars": 9}}
-            tree["agents"] = {"defaults": general}
-        inner = tree
-        for name in at.split("."):
-            inner = inner.setdefault(name, {})
-        inner.update(values)
-        options = asked(tree)
-        where = ["--workspace", str(options.workspace), "--config", str(options.config), "--index", str(options.index)]
-        found = []
-        for command in (["prompt", "--budget"], ["config"], ["prompt", "--json"]):
-            assert main.main([*where, *command]) == 0
-            found.append(capsys.readouterr().out)
-        with Engine.open(options) as engine:
-            got = memory_get(engine, {"path": "MEMORY.md"})
-        return found[0], found[1], json.loads(found[2])["files"], dict(got)
-
-    limits = {"contextLimits": {"memoryGetMaxChars": 77}, "bootstrapMaxChars": 300}
-    told, listed, (file,), got = answers(**limits)
-    assert "up to 300" in told
-    assert len(file["text"]) <= 300
-    assert got["text"].startswith("- a fact of some length\n" * 2 + "- a fact of some length\n\n[There is more: go on")
-    assert got["nextFrom"] == 4
-    for key in ("bootstrapMaxChars", "contextLimits.memoryGetMaxChars"):
-        assert f"agents.defaults.{key}" in listed
-        assert f"{at}.{key}" in listed
-    told, listed, files, _ = answers(contextInjection="never", **limits)
-    assert "puts no file into the prompt" in told
-    assert "contextInjection is never" in told
-    assert "all of it is read" not in told.replace("Claude Code", "").split("\n")[1]
-    assert [file["text"] for file in files] in ([], [""])
-
-
 def test_a_day_is_the_users_day(asked: Callable[..., Options], tmp_path: Path) -> None:
     for day in (22, 23):
         (tmp_path / "notes" / "memory").mkdir(exist_ok=True)
@@ -482,9 +433,3 @@ def test_a_day_is_the_users_day(asked: Callable[..., Options], tmp_path: Path) -
             plan = engine.notes.curator.plan
             assert [file.path for file in plan.remember("a line").files] == [f"memory/2026-11-{today}.md"]
             assert gather(engine).today == dt.date(2026, 11, today)
-
-
-def test_a_zone_that_does_not_exist_is_named_and_the_machines_counts(asked: Callable[..., Options]) -> None:
-    choices = plans.choose(asked({"agents": {"defaults": {"userTimezone": "Mars/Olympus"}}}))
-    assert choices.config.time_zone is None
-    assert "agents.defaults.userTimezone is a time zone such as Europe/Berlin" in str(choices.config.problems[0])

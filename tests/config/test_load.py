@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from memory_tui.config import load
+from memory_tui.config.keys import BY_PATH, OF_AGENT
 from memory_tui.config.model import Config
 from memory_tui.errors import ConfigError
 
@@ -69,6 +71,18 @@ def test_an_agent_overrides_field_by_field_and_adds_its_extra_paths() -> None:
     assert coder.values["query.minScore"].origin == "openclaw.json:4 agents.list[1].memorySearch.query.minScore"
     assert coder.secret("remote.apiKey")
     assert main.secret("remote.apiKey") is None
+
+
+@pytest.mark.parametrize("key", OF_AGENT)
+def test_what_an_agent_has_of_its_own_counts_before_what_is_general(key: str) -> None:
+    row = BY_PATH[f"agents.defaults.{key}"]
+    value: object = row.choices[1] if row.choices else 77
+    for name in reversed(key.split(".")):
+        value = {name: value}
+    tree = {"agents": {"entries": {"main": value}}, "memory": {"search": {}}}
+    found = load.parse(json.dumps(tree), PATH)
+    assert found.value(row.path) == (row.choices[1] if row.choices else 77)
+    assert found.entries[row.path].places[0].path == f"agents.entries.main.{key}"
 
 
 def test_the_newer_layout_has_its_agents_by_name() -> None:
@@ -203,6 +217,9 @@ def test_what_must_be_known_to_trust_an_answer_is_said() -> None:
     assert not older("extraPaths: [{path: 'a', pattern: '**/x.md'}, {path: 'b'}]").problems
     assert "list of paths" in str(older("extraPaths: [{path: 'a', pattern: 1}]").problems[0])
     assert not load.parse("{memory: {backend: 'qmd'}}", PATH).problems
+    zone = load.parse("{agents: {defaults: {userTimezone: 'Mars/Olympus'}}}", PATH)
+    assert "is a time zone such as Europe/Berlin" in str(zone.problems[0])
+    assert zone.time_zone is None
     assert "search, vsearch, query" in str(load.parse("{memory: {qmd: {searchMode: 'x'}}}", PATH).problems[0])
 
 
