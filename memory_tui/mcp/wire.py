@@ -1,8 +1,7 @@
 """JSON-RPC over standard streams: one message a line; a line that is no message gets an error.
 
 JavaScript writes half of a character as `"\\ud83d"`, which is JSON, but no text: in parameters it becomes U+FFFD, and
-an id comes back as it was sent. A blank line is nothing, and neither is a byte order mark before a message. A line
-that cannot be read is answered under the id that it uses, if it has one.
+an id comes back as it was sent. A blank line is nothing, and neither is a byte order mark before a message.
 """
 
 from __future__ import annotations
@@ -10,10 +9,9 @@ from __future__ import annotations
 import json
 import os
 import queue
-import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
 from msgspec import Struct
@@ -26,8 +24,6 @@ Id = str | int
 _NOTIFICATIONS = "notifications/"
 _NO_ID = "Invalid request: a request needs an id, which is text or a whole number."
 _ECHOED = ("requestId", "progressToken")
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')
-_SHORTEST_ID = re.compile(r'\s*:\s*(-?\d{1,300}(?![\d.eE])|"(?:[^"\\]|\\.){0,300}")')
 
 
 class Request(Struct, frozen=True):
@@ -67,11 +63,9 @@ def read_line(line: bytes) -> Message | None:
     try:
         value = json.loads(text)
     except RecursionError:
-        return InvalidMessage(INVALID_REQUEST, "Invalid request: it is nested too deeply.", _id_in(text))
+        return InvalidMessage(INVALID_REQUEST, "Invalid request: it is nested too deeply.")
     except ValueError:
-        return InvalidMessage(
-            PARSE_ERROR, "Parse error: not JSON.", _id_in(text) if text.rstrip().endswith("}") else None
-        )
+        return InvalidMessage(PARSE_ERROR, "Parse error: not JSON.")
     if isinstance(value, list) and value:
         return InvalidMessage(INVALID_REQUEST, "Invalid request: a batch. Send one message a line.")
     if "\\u" in text and isinstance(value, dict) and "params" in value:
@@ -118,30 +112,6 @@ def _well_formed(value: object) -> object:
             if isinstance(key, str) and (name := jsstring.well_formed(key)) != key:
                 inside[name] = inside.pop(key)
     return holder[0]
-
-
-def _id_in(line: str) -> Id | None:
-    """The id of the message in `line`, which cannot be read as a whole."""
-    for at in _top_level(line, '"id"'):
-        if match := _SHORTEST_ID.match(line, at):
-            try:
-                number = json.loads(match[1])
-            except ValueError:
-                return None
-            return number if isinstance(number, str) else int(number)
-    return None
-
-
-def _top_level(line: str, name: str) -> Iterator[int]:
-    """Where `name` ends, each time it stands directly in the outermost braces."""
-    depth = 0
-    for token in _TOKEN.finditer(line):
-        if token[0] in "{[":
-            depth += 1
-        elif token[0] in "}]":
-            depth -= 1
-        elif depth == 1 and token[0] == name:
-            yield token.end()
 
 
 # --- answers -------------------------------------------------------------------------------------------------------
