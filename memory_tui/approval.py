@@ -9,11 +9,10 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import platformdirs
-from msgspec import Struct, to_builtins
+from msgspec import Struct, convert, to_builtins
 
 from memory_tui import durable
 from memory_tui.errors import ApprovalUnsaved
@@ -34,79 +33,57 @@ class Approvals:
 
     def __init__(self, workspace: Path, folder: Path | None = None) -> None:
         self._workspace = os.path.realpath(workspace)
-        self._folder = folder
-
-    @property
-    def folder(self) -> Path:
+        self.folder = folder or platformdirs.user_state_path("memory-tui", appauthor=False) / "consent"
         """The folder with one file for each approval."""
-        if self._folder is None:
-            self._folder = platformdirs.user_state_path("memory-tui", appauthor=False) / "consent"
-        return self._folder
 
     def find(self, provider: str, host: str) -> Approval | None:
-        """The approval of `provider` at `host`; None when there is none, or it cannot be read."""
-        return _read(self._file(provider, host), self._workspace, provider, host)
+        """Return the approval of `provider` at `host`; None when there is none, or it cannot be read."""
+        approval = _read(self._file(provider, host))
+        # The name of a file is a hash, which somebody may have given to the approval of another host.
+        fits = approval and (approval.workspace, approval.provider, approval.host) == (self._workspace, provider, host)
+        return approval if fits else None
 
     def approve(self, provider: str, host: str, how: str) -> Approval:
         """Save an approval, unless there is one; returns it. Raises ApprovalUnsaved."""
-        known = self.find(provider, host)
-        if known is not None:
-            return known
-        made = Approval(self._workspace, provider, host, time.time(), how)
+        if (earlier := self.find(provider, host)) is not None:
+            return earlier
+        approval = Approval(self._workspace, provider, host, time.time(), how)
         try:
             durable.make_folder(self.folder)
-            durable.replace_file(self._file(provider, host), json.dumps(to_builtins(made)).encode("ascii"))
+            durable.replace_file(self._file(provider, host), json.dumps(to_builtins(approval)).encode("ascii"))
         except OSError as error:
             raise ApprovalUnsaved(
                 f"The approval of {provider} cannot be saved: {error.strerror}.",
                 f"Make {self.folder} writable.",
             ) from error
-        return made
+        return approval
 
     def every(self) -> tuple[Approval, ...]:
-        """All approvals of this workspace, the oldest first."""
-        return tuple(sorted(self._every(), key=lambda made: (made.at, made.provider, made.host)))
+        """Return all approvals of this workspace, the oldest first; what cannot be read approves nobody."""
+        approvals = filter(None, map(_read, self.folder.glob("*.json")))
+        mine = (approval for approval in approvals if approval.workspace == self._workspace)
+        return tuple(sorted(mine, key=lambda approval: (approval.at, approval.provider, approval.host)))
 
     def revoke(self, provider: str = "") -> tuple[Approval, ...]:
         """Delete the approvals of `provider`, or all; returns them. What it got before stays there."""
-        gone = tuple(made for made in self.every() if provider in ("", made.provider))
-        for made in gone:
+        withdrawn = tuple(approval for approval in self.every() if provider in ("", approval.provider))
+        for approval in withdrawn:
             try:
-                durable.remove_file(self._file(made.provider, made.host))
+                durable.remove_file(self._file(approval.provider, approval.host))
             except OSError as error:
                 raise ApprovalUnsaved(
-                    f"The approval of {made.provider} cannot be withdrawn: {error.strerror}.",
+                    f"The approval of {approval.provider} cannot be withdrawn: {error.strerror}.",
                     f"Delete the files in {self.folder}.",
                 ) from error
-        return gone
-
-    def _every(self) -> Iterator[Approval]:
-        try:
-            names = os.listdir(self.folder)
-        except OSError:
-            # What cannot be read approves nobody, as in `find`.
-            return
-        for name in names:
-            made = _read(self.folder / name) if name.endswith(".json") else None
-            if made is not None and made.workspace == self._workspace:
-                yield made
+        return withdrawn
 
     def _file(self, provider: str, host: str) -> Path:
         words = "\0".join((self._workspace, provider, host))
         return self.folder / f"{hashlib.sha256(words.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
 
 
-def _read(path: Path, *expected: str) -> Approval | None:
-    """The approval in `path`, if its workspace, provider, host are those `expected`."""
+def _read(path: Path) -> Approval | None:
     try:
-        fields = json.loads(path.read_text("utf-8"))
-        made = Approval(
-            str(fields["workspace"]),
-            str(fields["provider"]),
-            str(fields["host"]),
-            float(fields["at"]),
-            str(fields["how"]),
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        return convert(json.loads(path.read_bytes()), Approval)
+    except (OSError, ValueError):
         return None
-    return made if expected in ((), (made.workspace, made.provider, made.host)) else None

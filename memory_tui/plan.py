@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, partial
 from pathlib import Path
 
 import platformdirs
@@ -25,7 +25,7 @@ from memory_tui.config.model import Agent, Config, Problem
 from memory_tui.config.release import Migration, migrations
 from memory_tui.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.providers import registry
-from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits, Secret, Shared
+from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits
 from memory_tui.settings import Knob, Settings, Value, find_knob, parse
 from memory_tui.workspace import media
 from memory_tui.workspace.annotations import active_project
@@ -118,19 +118,9 @@ class Plan(Struct, frozen=True):
         """Return whether no note may be changed."""
         return self.options.read_only
 
-    @property
-    def now(self) -> float | None:
-        """Return the time that ages are counted from, in epoch seconds; None for that of the clock."""
-        return self.options.now
-
-    @property
-    def once(self) -> bool:
-        """Return whether one question will be asked and no more, so that little should be read for it."""
-        return self.options.once
-
     def clock(self) -> float:
         """Return the time that ages are counted from, in epoch seconds."""
-        return time.time() if self.now is None else self.now
+        return time.time() if self.options.now is None else self.options.now
 
     @property
     def has_ledger(self) -> bool:
@@ -419,41 +409,43 @@ NAMED = "--provider"
 
 
 def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
-    """The settings of the providers to make: as the configuration has them where it speaks of the same provider."""
-    config, seconds = plan.config, plan.config.value("sync.embeddingBatchTimeoutSeconds")
+    """Return the settings of the providers to make: as the configuration has them where it names the same provider."""
+    config, options, seconds = plan.config, plan.options, plan.config.value("sync.embeddingBatchTimeoutSeconds")
     usual = ProviderSettings(
         requested=plan.provider,
         env=lambda name: (value := config.environment.lookup(name)) and value[0],
         may_send=lambda provider, host: approvals.find(provider, host) is not None,
-        once=plan.once,
         index_command=plan.index_command,
+        once=options.once,
         batches=RequestLimits(
             concurrency=plan.settings.whole("remote.concurrency"),
             batch_seconds=float(seconds) if isinstance(seconds, int) else None,
-            probe="query" if plan.once or plan.options.answers else "document",
+            probe="query" if options.once or options.answers else "document",
         ),
         threads=plan.settings.whole("local.threads"),
-        shared=_shared(config),
+        shared=cache(partial(model.shared, config)),
     )
     if config.provider not in ("", "auto", plan.provider):
         return usual
-    dims = config.value("outputDimensionality")
-    fallback = str(config.value("fallback") or "")
-    folder = config.value("local.modelCacheDir")
+
+    def text(key: str) -> str:
+        return str(config.value(key) or "")
+
+    dims, folder = config.value("outputDimensionality"), text("local.modelCacheDir")
     return replace(
         usual,
         model=config.model,
-        fallback=fallback if fallback in registry.NAMES else "",
-        base_url=str(config.value("remote.baseUrl") or ""),
-        api_keys=_keys(config),
+        fallback=text("fallback") if text("fallback") in registry.NAMES else "",
+        base_url=text("remote.baseUrl"),
+        api_keys=config.keys("remote.apiKey"),
         headers={name: header.value for name, header in config.headers() if header.exists},
         output_dimensionality=dims if isinstance(dims, int) else None,
-        input_type=str(config.value("inputType") or ""),
-        query_input_type=str(config.value("queryInputType") or ""),
-        document_input_type=str(config.value("documentInputType") or ""),
+        input_type=text("inputType"),
+        query_input_type=text("queryInputType"),
+        document_input_type=text("documentInputType"),
         jobs=_jobs(config),
-        model_path=str(config.value("local.modelPath") or ""),
-        model_cache=Path(folder).expanduser() if isinstance(folder, str) and folder else None,
+        model_path=text("local.modelPath"),
+        model_cache=Path(folder).expanduser() if folder else None,
     )
 
 
@@ -472,24 +464,3 @@ def _jobs(config: Config) -> BatchOptions:
         poll_seconds=number("pollIntervalMs", usual.poll_seconds * 1000) / 1000,
         timeout_seconds=number("timeoutMinutes", usual.timeout_seconds / 60) * 60,
     )
-
-
-def _keys(config: Config) -> tuple[Secret, ...]:
-    key = config.secret("remote.apiKey")
-    return (Secret(key.value),) if key and key.exists else ()
-
-
-def _shared(config: Config) -> Callable[[str], Shared]:
-    """Return what OpenClaw is told of a provider, looked up once for each."""
-
-    @cache
-    def shared(name: str) -> Shared:
-        account = model.shared(config, name)
-        return Shared(
-            account.base_url,
-            tuple(Secret(login.value) for login in account.logins),
-            (Secret(account.key.value),) if account.key is not None and account.key.exists else (),
-            account.headers,
-        )
-
-    return shared

@@ -20,6 +20,7 @@ from memory_tui.config.places import ExtraPath, default_workspace, expand, state
 from memory_tui.config.secret_refs import Environment, FoundSecret, word_of
 from memory_tui.errors import ConfigError
 from memory_tui.providers import registry
+from memory_tui.providers.options import Secret, Shared
 from memory_tui.secrets.discreet import Discreet
 from memory_tui.settings import BY_KEY, Scalar, Settings, Value
 
@@ -172,6 +173,11 @@ class Config(Discreet, frozen=True):
         entry = self.entries.get(key)
         return self.environment.secret(entry.node) if entry else None
 
+    def keys(self, key: str) -> tuple[Secret, ...]:
+        """Return the secret of `key`, where it has a value."""
+        secret = self.secret(key)
+        return (Secret(secret.value),) if secret is not None and secret.exists else ()
+
     def headers(self, key: str = "remote.headers") -> Iterator[tuple[str, FoundSecret]]:
         """Yield name and value of each header of `key`."""
         if entry := self.entries.get(key):
@@ -199,29 +205,16 @@ class Config(Discreet, frozen=True):
 # --- the accounts that everything shares ---------------------------------------------------------------------------
 
 
-class SharedProvider(Discreet, frozen=True):
-    """A provider's endpoint, keys and headers as everything shares them; `logins` count before its variable, `key`
-    after it.
-    """
-
-    HIDDEN = ("headers",)
-
-    base_url: str = ""
-    logins: tuple[FoundSecret, ...] = ()
-    key: FoundSecret | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-def shared(config: Config, name: str) -> SharedProvider:
+def shared(config: Config, name: str) -> Shared:
     """Return what `config` says of the provider called `name`; all empty where it is not OpenClaw's file."""
     own_id = registry.ACCOUNTS.get(name, "")
     if not own_id or config.kind != "openclaw":
-        return SharedProvider()
+        return Shared()
     at, login = f"models.providers.{own_id}", config.account if name == config.provider and config.account else own_id
-    return SharedProvider(
+    return Shared(
         str(config.value(f"{at}.baseUrl") or ""),
-        tuple(secret for secret in _logins(config, login) if secret.exists),
-        config.secret(f"{at}.apiKey"),
+        tuple(Secret(secret.value) for secret in _logins(config, login) if secret.exists),
+        config.keys(f"{at}.apiKey"),
         {header: secret.value for header, secret in config.headers(f"{at}.headers") if secret.exists},
     )
 

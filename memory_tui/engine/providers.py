@@ -110,7 +110,7 @@ class SyncProvider:
         if report.changed:
             most = self._plan.config.value("cache.maxEntries")
             index_write.prune(store, most if isinstance(most, int) else 0)
-        if not self._plan.once:
+        if not self._plan.options.once:
             self._wait()
 
     def _wait(self) -> None:

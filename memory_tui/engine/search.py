@@ -114,7 +114,7 @@ class Search:
             with self._lock:
                 stack.enter_context(store.snapshot())
                 latest = self._latest
-                corpus = latest.refresh(store) if latest else Corpus.opened(store, once=self._plan.once)
+                corpus = latest.refresh(store) if latest else Corpus.opened(store, once=self._plan.options.once)
                 self._latest = corpus
             yield corpus
 

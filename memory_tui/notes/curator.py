@@ -448,7 +448,7 @@ def _stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEntry, 
 
 def curator(plan: Plan, changed: Callable[[tuple[str, ...]], object] = len) -> Curator:
     """Return what changes the notes of `plan`; `changed` is called after each change with its paths."""
-    now = plan.now
+    now = plan.options.now
     return Curator(
         plan.roots,
         read_only=_READ_ONLY if plan.read_only else "",
