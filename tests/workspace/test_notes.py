@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import hashlib
 import os
-import subprocess
-import sys
 from datetime import date
 from pathlib import Path
 
@@ -74,15 +71,6 @@ def test_replaced_counts_what_the_decoder_replaces(tmp_path_factory, data):
     assert document.replaced == len(_replaced)
 
 
-def test_a_note_saved_again_since_the_scan_is_read_as_it_is_now(tmp_path):
-    put(tmp_path, "memory/a.md", text="old")
-    note = only_note(tmp_path)
-    put(tmp_path, "new", text="newer")
-    (tmp_path / "new").replace(tmp_path / "memory/a.md")
-    document = read(note)
-    assert (document.text, document.size) == ("newer", 5)
-
-
 @pytest.mark.parametrize("become", ["gone", "folder", "link", "dangling", "loop", "pipe", "folder gone", "folder link"])
 @needs_inodes
 def test_what_took_the_place_of_a_note_is_not_read(tmp_path, become):
@@ -121,51 +109,12 @@ def test_a_note_that_may_not_be_read():
             read(only_note(folder))
 
 
-@needs_inodes
-def test_an_extra_note_in_a_folder_that_may_not_be_listed():
-    with unprivileged_folder() as folder:
-        put(folder, "ws/other", "closed/a.md")
-        (folder / "closed").chmod(0o100)
-        try:
-            (note,) = scan(Roots.open(folder / "ws", ["../closed/a.md"])).notes
-            assert read(note).text == "note\n"
-        finally:
-            (folder / "closed").chmod(0o700)
-
-
 def test_a_note_grown_past_the_limit_since_the_scan_is_not_read(tmp_path):
     put(tmp_path, "MEMORY.md")
     note = only_note(tmp_path)
     os.truncate(tmp_path / "MEMORY.md", 50 * MAX_BYTES)
     with pytest.raises(Unreadable, match="at most 33,554,432"):
         read(note)
-
-
-GROW = """
-import sys
-with open(sys.argv[1], "ab", buffering=0) as file:
-    for _ in range(100_000):
-        file.write(b"one more line\\n")
-"""
-
-
-def test_a_note_that_grows_is_read_consistently_or_refused(tmp_path):
-    line = b"one more line\n"
-    path = tmp_path / "MEMORY.md"
-    path.write_bytes(line * 500_000)
-    note, size = only_note(tmp_path), path.stat().st_size
-    writer = subprocess.Popen([sys.executable, "-c", GROW, str(path)])
-    try:
-        while path.stat().st_size < size + 1_000_000:
-            with contextlib.suppress(ChangedWhileRead):
-                document = read(note)
-                assert len(document.text) == document.size
-                # The system may show the first part of a write before the rest.
-                assert document.text == (line * (document.size // len(line) + 1))[: document.size].decode()
-    finally:
-        writer.kill()
-        writer.wait()
-    assert len(read(note).text) == path.stat().st_size
 
 
 @pytest.mark.parametrize("times", [0, 1, 2, 3])

@@ -49,11 +49,6 @@ def test_what_the_real_program_leaves_out_has_a_reason(oracle_workspace):
     }
 
 
-def test_an_empty_workspace(tmp_path):
-    assert found(tmp_path) == []
-    assert reasons(tmp_path) == {"memory": "missing root"}
-
-
 def test_extra_paths_are_notes_or_folders_wherever_they_are(tmp_path, monkeypatch):
     workspace, home = tmp_path / "ws", tmp_path / "home"
     put(tmp_path, "ws/MEMORY.md", "notes/x.md", "notes/deep/y.md", "home/z.md", "ws/docs/in.md", "one.md", "one.txt")
@@ -115,19 +110,6 @@ def test_the_workspace_may_be_a_link_but_nothing_below_it(tmp_path):
     assert reasons(workspace, "linked") == dict.fromkeys(
         ["memory/loop", "memory/out", "memory.md", "linked"], "symlink"
     )
-
-
-@needs_inodes
-def test_a_linked_memory_folder_is_not_followed(tmp_path):
-    put(tmp_path, "elsewhere/a.md")
-    (tmp_path / "memory").symlink_to("elsewhere")
-    assert found(tmp_path) == []
-    assert reasons(tmp_path) == {"memory": "symlink"}
-
-
-def test_a_folder_may_be_called_like_a_note(tmp_path):
-    put(tmp_path, "memory/2026-01-01.md/a.md")
-    assert found(tmp_path) == ["memory/2026-01-01.md/a.md"]
 
 
 @needs_inodes
@@ -296,12 +278,6 @@ def test_why_says_when_the_last_scan_is_older_than_the_file(mixed):
     put(mixed.workspace, "memory/new.md")
     assert "last scanned" in why_path(mixed, "memory/new.md", before).detail
     assert why_path(mixed, "memory/new.md").included
-
-
-@needs_inodes
-def test_why_knows_home(mixed, monkeypatch):
-    monkeypatch.setenv("HOME", str(mixed.workspace / "memory"))
-    assert why_path(mixed, "~/a.md").path == "memory/a.md"
 
 
 # --- what an agent may read ----------------------------------------------------------------------------------------
