@@ -57,12 +57,6 @@ def test_each_question_says_what_answered_it(
     assert reason.startswith(by[1])
 
 
-def test_pairs_of_characters_are_shown_as_the_run_of_the_question() -> None:
-    assert as_asked(["欢什", "么书"], f"router {CHINESE}?") == (CHINESE,)
-    assert as_asked(["router", "欢什", "茶"], f"router {CHINESE} 茶") == ("router", CHINESE, "茶")
-    assert as_asked(["学校"], "学校") == ("学校",)
-
-
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
 @pytest.mark.parametrize("question", [CHINESE, "麻婆豆腐要放什么酱？", "学校で何を食べましたか", "한국어 좋아하는 책"])
 def test_no_pair_of_characters_is_called_a_word(tmp_path: Path, notes: Path, profile: str, question: str) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from memory_tui import events
@@ -73,15 +71,6 @@ def recalled(engine: Engine, query: str) -> list[str]:
     return [hit.chunk.path for hit in engine.search.search(query).recalled]
 
 
-def test_what_is_synced_is_found_and_a_second_sync_does_nothing(engine: Engine) -> None:
-    first = engine.index.sync()
-    assert (first.indexed, first.embedded) == (2, 2)
-    assert recalled(engine, "omada")[0] == "MEMORY.md"
-    again = engine.index.sync()
-    assert not again.changed
-    assert again.unchanged == 2
-
-
 def test_the_same_evidence_is_ranked_under_any_profile_without_asking_again(engine: Engine) -> None:
     engine.index.sync()
     evidence = engine.search.gather("omada router")
@@ -90,16 +79,6 @@ def test_the_same_evidence_is_ranked_under_any_profile_without_asking_again(engi
         live, fresh = engine.search.rank(evidence, settings), engine.search.search("omada router", settings)
         assert [(c.chunk.id, c.score) for c in live.recalled] == [(c.chunk.id, c.score) for c in fresh.recalled]
         assert live.profile == profile
-
-
-def test_an_edit_is_found_and_a_deleted_note_is_not(engine: Engine, workspace: Path) -> None:
-    engine.index.sync()
-    assert engine.search.search("zebra").recalled[0].bm25 is None
-    (workspace / "memory" / "animals.md").write_text("a zebra crossed the road\n")
-    (workspace / "MEMORY.md").unlink()
-    engine.index.sync()
-    assert recalled(engine, "zebra")[0] == "memory/animals.md"
-    assert "MEMORY.md" not in recalled(engine, "omada router")
 
 
 def test_a_saved_file_is_searchable_without_being_asked(engine: Engine, workspace: Path, heard: Heard) -> None:
@@ -125,17 +104,6 @@ def test_a_search_tells_what_it_could_not_know(engine: Engine, workspace: Path) 
     states = {item.path: (item.state, item.detail) for item in trace.unsearchable}
     assert states["memory/2026-11-18.md"] == ("pending", "changed")
     assert states["memory/photo.png"][0] == "excluded"
-
-
-def test_a_folder_that_cannot_be_read_is_named(engine: Engine, workspace: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may read everything")
-    (workspace / "memory").chmod(0)
-    try:
-        engine.index.sync()
-        assert any(item.path == "memory" for item in engine.status().freshness.left_out)
-    finally:
-        (workspace / "memory").chmod(0o755)
 
 
 def test_files_have_states_days_and_chunks(engine: Engine, workspace: Path) -> None:
@@ -172,7 +140,7 @@ def test_searches_go_on_while_files_are_indexed(
         assert answered.acquire(timeout=LONG)
 
     engine.index.sync()
-    for i in range(300):
+    for i in range(100):
         (workspace / "memory" / f"note-{i}.md").write_text(f"note {i} about gardens and coffee\n" * 20)
     monkeypatch.setattr(index_write, "replace_files", held)
     engine.index.request_sync()
@@ -181,53 +149,10 @@ def test_searches_go_on_while_files_are_indexed(
         assert recalled(engine, "omada")[0] == "MEMORY.md"
         assert not engine.index.writer.wait_idle(0)
         answered.release()
-    answered.release(300)
+    answered.release(100)
     while not engine.index.writer.wait_idle(0):
         assert recalled(engine, "omada")[0] == "MEMORY.md"
-    assert engine.search.search("gardens").funnel.chunks > 300
-
-
-def test_a_command_that_asks_once_gets_the_same_answer_by_vec0(workspace: Path, tmp_path: Path) -> None:
-    for i in range(2200):
-        (workspace / "memory" / f"note-{i}.md").write_text(f"note {i} about garden {i % 7} and coffee {i % 50}\n")
-    place = str(tmp_path / "index.sqlite")
-    answers = []
-    for once, vec0 in ((False, "on"), (True, "on"), (True, "off")):
-        options = Options(
-            workspace=str(workspace),
-            index=place,
-            provider="builtin",
-            now=1_795_000_000.0,
-            once=once,
-            changes=(("store.vector.enabled", vec0),),
-        )
-        with Engine.open(options) as asked:
-            asked.index.sync()
-            for query in ("garden 3 coffee", "omada router", "zebra crossing"):
-                for profile in ("recommended", "openclaw-2026.3"):
-                    evidence = asked.search.gather(query)
-                    trace = asked.search.rank(evidence, asked.plan.with_profile(profile))
-                    answers.append((once and vec0 == "on", query, profile, trace))
-                    assert evidence.cosine is not None
-                    found = int((~np.isnan(evidence.cosine)).sum())
-                    assert (found < 1000) == (once and vec0 == "on" and asked.status().vector.available)
-    third = len(answers) // 3
-    for (_, query, profile, whole), *others in zip(
-        answers[:third], answers[third : 2 * third], answers[2 * third :], strict=True
-    ):
-        for _, _, _, other in others:
-            assert [c.chunk.id for c in other.recalled] == [c.chunk.id for c in whole.recalled], (query, profile)
-            assert [c.score for c in other.recalled] == pytest.approx([c.score for c in whole.recalled], abs=1e-6)
-            assert other.funnel == whole.funnel
-
-
-def test_two_engines_share_one_index(engine: Engine, workspace: Path) -> None:
-    engine.index.sync()
-    with Engine.open(Options(workspace=str(workspace), index=str(engine.plan.index), provider="scripted")) as other:
-        assert recalled(other, "omada")[0] == "MEMORY.md"
-        (workspace / "memory" / "shared.md").write_text("walrus\n")
-        engine.index.sync()
-        assert recalled(other, "walrus")[0] == "memory/shared.md"
+    assert engine.search.search("gardens").funnel.chunks > 100
 
 
 def test_another_provider_makes_another_index_and_vectors_are_never_mixed(engine: Engine, workspace: Path) -> None:
@@ -247,7 +172,7 @@ def test_another_provider_makes_another_index_and_vectors_are_never_mixed(engine
 def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(
     workspace: Path, tmp_path: Path, heard: Heard
 ) -> None:
-    for i in range(1500):
+    for i in range(300):
         (workspace / "memory" / f"note-{i}.md").write_text(f"note {i} about gardens and coffee\n" * 40)
     options = Options(workspace=str(workspace), index=str(tmp_path / "index.sqlite"), provider="scripted")
     engine = Engine.open(options, heard)
@@ -256,9 +181,9 @@ def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(
     engine.close()
     with Engine.open(options) as again:
         report = again.index.sync()
-        assert report.found == 1502
-        assert report.indexed < 1502, "what was indexed before is not indexed again"
-        assert again.status().freshness.fresh == 1502
+        assert report.found == 302
+        assert report.indexed < 302, "what was indexed before is not indexed again"
+        assert again.status().freshness.fresh == 302
 
 
 def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software() -> None:

@@ -144,37 +144,29 @@ def test_a_question_that_cannot_be_embedded_brings_the_fallback(
     assert spaces(tmp_path) == {"builtin"}
 
 
-def test_the_next_process_knows_and_does_not_ask_before_the_time_has_come(
-    play: Play, notes: Path, tmp_path: Path, time: Time
-) -> None:
-    play.usual = DOWN
-    with Engine.open(options(tmp_path, play, "builtin")) as engine:
-        engine.index.sync()
-    asked = len(play.asked)
-    with Engine.open(options(tmp_path, play, "builtin")) as engine:
-        assert engine.status().fallback["to"] == "builtin"
-        engine.index.catch_up()
-        assert engine.search.search("walrus").mode == "hybrid"
-        assert engine.status().fallback["since"] == time.at
-    assert len(play.asked) == asked
-
-
-@pytest.mark.parametrize("same_process", [True, False])
+@pytest.mark.parametrize("how", ["in its process", "in the next", "because a person asks"])
 def test_the_first_choice_comes_back_when_it_answers_again(
-    play: Play, notes: Path, tmp_path: Path, time: Time, same_process: bool
+    play: Play, notes: Path, tmp_path: Path, time: Time, how: str
 ) -> None:
     play.usual = DOWN
     engine = Engine.open(options(tmp_path, play, "builtin"))
     engine.index.sync()
-    if not same_process:
+    if how == "in the next":
         engine.close()
+        asked = len(play.asked)
         engine = Engine.open(options(tmp_path, play, "builtin"))
+        engine.index.catch_up()
+        assert (engine.search.search("walrus").mode, engine.status().fallback["to"]) == ("hybrid", "builtin")
+        assert len(play.asked) == asked, "nobody asks before the time has come"
     play.usual = well
-    time.at += 31
-    engine.index.sync()
+    if how == "because a person asks":
+        engine.providers.retry()
+        assert engine.index.writer.wait_idle(LONG)
+    else:
+        time.at += 31
+        engine.index.sync()
     state = engine.status()
     assert (state.provider, state.fallback) == ("openai", None)
-    assert engine.search.search("walrus").mode == "hybrid"
     engine.close()
     assert spaces(tmp_path) == {"openai"}
 
@@ -192,16 +184,6 @@ def test_a_first_choice_that_is_still_down_costs_nothing_that_is_there(
         assert (report.rebuilt, report.error) == (False, "")
         assert engine.status().generation == generation or not report.changed
         assert engine.search.search("walrus").mode == "hybrid"
-
-
-def test_a_person_can_ask_for_the_first_choice_again(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
-    play.usual = DOWN
-    with Engine.open(options(tmp_path, play, "builtin")) as engine:
-        engine.index.sync()
-        play.usual = well
-        engine.providers.retry()
-        assert engine.index.writer.wait_idle(LONG)
-        assert engine.status().provider == "openai"
 
 
 def test_it_is_asked_again_by_itself_when_its_time_has_come(
@@ -245,20 +227,8 @@ def test_words_find_a_note_while_a_provider_never_answers(play: Play, notes: Pat
         assert engine.status().embedded == 0
 
 
-def test_a_text_that_stands_in_many_notes_is_sent_once(play: Play, notes: Path, tmp_path: Path) -> None:
-    for number in range(600):
-        (notes / f"n{number}.md").write_text(f"Note of kind {number % 7}\n")
-    with Engine.open(options(tmp_path, play)) as engine:
-        report = engine.index.sync()
-        state = engine.status()
-        assert (state.embedded, state.chunks) == (602, 602)
-        assert report.embedded == 9
-    texts = [text for request in play.asked for text in request.texts if text != "memory"]
-    assert len(texts) == len(set(texts)) == 9
-
-
 def test_no_more_requests_run_at_once_than_is_set(play: Play, notes: Path, tmp_path: Path) -> None:
-    for number in range(600):
+    for number in range(150):
         (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
     met, early = threading.Barrier(2), threading.Semaphore(2)
 
@@ -278,7 +248,7 @@ def test_no_more_requests_run_at_once_than_is_set(play: Play, notes: Path, tmp_p
 def test_what_was_sent_when_indexing_is_paused_is_kept_and_not_sent_again(
     play: Play, notes: Path, tmp_path: Path
 ) -> None:
-    for number in range(900):
+    for number in range(300):
         (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
     let, begun = threading.Event(), threading.Event()
 
@@ -297,6 +267,6 @@ def test_what_was_sent_when_indexing_is_paused_is_kept_and_not_sent_again(
         assert engine.index.writer.wait_idle(LONG)
         engine.index.resume()
         assert engine.index.sync().error == ""
-        assert engine.status().embedded == 902
+        assert engine.status().embedded == 302
     texts = [text for request in play.asked for text in request.texts if text != "memory"]
-    assert len(texts) == len(set(texts)) == 902
+    assert len(texts) == len(set(texts)) == 302

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -21,7 +20,6 @@ from memory_tui.errors import IndexUnavailable, ProviderError
 from memory_tui.index import integrity
 from memory_tui.index.index_file import rebuild_of
 from memory_tui.index.store import Store
-from memory_tui.locks import Leadership
 from memory_tui.plan import Options
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
@@ -146,19 +144,6 @@ def test_what_a_rebuild_sends_costs_is_foretold(
         assert engine.providers.forecast().usd is None, "the list price is not that of another host"
 
 
-def test_a_shrink_is_shown_and_accepted(engine: Engine, workspace: Path) -> None:
-    engine.index.sync()
-    for number in range(8):
-        (workspace / "memory" / f"{number}.md").unlink()
-    engine.index.sync()
-    status = engine.status()
-    assert status.freshness.shrink is not None
-    assert status.freshness.shrink.missing == 8
-    assert any(notice.code == "shrink" for notice in status.notices)
-    assert engine.index.sync(reason="accept", accept_shrink=True).removed == 8
-    assert engine.status().freshness.shrink is None
-
-
 KEEP = """
 import sys
 from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
@@ -211,11 +196,6 @@ def test_a_second_app_reads_and_takes_over_when_the_first_ends(
     assert status.keeper.ours
 
 
-def test_a_command_beside_an_open_app_writes_all_the_same(engine: Engine, keeper: subprocess.Popen[str]) -> None:
-    assert engine.index.sync(force=True).rebuilt
-    assert engine.status().freshness.fresh == 12
-
-
 def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(
     engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,18 +212,6 @@ def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(
     # It was also asked for in the background.
     assert engine.index.writer.wait_idle(LONG)
     assert engine.search.search("zebra").recalled[0].chunk.path == "memory/1.md"
-
-
-def test_a_search_of_an_index_made_otherwise_says_so(engine: Engine, options: Options) -> None:
-    engine.index.sync()
-    engine.close()
-    with Engine.open(
-        with_changes(options, ("chunking.tokens", "50"), ("chunking.overlap", "10"), ("sync.onSearch", "off"))
-    ) as other:
-        trace = other.search.search("gardens")
-        assert trace.recalled
-        [notice] = [notice for notice in trace.notices if notice.code == "rebuild"]
-        assert "chunk tokens: 400 is now 50" in notice.message
 
 
 def test_the_first_question_begins_the_first_index(engine: Engine) -> None:
@@ -320,20 +288,6 @@ def test_what_another_program_saved_is_not_fresh_while_the_watcher_waits_for_it_
         assert any(isinstance(event, events.NotesChanged) for event in before)
 
 
-def test_a_reader_tells_what_the_keeper_that_hangs_does_not_index(
-    engine: Engine, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
-) -> None:
-    engine.start()
-    heard.wait_for(named(keeper.pid))
-    assert engine.status().freshness.fresh == 12
-    os.kill(keeper.pid, signal.SIGSTOP)
-    (workspace / "memory" / "new.md").write_text("a zebra")
-    heard.wait_for(lambda event: isinstance(event, events.NotesChanged))
-    assert [item.path for item in engine.status().freshness.pending] == ["memory/new.md"]
-    keeper.kill()
-    heard.wait_for(lambda event: isinstance(event, events.FileIndexed) and event.path == "memory/new.md")
-
-
 def test_a_reader_is_told_what_another_process_indexed(
     engine: Engine, options: Options, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
 ) -> None:
@@ -396,31 +350,6 @@ def test_an_answer_is_known_to_be_old_although_the_status_was_read_since(
             # Whoever reads the status knows of the change; whoever asked before does not.
             assert engine.status().chunks == 13 + number
             heard.wait_for(lambda _: sum(isinstance(e, events.IndexChanged) for e in heard.events) > count)  # noqa: B023
-
-
-def test_a_sync_that_finds_everything_done_tells_who_did_it(
-    engine: Engine, options: Options, heard: Heard, workspace: Path
-) -> None:
-    engine.index.sync()
-    (workspace / "memory" / "new.md").write_text("a zebra")
-    with Engine.open(options) as writer:
-        writer.index.sync()
-    assert not any(isinstance(event, events.IndexChanged) for event in heard.events)
-    assert engine.index.sync().indexed == 0
-    assert any(isinstance(event, events.IndexChanged) for event in heard.events)
-
-
-def test_whose_keeper_file_is_deleted_does_not_keep_beside_another(tmp_path: Path, heard: Heard) -> None:
-    index = tmp_path / "index.sqlite"
-    first, second = Leadership(lambda: index, heard), Leadership(lambda: index, heard)
-    assert first.leads()
-    assert not second.leads()
-    (tmp_path / "index.sqlite.keeper").unlink()
-    assert second.leads()
-    assert not first.leads()
-    second.close()
-    assert first.leads()
-    first.close()
 
 
 def caught_up(options: Options) -> bool:
@@ -493,11 +422,6 @@ def test_a_command_catches_up_where_anything_is_to_do(
     happens(workspace, tmp_path / "i" / "index.sqlite")
     assert caught_up(options)
     assert not caught_up(options)
-
-
-def test_a_command_catches_up_after_a_setting(options: Options) -> None:
-    assert caught_up(options)
-    assert caught_up(with_changes(options, ("chunking.tokens", "120")))
 
 
 def test_an_index_of_an_older_version_is_brought_up_to_date_by_who_reads_it(options: Options) -> None:

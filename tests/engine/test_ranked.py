@@ -11,7 +11,6 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
-from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import Trace
 
 QUERIES = ("garden roses", "oak", "who planted the tomato beside the garden", "zebra")
@@ -51,17 +50,6 @@ def test_the_answer_is_that_of_all_texts(engine: Engine, profile: str, mmr: bool
         trace, evidence = engine.search.ranked(query, settings)
         assert record(trace) == record(engine.search.rank(engine.search.gather(query), settings))
         assert len(evidence.texts) >= len(trace.lost)
-
-
-def test_the_rules_of_openclaw_match_no_single_word(engine: Engine) -> None:
-    settings = engine.plan.with_profile("openclaw-2026.3")
-    trace, evidence = engine.search.ranked("garden roses", settings)
-    assert not len(evidence.recommended.postings.rows)
-    assert len(evidence.nearest) == trace.candidate_limit < 150 == len(engine.search.gather("garden roses").nearest)
-    assert (can_rank(evidence, "openclaw-2026.2"), can_rank(evidence, "recommended")) == (True, False)
-    whole = engine.search.gather("garden roses")
-    assert len(whole.recommended.postings.rows)
-    assert can_rank(whole, "recommended")
 
 
 def test_a_closed_engine_still_tells_who_lost(engine: Engine) -> None:

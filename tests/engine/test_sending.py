@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory_tui.approval import Approvals
@@ -20,7 +18,6 @@ from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.providers import registry
-from memory_tui.secrets import finder as secret_finder
 from tests.support.provider_server import Play, serving, status
 
 KEY = "sk-sending-0123456789"
@@ -117,16 +114,6 @@ def test_a_secret_is_not_sent_and_stays_findable_by_its_words(play: Play, agreed
     assert SECRET not in sent(play)
 
 
-def test_a_text_is_looked_at_for_secrets_once(play: Play, agreed: Options, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-    usual = secret_finder.kinds
-    monkeypatch.setattr(secret_finder, "kinds", lambda text: seen.append(text) or usual(text))
-    with Engine.open(agreed) as engine:
-        assert engine.index.sync().chunks == 2
-        engine.index.sync()
-    assert len(seen) == len(set(seen)) == 2
-
-
 def test_everything_that_speaks_of_the_chunk_says_why(play: Play, agreed: Options, run: Run) -> None:
     why = "withheld: looks like a secret (GitHub Token)"
     with Engine.open(agreed) as engine:
@@ -151,17 +138,6 @@ def test_it_is_sent_when_that_is_wished_and_not_again_when_it_is_not(play: Play,
         engine.index.sync()
         assert engine.status().withheld == ()
     assert SECRET in sent(play)
-
-
-def test_a_secret_that_is_taken_out_of_the_note_is_no_longer_counted(
-    play: Play, agreed: Options, workspace: Path
-) -> None:
-    with Engine.open(agreed) as engine:
-        engine.index.sync()
-        (workspace / "memory" / "2026-01-02.md").write_text("# Accounts\n\nThe walrus forge: elsewhere\n")
-        engine.index.sync()
-        assert engine.status().withheld == ()
-        assert "elsewhere" in sent(play)
 
 
 def test_a_server_on_this_machine_gets_secrets_only_after_a_person_says_that_they_stay(
@@ -293,13 +269,6 @@ def test_a_dry_run_on_this_machine_says_that_nothing_leaves_it(run: Run) -> None
     assert "words alone" in run("index", "--dry-run", "--provider", "none")[1]
 
 
-def test_a_dry_run_without_a_key_says_what_is_missing(run: Run, config: Path) -> None:
-    config.write_text('{agents: {defaults: {memorySearch: {provider: "voyage"}}}}')
-    code, _, err = run("index", "--dry-run")
-    assert code == 1
-    assert "No API key found" in err
-
-
 # --- prices --------------------------------------------------------------------------------------------------------
 
 
@@ -308,12 +277,6 @@ def test_a_price_is_known_for_the_providers_own_model_and_host_only() -> None:
     assert registry.price_per_million("openai", "text-embedding-3-small", "embed.example") is None
     assert registry.price_per_million("openai", "text-embedding-9", "api.openai.com") is None
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", registry.PRICES_AS_OF)
-
-
-@given(st.text())
-def test_every_text_has_about_as_many_tokens_as_a_quarter_of_its_bytes(text: str) -> None:
-    size = len(text.encode("utf-8", "replace"))
-    assert size / 4 <= registry.about_tokens(text) <= len(text)
 
 
 # --- the command ---------------------------------------------------------------------------------------------------
@@ -375,7 +338,7 @@ def test_a_batch_job_and_what_it_saves_is_said_before_the_yes(
 ) -> None:
     notes = tmp_path / "workspace"
     notes.mkdir()
-    (notes / "MEMORY.md").write_text("".join(f"# {at}\n\n{f'fact {at} ' * 400}\n" for at in range(1500)))
+    (notes / "MEMORY.md").write_text("".join(f"# {at}\n\n{f'fact {at} ' * 400}\n" for at in range(300)))
     remote = {"apiKey": "sk-1", "batch": {"enabled": enabled}}
     section = {"provider": "openai", "model": "text-embedding-3-large", "remote": remote}
     (tmp_path / "openclaw.json").write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))

@@ -302,19 +302,6 @@ def test_the_log_and_the_doctor_name_who_answered(play: Play, notes: Path, tmp_p
         assert result.finding.state == "ok", "vectors of the fallback are compared with the fallback"
 
 
-def test_a_test_call_that_works_ends_what_the_last_run_met(
-    play: Play, notes: Path, tmp_path: Path, time: Time, run: Run
-) -> None:
-    write(tmp_path, play.url)
-    play.usual = refusal(401, "Incorrect API key provided")
-    assert run("index")[0] == 1
-    assert json.loads(run("provider", "--json")[1])["who"]["standing"] == "failed"
-    play.usual = well
-    found = json.loads(run("provider", "--test", "--json")[1])
-    assert found["test"]["ok"] is True
-    assert found["who"]["standing"] == "not indexed"
-
-
 @pytest.mark.parametrize("fallback", ["none", "builtin"])
 def test_a_test_call_that_works_ends_the_pause_of_every_process(
     play: Play,
