@@ -107,7 +107,14 @@ def test_without_a_fallback_a_chosen_provider_fails_closed(play: Play, notes: Pa
         assert engine.status().links[0].error == ""
 
 
-def test_the_fallback_makes_the_index_and_says_so(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+@pytest.mark.parametrize("first", [0, 2])
+def test_the_fallback_makes_the_index_and_says_so(
+    play: Play, notes: Path, tmp_path: Path, time: Time, first: int
+) -> None:
+    """Both make vectors of 256 numbers, so that nothing but their identity tells them apart half way."""
+    for number in range(60 * first):
+        (notes / f"n{number}.md").write_text(f"Note {number}: {'cake and tea ' * 400}\n")
+    play.say(*[well] * first)
     play.usual = DOWN
     with Engine.open(options(tmp_path, play, "builtin")) as engine:
         engine.index.sync()
@@ -135,6 +142,9 @@ def test_a_question_that_cannot_be_embedded_brings_the_fallback(
         engine.index.sync()
         assert engine.status().provider == "openai"
         play.usual = DOWN
+        engine.index.pause()
+        assert engine.search.gather("walrus").cosine is None
+        engine.index.resume()
         trace = engine.search.search("walrus")
         assert trace.mode == "keywords only"
         assert any("overloaded" in notice.message for notice in trace.notices)

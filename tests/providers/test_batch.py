@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from memory_tui.errors import Cancelled
 from memory_tui.providers import registry
 from memory_tui.providers.batch import BatchService
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.options import BatchOptions
 from tests.support.batch_server import BatchHandler, BatchPlay, id_of, refused, text_of
 from tests.support.embed import KEY, settings_for
-from tests.support.provider_server import echo_headers, hang, serving, status, vector
-from tests.support.waiting import LONG
+from tests.support.provider_server import echo_headers, serving, status, vector
 
 TEXTS = [("a" * 64, "alpha"), ("b" * 64, "beta ü"), ("c" * 64, "gamma\nsecond line")]
 NAMES = ("openai", "voyage", "gemini")
@@ -197,30 +194,3 @@ def test_no_error_shows_the_key(play: BatchPlay) -> None:
     assert "refused for" in errors["a" * 64]
     assert KEY not in errors["a" * 64]
     service.close()
-
-
-@pytest.mark.parametrize("call", ["POST /files", "GET /batches", "GET /files"])
-def test_closing_lets_go_of_a_call_at_once(play: BatchPlay, call: str) -> None:
-    service = service_for(play)
-    job = service.create(service.upload(TEXTS)) if call != "POST /files" else ""
-    look = service.status(job) if call == "GET /files" else None
-    play.fail(call, hang)
-    outcome: list[object] = []
-
-    def work() -> None:
-        try:
-            if look is not None:
-                service.fetch(look, 256)
-            elif job:
-                service.status(job)
-            else:
-                service.upload(TEXTS)
-        except Cancelled as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    assert play.hanging.acquire(timeout=LONG)
-    service.close()
-    thread.join(LONG)
-    assert len(outcome) == 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,32 +13,16 @@ from memory_tui.errors import ProviderError
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.failures import Cause, ProviderFailure, state_of
 from memory_tui.providers.options import ProviderSettings, Secret
-from tests.support.embed import KEY, Time, settings_for
+from tests.support.embed import KEY, Time
 from tests.support.provider_server import Play, hang, status, well
 from tests.support.waiting import LONG
 
-
-class Made:
-    """Chains that are closed after the test."""
-
-    open: ClassVar[list[Chain]] = []
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    while Made.open:
-        Made.open.pop().close()
-
-
-def chain_for(play: Play | None, name: str = "openai", **more: Any) -> tuple[Chain, list[ProviderError]]:
-    told: list[ProviderError] = []
-    Made.open.append(Chain(settings_for(play, name, **more), told.append))
-    return Made.open[-1], told
+Make = Callable[..., tuple[Chain, list[ProviderError]]]
+REFUSED, BUSY = status(401, {"error": {"message": "no such key"}}), status(503, "busy")
 
 
 def states(chain: Chain) -> list[tuple[str, str]]:
-    return [(link.name, link.state) for link in chain.members()]
+    return [(link.name, link.state) for link in chain.members() if link.state != "passed over"]
 
 
 def embed(chain: Chain, kind: str = "document") -> Any:
@@ -53,27 +37,13 @@ def fails(chain: Chain, kind: str = "document") -> ProviderError:
     return caught.value
 
 
-# --- auto ----------------------------------------------------------------------------------------------------------
-
-
-def test_without_any_key_the_builtin_provider_is_used_and_the_others_say_what_they_lack() -> None:
-    chain, told = chain_for(None, "auto", api_keys=())
-    provider = chain.provider()
-    assert provider is not None
-    assert provider.identity.provider == "builtin"
-    assert told == []
-    assert (chain.error, chain.fallback) == (None, None)
-    found = {link.name: link for link in chain.members()}
-    for name in ("openai", "gemini", "voyage", "mistral"):
-        assert (found[name].state, found[name].cause) == ("passed over", "no key")
-        assert "API_KEY" in found[name].next_step
-    assert found["builtin"].state == "in use"
-    assert "ollama" not in found
+# --- which one -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("env", "name"),
     [
+        ({}, "builtin"),
         ({"OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k"}, "openai"),
         ({"GOOGLE_API_KEY": "k", "VOYAGE_API_KEY": "k"}, "gemini"),
         ({"VOYAGE_API_KEY": "k", "MISTRAL_API_KEY": "k"}, "voyage"),
@@ -81,23 +51,52 @@ def test_without_any_key_the_builtin_provider_is_used_and_the_others_say_what_th
         ({"OLLAMA_API_KEY": "k"}, "builtin"),
     ],
 )
-def test_auto_takes_the_first_that_has_a_key(env: dict[str, str], name: str) -> None:
-    chain, _ = chain_for(None, "auto", api_keys=(), env=env.get)
-    provider = chain.provider()
-    assert provider is not None
-    assert provider.identity.provider == name
+def test_auto_takes_the_first_that_has_a_key_and_the_others_say_what_they_lack(
+    chain: Make, env: dict[str, str], name: str
+) -> None:
+    made, news = chain("auto", None, api_keys=(), env=env.get)
+    assert made.provider().identity.provider == name
+    assert (news, made.error, made.fallback) == ([], None, None)
+    passed = [link for link in made.members() if link.state == "passed over" and link.name != "local"]
+    assert all((link.cause, "API_KEY" in link.next_step) == ("no key", True) for link in passed)
+    assert "ollama" not in [link.name for link in made.members()]
 
 
-def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(play: Play) -> None:
-    play.usual = status(401, {"error": {"message": "no such key"}})
-    time = Time()
-    chain, told = chain_for(play, "auto", time=time)
-    error = fails(chain)
+@pytest.mark.parametrize(
+    ("name", "more", "words"),
+    [
+        ("openai", {}, "No API key"),
+        ("opanai", {}, "no embedding provider"),
+        ("voyage", {"fallback": "mistral"}, '"voyage".*"mistral"'),
+    ],
+)
+def test_a_chosen_provider_that_cannot_be_made_fails_closed_and_says_why_once(
+    chain: Make, name: str, more: Any, words: str
+) -> None:
+    made, news = chain(name, None, api_keys=(), **more)
+    assert (made.provider(), made.provider()) == (None, None)
+    assert len(news) == (2 if more else 1)
+    with pytest.raises(ProviderError, match=words):
+        raise made.error
+    assert made.try_out()["error"] in made.error.message
+    assert states(made)[-1][1] == "failing"
+
+
+def test_none_is_a_choice_and_no_failure(chain: Make) -> None:
+    made, news = chain("none", None)
+    assert (made.provider(), made.error, made.members(), news) == (None, None, (), [])
+
+
+# --- what takes its place --------------------------------------------------------------------------------------------
+
+
+def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(play: Play, chain: Make) -> None:
+    play.usual, time = REFUSED, Time()
+    made, news = chain("auto", time=time)
+    error = fails(made)
     assert state_of(error) is Cause.BAD_KEY
-    assert embed(chain).shape == (1, 256)
-    assert chain.provider().identity.provider == "builtin"
-    assert chain.fallback is not None
-    assert chain.fallback.as_dict() == {
+    assert embed(made).shape == (1, 256)
+    assert made.fallback.as_dict() == {
         "from": "openai",
         "to": "builtin",
         "model": "minilm-trained-256",
@@ -105,246 +104,125 @@ def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(p
         "since": time.at,
         "retryAt": time.at + 300,
     }
-    assert [one.message for one in told] == [f"{error.message} builtin is used instead of openai."]
-    assert states(chain)[-2:] == [("openai", "given up"), ("builtin", "in use")]
-    assert chain.error is None
+    assert [each.message for each in news] == [f"{error.message} builtin is used instead of openai."]
+    assert (states(made), made.error) == ([("openai", "given up"), ("builtin", "in use")], None)
 
 
-def test_the_endpoint_and_key_of_the_first_are_not_for_the_next(play: Play) -> None:
-    play.usual = status(401, "no")
-    chain, _ = chain_for(play, "auto", env={"VOYAGE_API_KEY": "voyage-key"}.get)
-    fails(chain)
-    provider = chain.provider()
-    assert provider is not None
-    assert provider.identity.provider == "voyage"
-    assert next(link.host for link in chain.members() if link.name == "voyage") == "api.voyageai.com"
-
-
-def test_an_automatic_choice_that_has_worked_keeps_its_place_through_passing_troubles(play: Play) -> None:
+def test_an_automatic_choice_that_has_worked_keeps_its_place_through_passing_troubles(play: Play, chain: Make) -> None:
     time = Time()
-    chain, told = chain_for(play, "auto", time=time)
-    embed(chain)
-    play.usual = status(503, "busy")
-    fails(chain)
-    fails(chain)
-    assert chain.provider().identity.provider == "openai"
-    assert chain.fallback is None
-    assert chain.error is not None
-    assert len(told) == 1
-    link = next(link for link in chain.members() if link.name == "openai")
+    made, news = chain("auto", time=time)
+    embed(made)
+    play.usual = BUSY
+    fails(made)
+    fails(made)
+    assert (made.provider().identity.provider, made.fallback, len(news)) == ("openai", None, 1)
+    link = next(link for link in made.members() if link.name == "openai")
     assert (link.state, link.cause, link.next_try) == ("paused", "server error", time.at + 30)
-    time.at += 31
-    play.usual = well
-    embed(chain)
-    assert chain.error is None
-
-
-# --- chosen --------------------------------------------------------------------------------------------------------
-
-
-def test_a_chosen_provider_without_a_key_fails_closed() -> None:
-    chain, told = chain_for(None, "openai", api_keys=())
-    assert chain.provider() is None
-    assert chain.provider() is None
-    assert len(told) == 1
-    assert state_of(told[0]) is Cause.NO_KEY
-    assert chain.error.message == told[0].message
-    assert chain.try_out()["error"] == told[0].message
-    assert states(chain) == [("openai", "failing")]
-
-
-def test_a_chosen_provider_that_fails_is_not_replaced(play: Play) -> None:
-    play.usual = status(500, "oops")
-    chain, told = chain_for(play)
-    fails(chain)
-    fails(chain)
-    assert chain.provider().max_input_bytes == 8000
-    assert len(told) == 1
-    assert chain.fallback is None
-    assert states(chain) == [("openai", "paused")]
-
-
-def test_an_unknown_name_fails_closed_with_the_known_ones() -> None:
-    chain, told = chain_for(None, "opanai")
-    assert chain.provider() is None
-    assert told[0].next_step == "Did you mean openai?"
-
-
-def test_none_is_a_choice_and_no_failure() -> None:
-    chain, told = chain_for(None, "none")
-    assert chain.provider() is None
-    assert (chain.error, chain.members(), told) == (None, (), [])
-
-
-# --- fallback ------------------------------------------------------------------------------------------------------
+    time.at, play.usual = time.at + 31, well
+    embed(made)
+    assert made.error is None
 
 
 @pytest.mark.parametrize("kind", ["document", "query"])
-def test_the_fallback_takes_over_when_notes_or_questions_cannot_be_embedded(play: Play, kind: str) -> None:
+def test_a_fallback_takes_over_with_another_space_and_the_first_choice_can_be_restored(
+    play: Play, chain: Make, kind: str
+) -> None:
     time = Time()
-    chain, told = chain_for(play, fallback="scripted", model="big-model", time=time)
-    before = chain.provider()
+    made, news = chain(fallback="scripted", model="big-model", output_dimensionality=256, time=time)
+    first = made.provider().identity
     play.usual = status(500, "oops")
-    error = fails(chain, kind)
-    after = chain.provider()
-    assert before is not after
-    assert (after.identity.provider, after.identity.model) == ("scripted", "hash-256")
-    assert chain.fallback is not None
-    assert (chain.fallback.source, chain.fallback.to, chain.fallback.cause, chain.fallback.at) == (
-        "openai",
-        "scripted",
-        error.message,
-        time.at,
-    )
-    assert len(told) == 1
-    assert states(chain) == [("openai", "given up"), ("scripted", "in use")]
+    error = fails(made, kind)
+    second, fallback = made.provider().identity, made.fallback
+    assert (second.provider, second.model, second.dims, first.dims) == ("scripted", "hash-256", 256, 256)
+    assert (fallback.source, fallback.to, fallback.cause, fallback.at) == ("openai", "scripted", error.message, time.at)
+    assert (len(news), states(made)) == (1, [("openai", "given up"), ("scripted", "in use")])
+    play.usual = well
+    made.restore()
+    assert (embed(made).any(), made.fallback, made.provider().identity) == (True, None, first)
+    assert (len(news), states(made)) == (1, [("openai", "in use"), ("scripted", "waiting")])
 
 
-def test_the_spaces_of_two_providers_differ_even_where_the_length_is_the_same(play: Play) -> None:
-    chain, _ = chain_for(play, fallback="scripted")
-    first = chain.provider().identity
-    play.usual = status(500, "oops")
-    fails(chain)
-    second = chain.provider().identity
-    assert first.dims == second.dims == 256
-    assert first != second
+@pytest.mark.parametrize(
+    ("name", "more", "then"),
+    [
+        (
+            "openai",
+            {"fallback": "gemini", "env": {"GEMINI_API_KEY": "g"}.get, "headers": {"X-Only": "openai"}},
+            "gemini",
+        ),
+        ("auto", {"env": {"VOYAGE_API_KEY": "voyage-key"}.get}, "voyage"),
+    ],
+)
+def test_endpoint_model_and_key_of_the_first_are_not_for_the_next(
+    play: Play, chain: Make, name: str, more: Any, then: str
+) -> None:
+    made, _ = chain(name, model="m", **more)
+    play.usual = REFUSED
+    fails(made)
+    identity, link = made.provider().identity, next(link for link in made.members() if link.name == then)
+    assert (identity.provider, identity.model != "m", link.host.endswith(".com")) == (then, True, True)
 
 
-def test_a_fallback_is_made_when_the_chosen_provider_cannot_be(play: Play) -> None:
-    chain, told = chain_for(None, "voyage", api_keys=(), fallback="builtin")
-    assert chain.provider().identity.provider == "builtin"
-    assert chain.fallback.source == "voyage"
-    assert "No API key" in told[0].message
+def test_auto_prefers_the_fallback_that_was_named_and_oneself_is_none(play: Play, chain: Make) -> None:
+    made, _ = chain("auto", fallback="scripted", env={"VOYAGE_API_KEY": "v"}.get)
+    embed(made)
+    play.usual = BUSY
+    fails(made)
+    assert [name for name, _ in states(made)] == ["openai", "scripted", "builtin"]
+    assert made.provider().identity.provider == "scripted"
+    for fallback in ("", "none", "openai"):
+        assert states(chain(fallback=fallback)[0]) == [("openai", "in use")]
 
 
-def test_a_fallback_has_its_own_model_key_and_endpoint(play: Play) -> None:
-    chain, _ = chain_for(
-        play, "openai", model="m", fallback="gemini", env={"GEMINI_API_KEY": "g"}.get, headers={"X-Only": "openai"}
-    )
-    play.usual = status(401, "no")
-    fails(chain)
-    identity = chain.provider().identity
-    assert (identity.provider, identity.model) == ("gemini", "gemini-embedding-001")
-    assert chain.members()[1].host == "generativelanguage.googleapis.com"
+# --- pauses ----------------------------------------------------------------------------------------------------------
 
 
-def test_when_the_fallback_fails_too_both_reasons_are_told() -> None:
-    chain, told = chain_for(None, "voyage", api_keys=(), fallback="mistral")
-    assert chain.provider() is None
-    assert 'provider "voyage"' in chain.error.message
-    assert 'provider "mistral"' in chain.error.message
-    assert len(told) == 2
-
-
-@pytest.mark.parametrize("fallback", ["", "none", "openai"])
-def test_no_fallback_and_oneself_are_no_fallback(play: Play, fallback: str) -> None:
-    chain, _ = chain_for(play, fallback=fallback)
-    assert states(chain) == [("openai", "in use")]
-
-
-def test_auto_prefers_the_fallback_that_was_named(play: Play) -> None:
-    chain, _ = chain_for(play, "auto", fallback="scripted", env={"VOYAGE_API_KEY": "v"}.get)
-    embed(chain)
-    play.usual = status(503, "busy")
-    fails(chain)
-    assert chain.provider().identity.provider == "scripted"
-    assert [link.name for link in chain.members() if link.state != "passed over"] == ["openai", "scripted", "builtin"]
-
-
-def test_the_first_choice_can_be_restored(play: Play) -> None:
-    chain, told = chain_for(play, fallback="scripted")
-    play.say(status(401, "no"))
-    fails(chain)
-    chain.restore()
-    assert chain.fallback is None
-    assert embed(chain).any()
-    assert chain.provider().identity.provider == "openai"
-    assert states(chain) == [("openai", "in use"), ("scripted", "waiting")]
-    assert len(told) == 1
-
-
-def test_a_text_that_is_too_long_is_not_the_providers_fault(play: Play) -> None:
-    chain, told = chain_for(play, fallback="scripted")
+def test_a_text_that_is_too_long_is_not_the_providers_fault(play: Play, chain: Make) -> None:
+    made, news = chain(fallback="scripted")
     play.usual = status(400, {"error": "input too long"})
-    fails(chain)
-    assert (chain.error, chain.fallback, told) == (None, None, [])
+    fails(made)
+    assert (made.error, made.fallback, news) == (None, None, [])
 
 
-def test_after_a_failure_nobody_is_asked_until_the_next_try_and_each_pause_is_longer(play: Play) -> None:
+def test_after_a_failure_nobody_is_asked_until_the_next_try_and_each_pause_is_longer(play: Play, chain: Make) -> None:
     time = Time()
-    chain, _ = chain_for(play, time=time)
-    play.usual = status(503, "busy")
-    first = fails(chain)
+    made, _ = chain(time=time)
+    play.usual = BUSY
+    first = fails(made)
     asked = len(play.asked)
-    again = fails(chain)
+    again = fails(made)
     assert (len(play.asked), state_of(again), first.next_try) == (asked, Cause.SERVER, time.at + 30)
     assert "asked again at" in again.message
-    (link,) = chain.members()
+    (link,) = made.members()
     assert (link.error, link.calls, link.failed_at) == (first.message, 1, time.at)
     for wait in (60, 120, 240, 480, 600, 600):
-        time.at = chain.next_try + 1
-        fails(chain)
-        assert chain.next_try == time.at + wait
-    play.say(status(401, "no"))
-    time.at = chain.next_try + 1
-    fails(chain)
-    assert chain.next_try == time.at + 300
-    time.at += 301
-    play.usual = well
-    assert embed(chain).any()
-    assert (chain.next_try, chain.error) == (None, None)
+        time.at = made.next_try + 1
+        fails(made)
+        assert made.next_try == time.at + wait
+    for reply, wait in ((REFUSED, 300), (status(429, "", Retry_After="3600"), 3600)):
+        play.usual, time.at = reply, made.next_try + 1
+        assert fails(made, "query").next_try == made.next_try == time.at + wait
+    play.usual, time.at = well, made.next_try
+    assert (embed(made).any(), made.next_try, made.error) == (True, None, None)
 
 
-def test_a_provider_that_names_the_time_is_left_alone_until_then(play: Play) -> None:
-    time = Time()
-    chain, _ = chain_for(play, time=time)
-    play.usual = status(429, "", Retry_After="3600")
-    assert fails(chain, "query").next_try == chain.next_try == time.at + 3600
+# --- testing by hand -------------------------------------------------------------------------------------------------
 
 
-# --- testing by hand -----------------------------------------------------------------------------------------------
-
-
-def test_trying_out_makes_one_real_call_and_tells_what_came_back(play: Play) -> None:
-    chain, _ = chain_for(play)
-    found = chain.try_out()
-    assert len(play.asked) == 1
-    assert (found["ok"], found["provider"], found["dims"], found["host"]) == (
-        True,
-        "openai",
-        256,
-        play.url.removeprefix("http://"),
-    )
-    assert found["norm"] == pytest.approx(1)
-    assert found["selfSimilarity"] == pytest.approx(1)
-    assert found["ms"] > 0
-    assert chain.try_out()["ok"]
-
-
-def test_trying_out_does_not_wait_for_the_next_try_and_shows_no_key(play: Play) -> None:
-    chain, _ = chain_for(play)
+def test_trying_out_makes_one_real_call_at_once_and_shows_no_key(play: Play, chain: Make) -> None:
+    made, _ = chain(fallback="scripted")
     play.usual = status(401, {"error": {"message": f"bad key {KEY}"}})
-    first = chain.try_out()
-    second = chain.try_out()
-    assert len(play.asked) == 2
-    assert first == second
-    assert (first["ok"], first["state"]) == (False, "bad key")
-    assert KEY not in str(first) + str(chain.members())
+    first, second = made.try_out(), made.try_out("openai")
+    assert (len(play.asked), first, first["ok"], first["state"]) == (2, second, False, "bad key")
+    assert KEY not in str(first) + str(made.members())
     play.usual = well
-    assert chain.try_out()["ok"]
-    assert chain.error is None
+    answer = made.try_out("openai")
+    assert (answer["provider"], answer["dims"], answer["host"]) == ("openai", 256, play.url.removeprefix("http://"))
+    assert (answer["norm"], answer["selfSimilarity"], answer["ms"] > 0) == (pytest.approx(1), pytest.approx(1), True)
+    assert made.try_out("nobody") == {"ok": False}
 
 
-def test_the_one_that_was_given_up_can_be_tried_out(play: Play) -> None:
-    chain, _ = chain_for(play, fallback="scripted")
-    play.say(status(401, "no"))
-    fails(chain)
-    assert chain.try_out("openai")["ok"]
-    assert chain.try_out()["provider"] == "scripted"
-    assert chain.try_out("nobody") == {"ok": False}
-
-
-# --- all of it -----------------------------------------------------------------------------------------------------
+# --- all of it -------------------------------------------------------------------------------------------------------
 
 
 def test_settings_never_show_a_key() -> None:
@@ -355,10 +233,9 @@ def test_settings_never_show_a_key() -> None:
 
 QUIT = """
 import sys, threading
-from memory_tui.providers.chain import Chain
-from memory_tui.providers.options import ProviderSettings
-from memory_tui.providers.options import Secret
 from memory_tui.errors import Cancelled
+from memory_tui.providers.chain import Chain
+from memory_tui.providers.options import ProviderSettings, Secret
 chain = Chain(ProviderSettings("openai", base_url=sys.argv[1], api_keys=(Secret("k"),)), print)
 def work():
     try:
@@ -380,5 +257,4 @@ def test_a_provider_that_never_answers_does_not_delay_the_end_of_the_process(pla
     )
     assert play.hanging.acquire(timeout=LONG)
     out, _ = process.communicate("quit\n", timeout=LONG)
-    assert out.split() == ["cancelled"]
-    assert process.returncode == 0
+    assert (out.split(), process.returncode) == (["cancelled"], 0)

@@ -6,16 +6,10 @@ import base64
 import hashlib
 import json
 import os
-import socket
-import subprocess
-import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,10 +20,10 @@ from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled
 from memory_tui.plan import Options
-from memory_tui.providers import local, registry, worker
+from memory_tui.providers import local, registry
 from memory_tui.providers.base import Provider
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.worker import LlamaModel, OnnxModel
+from memory_tui.providers.worker import OnnxModel
 from tests.support.embed import Time, quick, settings_for
 from tests.support.llama_cpp import importable
 from tests.support.local_model import STAND_IN
@@ -132,16 +126,14 @@ def test_a_model_that_crashed_once_is_started_again_with_its_threads(
 
 
 def test_the_usual_threads_are_the_physical_cores_less_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for cpu, siblings in enumerate(("0,4", "1,5", "2,6", "3,7") * 2):
+    for cpu in range(8):
         (tmp_path / f"cpu{cpu}/topology").mkdir(parents=True)
-        (tmp_path / f"cpu{cpu}/topology/thread_siblings_list").write_text(f"{siblings}\n")
+        (tmp_path / f"cpu{cpu}/topology/thread_siblings_list").write_text(f"{cpu % 4},{cpu % 4 + 4}\n")
     monkeypatch.setattr(local, "_TOPOLOGY", tmp_path)
-    for allowed, threads in (({*range(8)}, 3), ({0, 4}, 1), ({0, 1}, 1), ({0, 1, 2, 6}, 2)):
+    # The last one is a processor of which nobody says with which others it shares a core.
+    for allowed, threads in (({*range(8)}, 3), ({0, 4}, 1), ({0, 1}, 1), ({0, 1, 2, 6}, 2), ({0, 4, 1, 99}, 2)):
         monkeypatch.setattr("os.sched_getaffinity", lambda _, allowed=allowed: allowed, raising=False)
         assert local.usual_threads() == threads
-    monkeypatch.setattr(local, "_TOPOLOGY", tmp_path / "elsewhere")
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
-    assert local.usual_threads() == 3, "where nobody says which processors share a core, each is one"
 
 
 def test_closing_ends_the_process_at_once(provider: Make, model: Any) -> None:
@@ -404,54 +396,21 @@ def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(
 
 
 @pytest.fixture(scope="module")
-def real() -> Iterator[None]:
+def minilm() -> Iterator[Provider]:
     if not MODEL.is_file():
         pytest.skip("the model file is not beside this checkout")
     with importable():
-        yield
-
-
-@pytest.fixture(scope="module")
-def minilm(real: None) -> Iterator[Provider]:
-    one = registry.create("local", settings_for(None, "local", model_path=str(MODEL)))
-    yield one
-    one.close()
-
-
-@pytest.fixture(scope="module")
-def server(real: None) -> Iterator[Provider]:
-    """A server that nobody here wrote, with the real model."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    flags = f"--model {MODEL} --embedding true --n_ctx 512 --n_batch 512 --n_ubatch 512 --port {port} --verbose false"
-    command = [sys.executable, "-m", "llama_cpp.server", *flags.split()]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    base, end = f"http://127.0.0.1:{port}/v1", time.monotonic() + 60
-    while True:
-        assert process.poll() is None, "the server did not start"
-        assert time.monotonic() < end
-        try:
-            with urllib.request.urlopen(f"{base}/models", timeout=5):
-                break
-        except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.1)
-    one = registry.create("openai", settings_for(None, base_url=base, api_keys=(), model="minilm"))
-    try:
+        one = registry.create("local", settings_for(None, "local", model_path=str(MODEL)))
         yield one
-    finally:
         one.close()
-        process.kill()
-        process.wait()
 
 
 @pytest.mark.local_model
-@pytest.mark.parametrize("place", ["minilm", "server"])
-def test_vectors_agree_with_the_recorded_reference(place: str, request: pytest.FixtureRequest) -> None:
+def test_vectors_agree_with_the_recorded_reference(minilm: Provider) -> None:
     """Recorded from the same weights by another implementation: numpy, with the tokens of the `tokenizers` package."""
-    provider = request.getfixturevalue(place)
     recorded = json.loads(REFERENCE.read_text("utf-8"))
-    vectors = provider.embed([one["text"] for one in recorded], "document")
-    assert provider.identity.dims == 384
+    vectors = minilm.embed([one["text"] for one in recorded], "document")
+    assert minilm.identity.dims == 384
     for one, vector in zip(recorded, vectors, strict=True):
         expected = np.frombuffer(base64.b64decode(one["vector"]), "<f2").astype(np.float32)
         assert vector @ expected / np.linalg.norm(expected) >= 0.999, one["text"]
@@ -465,36 +424,3 @@ def test_text_over_the_models_limit_is_not_cut(minilm: Provider) -> None:
     )
     assert whole @ other > cut @ other + 0.2
     assert minilm.embed(["x" * 5_000, "字" * 1500], "document").any(axis=1).all()
-
-
-@pytest.mark.parametrize(("refused", "wishes"), [((), [True]), ((True,), [True, False])])
-def test_flash_attention_is_used_where_there_is_code_for_it(
-    monkeypatch: pytest.MonkeyPatch, refused: tuple[bool, ...], wishes: list[bool]
-) -> None:
-    met: list[bool] = []
-
-    class Llama:
-        _model = SimpleNamespace(n_ctx_train=lambda: 256)
-
-        def __init__(self, path: str, *, flash_attn: bool, **options: object) -> None:
-            met.append(flash_attn)
-            if flash_attn in refused:
-                raise ValueError("no code for it")
-
-        def pooling_type(self) -> int:
-            return 1
-
-        def n_embd(self) -> int:
-            return 2
-
-        def tokenize(self, text: bytes) -> list[int]:
-            return [*text]
-
-        def embed(self, text: str, **options: object) -> list[list[float]]:
-            # One vector a token, as a model answers that does not pool.
-            return [[1.0, 0.0], [0.0, float(len(text))]]
-
-    monkeypatch.setitem(sys.modules, "llama_cpp", SimpleNamespace(Llama=Llama))
-    model = LlamaModel(Path("model.gguf"), 1)
-    assert (met, model.dims, model.limit, worker.MOST_TOKENS) == (wishes, 2, 256, 512)
-    assert unit(model.embed("x")) == pytest.approx(unit([0.5, 0.5]))

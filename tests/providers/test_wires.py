@@ -23,7 +23,7 @@ from memory_tui.providers.chain import ChainMember
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.options import ProviderSettings, Secret, Wire, on_this_machine
 from memory_tui.providers.registry import wire
-from tests.support.embed import KEY, provider_for, settings_for
+from tests.support.embed import KEY, settings_for
 from tests.support.local_model import STAND_IN
 from tests.support.provider_server import Play, hang, status, vector
 from tests.support.waiting import LONG
@@ -31,25 +31,13 @@ from tests.support.waiting import LONG
 TEXTS = ["the router", "a tomato plant", "the router"]
 
 
-def wire_of(name: str, settings: ProviderSettings) -> Wire:
-    return wire(registry.row(name), settings)
-
-
-def openai(settings: ProviderSettings) -> Wire:
-    return wire_of("openai", settings)
-
-
-def gemini(settings: ProviderSettings) -> Wire:
-    return wire_of("gemini", settings)
-
-
-def voyage(settings: ProviderSettings) -> Wire:
-    return wire_of("voyage", settings)
-
-
 EMBEDDING = [name for name in registry.NAMES if name != "none"]
 REMOTE = [name for name in registry.NAMES if registry.sends(name)]
 Make = Callable[..., Provider]
+
+
+def wire_of(name: str, **more: Any) -> Wire:
+    return wire(registry.row(name), settings_for(None, name, **more))
 
 
 @pytest.fixture
@@ -268,183 +256,142 @@ def test_closing_ends_a_call_at_once(name: str, play: Play, model: Path) -> None
 
 # --- what is sent ----------------------------------------------------------------------------------------------------
 
-
-def asked(play: Play, name: str, kind: str, texts: list[str], **more: Any) -> tuple[str, dict[str, str], Any]:
-    provider = provider_for(play, name, **more)
-    vectors = provider.embed(texts, kind)
-    provider.close()
-    for at, text in enumerate(texts):
-        if more.get("model", "").startswith("gemini-embedding-2") or (name == "ollama" and kind == "query"):
-            break
-        assert vectors[at] @ (np.array(vector(text)) / 3) == pytest.approx(1, abs=1e-5)
-    one = play.asked[-1]
-    return one.path, one.headers, one.body
+SMALL, LARGE, FIRST = "text-embedding-3-small", "gemini-embedding-2", "gemini-embedding-001"
+SIZED = {"output_dimensionality": 256}
+KINDS = {**SIZED, "input_type": "passage", "query_input_type": "query"}
+ABOUT_A_NOTE = {"content": {"parts": [{"text": "b"}]}, "taskType": "RETRIEVAL_DOCUMENT", "model": f"models/{FIRST}"}
 
 
-def test_openai(play: Play) -> None:
-    path, headers, body = asked(play, "openai", "document", ["a", "b"])
-    assert (path, body) == ("/embeddings", {"model": "text-embedding-3-small", "input": ["a", "b"]})
-    assert (headers["Authorization"], headers["Content-Type"]) == (f"Bearer {KEY}", "application/json")
+@pytest.mark.parametrize(
+    ("name", "kind", "texts", "more", "path", "body"),
+    [
+        ("openai", "document", "ab", {}, "/embeddings", {"model": SMALL, "input": ["a", "b"]}),
+        (
+            *("openai", "query", "a", KINDS, "/embeddings"),
+            {"model": SMALL, "input": ["a"], "dimensions": 256, "input_type": "query"},
+        ),
+        (
+            *("openai", "document", "a", KINDS, "/embeddings"),
+            {"model": SMALL, "input": ["a"], "dimensions": 256, "input_type": "passage"},
+        ),
+        # Another server keeps the prefix of its model, and OpenAI does not.
+        ("openai", "query", "a", {"model": "openai/n"}, "/embeddings", {"model": "openai/n", "input": ["a"]}),
+        (
+            *("voyage", "query", "a", {"model": "voyage/voyage-4"}, "/embeddings"),
+            {"model": "voyage-4", "input": ["a"], "input_type": "query"},
+        ),
+        (
+            *("voyage", "document", "a", {}, "/embeddings"),
+            {"model": "voyage-4-large", "input": ["a"], "input_type": "document"},
+        ),
+        ("mistral", "document", "a", KINDS, "/embeddings", {"model": "mistral-embed", "input": ["a"]}),
+        (
+            *("gemini", "query", "a", {"model": f"models/{FIRST}"}, f"/models/{FIRST}:embedContent"),
+            {"content": {"parts": [{"text": "a"}]}, "taskType": "RETRIEVAL_QUERY"},
+        ),
+        (
+            *("gemini", "document", "b", {"model": f"google/{FIRST}", **SIZED}),
+            *(f"/models/{FIRST}:batchEmbedContents", {"requests": [{**ABOUT_A_NOTE, "outputDimensionality": 256}]}),
+        ),
+        (
+            *("gemini", "query", "a", {"model": LARGE, **SIZED}, f"/models/{LARGE}:embedContent"),
+            {"content": {"parts": [{"text": "task: search result | query: a"}]}, "outputDimensionality": 256},
+        ),
+        (
+            *("ollama", "document", "ab", {}, "/api/embed"),
+            {"model": "nomic-embed-text", "input": ["a", "b"], "truncate": False},
+        ),
+        (
+            *("ollama", "query", "a", {"model": "ollama/mxbai-embed-large:latest"}, "/api/embed"),
+            {
+                "model": "mxbai-embed-large:latest",
+                "input": ["Represent this sentence for searching relevant passages: a"],
+                "truncate": False,
+            },
+        ),
+        (
+            *("ollama", "query", "a", {"model": "all-minilm"}, "/api/embed"),
+            {"model": "all-minilm", "input": ["a"], "truncate": False},
+        ),
+    ],
+)
+def test_what_each_service_is_sent(
+    play: Play, provider: Make, name: str, kind: str, texts: str, more: Any, path: str, body: Any
+) -> None:
+    provider(name, **more).embed(list(texts), kind)
+    assert (play.asked[-1].path, play.asked[-1].body) == (path, body)
 
 
-def test_openai_with_dimensions_and_input_types(play: Play) -> None:
-    more = {"output_dimensionality": 256, "input_type": "passage", "query_input_type": "query"}
-    assert asked(play, "openai", "query", ["a"], **more)[2] == {
-        "model": "text-embedding-3-small",
-        "input": ["a"],
-        "dimensions": 256,
-        "input_type": "query",
-    }
-    assert asked(play, "openai", "document", ["a"], **more)[2]["input_type"] == "passage"
+@pytest.mark.parametrize(
+    ("name", "base", "path"),
+    [
+        ("openai", "/v1/", "/v1/embeddings"),
+        ("gemini", "/v1beta/openai/", f"/v1beta/models/{FIRST}:embedContent"),
+        ("ollama", "/V1/", "/api/embed"),
+        ("lmstudio", "", "/v1/embeddings"),
+        ("lmstudio", "/api/v1/", "/v1/embeddings"),
+    ],
+)
+def test_an_address_may_be_written_in_more_than_one_way(
+    play: Play, provider: Make, name: str, base: str, path: str
+) -> None:
+    provider(name, base_url=play.url + base).embed(["a"], "query")
+    assert play.asked[-1].path == path
 
 
-def test_another_server_keeps_the_models_prefix_and_openai_does_not(play: Play) -> None:
-    assert asked(play, "openai", "query", ["a"], model="openai/nano")[2]["model"] == "openai/nano"
-    own = openai(settings_for(None, model="openai/text-embedding-3-large"))
-    assert (own.model, own.dims) == ("text-embedding-3-large", 3072)
+TOKEN = '{"token": "tok", "projectId": "p"}'
+BOTH = {"GOOGLE_API_KEY": "from-env", "GEMINI_API_KEY": "other"}.get
 
 
-def test_a_compatible_server_needs_no_key(play: Play) -> None:
-    _, headers, _ = asked(play, "openai", "query", ["a"], api_keys=())
-    assert "Authorization" not in headers
+@pytest.mark.parametrize(
+    ("name", "more", "header", "value"),
+    [
+        *((name, {}, "Authorization", f"Bearer {KEY}") for name in REMOTE if name != "gemini"),
+        *((name, {"api_keys": ()}, "Authorization", "") for name in ("openai", "ollama", "openai-compatible")),
+        ("openai", {"headers": {"authorization": "Token t"}}, "Authorization", "Token t"),
+        ("openai", {"headers": {"X-Org": "o"}}, "X-Org", "o"),
+        ("gemini", {}, "x-goog-api-key", KEY),
+        ("gemini", {}, "Authorization", ""),
+        ("gemini", {"api_keys": (Secret(TOKEN),)}, "Authorization", "Bearer tok"),
+        ("gemini", {"api_keys": (Secret(TOKEN),)}, "x-goog-api-key", ""),
+        ("gemini", {"api_keys": (Secret("GOOGLE_API_KEY"),), "env": BOTH}, "x-goog-api-key", "from-env"),
+    ],
+)
+def test_a_key_goes_in_the_header_of_its_service(
+    play: Play, provider: Make, name: str, more: Any, header: str, value: str
+) -> None:
+    provider(name, **{"model": "m", **more}).embed(["a"], "query")
+    sent = {name.lower(): text for name, text in play.asked[-1].headers.items()}
+    assert sent.get(header.lower(), "") == value
 
 
-def test_own_headers_win_whatever_their_case(play: Play) -> None:
-    _, headers, _ = asked(play, "openai", "query", ["a"], headers={"authorization": "Token t0ken", "X-Org": "o"})
-    named = {name.lower(): value for name, value in headers.items()}
-    assert (named["authorization"], named["x-org"]) == ("Token t0ken", "o")
-
-
-def test_another_key_makes_no_other_vectors() -> None:
-    def key(**headers: str) -> str:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return openai(settings_for(None, headers=named)).key
-
-    assert key(api_key="one", X_Api_Key="one", Authorization="one") == key(api_key="two") == key()
-    assert key(X_Org="one") != key(X_Org="two")
-
-
-def test_one_trailing_slash_of_the_address_is_dropped(play: Play) -> None:
-    assert asked(play, "openai", "query", ["a"], base_url=f"{play.url}/v1/")[0] == "/v1/embeddings"
-
-
-def test_voyage_is_told_the_input_type(play: Play) -> None:
-    path, headers, body = asked(play, "voyage", "query", ["a"], model="voyage/voyage-4")
-    assert (path, body) == ("/embeddings", {"model": "voyage-4", "input": ["a"], "input_type": "query"})
-    assert headers["Authorization"] == f"Bearer {KEY}"
-    assert asked(play, "voyage", "document", ["a"])[2] == {
-        "model": "voyage-4-large",
-        "input": ["a"],
-        "input_type": "document",
-    }
-
-
-def test_ollamas_vectors_are_cut_to_the_size_that_was_asked_for(play: Play) -> None:
-    provider = provider_for(play, "ollama", output_dimensionality=64)
-    (made,) = provider.embed(["one two three"], "document")
-    whole = np.array(vector("one two three"), np.float32)[:64]
-    assert made == pytest.approx(whole / np.linalg.norm(whole), abs=1e-6)
-    assert provider.identity.dims == 64
-    provider.close()
-    provider = provider_for(play, "ollama", output_dimensionality=512)
-    with pytest.raises(ProviderFailure, match="256 numbers where 512"):
-        provider.embed(["one"], "document")
-    provider.close()
-
-
-def test_mistral(play: Play) -> None:
-    path, headers, body = asked(play, "mistral", "document", ["a"])
-    assert (path, body) == ("/embeddings", {"model": "mistral-embed", "input": ["a"]})
-    assert headers["Authorization"] == f"Bearer {KEY}"
-
-
-def test_gemini_001_has_task_types(play: Play) -> None:
-    path, headers, body = asked(play, "gemini", "query", ["a"], model="models/gemini-embedding-001")
-    assert path == "/models/gemini-embedding-001:embedContent"
-    assert body == {"content": {"parts": [{"text": "a"}]}, "taskType": "RETRIEVAL_QUERY"}
-    assert headers["x-goog-api-key"] == KEY
-    assert "Authorization" not in headers
-    path, _, body = asked(
-        play, "gemini", "document", ["a", "b"], model="google/gemini-embedding-001", output_dimensionality=256
-    )
-    assert path == "/models/gemini-embedding-001:batchEmbedContents"
-    assert body["requests"][1] == {
-        "content": {"parts": [{"text": "b"}]},
-        "taskType": "RETRIEVAL_DOCUMENT",
-        "outputDimensionality": 256,
-        "model": "models/gemini-embedding-001",
-    }
-
-
-def test_gemini_2_has_prefixes_and_a_size(play: Play) -> None:
-    more = {"model": "gemini-embedding-2", "output_dimensionality": 256}
-    body = asked(play, "gemini", "query", ["a"], **more)[2]
-    assert body == {"content": {"parts": [{"text": "task: search result | query: a"}]}, "outputDimensionality": 256}
-    body = asked(play, "gemini", "document", ["a"], **more)[2]
-    assert body["requests"][0]["content"] == {"parts": [{"text": "title: none | text: a"}]}
-    assert "taskType" not in body["requests"][0]
-    assert gemini(settings_for(None, model="gemini-embedding-2")).dims == 3072
-
-
-@pytest.mark.parametrize("size", [1, 127, 3073])
-def test_gemini_refuses_a_size_that_it_cannot_make(size: int) -> None:
-    with pytest.raises(ProviderFailure, match="128 to 3072"):
-        gemini(settings_for(None, output_dimensionality=size))
-
-
-def test_geminis_address_for_openai_clients_is_cut(play: Play) -> None:
-    path, _, _ = asked(play, "gemini", "query", ["a"], base_url=f"{play.url}/v1beta/openai/")
-    assert path == "/v1beta/models/gemini-embedding-001:embedContent"
-
-
-def test_a_gemini_key_that_is_a_token_is_sent_as_one(play: Play) -> None:
-    _, headers, _ = asked(play, "gemini", "query", ["a"], api_keys=(Secret('{"token": "tok", "projectId": "p"}'),))
-    assert headers["Authorization"] == "Bearer tok"
-    assert "x-goog-api-key" not in headers
-
-
-def test_gemini_keys_come_from_the_environment_and_take_turns_when_one_is_spent(play: Play) -> None:
+def test_gemini_keys_come_from_the_environment_and_take_turns_when_one_is_spent(play: Play, provider: Make) -> None:
     env = {"GEMINI_API_KEY": "first-key", "GEMINI_API_KEYS": "second-key, third-key"}
     play.say(status(429, "spent"), status(429, "spent"))
-    provider = provider_for(play, "gemini", api_keys=(), env=env.get)
-    provider.embed(["a"], "query")
-    provider.embed(["a"], "query")
-    used = [one.headers["x-goog-api-key"] for one in play.asked]
+    gemini = provider("gemini", api_keys=(), env=env.get)
+    for _ in range(2):
+        gemini.embed(["a"], "query")
+    used = [request.headers["x-goog-api-key"] for request in play.asked]
     assert used == ["first-key", "second-key", "third-key", "third-key"]
-    provider.close()
 
 
-def test_a_configured_key_may_name_geminis_variable(play: Play) -> None:
-    _, headers, _ = asked(
-        play,
-        "gemini",
-        "query",
-        ["a"],
-        api_keys=(Secret("GOOGLE_API_KEY"),),
-        env={"GOOGLE_API_KEY": "from-env", "GEMINI_API_KEY": "other"}.get,
+def test_a_length_that_is_asked_for_is_made_or_refused(play: Play, provider: Make) -> None:
+    ollama = provider("ollama", output_dimensionality=64)
+    whole = np.array(vector("one two three"), np.float32)[:64]
+    assert ollama.embed(["one two three"], "document")[0] == pytest.approx(whole / np.linalg.norm(whole), abs=1e-6)
+    assert ollama.identity.dims == 64
+    with pytest.raises(ProviderFailure, match="256 numbers where 512"):
+        provider("ollama", output_dimensionality=512).embed(["one"], "document")
+    for size in (1, 127, 3073):
+        with pytest.raises(ProviderFailure, match="128 to 3072"):
+            wire_of("gemini", output_dimensionality=size)
+    assert (wire_of("gemini", model=LARGE).dims, wire_of("openai", model="openai/text-embedding-3-large").dims) == (
+        *(3072, 3072),
     )
-    assert headers["x-goog-api-key"] == "from-env"
-
-
-def test_ollama(play: Play) -> None:
-    path, headers, body = asked(play, "ollama", "document", ["a", "b"], base_url=f"{play.url}/V1/", api_keys=())
-    assert (path, body) == ("/api/embed", {"model": "nomic-embed-text", "input": ["a", "b"], "truncate": False})
-    assert "Authorization" not in headers
-    assert asked(play, "ollama", "query", ["a"])[2]["input"] == ["search_query: a"]
-    assert asked(play, "ollama", "query", ["{} a"], model="ollama/mxbai-embed-large:latest")[2]["input"] == [
-        "Represent this sentence for searching relevant passages: {} a"
-    ]
-    assert asked(play, "ollama", "query", ["a"], model="all-minilm")[2]["input"] == ["a"]
-
-
-def test_a_model_that_ollama_lacks_is_unknown(play: Play) -> None:
-    play.usual = status(404, {"error": 'model "x" not found, try pulling it first'})
-    provider = provider_for(play, "ollama", model="x")
-    with pytest.raises(ProviderFailure, match="try pulling") as caught:
-        provider.embed(["a"], "query")
-    assert caught.value.state is Cause.UNKNOWN_MODEL
-    assert len(play.asked) == 1
-    provider.close()
+    for name in REMOTE:
+        play.asked.clear()
+        unknown = provider(name, model="strange")
+        assert (unknown.identity.dims, unknown.identity.dims, len(play.asked)) == (256, 256, 1), name
 
 
 def sha(value: Any) -> str:
@@ -452,48 +399,23 @@ def sha(value: Any) -> str:
 
 
 def test_fingerprints_are_the_documented_ones() -> None:
-    assert openai(settings_for(None)).key == "c03eebd0dbf911b9e937d66411651b4976ddde97fb3a820da68c2176068e449d"
-    assert openai(
-        settings_for(None, base_url="https://h/v1/", headers={"X-b": "2", "authorization": "s", "a": "1"})
-    ).key == sha(
-        {
-            "provider": "openai",
-            "baseUrl": "https://h/v1/",
-            "model": "text-embedding-3-small",
-            "headers": [["a", "1"], ["Content-Type", "application/json"], ["X-b", "2"]],
-        }
+    assert wire_of("openai").key == "c03eebd0dbf911b9e937d66411651b4976ddde97fb3a820da68c2176068e449d"
+    headers = {"X-b": "2", "authorization": "s", "a": "1"}
+    listed = [["a", "1"], ["Content-Type", "application/json"], ["X-b", "2"]]
+    assert wire_of("openai", base_url="https://h/v1/", headers=headers).key == sha(
+        {"provider": "openai", "baseUrl": "https://h/v1/", "model": SMALL, "headers": listed}
     )
-    assert gemini(settings_for(None, output_dimensionality=768, model="gemini-embedding-2")).key == sha(
-        {
-            "provider": "gemini",
-            "baseUrl": "https://generativelanguage.googleapis.com/v1beta",
-            "model": "gemini-embedding-2",
-            "outputDimensionality": 768,
-            "headers": [],
-        }
+    base = "https://generativelanguage.googleapis.com/v1beta"
+    assert wire_of("gemini", output_dimensionality=768, model=LARGE).key == sha(
+        {"provider": "gemini", "baseUrl": base, "model": LARGE, "outputDimensionality": 768, "headers": []}
     )
-    assert voyage(settings_for(None)).key == sha({"provider": "voyage", "model": "voyage-4-large"})
+    assert wire_of("voyage").key == sha({"provider": "voyage", "model": "voyage-4-large"})
 
 
-def test_another_endpoint_model_or_size_is_another_space() -> None:
-    keys = [
-        make(settings_for(None, **more)).key
-        for make in (openai, voyage)
-        for more in (
-            {},
-            {"base_url": "http://h/v1"},
-            {"headers": {"x": "1"}},
-            {"model": "m"},
-            {"output_dimensionality": 512},
-            {"document_input_type": "passage"},
-        )
-    ]
+def test_another_endpoint_model_or_size_is_another_space_and_another_key_is_none() -> None:
+    changes = ({}, {"base_url": "http://h/v1"}, {"headers": {"x": "1"}}, {"model": "m"}, {"output_dimensionality": 512})
+    more = (*changes, {"document_input_type": "passage"})
+    keys = [wire_of(name, **each).key for name in ("openai", "voyage") for each in more]
     assert len(set(keys)) == len(keys)
-
-
-@pytest.mark.parametrize("name", REMOTE)
-def test_the_length_of_an_unknown_model_takes_one_call(play: Play, name: str) -> None:
-    provider = provider_for(play, name, model="strange")
-    assert provider.identity.dims == provider.identity.dims == 256
-    assert len(play.asked) == 1
-    provider.close()
+    for headers in ({"api-key": "one", "X-Api-Key": "one", "Authorization": "one"}, {"api-key": "two"}):
+        assert wire_of("openai", headers=headers).key == keys[0]
