@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memory_tui.explain.trace_json import plain
@@ -13,7 +13,7 @@ from memory_tui.settings import TUNE_KEYS, Settings
 from memory_tui.tune.evaluate import (
     COSTS,
     TABLE_METRICS,
-    QueryChange,
+    Gain,
     Rival,
     Scorecard,
     ScoreComparison,
@@ -24,24 +24,57 @@ from memory_tui.tune.knob_search import Better, Outcome
 
 COLUMNS = ("recall", "recall@6", "mrr@10", "ndcg@10", "noise", "wrong")
 """The metrics of a table for people."""
-_WIDTH = 9
 _NAMED = 3
 """Names of notes in a sentence."""
 
 
+def _row(title: str, cells: Sequence[str]) -> str:
+    return f"{title:<9}" + "".join(f"{cell:>9}" for cell in cells)
+
+
+def _scores(title: str, scores: Scores) -> str:
+    return _row(title, [f"{scores[name]:.3f}" for name in COLUMNS])
+
+
+def _gains(gains: Mapping[str, Gain]) -> dict[str, Any]:
+    return {name: {**plain(gain), "sure": gain.sure} for name, gain in gains.items()}
+
+
+# --- a measurement -------------------------------------------------------------------------------------------------
+
+
 def scorecard_lines(value: Scorecard) -> Iterator[str]:
     """Yield each query's metrics, and the means."""
-    yield f"{plural(len(value.rows), 'query')} with labels" + (
-        f", {plural(value.unjudged, 'query')} without" if value.unjudged else ""
-    )
+    without = f", {plural(value.unjudged, 'query')} without" if value.unjudged else ""
+    yield f"{plural(len(value.rows), 'query')} with labels{without}"
     if value.absent:
         text = ", ".join(one_line(path, 60) for path in value.absent[:_NAMED])
         more = f" and {len(value.absent) - _NAMED} more" if len(value.absent) > _NAMED else ""
         yield f"Labels of {plural(len(value.absent), 'note')} that cannot be read count as not found: {text}{more}."
     yield _row("", COLUMNS)
-    for row in value.rows:
-        yield f"{_row('', _numbers(row.scores))}  {row.query.text}"
-    yield _row("mean", _numbers(value.mean))
+    yield from (f"{_scores('', row.scores)}  {row.query.text}" for row in value.rows)
+    yield _scores("mean", value.mean)
+
+
+def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
+    """Return means, and each query with its metrics and hits; `restored` reads it as a baseline."""
+    rows = [
+        {
+            "query": row.query.text,
+            "id": row.query.id,
+            "metrics": dict(row.scores),
+            "hits": [ref.citation for ref in row.hits],
+        }
+        for row in value.rows
+    ]
+    return {
+        "questions": len(value.rows),
+        "unjudged": value.unjudged,
+        "absent": list(value.absent),
+        "metrics": dict(value.mean),
+        "settings": {key: plain(settings.values[key]) for key in TUNE_KEYS},
+        "queries": rows,
+    }
 
 
 def comparison_lines(value: ScoreComparison) -> Iterator[str]:
@@ -49,18 +82,32 @@ def comparison_lines(value: ScoreComparison) -> Iterator[str]:
     if not value.changes:
         yield "Nothing to compare: the two files share no query."
         return
-    yield f"Against the baseline, over {plural(len(value.changes), 'query')}" + (
-        f"; {plural(value.missing, 'query')} in only one of the two" if value.missing else ""
-    )
+    missing = f"; {plural(value.missing, 'query')} in only one of the two" if value.missing else ""
+    yield f"Against the baseline, over {plural(len(value.changes), 'query')}{missing}"
     yield _row("", COLUMNS)
-    yield _row("before", _numbers(value.before))
-    yield _row("after", _numbers(value.after))
-    yield _row("gain", [signed(value.gains[name].mean) for name in COLUMNS])
-    yield _row("95% from", [signed(value.gains[name].low) for name in COLUMNS])
-    yield _row("to", [signed(value.gains[name].high) for name in COLUMNS])
+    yield _scores("before", value.before)
+    yield _scores("after", value.after)
+    for title, end in (("gain", "mean"), ("95% from", "low"), ("to", "high")):
+        yield _row(title, [signed(getattr(value.gains[name], end)) for name in COLUMNS])
     for title, changes in (("Broke", value.broke), ("Mended", value.mended)):
         for change in changes:
-            yield f"{title}: {_recall(change)}  {change.text}"
+            yield f"{title}: recall {change.before['recall']:.2f} > {change.after['recall']:.2f}  {change.text}"
+
+
+def comparison_data(value: ScoreComparison) -> dict[str, Any]:
+    """Return before and after, in sum and by query."""
+    return {
+        "before": dict(value.before),
+        "after": dict(value.after),
+        "gains": _gains(value.gains),
+        "broke": [change.text for change in value.broke],
+        "mended": [change.text for change in value.mended],
+        "queries": [
+            {"query": change.text, "before": dict(change.before), "after": dict(change.after)}
+            for change in value.changes
+        ],
+        "missing": value.missing,
+    }
 
 
 def rival_lines(value: Sequence[Rival]) -> Iterator[str]:
@@ -77,21 +124,13 @@ def rival_lines(value: Sequence[Rival]) -> Iterator[str]:
 
 def rival_data(value: Sequence[Rival]) -> list[dict[str, Any]]:
     """Return the same table as data."""
-    return [
-        {
-            "name": each.name,
-            "metrics": {metric: plain(gain) for metric, gain in each.means.items()},
-            "gains": {metric: {**plain(gain), "sure": gain.sure} for metric, gain in each.gains.items()},
-        }
-        for each in value
-    ]
+    return [{"name": each.name, "metrics": plain(each.means), "gains": _gains(each.gains)} for each in value]
 
 
 def shortfall(missed: Shortfall) -> str:
     """Return a metric that misses what was asked of it, as a sentence."""
-    ways = (f"{missed.value:.{digits}f}" for digits in range(3, 18))
-    text = next((way for way in ways if float(way) != missed.bound), repr(missed.value))
-    return f"{missed.metric} is {text}, {'above' if missed.metric in COSTS else 'below'} {missed.bound:g}."
+    side = "above" if missed.metric in COSTS else "below"
+    return f"{missed.metric} is {missed.value:.6g}, {side} {missed.bound:g}."
 
 
 def shortfall_data(missed: Sequence[Shortfall]) -> list[dict[str, Any]]:
@@ -102,23 +141,22 @@ def shortfall_data(missed: Sequence[Shortfall]) -> list[dict[str, Any]]:
     ]
 
 
+# --- a search of the knobs -----------------------------------------------------------------------------------------
+
+
 def verdict(value: Outcome) -> str:
     """Say in a sentence what the knob search found."""
+    gain = value.held_out
     if isinstance(value, Better):
-        gain = value.held_out
-        return (
-            f"On held-out queries, {value.metric} rises by {gain.mean:.3f} beyond chance "
-            f"(95 % from {gain.low:.3f} to {gain.high:.3f})."
-        )
+        sure = f"95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f}"
+        return f"On held-out queries, {value.metric} rises by {value.held_out.mean:.3f} beyond chance ({sure})."
     if value.reason == "few labels":
         return f"No evidence: {plural(value.have, 'query')} with a correct hit; the search starts at {value.needed}."
-    if value.held_out is None:
-        return "No evidence: no settings are better on the half of the labelled queries that is searched."
-    if not (value.held_out.low or value.held_out.high):
+    if gain is None or not (gain.low or gain.high):
         return "No evidence: the best settings for the half that is searched gain nothing on held-out queries."
     return (
-        f"No evidence: the best settings gain {signed(value.held_out.mean)} on held-out queries, "
-        f"which may be chance (95 % from {signed(value.held_out.low)} to {signed(value.held_out.high)}). "
+        f"No evidence: the best settings gain {signed(gain.mean)} on held-out queries, "
+        f"which may be chance (95 % from {signed(gain.low)} to {signed(gain.high)}). "
         f"With {plural(value.have, 'query')} a gain under {value.missed:.2f} may be missed; more labels find "
         "smaller gains."
     )
@@ -126,13 +164,14 @@ def verdict(value: Outcome) -> str:
 
 def outcome_lines(value: Outcome) -> Iterator[str]:
     """Yield the verdict, the knobs to turn, before and after, and what minScore and results trade."""
+    better = isinstance(value, Better)
     yield verdict(value)
     for key, setting in value.changes.items():
-        yield f"{'    ' if isinstance(value, Better) else '    not: '}--set {key}={json.dumps(setting)}"
+        yield f"{'    ' if better else '    not: '}--set {key}={json.dumps(setting)}"
     if isinstance(value, Better):
         yield _row("", COLUMNS)
-        yield _row("before", _numbers(value.before))
-        yield _row("after", _numbers(value.after))
+        yield _scores("before", value.before)
+        yield _scores("after", value.after)
     if value.front:
         yield "Recall against noise on the held-out queries, with these knobs:"
         yield _row("", ("recall", "noise", "minScore", "results"))
@@ -140,68 +179,17 @@ def outcome_lines(value: Outcome) -> Iterator[str]:
             yield _row("", (f"{point.recall:.3f}", f"{point.noise:.2f}", f"{point.min_score:g}", str(point.results)))
 
 
-def _recall(change: QueryChange) -> str:
-    return f"recall {change.before['recall']:.2f} > {change.after['recall']:.2f}"
-
-
-def _numbers(scores: Scores) -> list[str]:
-    return [f"{scores[name]:.3f}" for name in COLUMNS]
-
-
-def _row(title: str, cells: Sequence[str]) -> str:
-    return f"{title:<9}" + "".join(f"{cell:>{_WIDTH}}" for cell in cells)
-
-
-def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
-    """Means, and each query with its metrics and hits; `restored` reads it as a baseline."""
-    return {
-        "questions": len(value.rows),
-        "unjudged": value.unjudged,
-        "absent": list(value.absent),
-        "metrics": dict(value.mean),
-        "settings": {key: plain(settings.values[key]) for key in TUNE_KEYS},
-        "queries": [
-            {
-                "query": row.query.text,
-                "id": row.query.id,
-                "metrics": dict(row.scores),
-                "hits": [ref.citation for ref in row.hits],
-            }
-            for row in value.rows
-        ],
-    }
-
-
-def comparison_data(value: ScoreComparison) -> dict[str, Any]:
-    """Before and after, in sum and by query."""
-    return {
-        "before": dict(value.before),
-        "after": dict(value.after),
-        "gains": {name: {**plain(gain), "sure": gain.sure} for name, gain in value.gains.items()},
-        "broke": [change.text for change in value.broke],
-        "mended": [change.text for change in value.mended],
-        "queries": [_change(change) for change in value.changes],
-        "missing": value.missing,
-    }
-
-
-def _change(value: QueryChange) -> dict[str, Any]:
-    return {"query": value.text, "before": dict(value.before), "after": dict(value.after)}
-
-
 def outcome_data(value: Outcome) -> dict[str, Any]:
     """Return what a search of the knobs found; `evidence` tells whether anything is recommended."""
-    missed = {
-        "evidence": isinstance(value, Better),
-        "reason": "",
+    better = value if isinstance(value, Better) else None
+    return {
+        "evidence": better is not None,
+        "reason": "" if isinstance(value, Better) else value.reason,
         "changes": dict(value.changes),
-        "heldOut": {**plain(value.held_out), "sure": value.held_out.sure} if value.held_out else None,
-        "training": None,
-        "before": None,
-        "after": None,
+        "heldOut": _gains({"": value.held_out})[""] if value.held_out else None,
+        "training": plain(better.training) if better else None,
+        "before": dict(better.before) if better else None,
+        "after": dict(better.after) if better else None,
         "front": plain(value.front),
         "sentence": verdict(value),
     }
-    if isinstance(value, Better):
-        return {**missed, "training": plain(value.training), "before": dict(value.before), "after": dict(value.after)}
-    return {**missed, "reason": value.reason}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -43,25 +43,20 @@ def score_bar(candidate: Candidate, scale: float, width: int) -> list[tuple[str,
 
     Of the second stage, what words and letters give is text, and what meaning gives is vector.
     """
-    factor = candidate.age_factor * candidate.first_share
-    second = {"words": 0.0, "meaning": 0.0}
-    if candidate.second is not None:
-        for measure in candidate.second.measures:
-            second["meaning" if "meaning" in measure.name else "words"] += measure.points * candidate.second.weight
-    lost = candidate.second.lost if candidate.second else 0.0
+    factor, second = candidate.age_factor * candidate.first_share, candidate.second
+    measures = second.measures if second is not None else ()
+    weight, lost = (second.weight, second.lost) if second is not None else (0.0, 0.0)
+    meaning = sum(measure.points for measure in measures if "meaning" in measure.name) * weight
+    words = sum(measure.points for measure in measures if "meaning" not in measure.name) * weight
     parts = (
-        (VECTOR, candidate.vector_points * factor + second["meaning"]),
-        (TEXT, candidate.text_points * factor + second["words"] - lost),
-        (ADDED, candidate.age_points + candidate.date_points),
-        (FADED, candidate.hybrid * (1 - candidate.age_factor) + lost),
+        (VECTOR, "vector", candidate.vector_points * factor + meaning),
+        (TEXT, "text", candidate.text_points * factor + words - lost),
+        (ADDED, "added", candidate.age_points + candidate.date_points),
+        (FADED, "lost", candidate.hybrid * (1 - candidate.age_factor) + lost),
     )
-    drawn = bar(parts, scale, width)
-    names = {VECTOR: "vector", TEXT: "text", ADDED: "added", FADED: "lost", " ": ""}
-    pieces: list[tuple[str, str]] = []
-    for glyph, name in names.items():
-        if count := drawn.count(glyph):
-            pieces.append((glyph * count, name))
-    return pieces
+    drawn = bar([(glyph, amount) for glyph, _, amount in parts], scale, width)
+    names = [*((glyph, name) for glyph, name, _ in parts), (" ", "")]
+    return [(glyph * count, name) for glyph, name in names if (count := drawn.count(glyph))]
 
 
 LOOKED_AT = 4_000
@@ -165,20 +160,43 @@ NARROWEST, WIDEST = 40, 120
 
 def hits(trace: Trace, evidence: Evidence, columns: int, *, colour: bool, full: bool) -> Iterator[str]:
     """Yield what is recalled, two lines a hit, or with `full` its whole snippet; then the first misses."""
-    page = _Page(
-        trace, evidence, max(NARROWEST, min(WIDEST, columns)), {**COLOURS, "match": MATCH} if colour else PLAIN
-    )
-    yield page.style(trace.count, "strong")
+    codes = {**COLOURS, "match": MATCH} if colour else PLAIN
+    words, room = MatchedWords.of(trace), max(NARROWEST, min(WIDEST, columns)) - INDENT
+
+    def style(text: str, name: str) -> str:
+        code = codes.get(name, "")
+        return f"\x1b[{code}m{text}\x1b[0m" if code and text else text
+
+    def marked(text: str, spans: Sequence[Span], name: str = "") -> str:
+        drawn, at = "", 0
+        for start, end in spans:
+            if start < len(text):
+                drawn += style(text[at:start], name) + style(text[start : min(end, len(text))], "match")
+                at = min(end, len(text))
+        return drawn + style(text[at:], name)
+
+    yield style(trace.count, "strong")
     for place, hit in enumerate(trace.recalled, 1):
+        row = hit_text(hit, evidence.texts.get(hit.chunk.rowid, hit.snippet), words, trace.now)
+        bars = "".join(style(text, kind) for text, kind in score_bar(hit, perfect(trace), BAR))
+        age = style(f"{age_words(age_of(hit, trace.now)):<{AGE}}", "muted")
+        title = marked(row.title, row.title_marks, "strong")
+        lines = safe(hit.snippet, keep_newlines=True).strip("\n").split("\n") if full else [row.body]
+        parts = [part for line in lines for part in wrapped(line, room)]
+        if not full and len(parts) > SHORT:
+            parts = [*parts[: SHORT - 1], f"{wrapped(parts[SHORT - 1], room - 2)[0]} …"]
         yield ""
-        yield from page.hit(place, hit, full=full)
+        yield f"{style(f'{place:>3}', 'strong')}  {hit.score:.3f} {bars} {age}  {title}"
+        yield from (f"{'':{INDENT}}{marked(part, words.spans(part))}" for part in parts)
+        yield f"{'':{INDENT}}{style(one_line(cited(hit)), 'muted')}"
     if trace.lost:
         yield ""
-        yield page.style("Not recalled", "strong")
-        for hit in trace.lost[:LOST]:
-            yield page.miss(hit)
-        if len(trace.lost) > LOST:
-            yield page.style(f"     and {plural(len(trace.lost) - LOST, 'chunk')} more; --explain tells why", "muted")
+        yield style("Not recalled", "strong")
+    for hit in trace.lost[:LOST]:
+        why = style(short_reason(hit.verdict), "warn")
+        yield f"{'':{INDENT}}{hit.score:.3f}  {style(one_line(cited(hit)), 'muted')}  {why}"
+    if len(trace.lost) > LOST:
+        yield style(f"     and {plural(len(trace.lost) - LOST, 'chunk')} more; --explain tells why", "muted")
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -195,43 +213,3 @@ def wrapped(text: str, width: int) -> list[str]:
             lines[-1] += character
             used += cells(character)
     return lines
-
-
-class _Page:
-    """The rows of one answer, `width` columns wide."""
-
-    def __init__(self, trace: Trace, evidence: Evidence, width: int, colours: Mapping[str, str]) -> None:
-        self._trace, self._evidence, self._width, self._colours = trace, evidence, width, colours
-        self._words = MatchedWords.of(trace)
-        self._scale = perfect(trace)
-
-    def style(self, text: str, name: str) -> str:
-        code = self._colours.get(name, "")
-        return f"\x1b[{code}m{text}\x1b[0m" if code and text else text
-
-    def _marked(self, text: str, spans: Sequence[Span], style: str = "") -> str:
-        drawn, at = "", 0
-        for start, end in spans:
-            if start < len(text):
-                drawn += self.style(text[at:start], style) + self.style(text[start : min(end, len(text))], "match")
-                at = min(end, len(text))
-        return drawn + self.style(text[at:], style)
-
-    def hit(self, place: int, hit: Candidate, *, full: bool) -> Iterator[str]:
-        row = hit_text(hit, self._evidence.texts.get(hit.chunk.rowid, hit.snippet), self._words, self._trace.now)
-        bar = "".join(self.style(text, kind) for text, kind in score_bar(hit, self._scale, BAR))
-        age = f"{age_words(age_of(hit, self._trace.now)):<{AGE}}"
-        title = self._marked(row.title, row.title_marks, "strong")
-        yield f"{self.style(f'{place:>3}', 'strong')}  {hit.score:.3f} {bar} {self.style(age, 'muted')}  {title}"
-        room = self._width - INDENT
-        lines = safe(hit.snippet, keep_newlines=True).strip("\n").split("\n") if full else [row.body]
-        parts = [part for line in lines for part in wrapped(line, room)]
-        if not full and len(parts) > SHORT:
-            parts = [*parts[: SHORT - 1], f"{wrapped(parts[SHORT - 1], room - 2)[0]} …"]
-        for part in parts:
-            yield f"{'':{INDENT}}{self._marked(part, self._words.spans(part))}"
-        yield f"{'':{INDENT}}{self.style(one_line(cited(hit)), 'muted')}"
-
-    def miss(self, hit: Candidate) -> str:
-        why = self.style(short_reason(hit.verdict), "warn")
-        return f"{'':{INDENT}}{hit.score:.3f}  {self.style(one_line(cited(hit)), 'muted')}  {why}"

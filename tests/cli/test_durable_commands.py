@@ -33,13 +33,13 @@ from tests.support.faults import Counting, Failing
 from memory_tui.cli import main as cli
 from memory_tui import durable
 import gc, platformdirs, rapidfuzz.distance, rapidfuzz.fuzz, rapidfuzz.process, tokenizers
-import memory_tui.cli.admin, memory_tui.cli.ask, memory_tui.cli.hooks, memory_tui.cli.notes
-import memory_tui.cli.measure, memory_tui.cli.openclaw
+import memory_tui.cli.admin, memory_tui.cli.agents, memory_tui.cli.ask, memory_tui.cli.explain, memory_tui.cli.hooks
+import memory_tui.cli.notes, memory_tui.cli.programs
 import memory_tui.notes.diff, memory_tui.notes.planner, memory_tui.notes.restore
 import memory_tui.engine.engine, memory_tui.inbox.inputs, memory_tui.explain.noise, memory_tui.explain.why_not
 import memory_tui.inbox.checks, memory_tui.index.rebuild, memory_tui.index.sync, memory_tui.openclaw.agent_sessions
 import memory_tui.openclaw.flush, memory_tui.openclaw.session_note, memory_tui.plan, memory_tui.render.why_text
-import memory_tui.notes.curator, memory_tui.render.evaluation, memory_tui.search.retrieve
+import memory_tui.notes.curator, memory_tui.notes.recover, memory_tui.render.evaluation, memory_tui.search.retrieve
 import memory_tui.tune.evaluate, memory_tui.tune.knob_search
 gc.freeze()
 
