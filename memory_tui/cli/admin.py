@@ -206,7 +206,7 @@ def demo(args: argparse.Namespace) -> int:
         raise SettingError("The demo has its own workspace and configuration.", "Leave --workspace and --config out.")
     now = moment(args)
     today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
-    with sample.own() as folder:
+    with sample.own_folder() as folder:
         workspace, config = sample.materialize(folder / sample.WORKSPACE, today, more=True), folder / "config.json"
         durable.create_file(config, b"{}\n")
         facts = sample.surround(folder, workspace, today)

@@ -239,8 +239,8 @@ def _entry(log: Log, name: str) -> RecallEntry:
     if entry is None:
         raise QueryError(f"No recall in the log has an id like {name!r}.", "Run memory-tui recall-log to list them.")
     if entry.subject == "memories":
-        asked = f"{entry.id} asked the long-term memories, not the notes."
-        raise QueryError(asked, "memory-tui ltm search asks again.")
+        reason = f"{entry.id} asked the long-term memories, not the notes."
+        raise QueryError(reason, "memory-tui ltm search asks again.")
     if not entry.subject:
         raise QueryError(f"{entry.id} read {entry.query}; it asked nothing.", "Name a recall that is a search.")
     return entry

@@ -45,7 +45,7 @@ def search(args: argparse.Namespace) -> int:
     if args.query is None or not args.query.strip():
         raise QueryError("There is no query.", 'For instance: memory-tui search "router vlan".')
     with opened(args, plan) as engine:
-        answer = _asked(engine, args.query, plan.settings, args.max_characters, args)
+        answer = _answer(engine, args.query, plan.settings, args.max_characters, args)
         if args.json:
             print_json(_data(engine, answer, args.explain))
         elif isinstance(answer, QmdAnswer):
@@ -57,7 +57,7 @@ def search(args: argparse.Namespace) -> int:
     return 0
 
 
-def _asked(engine: Engine, query: str, settings: Settings, characters: int | None, args: argparse.Namespace) -> Answer:
+def _answer(engine: Engine, query: str, settings: Settings, characters: int | None, args: argparse.Namespace) -> Answer:
     most = settings.whole("query.maxResults") if args.stdin else None
     if (answer := engine.backend.ask(query, most, source=args.source)) is not None:
         return answer
@@ -79,9 +79,9 @@ def _of_line(engine: Engine, text: str, args: argparse.Namespace) -> dict[str, A
         budgets = {key: value for key, value in budgets.items() if value is not None}
         settings = engine.plan.settings.update(budgets, "the question")
         # A budget of the query goes before that of the command line.
-        own = "query.maxCharacters" in budgets
-        characters = settings.whole("query.maxCharacters") if own else args.max_characters
-        return {"id": number, **_data(engine, _asked(engine, query, settings, characters, args), args.explain)}
+        chosen_there = "query.maxCharacters" in budgets
+        characters = settings.whole("query.maxCharacters") if chosen_there else args.max_characters
+        return {"id": number, **_data(engine, _answer(engine, query, settings, characters, args), args.explain)}
     except MemoryTuiError as error:
         return {"id": number, "error": error.as_dict()}
 

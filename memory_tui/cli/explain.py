@@ -161,8 +161,8 @@ def reach(report: Unreached) -> str:
         log = "memory-tui mcp --log-recalls writes down what they ask."
         return f"No question was logged {days}, so nothing tells which lines agents got. {log}"
     count = sum(each.last - each.first + 1 for each in report.lines)
-    asked = f"({plural(report.questions, 'question')}, {plural(report.reads, 'read')} of notes)"
-    return f"{plural(count, 'indexed line')} that nothing delivered {days} {asked}."
+    counts = f"({plural(report.questions, 'question')}, {plural(report.reads, 'read')} of notes)"
+    return f"{plural(count, 'indexed line')} that nothing delivered {days} {counts}."
 
 
 # --- eval ----------------------------------------------------------------------------------------------------------

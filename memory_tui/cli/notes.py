@@ -198,8 +198,8 @@ def inbox(args: argparse.Namespace) -> int:
         raise SettingError("--do edit and --text belong together.", "--text is what the entry says from now on.")
     kind = (args.kind or "").strip().lower().replace("-", " ").replace("_", " ")
     if args.kind is not None and kind not in checks.BY_KIND:
-        known = ", ".join(checks.BY_KIND)
-        raise SettingError(f"There is no kind {args.kind!r} of suggestions.", f"Choose one of {known}.")
+        kinds = ", ".join(checks.BY_KIND)
+        raise SettingError(f"There is no kind {args.kind!r} of suggestions.", f"Choose one of {kinds}.")
     with opened(args) as engine:
         engine.index.catch_up()
         if args.do == "reopen":

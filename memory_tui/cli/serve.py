@@ -45,9 +45,9 @@ def serve(args: argparse.Namespace) -> int:
         server = AppServer(command_of(args), opened)
         # Who connects from now on waits until the server answers.
         allowed = "The page may change notes and settings" if writes else "Read-only; --allow-write lets the page write"
-        told = f"{server.address}\n{allowed}. Only this machine reaches it. ctrl+c ends it."
+        words = f"{server.address}\n{allowed}. Only this machine reaches it. ctrl+c ends it."
         data = dumps({"url": server.address, "readOnly": not writes})
-        sys.stdout.write(f"{data if args.json else told}\n")
+        sys.stdout.write(f"{data if args.json else words}\n")
         sys.stdout.flush()
         number = asyncio.run(server.until_stopped())
     report_signal(number)

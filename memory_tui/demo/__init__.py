@@ -224,7 +224,7 @@ MARK = "demo"
 
 
 @contextmanager
-def own() -> Iterator[Path]:
+def own_folder() -> Iterator[Path]:
     """Yield a new folder for a demo, after those of dead ones are swept away; it is removed at the end."""
     sweep(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=PREFIX) as name:

@@ -92,7 +92,7 @@ def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
         late.daemon = True
         late.start()
         try:
-            return _asked(process, log, late, question)
+            return _proof(process, log, late, question)
         finally:
             late.cancel()
             process.kill()
@@ -104,7 +104,7 @@ def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
                         pipe.close()
 
 
-def _asked(process: subprocess.Popen[bytes], log: IO[bytes], late: threading.Timer, question: str) -> Proof:
+def _proof(process: subprocess.Popen[bytes], log: IO[bytes], late: threading.Timer, question: str) -> Proof:
     """Speak MCP with the server, a request after the other."""
     answers: list[dict[str, Any]] = []
     times = [time.perf_counter()]

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from memory_tui import demo, profiles
-from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, keep_recalls, labelled_queries, materialize, own
+from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, keep_recalls, labelled_queries, materialize, own_folder
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import WorkspaceError
 from memory_tui.inbox.checks import BY_KIND
@@ -118,7 +118,7 @@ def test_the_inbox_holds_every_kind(opened: Engine, findings: list[Suggestion]) 
 
 def test_agents_asked_in_the_demo_and_it_goes_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with own() as folder:
+    with own_folder() as folder:
         workspace = materialize(folder / WORKSPACE, TODAY, more=True)
         demo.surround(folder, workspace, TODAY)
         texts = notes(workspace)
@@ -164,7 +164,7 @@ def test_the_log_of_the_demo_is_what_the_server_answers(tmp_path: Path) -> None:
 
 def test_its_recalls_make_candidates_and_go_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with own() as folder:
+    with own_folder() as folder:
         workspace = materialize(folder / WORKSPACE, TODAY, more=True)
         keep_recalls(workspace, TODAY)
         found = recalled_lines.activity(workspace)

@@ -23,7 +23,7 @@ from memory_tui.plan import Options
 CHILD = """
 import sys
 from memory_tui import demo as folders
-with folders.own() as folder:
+with folders.own_folder() as folder:
     (folder / "workspace").mkdir()
     (folder / "workspace" / "MEMORY.md").write_text("a note")
     print(folder, flush=True)
@@ -64,7 +64,7 @@ def test_the_folder_of_a_killed_demo_goes_and_that_of_a_living_one_stays(
     child.send_signal(signal.SIGKILL)
     child.wait()
     assert (folder / "workspace" / "MEMORY.md").exists(), "nobody tidied up"
-    with demo.own() as mine:
+    with demo.own_folder() as mine:
         assert not folder.exists()
         assert mine.exists()
 
