@@ -29,7 +29,7 @@ from memory_tui.engine.status import Status, VectorSearch, WordSearch
 from memory_tui.errors import ConfigError, SettingError
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import plural
-from memory_tui.index.rows import Rejected, Withheld
+from memory_tui.index.store import Rejected, Withheld
 from memory_tui.index.sync import SyncReport
 from memory_tui.plan import Options
 from memory_tui.render import host_text

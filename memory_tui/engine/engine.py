@@ -27,7 +27,7 @@ from memory_tui.engine.search import Search, with_provider_notice
 from memory_tui.engine.status import Status
 from memory_tui.errors import MemoryTuiError, ProviderError
 from memory_tui.events import Event, Listener
-from memory_tui.index.note_state import LastText
+from memory_tui.index.note_rows import LastText
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice, other_vectors, without_effect
 from memory_tui.openclaw import trust
@@ -144,7 +144,7 @@ class Engine:
         index = self.index
 
         def read(store: Store) -> Status:
-            freshness = index.freshness(store, reachable(self.plan.roots, store.known().settled))
+            freshness = index.freshness(store, reachable(self.plan.roots, store.settled()))
             supplied = self.providers.supplied(store)
             return status.status(
                 self.plan,

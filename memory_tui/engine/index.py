@@ -186,8 +186,8 @@ class Index:
             try:
                 store = stack.enter_context(self.readers.borrow(self.opener.path))
             except IndexOutdated:
-                # Opened to write it is brought up to date.
-                self.writer.run(lambda _: None)
+                # It is made anew, with the vectors that it has.
+                self.sync(reason="search")
                 store = stack.enter_context(self.readers.borrow(self.opener.path))
             with self._lock:
                 # Whatever becomes of the index from the first read on is a change; a later read is no reason to count
@@ -275,8 +275,6 @@ class Index:
         try:
             with self.readers.borrow(self.opener.path) as store:
                 return store is not None and store.recipe() is not None
-        except IndexOutdated:
-            return True
         except IndexUnavailable:
             return False
 
@@ -289,7 +287,7 @@ class Index:
             with self.readers.borrow(self.opener.path) as store:
                 if store is None or store.recipe() is None or not self._provider.has_nothing_to_do(store):
                     return False
-                now = self.freshness(store, reachable(self._plan.roots, store.known().settled))
+                now = self.freshness(store, reachable(self._plan.roots, store.settled()))
                 return not (now.stale or now.rebuild or now.shrink or now.moved or self.batches.waiting)
         except (IndexUnavailable, WorkspaceError):
             # The writer meets the same, mends it or says what to do.
@@ -329,7 +327,7 @@ class Index:
         with self._comparing:
             began = time.monotonic()
             try:
-                seen = scan(self._plan.roots, store.known().settled)
+                seen = scan(self._plan.roots, store.settled())
             except WorkspaceError:
                 # What can be searched no more is to be known, although nothing is done about it.
                 self._compare_only(store)
@@ -375,7 +373,7 @@ class Index:
         if report.changed or fresh.stale:
             # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
             del seen, fresh, run
-            fresh = self.freshness(store, scan(self._plan.roots, store.known().settled))
+            fresh = self.freshness(store, scan(self._plan.roots, store.settled()))
         self._report_outcome(store, before if not report.changed else None, fresh)
         return report
 
@@ -424,10 +422,10 @@ class Index:
 
     def freshness(self, store: Store, seen: Scan | None) -> Freshness:
         """Compare disk (as `seen`, None: as it is now) and index, and remember what a search could not find."""
-        has, roots, rows = store.recipe(), self._plan.roots, store.known()
-        self.batches.waiting = batch_jobs.waiting(store) if store.has_jobs() else 0
+        has, roots, rows = store.recipe(), self._plan.roots, store.indexed()
+        self.batches.waiting = batch_jobs.waiting(store)
         rebuild = schema.differences(has, recipe_for(roots, *self._next_maker(store, has.identity))) if has else ()
-        every = seen or reachable(roots, None if rebuild else rows.settled)
+        every = seen or reachable(roots, None if rebuild else store.settled())
         if rebuild and every.quiet:
             every = reachable(roots)
         self._devices = devices_from(store.meta(DEVICES))
@@ -456,7 +454,7 @@ class Index:
     def _compare_only(self, store: Store) -> None:
         """Compare notes and index without writing, and report when the outcome is not what it was."""
         before = self.compared
-        now = self.freshness(store, reachable(self._plan.roots, store.known().settled))
+        now = self.freshness(store, reachable(self._plan.roots, store.settled()))
         if before is None or before.differs(now):
             self._emit(events.NotesChanged(time.time()))
 

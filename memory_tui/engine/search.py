@@ -20,8 +20,7 @@ from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryEr
 from memory_tui.explain import noise, why_not
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.explain.words import UnindexedTexts, words_elsewhere
-from memory_tui.index import disk_usage, integrity
-from memory_tui.index.rows import TableSize
+from memory_tui.index import integrity
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
 from memory_tui.plan import Plan
@@ -271,9 +270,9 @@ class Search:
         """Return what is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
         return self.on_snapshot(lambda store: tuple(integrity.problems(store)))
 
-    def tables(self) -> tuple[TableSize, ...]:
-        """Return rows and bytes of each kind of table; reads the whole index file, so it can take a second."""
-        return self.on_snapshot(disk_usage.tables)
+    def tables(self) -> list[tuple[str, int]]:
+        """Return the bytes of each table, biggest first; reads the whole index file, so it can take a second."""
+        return self.on_snapshot(Store.tables)
 
     def sample(self) -> tuple[ChunkRef, str] | None:
         """A chunk from the middle of the index with its text; None when there is none. Raises IndexUnavailable."""

@@ -15,13 +15,12 @@ from msgspec import Struct
 from memory_tui import locks
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code
-from memory_tui.index import abilities, disk_usage
+from memory_tui.index import abilities, index_file
 from memory_tui.index.abilities import Vec0, Vec0Use
-from memory_tui.index.disk_usage import FileSize
 from memory_tui.index.freshness import Freshness
+from memory_tui.index.index_file import FileSize
 from memory_tui.index.note_rows import openings
-from memory_tui.index.rows import Rejected, Withheld
-from memory_tui.index.store import Store
+from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.locks import Role
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.trust import TrustReport
@@ -187,7 +186,7 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> t
 
     The type of a fact in Claude Code's memory stands in its front matter, which is read for it.
     """
-    indexed, lacking = store.known(), _withheld_or_rejected(store)
+    indexed, lacking = store.indexed(), _withheld_or_rejected(store)
     on_disk = {note.path: note for note in scan.notes}
     titles = {path: _title(text) for path, text in openings(store).items()}
     facts = claude_code.facts(roots, {note.path: note.absolute for note in scan.notes})
@@ -274,7 +273,7 @@ def status(
     """Return the whole state; `probe` is the outcome of a deep check, `unrelated` what unrelated questions reach."""
     counts, identity, vec0 = store.counts(), store.identity(), abilities.vec0(vec0_use)
     profile, rejected = plan.settings.values["profile"], tuple(store.rejected())
-    tokenizer, no_words = store.words.cut(), store.words.missing()
+    tokenizer, no_words = store.words.cut(), abilities.fts5()
     most = plan.config.value("cache.maxEntries")
     return Status(
         backend="builtin",
@@ -282,7 +281,7 @@ def status(
         agents=tuple(agent.id for agent in plan.config.agents),
         workspace_dir=str(plan.roots.workspace),
         db_path=os.fspath(store.path),
-        db_bytes=disk_usage.on_disk(store.path),
+        db_bytes=index_file.on_disk(store.path),
         files=counts.files,
         chunks=counts.chunks,
         embedded=counts.embedded,
@@ -335,7 +334,7 @@ def status(
         notices=(*notices, *_lost(plan, vec0, rejected)),
         keeper=writer_process(store.path, "keeper"),
         writer=writer_process(store.path, "lock"),
-        storage=disk_usage.files(store.path, plan.sibling),
+        storage=index_file.files(store.path, plan.sibling),
         withheld=tuple(store.withheld()),
         refused=rejected,
         links=supplied.links,

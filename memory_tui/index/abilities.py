@@ -10,10 +10,10 @@ vec0     sqlite-vec. Without it numpy compares the vectors, with the same answer
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
-import struct
 from pathlib import Path
 
 import apsw
@@ -38,14 +38,12 @@ def unknown() -> tuple[str, ...]:
 
 def fts5() -> str:
     """Say what stands against full-text search; empty where it works."""
-    return _switched_off("fts5") or _try(
-        "CREATE VIRTUAL TABLE probe USING fts5(body, content='', contentless_delete=1)"
-    )
+    return _switched_off("fts5") or ("" if "ENABLE_FTS5" in apsw.compile_options else "no such module: fts5")
 
 
 def trigram() -> str:
     """Say what stands against full-text search by trigrams; empty where it works."""
-    return _switched_off("trigram") or fts5() or _try("CREATE VIRTUAL TABLE probe USING fts5(body, tokenize='trigram')")
+    return _switched_off("trigram") or fts5()
 
 
 def tokenizer(name: str) -> str:
@@ -53,28 +51,6 @@ def tokenizer(name: str) -> str:
     if fts5():
         return ""
     return name if name != "trigram" or not trigram() else "unicode61"
-
-
-def _in_memory() -> apsw.Connection:
-    """Open a database to try things out. Raises MemoryError, because that is nothing SQLite is not able to."""
-    try:
-        return apsw.Connection(":memory:")
-    except apsw.NoMemError as error:
-        raise MemoryError(str(error)) from error
-
-
-@functools.cache
-def _try(statement: str) -> str:
-    connection = _in_memory()
-    try:
-        connection.execute(statement)
-        connection.execute("INSERT INTO probe(rowid, body) VALUES (7, 'route 66')")
-        answer = connection.execute("SELECT rowid FROM probe WHERE probe MATCH 'route'").fetchall()
-    except apsw.Error as error:
-        return str(error)
-    finally:
-        connection.close()
-    return "" if answer == [(7,)] else f"a trial answered {answer}"
 
 
 class Vec0Use(Struct, frozen=True):
@@ -140,22 +116,21 @@ def _load(connection: apsw.Connection, path: str) -> None:
 @functools.cache
 def _try_out(path: str) -> tuple[bool, str]:
     """Make a table, insert and ask. Returns whether that works, and the version or the step that failed."""
-    step, connection = "load", _in_memory()
+    steps = (
+        ("create", "CREATE VIRTUAL TABLE probe USING vec0(embedding float[2] distance_metric=cosine)"),
+        ("insert", "INSERT INTO probe(rowid, embedding) VALUES (7, vec_f32('[0, 1]')), (8, vec_f32('[1, 0.5]'))"),
+        ("query", "SELECT rowid FROM probe WHERE embedding MATCH vec_f32('[0, 2]') AND k = 1"),
+    )
+    step, rows = "load", []
     try:
-        _load(connection, path)
-        (version,) = connection.execute("SELECT vec_version()").fetchone() or ("",)
-        step = "create"
-        connection.execute("CREATE VIRTUAL TABLE probe USING vec0(embedding float[2] distance_metric=cosine)")
-        step = "insert"
-        vectors = [(7, struct.pack("2f", 0.0, 1.0)), (8, struct.pack("2f", 1.0, 0.5))]
-        connection.executemany("INSERT INTO probe(rowid, embedding) VALUES (?, ?)", vectors)
-        step = "query"
-        nearest = "SELECT rowid, distance FROM probe WHERE embedding MATCH ? AND k = 1"
-        rows = connection.execute(nearest, (struct.pack("2f", 0.0, 2.0),)).fetchall()
+        with contextlib.closing(apsw.Connection(":memory:")) as connection:
+            _load(connection, path)
+            version = connection.execute("SELECT vec_version()").fetchall()[0][0]
+            for name, sql in steps:
+                step, rows = name, connection.execute(sql).fetchall()
+    except apsw.NoMemError as error:
+        # That is nothing SQLite is not able to.
+        raise MemoryError(str(error)) from error
     except (apsw.Error, AttributeError) as error:
         return False, f"{step}: {error}"
-    finally:
-        connection.close()
-    if len(rows) != 1 or rows[0][0] != 7 or not -1e-6 < float(rows[0][1] or 0) < 1e-6:
-        return False, f"query: it answered {rows}"
-    return True, str(version)
+    return (True, str(version)) if rows == [(7,)] else (False, f"query: it answered {rows}")

@@ -1,4 +1,4 @@
-"""Read-only connections, one for each running query, reused by the next."""
+"""Connections to an index: those that read, one for each running query, and the one that writes."""
 
 from __future__ import annotations
 
@@ -6,24 +6,19 @@ import mmap
 import queue
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from msgspec import Struct
+from typing import Any, TypeVar
 
 from memory_tui.cancel import Stop
 from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from memory_tui.index.abilities import Vec0Use
-    from memory_tui.index.store import Store
+from memory_tui.index.abilities import UNUSED, Vec0Use
+from memory_tui.index.store import Store
 
 
 class Readers:
-    """Borrowed connections to an index, with sqlite-vec where `vec0` is given.
+    """Borrowed connections to an index, with sqlite-vec where `vec0` is given; the last one waits for the next query.
 
     `expected` tells whether what lies in its place unreadable is, or was, ours.
     """
@@ -32,14 +27,14 @@ class Readers:
         self._vec0 = vec0
         self._expected = expected
         self._lock = threading.Lock()
-        self._idle: list[Store] = []
+        self._idle: Store | None = None
         self._busy: list[Store] = []
         self._closed = Stop()
 
     @contextmanager
     def borrow(self, path: Path) -> Iterator[Store | None]:
-        """A connection of one's own; None while there is no index. Raises Cancelled after `close`."""
-        store = self._idle_to(path) or self._opened(path)
+        """Lend a connection to one thread; None while there is no index. Raises Cancelled after `close`."""
+        store = self._open(path)
         if store is None:
             yield None
             return
@@ -51,54 +46,40 @@ class Readers:
             with self._lock:
                 self._busy.remove(store)
                 changed = store.changed
-                if self._closed.is_set() or store.moved or store.frozen:
+                if self._closed.is_set() or self._idle or store.moved or store.frozen:
                     store.close()
                 else:
-                    self._idle.append(store)
+                    self._idle = store
         if changed:
             raise IndexBusy("The index was written while it was read without locks.", "Ask again in a moment.")
 
-    def _opened(self, path: Path) -> Store | None:
+    def _open(self, path: Path) -> Store | None:
+        with self._lock:
+            self._closed.check()
+            store, self._idle = self._idle, None
+        if store is not None:
+            if store.path == path and not store.moved:
+                return store
+            store.close()
         if not path.exists() or not path.stat().st_size:
             return None
-        from memory_tui.index.abilities import UNUSED
-        from memory_tui.index.store import Store
-
         use = self._vec0() if self._vec0 is not None else UNUSED
         try:
             return Store.open(path, read_only=True, vec0=use, expected=self._expected)
         except IndexEmpty:
             return None
 
-    def _idle_to(self, path: Path) -> Store | None:
-        """A connection that nobody uses, to the file that is at `path` now."""
-        with self._lock:
-            self._closed.check()
-            while self._idle:
-                store = self._idle.pop()
-                if store.path == path and not store.moved:
-                    return store
-                store.close()
-        return None
-
     def close(self) -> None:
         """Stop the searches that run, close what nobody uses; searches that come are refused."""
         with self._lock:
             self._closed.set()
-            for store in self._idle:
-                store.close()
-            self._idle.clear()
+            if self._idle is not None:
+                self._idle.close()
             for store in self._busy:
                 store.interrupt()
 
 
 Outcome = TypeVar("Outcome")
-
-
-class _Job(Struct, frozen=True):
-    run: Callable[[Store], Any]
-    outcome: Future[Any]
-
 
 _LOOK_SECONDS = 1.0
 """How often who waits for an outcome looks whether the thread still lives."""
@@ -110,8 +91,8 @@ _USED_UP = "Close other programs; memory or threads are used up."
 class Writer:
     """A thread `engine-writer` that starts with its first job; `closing` is set as soon as it should give up.
 
-    `open_store` opens the index; its argument is what was found wrong with the file, empty mostly. A job that meets
-    damage is run once more with the index that takes the place of the damaged one.
+    `open_store` opens the index; its argument is what is wrong with the file, empty mostly. A job that meets damage is
+    run once more with the index that takes the place of the damaged one.
     """
 
     def __init__(
@@ -124,37 +105,30 @@ class Writer:
         self._open_store = open_store
         self._close_store = close_store
         self._on_failure = on_failure
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[tuple[Callable[[Store], Any], Future[Any]] | None] = queue.SimpleQueue()
         self._waiting = 0
         self._quiet = threading.Condition()
         self._thread: threading.Thread | None = None
         self._store: Store | None = None
 
     def run(self, job: Callable[[Store], Outcome]) -> Outcome:
-        """What `job` makes of the write connection, on the writer's thread. Raises what it raises.
+        """Return what `job` makes of the write connection, on the writer's thread. Raises what it raises.
 
         Raises IndexUnavailable when the thread ended without an answer, as it does where memory is used up.
         """
         outcome, thread = self.submit(job), self._thread
-        while True:
-            try:
-                return outcome.result(_LOOK_SECONDS)
-            except TimeoutError:
-                if outcome.done():
-                    raise
-                if thread is None or not thread.is_alive():
-                    break
-        raise IndexUnavailable("The index cannot be written: its thread has ended.", _USED_UP)
+        while not wait([outcome], _LOOK_SECONDS).done:
+            if (thread is None or not thread.is_alive()) and not outcome.done():
+                raise IndexUnavailable("The index cannot be written: its thread has ended.", _USED_UP)
+        return outcome.result()
 
     def submit(self, run: Callable[[Store], Outcome]) -> Future[Outcome]:
         """Have `run` called with the write connection; the future holds what it returns or raises."""
-        from concurrent.futures import Future
-
-        job = _Job(run, Future())
+        outcome: Future[Outcome] = Future()
         with self._quiet:
             if self.closing.is_set():
-                job.outcome.set_exception(Cancelled())
-                return job.outcome
+                outcome.set_exception(Cancelled())
+                return outcome
             if self._thread is None or not self._thread.is_alive():
                 thread = threading.Thread(target=self._work, name="engine-writer", daemon=True)
                 try:
@@ -167,8 +141,8 @@ class Writer:
                 self._thread = thread
             self._waiting += 1
             # Under the lock, so that no job comes after what `close` puts last: nobody would answer it.
-            self._jobs.put(job)
-        return job.outcome
+            self._jobs.put((run, outcome))
+        return outcome
 
     def wait_idle(self, timeout: float) -> bool:
         """Wait until there is nothing to do; False when `timeout` seconds were not enough."""
@@ -187,15 +161,16 @@ class Writer:
     def _work(self) -> None:
         try:
             while (job := self._jobs.get()) is not None:
+                run, outcome = job
                 try:
                     self.closing.check()
-                    job.outcome.set_result(self._run(job.run))
+                    outcome.set_result(self._run(run))
                 except MemoryTuiError as error:
                     with suppress(MemoryError):  # Who waits is told all the same.
                         self._on_failure(error)
-                    job.outcome.set_exception(error)
+                    outcome.set_exception(error)
                 except BaseException as error:  # noqa: BLE001 - raised by whoever asks for the outcome
-                    job.outcome.set_exception(error)
+                    outcome.set_exception(error)
                 finally:
                     with self._quiet:
                         self._waiting -= 1
@@ -204,24 +179,19 @@ class Writer:
             self._let_go()
 
     def _run(self, run: Callable[[Store], Any]) -> object:
-        """What `run` makes of the index, which is opened again where the file is another one or could not be used."""
+        """Run it on the index, which is opened again where the file is another one or could not be used."""
         if self._store is not None and self._store.moved:
             self._let_go()
         try:
-            return run(self._opened(""))
-        except IndexDamaged as error:
-            if self._store is None:
+            self._store = self._store or self._open_store("")
+            return run(self._store)
+        except IndexUnavailable as error:
+            was_open = self._store is not None
+            self._let_go()
+            if not was_open or not isinstance(error, IndexDamaged):
                 raise
-            self._let_go()
-            return run(self._opened(error.message))
-        except IndexUnavailable:
-            self._let_go()
-            raise
-
-    def _opened(self, damage: str) -> Store:
-        if self._store is None:
-            self._store = self._open_store(damage)
-        return self._store
+            self._store = self._open_store(error.message)
+            return run(self._store)
 
     def _let_go(self) -> None:
         store, self._store = self._store, None

@@ -12,7 +12,7 @@ import tempfile
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -35,7 +35,6 @@ from memory_tui.index.index_file import check, choose_path, create, file_at, kin
 from memory_tui.notices import Notice, notice
 
 Rows = list[tuple[Any, ...]]
-Frozen = tuple[int, ...]
 
 _NO_ROOM = 1 << 17
 """With fewer free bytes SQLite's own small files may not fit."""
@@ -45,7 +44,6 @@ _SPOILED_SCHEMA = re.compile(
     r"(fts5|unsupported) file format"
 )
 """What SQLite says of statements of ours when tables are not what `schema` has made."""
-_OPENCLAW_TABLES = {"meta", "files", "chunks", "embedding_cache"}
 
 
 class _Unusable(Exception):
@@ -64,14 +62,12 @@ class Database:
         self.read_only = read_only
         self.vec0 = vec0_state
         self.identified = file_at(path) if connection.filename else None
-        self.frozen: Frozen | None = None
+        self.frozen: tuple[int, ...] | None = None
         """What the files were when they were opened without locks, or copied; None for a connection with locks."""
-        self._meta: dict[str, Any] | None = None
-        """All of `meta` in a snapshot, once any of it was asked for; None outside, where it can change."""
 
     @classmethod
     def nothing(cls, path: Path) -> Self:
-        """What there is to say of an index that does not exist: nothing."""
+        """Return what there is to say of an index that does not exist: nothing."""
         connection = apsw.Connection(":memory:")
         _migrate(connection)
         return cls(connection, path, True, abilities.vec0(UNUSED))
@@ -91,7 +87,7 @@ class Database:
         notices: list[Notice] | None = None,
         expected: Callable[[], bool] = lambda: False,
     ) -> Self:
-        """The index at `path`, made if it is not there (unless `read_only`).
+        """Return the index at `path`, made if it is not there (unless `read_only`).
 
         A damaged index is moved aside, and a folder that cannot be written is replaced by a temporary one; `notices`
         gets one for each. What is not ours stays where it is: by its header, or where that is gone unless an
@@ -101,34 +97,36 @@ class Database:
         where = resolved(path)
         check(where)
         content = kind(where, _header)
-        if content in ("zeros", "other") and not expected():
-            raise refused(where, "is not an index of memory-tui")
-        if content == "database":
-            raise _stranger(where)
+        if content == "database" or (content in ("zeros", "other") and not expected()):
+            what = "is a database of another program" if content == "database" else "is not an index of memory-tui"
+            raise refused(where, what)
         if not read_only:
             requested, where = where, choose_path(path, reports)
             if where != requested and content == "ours" and not where.stat().st_size:
                 _seed(requested, where, reports)
-        seen = _frozen(where)
+        seen, locked = _sizes(where), True
         try:
-            connection = _connect_read_only(where) if read_only else _connect(where)
+            if read_only:
+                connection, locked = _connect_read_only(where)
+            else:
+                connection = _connect(where)
         except (_Unusable, apsw.Error) as error:
             if isinstance(error, apsw.Error) and not isinstance(failure := explained(error, where), IndexDamaged):
                 raise failure from None
+            why = str(error) if isinstance(error, _Unusable) else "is damaged"
             if read_only:
-                raise damaged(where, _why(error)) from None
-            reports.append(quarantine(where, f"The index {where} {_why(error)}."))
-            with _explaining(where):
+                raise damaged(where, why) from None
+            reports.append(quarantine(where, f"The index {where} {why}."))
+            with explaining(where):
                 connection = _connect(create(where))
         opened = cls(connection, where, read_only, abilities.vec0(vec0, connection))
-        if read_only and _is_frozen(connection):
-            opened.frozen = seen
+        opened.frozen = None if locked else seen
         return opened
 
     @property
     def changed(self) -> bool:
         """Whether the files were written since they were opened without locks: then what was read may make no sense."""
-        return self.frozen is not None and _frozen(self.path) != self.frozen
+        return self.frozen is not None and _sizes(self.path) != self.frozen
 
     def close(self) -> None:
         """Close the connection; the last one to close folds the write-ahead log into the file.
@@ -160,46 +158,34 @@ class Database:
         self.connection.interrupt()
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> Rows:
-        """All rows of one statement. Raises Cancelled and IndexUnavailable."""
-        with self._explaining():
+        """Return all rows of one statement. Raises Cancelled and IndexUnavailable."""
+        with explaining(self.path):
             return self.connection.execute(sql, values).fetchall()
 
     def value(self, sql: str, values: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - whatever the column holds
-        """The first column of the first row, or None without a row."""
+        """Return the first column of the first row, or None without a row."""
         rows = self.query(sql, values)
         return rows[0][0] if rows else None
 
     def meta(self, key: str) -> Any:  # noqa: ANN401 - text or a number
-        """The value of `key` in `meta`, None without one."""
-        if self._meta is None:
-            return self.value("SELECT value FROM meta WHERE key = ?", (key,))
-        if not self._meta:
-            self._meta.update(self.query("SELECT key, value FROM meta"))
-        return self._meta.get(key)
+        """Return the value of `key` in `meta`, None without one."""
+        return self.value("SELECT value FROM meta WHERE key = ?", (key,))
 
     def many(self, sql: str, sequence: Sequence[Sequence[Any]]) -> Rows:
-        """All rows of a statement that is run once for each of `sequence`."""
-        with self._explaining():
+        """Return all rows of a statement that is run once for each of `sequence`."""
+        with explaining(self.path):
             return self.connection.executemany(sql, sequence).fetchall()
 
     @contextmanager
-    def _explaining(self) -> Iterator[None]:
-        try:
-            yield
-        except apsw.Error as error:
-            raise explained(error, self.path) from None
-        except UnicodeDecodeError:
-            raise self.damaged("a text is not UTF-8") from None
-
-    @contextmanager
-    def writing(self) -> Iterator[int]:
-        """A write transaction, and the number of the generation it makes; everything or nothing of it is kept.
+    def writing(self) -> Iterator[None]:
+        """Make one generation of what is written inside; everything or nothing of it is kept.
 
         BEGIN IMMEDIATE is explicit because apsw's `with connection` holds the GIL while it waits for the lock.
         """
         self.query("BEGIN IMMEDIATE")
         try:
-            yield self.value("UPDATE meta SET value = value + 1 WHERE key = 'generation' RETURNING value")
+            self.query("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+            yield
             self.query("COMMIT")
         except BaseException:
             if not self.connection.get_autocommit():
@@ -208,16 +194,14 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Everything read inside is of one generation, whoever writes meanwhile."""
+        """Let everything that is read inside be of one generation, whoever writes meanwhile."""
         if self.connection.in_transaction:
             yield
             return
         self.query("BEGIN")
-        self._meta = {}
         try:
             yield
         finally:
-            self._meta = None
             if not self.connection.get_autocommit():
                 self.connection.execute("ROLLBACK")
 
@@ -256,20 +240,26 @@ def _log_ahead(connection: apsw.Connection) -> None:
             time.sleep(_PAUSE_SECONDS)
 
 
-def _connect_read_only(path: Path) -> apsw.Connection:
+def _connect_read_only(path: Path) -> tuple[apsw.Connection, bool]:
+    """Open an index to read it, and say whether that is done under locks.
+
+    Where nothing can be written SQLite cannot share a write-ahead log: without a log the file is read as one that never
+    changes, with one a copy in memory is read, which is put together in a temporary folder.
+    """
     if not path.exists():
         raise IndexUnavailable(f"There is no index {path}.", "Run memory-tui index, without --read-only.")
+    locked = True
     try:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(5000)
         version = _version(connection)
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError):
-        # Where nothing can be written SQLite cannot share a write-ahead log; without one there is no need to.
-        log = path.with_name(path.name + "-wal")
+        log, locked = path.with_name(path.name + "-wal"), False
         if log.exists() and log.stat().st_size:
             connection = _copied(path)
         else:
-            connection = apsw.Connection(_immutable(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+            address = f"file:{urllib.parse.quote(str(path))}?immutable=1"
+            connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         version = _version(connection)
     if version < schema.SCHEMA_VERSION:
         connection.close()
@@ -277,13 +267,10 @@ def _connect_read_only(path: Path) -> apsw.Connection:
             raise IndexEmpty(f"There is nothing in the index {path} yet.", "Wait, or run memory-tui index.")
         raise IndexOutdated(f"The index {path} is of an older version of memory-tui.", "Run memory-tui index.")
     _tune(connection)
-    return connection
+    return connection, locked
 
 
 def _copied(path: Path) -> apsw.Connection:
-    """A copy in memory of an index and its log, which is put together in a temporary folder; for one that cannot be
-    read where it lies.
-    """
     connection = apsw.Connection(":memory:")
     try:
         with tempfile.TemporaryDirectory(prefix="memory-tui-") as folder:
@@ -299,41 +286,25 @@ def _copied(path: Path) -> apsw.Connection:
 
 
 def _copy(source: apsw.Connection, target: apsw.Connection) -> None:
-    """All pages of `source`, which is closed, over those of `target`."""
-    try:
-        with target.backup("main", source, "main") as backup:
-            backup.step()
-    finally:
-        source.close()
+    """Copy all pages of `source`, which is closed, over those of `target`."""
+    with closing(source), target.backup("main", source, "main") as backup:
+        backup.step()
 
 
 def _seed(index: Path, where: Path, notices: list[Notice]) -> None:
     """Begin the index at `where` as a copy of one that cannot be written: nothing has to be embedded again."""
     try:
-        target = apsw.Connection(str(where), flags=apsw.SQLITE_OPEN_READWRITE)
-        try:
-            _copy(_connect_read_only(index), target)
-        finally:
-            target.close()
+        with closing(apsw.Connection(str(where), flags=apsw.SQLITE_OPEN_READWRITE)) as target:
+            _copy(_connect_read_only(index)[0], target)
     except (_Unusable, apsw.Error, IndexUnavailable) as error:
         notices.append(notice("not_copied", path=str(index), place=str(where), why=str(error)))
 
 
-def _is_frozen(connection: apsw.Connection) -> bool:
-    """Whether it was opened without locks, or is a copy in memory."""
-    return not connection.filename or bool(connection.open_flags & apsw.SQLITE_OPEN_URI)
-
-
-def _frozen(path: Path) -> Frozen:
-    """Size and time of the index and of its log."""
-    numbers: list[int] = []
-    for side in ("", "-wal"):
-        try:
-            status = path.with_name(path.name + side).stat()
-        except FileNotFoundError:
-            continue
-        numbers += [status.st_size, status.st_mtime_ns]
-    return tuple(numbers)
+def _sizes(path: Path) -> tuple[int, ...]:
+    """Return size and time of the index and of its log."""
+    places = (path, path.with_name(path.name + "-wal"))
+    every = [place.stat() for place in places if place.exists()]
+    return tuple(number for status in every for number in (status.st_size, status.st_mtime_ns))
 
 
 def _tune(connection: apsw.Connection) -> None:
@@ -344,48 +315,20 @@ def _tune(connection: apsw.Connection) -> None:
 
 
 def _header(path: Path) -> bytes:
-    """The first bytes of a file, as SQLite reads them."""
+    """Return the first bytes of a file, as SQLite reads them."""
     try:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
             return connection.read("main", 0, 0, 100)[1]
-        finally:
-            connection.close()
     except apsw.Error as error:
         raise OSError(0, str(error)) from None
 
 
-def _stranger(path: Path) -> IndexUnavailable:
-    """Whose database lies at `path`; it is looked at without a trace."""
-    what = "is a database of another program"
-    try:
-        connection = apsw.Connection(_immutable(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-        try:
-            _version(connection)
-        finally:
-            connection.close()
-    except IndexUnavailable as error:
-        return error
-    except apsw.Error:
-        what = "is not an index of memory-tui"
-    except _Unusable as error:
-        what = str(error)
-    return refused(path, what)
-
-
-def _immutable(path: Path) -> str:
-    return f"file:{urllib.parse.quote(str(path))}?immutable=1"
-
-
 def _version(connection: apsw.Connection) -> int:
-    """The schema version, 0 for an empty file.
-
-    Raises _Unusable for what is not ours, and IndexUnavailable for what is OpenClaw's.
-    """
+    """Return the schema version, 0 for an empty file. Raises _Unusable for what is not ours."""
     # In one transaction: another process may be making the tables right now, and half of them would look like damage.
     connection.execute("BEGIN")
     try:
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'table'").fetchall()[0][0]
         application, version = connection.pragma("application_id"), connection.pragma("user_version")
         pages = connection.pragma("page_count")
     finally:
@@ -393,11 +336,6 @@ def _version(connection: apsw.Connection) -> int:
             connection.execute("ROLLBACK")
     if not tables and (application == schema.APPLICATION_ID or not pages):
         return 0
-    if "memory_index_meta" in tables or (tables >= _OPENCLAW_TABLES and application == 0):
-        raise IndexUnavailable(
-            f"{connection.filename} is OpenClaw's own index, which memory-tui never touches.",
-            "Name another file with --index.",
-        )
     if application != schema.APPLICATION_ID:
         raise _Unusable("is a database of another program")
     if not 0 < version <= schema.SCHEMA_VERSION:
@@ -406,42 +344,40 @@ def _version(connection: apsw.Connection) -> int:
 
 
 def _migrate(connection: apsw.Connection) -> None:
+    """Make the tables; of an index of an older schema what a provider made stays, and the rest is made anew."""
     connection.execute("BEGIN IMMEDIATE")
-    version = connection.pragma("user_version")
-    for number, statements in enumerate(schema.VERSIONS[version:], version + 1):
-        connection.execute(statements)
-        connection.pragma("user_version", number)
-    if version == 0 and not abilities.fts5():
-        connection.execute(schema.full_text_tables("unicode61"))
+    # Another process may have done it meanwhile.
+    if (version := connection.pragma("user_version")) < schema.SCHEMA_VERSION:
+        tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT NULL").fetchall()
+        for (name,) in tables if version else ():
+            if name in schema.REMADE:
+                connection.execute(f"DROP TABLE {name}")
+        connection.execute(schema.TABLES)
+        connection.pragma("user_version", schema.SCHEMA_VERSION)
+        if not abilities.fts5():
+            connection.execute(schema.full_text_tables("unicode61"))
     connection.execute("COMMIT")
 
 
-def _why(error: Exception) -> str:
-    match error:
-        case _Unusable():
-            return str(error)
-        case apsw.NotADBError():
-            return "is not a database"
-        case _:
-            return "is damaged"
-
-
 @contextmanager
-def _explaining(path: Path) -> Iterator[None]:
+def explaining(path: Path) -> Iterator[None]:
+    """Turn what SQLite raises inside into the error for a person."""
     try:
         yield
     except apsw.Error as error:
         raise explained(error, path) from None
+    except UnicodeDecodeError:
+        raise damaged(path, "a text is not UTF-8") from None
 
 
 def damaged(path: Path, what: str = "") -> IndexDamaged:
-    """What is to be said of damage in the index at `path`; `what` makes no sense in it."""
+    """Return what is to be said of damage in the index at `path`; `what` makes no sense in it."""
     message = f"The index {path} is damaged{f' ({what})' if what else ''}."
     return IndexDamaged(message, "memory-tui index moves it aside, and makes it again from the notes.")
 
 
 def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
-    """What a person can make of SQLite's `error` on the index at `path`."""
+    """Return what a person can make of SQLite's `error` on the index at `path`."""
     match error:
         case apsw.InterruptError():
             return Cancelled()

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import closing, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -23,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 
-from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, ProviderError
+from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.index import index_write
 from memory_tui.index.abilities import UNUSED
 from memory_tui.index.database import Rows
@@ -44,24 +42,20 @@ RECENT = (
     "AND r.provider_key = ? AND r.at > ?)"
 )
 """That the text of a chunk is not to be asked for; takes provider, model, key, and a time before which none counts."""
-_STALE = {
-    "withheld": "hash NOT IN (SELECT hash FROM chunks)",
-    "refused": "hash NOT IN (SELECT hash FROM chunks) OR EXISTS (SELECT 1 FROM embedding_cache e WHERE "
-    "e.provider = refused.provider AND e.model = refused.model AND e.provider_key = refused.provider_key "
-    "AND e.hash = refused.hash)",
-}
-"""Which rows of a table say nothing any more: no note has the text, or it has a vector now."""
 
 
 def remember_rejected(store: Store, identity: Identity, digest: str, reason: str) -> None:
     """Remember that the text with this hash was refused now."""
-    copy_rejected(store, [(*_of(identity), digest, reason, time.time())])
+    with store.writing():
+        store.query(
+            "INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?, ?)", (*identity.space, digest, reason, time.time())
+        )
 
 
 def known_rejected(store: Store, identity: Identity, hashes: Sequence[str]) -> set[str]:
     """Return which of `hashes` are not to be asked for again now."""
     sql = f"SELECT hash FROM refused WHERE {_SPACE} AND at > ? AND {_AMONG}"
-    return {row[0] for row in store.query(sql, (*_of(identity), rejections_count_from(), json.dumps(list(hashes))))}
+    return {row[0] for row in store.query(sql, (*identity.space, rejections_count_from(), json.dumps(list(hashes))))}
 
 
 def rejections_count_from() -> float:
@@ -76,30 +70,19 @@ def clear_rejected(store: Store) -> None:
 
 def tidy(store: Store) -> None:
     """Forget what is remembered of texts that no note has any more, or that have a vector now. Mostly nothing to do."""
-    for table, stale in _STALE.items():
-        _forget(store, table, stale)
+    _forget(store, "withheld", "hash NOT IN (SELECT hash FROM chunks)")
+    _forget(
+        store,
+        "refused",
+        "hash NOT IN (SELECT hash FROM chunks) OR (provider, model, provider_key, hash) IN "
+        "(SELECT provider, model, provider_key, hash FROM embedding_cache)",
+    )
 
 
 def _forget(store: Store, table: str, which: str) -> None:
     if store.value(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {which})"):
         with store.writing():
             store.query(f"DELETE FROM {table} WHERE {which}")
-
-
-def rejected_rows(store: Store) -> Rows:
-    """Return every refusal that is remembered."""
-    return store.query("SELECT provider, model, provider_key, hash, reason, at FROM refused")
-
-
-def copy_rejected(store: Store, rows: Rows) -> None:
-    """Remember the `rejected_rows` of another index."""
-    if rows:
-        with store.writing():
-            store.many("INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?, ?)", rows)
-
-
-def _of(identity: Identity) -> tuple[str, str, str]:
-    return identity.provider, identity.model, identity.key
 
 
 class EmbeddingMode(Struct, frozen=True):
@@ -122,53 +105,38 @@ SERVER = EmbeddingMode(256, later=True)
 """One that text is sent to; of what it gets at once it makes requests as large as it takes."""
 
 
-def vectors_of(sibling: Path, identity: Identity, hashes: Sequence[str]) -> dict[str, Vectors]:
-    """Return the vectors that the index at `sibling` holds of those `hashes`, in the space of `identity`.
-
-    It is only read. Raises IndexUnavailable.
-    """
-    if not hashes or not sibling.exists():
-        return {}
-    sql = f"SELECT hash, embedding FROM embedding_cache WHERE {_SPACE} AND dims = ? AND {_AMONG}"
-    with closing(Store.open(sibling, read_only=True, vec0=UNUSED)) as other:
-        rows = other.query(sql, (*_of(identity), identity.dims, json.dumps(list(hashes))))
-    vectors = {digest: np.frombuffer(data, np.float32) for digest, data in rows}
-    return {
-        digest: vector
-        for digest, vector in vectors.items()
-        if len(vector) == identity.dims and np.isfinite(vector).all()
-    }
-
-
 def shared_hashes(sibling: Path | None, identity: Identity, hashes: Set[str]) -> set[str]:
     """Return which of `hashes` need no provider, because `sibling` holds their vectors; none where it is unreadable."""
-    if sibling is None or not sibling.exists():
-        return set()
     try:
-        with closing(Store.open(sibling, read_only=True, vec0=UNUSED)) as other:
-            return other.known_hashes(*_of(identity), list(hashes))
+        return {row[0] for row in _of_sibling(sibling, "hash", identity, list(hashes))}
     except IndexUnavailable:
         # The run that embeds them reads it again, and says why it cannot.
         return set()
 
 
+def _of_sibling(sibling: Path | None, columns: str, identity: Identity, hashes: Sequence[str]) -> Rows:
+    """Read what `sibling` holds of those `hashes`, in the space of `identity`, of a length that may be unknown.
+
+    Raises IndexUnavailable.
+    """
+    if sibling is None or not hashes or not sibling.exists():
+        return []
+    sql = f"SELECT {columns} FROM embedding_cache WHERE {_SPACE} AND ? IN (dims, 0) AND {_AMONG}"
+    with closing(Store.open(sibling, read_only=True, vec0=UNUSED)) as other:
+        return other.query(sql, (*identity.space, identity.dims, json.dumps(list(hashes))))
+
+
 def sendable(store: Store, texts: Mapping[str, str], digests: Sequence[str]) -> list[str]:
     """Return those of `digests` whose text in `texts` may be sent; the others are remembered."""
     rows = store.query(f"SELECT hash FROM withheld WHERE {_AMONG}", (json.dumps(list(digests)),))
-    before = {row[0] for row in rows}
-    secrets = {
-        digest: "; ".join(kinds)
-        for digest in digests
-        if digest not in before and (kinds := secret_finder.kinds(texts[digest]))
-    }
+    fresh = [digest for digest in digests if (digest,) not in set(rows)]
+    secrets = {digest: "; ".join(kinds) for digest in fresh if (kinds := secret_finder.kinds(texts[digest]))}
     if secrets:
         with store.writing():
             store.many("INSERT OR REPLACE INTO withheld VALUES(?, ?)", list(secrets.items()))
-    return [digest for digest in digests if digest not in before and digest not in secrets]
+    return [digest for digest in fresh if digest not in secrets]
 
 
-Answer = Callable[[], Vectors]
-Sent = tuple[Mapping[str, str], list[str], "Future[Vectors] | None"]
 BATCH = 64
 """Rows a transaction writes (more when one file has more)."""
 
@@ -190,7 +158,7 @@ class Embedder:
         media_roots: Roots | None = None,
     ) -> None:
         self.embedded = 0
-        """Texts that the provider was asked for."""
+        """Texts that the provider made vectors of."""
         self.shared = 0
         """Texts whose vectors were taken from the sibling."""
         self.unshared = ""
@@ -201,7 +169,7 @@ class Embedder:
         self._provider = provider
         self._check = check
         self._mode = mode
-        self._roots = media_roots
+        self._roots = media_roots if media_roots is not None and media_roots.media is not None else None
         if provider is not None and not mode.withheld:
             _forget(store, "withheld", "true")
 
@@ -210,108 +178,67 @@ class Embedder:
         """Whether there is a provider that has not failed."""
         return self._provider is not None
 
-    def ids(self, texts: Mapping[str, str], *, ask: bool = True) -> tuple[dict[str, int], frozenset[str]]:
-        """Return the embedding ids of `texts` by hash, and which of them the provider was asked for.
-
-        Some are missing when they are withheld, when it must not be asked, and when it fails.
-        """
-        if not self._identity.dims:
-            return {}, frozenset()
-        cached = self._cached(texts)
-        lacking, fresh = iter(self._lacking(texts, cached) if ask else ()), dict[str, int]()
-        while self._provider is not None and (batch := list(islice(lacking, self._mode.texts))):
-            self._check()
-            fresh |= self._take(batch, texts, self._request(batch, texts))
-        self.embedded += len(fresh)
-        return cached | fresh, frozenset(fresh)
-
-    def note_withheld(self, texts: Mapping[str, str]) -> None:
-        """Note which of `texts` are withheld, although somebody else asks for their vectors."""
-        self._lacking(texts, self._cached(texts))
-
-    def stream(self, pieces: Iterable[Mapping[str, str]]) -> Iterator[dict[str, int]]:
-        """Yield the embedding ids of each of `pieces` in turn; a slow provider is asked while the next ones come."""
-        requested: set[str] = set()
-        waiting: deque[Sent] = deque()
-        # Two at a time: so the provider has work while the answer to the first one is taken apart.
-        pool = ThreadPoolExecutor(2, "embed-ahead") if self._mode.later else None
-        try:
-            for texts in pieces:
-                lacking = self._lacking(texts, self._cached(texts))
-                batch = [digest for digest in lacking if digest not in requested]
-                requested.update(batch)
-                self._check()
-                sent = _submitted(pool, self._request(batch, texts)) if batch and self.working else None
-                waiting.append((texts, batch, sent))
-                while waiting and (waiting[0][2] is None or waiting[0][2].done()):
-                    yield self._next(waiting)
-            while waiting:
-                self._check()
-                yield self._next(waiting)
-        except Cancelled:
-            # What was sent will be paid for, although the work is given up.
-            for texts, batch, sent in waiting:
-                if sent is not None and not sent.cancel():
-                    self._stored(texts, batch, sent)
-            raise
-        finally:
-            if pool is not None:
-                pool.shutdown(wait=False, cancel_futures=True)
-
-    def _cached(self, texts: Mapping[str, str]) -> dict[str, int]:
+    def cached(self, texts: Mapping[str, str]) -> dict[str, int]:
         """Return the embedding ids of those `texts` that have a vector here, or in the sibling."""
-        cached = self._store.cached(self._identity, list(texts))
+        cached = self._store.cached(self._identity, list(texts)) if self._identity.dims else {}
         lacking = [digest for digest in texts if digest not in cached]
-        if not lacking or self._mode.sibling is None or self.unshared:
+        if not lacking or not self._identity.dims or self._mode.sibling is None or self.unshared:
             return cached
         try:
-            vectors = vectors_of(self._mode.sibling, self._identity, lacking)
+            rows = _of_sibling(self._mode.sibling, "hash, embedding", self._identity, lacking)
         except IndexUnavailable as error:
             self.unshared = f"No vectors were taken from {self._mode.sibling.name}: {error.message}"
             return cached
+        vectors = {
+            digest: np.frombuffer(data, np.float32) for digest, data in rows if len(data) == 4 * self._identity.dims
+        }
+        vectors = {digest: vector for digest, vector in vectors.items() if np.isfinite(vector).all()}
         self.shared += len(vectors)
         return cached | (index_write.add_embeddings(self._store, self._identity, vectors) if vectors else {})
 
-    def _next(self, waiting: deque[Sent]) -> dict[str, int]:
-        """Store what the oldest call returned. The first failure cancels the calls that have not begun."""
-        working = self.working
-        ids = self._stored(*waiting.popleft())
-        if working and not self.working:
-            for _, _, sent in waiting:
-                if sent is not None:
-                    sent.cancel()
-        return ids
+    def ids(self, texts: Mapping[str, str], *, ask: bool = True) -> tuple[dict[str, int], Set[str]]:
+        """Return the embedding ids of `texts` by hash, and which of them the provider made now.
 
-    def _stored(self, texts: Mapping[str, str], batch: Sequence[str], sent: Future[Vectors] | None) -> dict[str, int]:
-        if sent is not None and not sent.cancelled():
-            self.embedded += len(self._take(batch, texts, sent.result))
-        return self._store.cached(self._identity, list(texts))
+        Some are missing when they are withheld, when it must not be asked, and when it fails.
+        """
+        cached, fresh = self.cached(texts), dict[str, int]()
+        lacking = iter(self.lacking(texts, cached) if ask else ())
+        while self.working and (batch := list(islice(lacking, self._mode.texts))):
+            self._check()
+            fresh |= self._take(batch, texts, self._request(batch, texts))
+        return cached | fresh, fresh.keys()
 
-    def _lacking(self, texts: Mapping[str, str], cached: Mapping[str, int]) -> list[str]:
+    def lacking(self, texts: Mapping[str, str], cached: Mapping[str, int]) -> list[str]:
         """List whose vector the provider may be asked for; what is withheld is noted, what it refused left out."""
-        lacking = [digest for digest in texts if digest not in cached]
-        if lacking and self.working:
+        lacking = [digest for digest in texts if digest not in cached] if self.working else []
+        if lacking:
             refused = known_rejected(self._store, self._identity, lacking)
             lacking = [digest for digest in lacking if digest not in refused]
-        return sendable(self._store, texts, lacking) if self._mode.withheld and self.working else lacking
+        return sendable(self._store, texts, lacking) if self._mode.withheld else lacking
 
-    def _request(self, batch: Sequence[str], texts: Mapping[str, str]) -> Answer:
-        """Make what asks for the vectors of `batch` when it is called."""
+    def _request(self, batch: Sequence[str], texts: Mapping[str, str]) -> Callable[[], Vectors]:
+        """Make what asks for the vectors of `batch` when it is called: of texts, or of the media files they label."""
         assert self._provider is not None
-        return partial(self._provider.embed, [self._input(digest, texts[digest]) for digest in batch], "document")
+        inputs: list[str] = []
+        for digest in batch:
+            path = path_in(texts[digest], digest) if self._roots is not None else ""
+            inputs.append(
+                _media_text(self._roots, path, texts[digest], digest) if path and self._roots else texts[digest]
+            )
+        return partial(self._provider.embed, inputs, "document")
 
-    def _input(self, digest: str, text: str) -> str:
-        """Return what the provider gets for a chunk: its text, or the media file whose label that is."""
-        path = path_in(text, digest) if self._roots is not None and self._roots.media is not None else ""
-        return _media_text(self._roots, path, text, digest) if path and self._roots is not None else text
-
-    def _take(self, batch: Sequence[str], texts: Mapping[str, str], answer: Answer) -> dict[str, int]:
+    def _take(self, batch: Sequence[str], texts: Mapping[str, str], answer: Callable[[], Vectors]) -> dict[str, int]:
         """Store what comes back for `batch`; of a call that fails what was finished before."""
+        ids: dict[str, int] = {}
         try:
             return self._add(batch, answer())
         except ProviderError as failure:
             self.error = failure.message
-            ids = self._paid(batch, failure)
+            done = failure.done if isinstance(failure, ProviderFailure) else {}
+            with suppress(ProviderError):
+                if places := sorted(done):
+                    vectors = np.stack([np.asarray(done[place], np.float32) for place in places])
+                    ids = self._add([batch[place] for place in places], vectors)
             if state_of(failure) not in OF_THE_TEXT:
                 self._provider = None
             elif len(batch) == 1 and not ids:
@@ -323,21 +250,9 @@ class Embedder:
                         ids |= self._take([digest], texts, self._request([digest], texts))
             return ids
 
-    def _paid(self, batch: Sequence[str], failure: ProviderError) -> dict[str, int]:
-        """Store the vectors that came of a batch before it failed."""
-        done = failure.done if isinstance(failure, ProviderFailure) else {}
-        places = sorted(done)
-        if not places:
-            return {}
-        try:
-            vectors = np.stack([np.asarray(done[place], np.float32) for place in places])
-            return self._add([batch[place] for place in places], vectors)
-        except ProviderError as error:
-            self.error = error.message
-            return {}
-
     def _add(self, digests: Sequence[str], vectors: Vectors) -> dict[str, int]:
         check_vectors(vectors, len(digests), self._identity)
+        self.embedded += len(digests)
         return index_write.add_embeddings(self._store, self._identity, dict(zip(digests, vectors, strict=True)))
 
 
@@ -354,18 +269,6 @@ def _media_text(media_roots: Roots, path: str, label: str, digest: str) -> Media
         return read.mime, read.data
 
     return MediaText(label, media_roots.media.most_bytes if media_roots.media else 0, load)
-
-
-def _submitted(pool: ThreadPoolExecutor | None, ask: Answer) -> Future[Vectors]:
-    """Have `ask` called by the `pool`, or at once without one."""
-    if pool is not None:
-        return pool.submit(ask)
-    answer: Future[Vectors] = Future()
-    try:
-        answer.set_result(ask())
-    except MemoryTuiError as error:
-        answer.set_exception(error)
-    return answer
 
 
 def check_vectors(vectors: object, count: int, identity: Identity) -> None:

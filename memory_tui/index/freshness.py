@@ -2,6 +2,9 @@
 
 A folder that may not be listed, a root that has vanished or is an empty mount point, a synchronising program that was
 logged out: none of them is a thousand deletions. What is doubtful stays in the index until a person agrees.
+
+A transcript is written with every message; each time all of it would have to be cut anew. What was asked for by name,
+and the first index, wait for nothing.
 """
 
 # ruff: noqa: PTH116
@@ -13,21 +16,25 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from contextlib import suppress
+from typing import Any, Literal, Self
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui import profiles
+from memory_tui.durable import unmoved
+from memory_tui.errors import Unreadable
 from memory_tui.index import abilities, schema
-from memory_tui.index.note_state import FileState, State, Thresholds, difference, state_of
-from memory_tui.index.rows import IndexedNote
 from memory_tui.index.schema import Recipe
+from memory_tui.index.store import CHANGED, IndexedNote
 from memory_tui.providers.base import Identity, Provider
 from memory_tui.settings import Settings
+from memory_tui.workspace import roots as note_roots
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import FOLDER, MEMORY, WORKSPACE, Roots, reachable, root_places
-from memory_tui.workspace.scan import LeftOut, Scan
+from memory_tui.workspace.scan import LeftOut, NoteFile, Scan
 
 PATIENT = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "resume"})
 """Reasons of syncs that nobody asked for by name."""
@@ -37,6 +44,108 @@ DEVICES = "devices"
 """Where an index keeps the devices of its roots in `meta`."""
 Devices = Mapping[str, int]
 """The device (`st_dev`) that each root was on, by its stored path."""
+
+
+# --- one note -------------------------------------------------------------------------------------------------------
+
+
+class Thresholds(Struct, frozen=True):
+    """How many bytes or messages more make a transcript due; 0 or less means any."""
+
+    bytes: int = 100_000
+    messages: int = 50
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Return the thresholds in force."""
+        return cls(settings.whole("sync.sessions.deltaBytes"), settings.whole("sync.sessions.deltaMessages"))
+
+
+def waits(file: NoteFile, row: IndexedNote | None, thresholds: Thresholds) -> str:
+    """Return what a changed transcript waits for, in words; empty when it is due, or is not a transcript.
+
+    It is due with at least that many bytes or lines more (OpenClaw 2026.3.13); one that shrank, or was never indexed,
+    counts whole.
+    """
+    changed = row is None or (row.state == "ok" and row.hash and row.size != file.size)
+    if file.source != transcripts.SOURCE or not changed:
+        return ""
+    start = row.size if row and file.size >= row.size else 0
+    size, lines = file.size - start, 0
+    if thresholds.messages > 0 and not 0 < thresholds.bytes <= size:
+        # The sync that reads it tells why it cannot be read.
+        with suppress(OSError):
+            lines = transcripts.newlines(file, start)
+    if size >= max(1, thresholds.bytes) or lines >= max(1, thresholds.messages):
+        return ""
+    return (
+        f"{'grew by' if row else 'new, with'} {size:,} bytes and {lines:,} line{'' if lines == 1 else 's'}; "
+        f"it is indexed by itself after {thresholds.bytes:,} bytes or {thresholds.messages:,} lines, "
+        "or now by memory-tui index"
+    )
+
+
+Difference = Literal["", "new", "changed", "rebuild", "unsure", "failed"]
+
+State = Literal["pending", "failed", "changed while read", "missing root"]
+
+
+class FileState(Struct, frozen=True):
+    """A note that is not searchable as it is on disk, and why.
+
+    pending: the next sync indexes or forgets it (`detail` says new, changed, deleted, rebuild, ...). failed: it could
+    not be read or cut. changed while read: somebody was writing it each time. missing root: its folder has vanished,
+    and what was indexed of it stays. One that is `patient` has not grown enough to be indexed by itself.
+    """
+
+    path: str
+    state: State
+    detail: str
+    patient: bool = False
+
+
+def difference(file: NoteFile, row: IndexedNote | None) -> Difference:
+    """Return how a note on disk differs from its row by size and time; unsure when only its text can tell."""
+    if row is None:
+        return "new"
+    if row.state != "ok":
+        return "failed"
+    if not row.hash:
+        return "rebuild"
+    if file.mtime_ns != row.mtime_ns or file.size != row.size:
+        return "changed"
+    if not unmoved(file.mtime_ns, round(row.indexed_at * 1e9)) or touched(file, row):
+        return "unsure"
+    return ""
+
+
+def touched(file: NoteFile, row: IndexedNote) -> bool:
+    """Say whether anything about the file changed after it was read, its times set back perhaps."""
+    return file.ctime_ns > round(row.indexed_at * 1e9)
+
+
+def state_of(
+    note: NoteFile, row: IndexedNote | None, differs: Difference, thresholds: Thresholds | None
+) -> FileState | None:
+    """Say how a note differs from its row, which `differs` by size and time; None when only its times do."""
+    if row is not None and differs == "unsure":
+        differs = _reread(note, row)
+    if row is not None and differs == "failed":
+        return FileState(note.path, "changed while read" if row.state == CHANGED else "failed", row.detail)
+    if not differs:
+        return None
+    patience = waits(note, row, thresholds) if thresholds else ""
+    return FileState(note.path, "pending", patience or differs, bool(patience))
+
+
+def _reread(note: NoteFile, row: IndexedNote) -> Difference:
+    try:
+        return "" if note_roots.read(note).hash == row.hash else "changed"
+    except Unreadable:
+        return "changed"
+
+
+# --- all notes ------------------------------------------------------------------------------------------------------
 
 
 class Shrink(Struct, frozen=True):
@@ -65,7 +174,7 @@ class Freshness(Struct, frozen=True):
     moved: frozenset[str] = frozenset()
 
     def of(self, *states: State) -> tuple[FileState, ...]:
-        """The notes in one of `states`."""
+        """Return the notes in one of `states`."""
         return tuple(note for note in self.stale.values() if note.state in states)
 
     @property
@@ -89,7 +198,7 @@ class Freshness(Struct, frozen=True):
         return self.of("missing root")
 
     def differs(self, other: Freshness) -> bool:
-        """Whether what a person sees of it is otherwise."""
+        """Say whether what a person sees of it is otherwise."""
         return (self.fresh, self.stale, self.left_out) != (other.fresh, other.stale, other.left_out)
 
     def as_dict(self) -> dict[str, Any]:
@@ -120,7 +229,7 @@ def compare(
     rebuild: tuple[str, ...] = (),
     devices: Devices | None = None,
 ) -> Freshness:
-    """The freshness of every note of `scan`, given the `rows` of the index by path.
+    """Return the freshness of every note of `scan`, given the `rows` of the index by path.
 
     With `settings` a changed transcript says what it waits for; `rebuild` is what `schema.differences` says of the
     index's recipe; `devices` is for `sort_out`.
@@ -136,12 +245,12 @@ def compare(
     fresh = scan.total - len(stale)
     vanished = sort_out(scan, rows, roots, devices)
     stale.update((row.path, FileState(row.path, "pending", "deleted")) for row in vanished.deleted)
-    stale.update((note.path, FileState(*note)) for note in vanished.retained)
+    stale.update((note.path, note) for note in vanished.retained)
     return Freshness(scan.total, fresh, stale, scan.left_out, rebuild, vanished.shrink, frozenset(vanished.moved))
 
 
 def recipe_for(roots: Roots, provider: Provider | None, settings: Settings, identity: Identity | None = None) -> Recipe:
-    """What an index of `roots` is made with under these settings; `identity` is the space of vectors during an outage.
+    """Return what an index of `roots` is made with; `identity` is the space of vectors during an outage.
 
     Raises ProviderError when the provider has to be asked and does not answer.
     """
@@ -150,7 +259,7 @@ def recipe_for(roots: Roots, provider: Provider | None, settings: Settings, iden
 
 
 def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_bytes: int) -> Recipe:
-    """What an index of `roots` is made with, when a provider of that kind makes its vectors."""
+    """Return what an index of `roots` is made with, when a provider of that kind makes its vectors."""
     return Recipe(
         model=identity.model,
         provider=identity.provider,
@@ -169,14 +278,6 @@ def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_by
 # --- notes that vanished -------------------------------------------------------------------------------------------
 
 
-class RetainedNote(NamedTuple):
-    """A note that is not on disk and stays in the index all the same: the state to show, and why."""
-
-    path: str
-    state: Literal["failed", "missing root", "pending"]
-    detail: str
-
-
 class VanishedNotes(Struct):
     """What `sort_out` returns: rows that are `deleted`, notes that are `retained`, and what a person is asked first.
 
@@ -184,7 +285,7 @@ class VanishedNotes(Struct):
     """
 
     deleted: list[IndexedNote] = field(default_factory=list)
-    retained: list[RetainedNote] = field(default_factory=list)
+    retained: list[FileState] = field(default_factory=list)
     shrink: Shrink | None = None
     moved: set[str] = field(default_factory=set)
 
@@ -204,15 +305,19 @@ def sort_out(
     missing = _missing(scan, rows, roots)
     if not missing:
         return vanished
-    moved = {} if accepted else _moved(roots, devices or {})
-    doubts = moved | _unreachable(scan, roots, accepted)
+    now = devices_of(roots)
+    moved = {path for path, device in (devices or {}).items() if now.get(path, device) != device and not accepted}
+    why = "is on another device than before: was something mounted or unmounted?"
+    doubts = {path: FileState(path, "missing root", f"{path} {why}") for path in moved} | _unreachable(
+        scan, roots, accepted
+    )
     for row in missing:
         place = next((path for path in _upwards(row.path) if path in doubts), None)
         if place is None:
             vanished.deleted.append(row)
             continue
-        vanished.retained.append(doubts[place]._replace(path=row.path))
-        if doubts[place] is moved.get(place):
+        vanished.retained.append(replace(doubts[place], path=row.path))
+        if place in moved and doubts[place].detail.endswith(why):
             vanished.moved.add(place)
     if not accepted:
         _doubt(vanished, rows, roots, {left.path for left in scan.left_out if left.rule == "missing root"})
@@ -220,7 +325,7 @@ def sort_out(
 
 
 def _missing(scan: Scan, rows: Mapping[str, IndexedNote], roots: Roots) -> list[IndexedNote]:
-    """The rows whose notes are not on disk."""
+    """Return the rows whose notes are not on disk."""
     paths = {note.path for note in scan.notes}
     if scan.quiet + sum(path in rows for path in paths) == len(rows):
         return []
@@ -231,7 +336,7 @@ def _missing(scan: Scan, rows: Mapping[str, IndexedNote], roots: Roots) -> list[
 
 
 def in_scope(roots: Roots, path: str) -> bool:
-    """Whether a note at the stored `path` would be read, as the roots are now."""
+    """Say whether a note at the stored `path` would be read, as the roots are now."""
     if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
         return transcripts.SOURCE in roots.sources
     places = (FOLDER, *(roots.stored(extra) for extra in roots.extra))
@@ -240,7 +345,7 @@ def in_scope(roots: Roots, path: str) -> bool:
 
 
 def devices_of(roots: Roots) -> dict[str, int]:
-    """The device of each root that is there; that of the workspace as `.`, wherever a link in its place leads."""
+    """Map each root that is there to its device; the workspace is `.`, wherever a link in its place leads."""
     devices = {}
     for path, absolute in root_places(roots).items():
         try:
@@ -253,7 +358,7 @@ def devices_of(roots: Roots) -> dict[str, int]:
 
 
 def devices_from(text: object) -> dict[str, int]:
-    """The devices that an index keeps as `text` (JSON); none where that makes no sense."""
+    """Return the devices that an index keeps as `text` (JSON); none where that makes no sense."""
     try:
         value = json.loads(text) if isinstance(text, str) else {}
     except ValueError:
@@ -273,43 +378,24 @@ def _doubt(vanished: VanishedNotes, rows: Mapping[str, IndexedNote], roots: Root
     vanished.shrink = Shrink(len(here), should, reason, tuple(sorted(row.path for row in here)[:MANY]))
     doubtful = {row.id for row in here}
     vanished.deleted = [row for row in vanished.deleted if row.id not in doubtful]
-    vanished.retained += [RetainedNote(row.path, "pending", f"deleted? {reason}") for row in here]
+    vanished.retained += [FileState(row.path, "pending", f"deleted? {reason}") for row in here]
 
 
-def _unreachable(scan: Scan, roots: Roots, accepted: bool) -> dict[str, RetainedNote]:
-    """Places whose notes can come back; a root inside the workspace that is missing was mostly deleted.
+def _unreachable(scan: Scan, roots: Roots, accepted: bool) -> dict[str, FileState]:
+    """Map places whose notes can come back to why; a root inside the workspace that is missing was mostly deleted.
 
     A link in place of a folder whose notes were read is nobody's wish to forget them.
     """
     folders = {FOLDER, *map(roots.stored, roots.extra)}
-
-    def doubtful(left: LeftOut) -> bool:
-        match left.rule:
-            case "unreadable":
-                return True
-            case "symlink":
-                return not accepted and left.path in folders
-            case "missing root":
-                return not accepted and (left.path == WORKSPACE or _outside(left.path))
-        return False
-
-    return {
-        left.path: RetainedNote(
-            left.path, "failed" if left.rule == "unreadable" else "missing root", f"{left.path}: {left.detail}"
-        )
-        for left in filter(doubtful, scan.left_out)
-    }
-
-
-def _moved(roots: Roots, before: Devices) -> dict[str, RetainedNote]:
-    """Roots that are on another device than they were."""
-    now = devices_of(roots)
-    why = "is on another device than before: was something mounted or unmounted?"
-    return {
-        path: RetainedNote(path, "missing root", f"{path} {why}")
-        for path, device in before.items()
-        if now.get(path, device) != device
-    }
+    places = {}
+    for left in scan.left_out:
+        unreadable = left.rule == "unreadable"
+        link = left.rule == "symlink" and left.path in folders
+        away = left.rule == "missing root" and (left.path == WORKSPACE or _outside(left.path))
+        if unreadable or (not accepted and (link or away)):
+            state: State = "failed" if unreadable else "missing root"
+            places[left.path] = FileState(left.path, state, f"{left.path}: {left.detail}")
+    return places
 
 
 def _outside(path: str) -> bool:
@@ -317,7 +403,7 @@ def _outside(path: str) -> bool:
 
 
 def _upwards(path: str) -> Iterator[str]:
-    """`path` and each folder above it, the workspace last where it is below that."""
+    """Return `path` and each folder above it, the workspace last where it is below that."""
     first = path
     while path:
         yield path

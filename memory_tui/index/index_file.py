@@ -13,6 +13,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
+import platformdirs
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memory_tui import durable
 from memory_tui.durable import read_beside
 from memory_tui.errors import IndexRefused, IndexUnavailable
@@ -38,7 +42,7 @@ Kind = Literal["nothing", "empty", "ours", "database", "zeros", "other", "no fil
 
 
 def resolved(path: str | os.PathLike[str]) -> Path:
-    """The file that `path` leads to. Raises IndexRefused for a name that leads nowhere."""
+    """Return the file that `path` leads to. Raises IndexRefused for a name that leads nowhere."""
     try:
         where = Path(path).resolve()
         where.stat()
@@ -54,8 +58,10 @@ def resolved(path: str | os.PathLike[str]) -> Path:
 
 
 def kind(path: Path, header: Callable[[Path], bytes] | None = None) -> Kind:
-    """What lies at `path`. `header` reads the first bytes of a file that SQLite may have open in this process: to close
-    it otherwise would drop SQLite's locks.
+    """Return what lies at `path`.
+
+    `header` reads the first bytes of a file that SQLite may have open in this process: to close it otherwise would drop
+    SQLite's locks.
     """
     try:
         status = path.lstat()
@@ -78,17 +84,14 @@ def kind(path: Path, header: Callable[[Path], bytes] | None = None) -> Kind:
 
 
 def is_private(path: Path) -> bool:
-    """Whether `path` is in the cache folder of memory-tui, where nobody else puts files."""
-    import platformdirs
-
-    try:
+    """Say whether `path` is in the cache folder of memory-tui, where nobody else puts files."""
+    with contextlib.suppress(OSError, RuntimeError):
         return path.is_relative_to(platformdirs.user_cache_path("memory-tui", appauthor=False).resolve())
-    except (OSError, RuntimeError):
-        return False
+    return False
 
 
 def refused(path: Path, what: str) -> IndexRefused:
-    """That `path`, which `what` says more of, is left alone."""
+    """Say that `path`, which `what` says more of, is left alone."""
     return IndexRefused(
         f"{path} {what}, so memory-tui leaves it alone.",
         f"{_ANOTHER} If this was an index of memory-tui, delete it: it is made again from the notes.",
@@ -96,7 +99,7 @@ def refused(path: Path, what: str) -> IndexRefused:
 
 
 def check(index: Path) -> None:
-    """Raises IndexRefused for what can be no index, and for links and pipes beside it that SQLite would use."""
+    """Raise IndexRefused for what can be no index, and for links and pipes beside it that SQLite would use."""
     if index.is_dir() or index.suffix.lower() == ".md":
         what = "is a folder" if index.is_dir() else "is named like a note"
         raise IndexRefused(f"{index} {what}, so it cannot be the index.", _ANOTHER)
@@ -107,68 +110,86 @@ def check(index: Path) -> None:
 
 
 def choose_path(path: str | os.PathLike[str], notices: list[Notice]) -> Path:
-    """Where the index of `path` can be written: there, or in this user's temporary folder, with a notice.
+    """Return where the index of `path` can be written: there, or in this user's temporary folder, with a notice.
 
     Makes the folder (0700) and an empty file (0600). Raises IndexUnavailable.
     """
     where = resolved(path)
-    if links(where) > 1:
-        raise IndexRefused(
-            f"{where} has another name as well (a hard link), so two programs could write it without knowing.",
-            "Name another file with --index, or delete this one; it is made again from the notes.",
-        )
+    with contextlib.suppress(OSError):
+        if where.stat().st_nlink > 1:
+            raise IndexRefused(
+                f"{where} has another name as well (a hard link), so two programs could write it without knowing.",
+                "Name another file with --index, or delete this one; it is made again from the notes.",
+            )
     if name := durable.shared(where):
         notices.append(notice("on_shared_files", path=str(where), system=name))
-    try:
-        return _with_room(where)
-    except OSError as error:
-        why = f"{error.strerror or error}{_how_full(error, where)}"
-        reasons = [f"{where}: {why}"]
-    for folder in (_temporary_folder, _memory_folder):
+    reasons: list[str] = []
+    for place in (where, *_temporary_places(where)):
         try:
-            other = _with_room(folder() / _temporary_name(where))
+            if place != where:
+                _make_own(place.parent)
+            _with_room(place)
         except OSError as error:
-            tried = Path(error.filename or tempfile.gettempdir())
-            reasons.append(f"{tried}: {error.strerror or error}{_how_full(error, tried)}")
+            full = durable.full(place) if error.errno == errno.ENOSPC else ""
+            reasons.append(f"{error.strerror or error}{full}")
         else:
-            notices.append(notice("kept_elsewhere", path=str(where), why=why, place=str(other)))
-            return other
+            if reasons:
+                notices.append(notice("kept_elsewhere", path=str(where), why=reasons[0], place=str(place)))
+            return place
+    tried = zip((where, *_temporary_places(where)), reasons, strict=True)
     raise IndexUnavailable(
-        f"No index can be written: {'; '.join(reasons)}.",
+        f"No index can be written: {'; '.join(f'{place}: {why}' for place, why in tried)}.",
         "Free some space, or name a file in a folder that can be written with --index.",
     )
 
 
 def rebuild_of(index: Path) -> Path:
-    """Where the index that will take the place of `index` is made."""
+    """Return where the index that will take the place of `index` is made."""
     return index.with_name(f"{index.name}.next")
 
 
 def find(path: str | os.PathLike[str]) -> Path:
-    """Where the index of `path` is to be read: there, or where `place` has put it for want of a writable folder."""
+    """Return where the index of `path` is to be read: there, or where `choose_path` has put it for want of a folder."""
     where = resolved(path)
-    if (where.exists() and os.access(where, os.W_OK)) or not hasattr(os, "geteuid"):
-        return where
-    places = (folder / _temporary_name(where) for folder in temporary_folders())
-    return next((other for other in places if other.exists()), where)
+    return where if where.exists() and os.access(where, os.W_OK) else next(iter(displaced(where)), where)
 
 
 def temporary_folders() -> list[Path]:
-    """Where `place` puts indexes of this user for want of a place of their own; they need not be there."""
-    if not hasattr(os, "geteuid"):
-        return [Path(tempfile.gettempdir()) / "memory-tui"]
-    return [place for folder in (Path(tempfile.gettempdir()), *_MEMORY) for place in _own_folders(folder)]
+    """List where `choose_path` puts indexes of this user for want of a place of their own; they need not be there."""
+    name = f"memory-tui-{os.geteuid()}" if hasattr(os, "geteuid") else "memory-tui"
+    return [Path(tempfile.gettempdir(), name), *(folder / name for folder in _MEMORY if folder.is_dir())]
+
+
+def _temporary_places(where: Path) -> list[Path]:
+    name = f"{sha256(os.fsencode(where)).hexdigest()[:16]}.sqlite"
+    return [folder / name for folder in temporary_folders()]
+
+
+def _make_own(folder: Path) -> None:
+    """Make a temporary folder that only this user can enter. Raises OSError where somebody else has made it."""
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    if not _is_own(folder):
+        raise PermissionError(errno.EACCES, "it is the folder of somebody else", str(folder))
+
+
+def _is_own(folder: Path) -> bool:
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    private = not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077)
+    return stat.S_ISDIR(status.st_mode) and private
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether the index at `path` lies in one of the temporary folders."""
+    """Say whether the index at `path` lies in one of the temporary folders."""
     return path.parent in temporary_folders()
 
 
 def displaced(path: str | os.PathLike[str]) -> list[Path]:
-    """The temporary indexes that stand for the one of `path`."""
-    name = _temporary_name(resolved(path))
-    return [other for folder in temporary_folders() if (other := folder / name).exists()]
+    """List the temporary indexes that stand for the one of `path`."""
+    return [other for other in _temporary_places(resolved(path)) if _is_own(other.parent) and other.exists()]
 
 
 def remove_temporary(path: Path) -> None:
@@ -180,24 +201,12 @@ def remove_temporary(path: Path) -> None:
 
 
 def file_at(path: Path) -> tuple[int, int] | None:
-    """Device and inode of the file at `path`; None when there is none."""
+    """Return device and inode of the file at `path`; None when there is none."""
     try:
         status = path.stat()
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def links(path: Path) -> int:
-    """How many names the file at `path` has; 0 when there is none."""
-    try:
-        return path.stat().st_nlink
-    except OSError:
-        return 0
-
-
-def _temporary_name(where: Path) -> str:
-    return f"{sha256(os.fsencode(where)).hexdigest()[:16]}.sqlite"
 
 
 def create(path: Path) -> Path:
@@ -222,57 +231,13 @@ def create(path: Path) -> Path:
     return path
 
 
-def _with_room(path: Path) -> Path:
-    """`create`, where there is room for a new index. Raises OSError."""
+def _with_room(path: Path) -> None:
+    """Make the index at `path`, where there is room for a new one. Raises OSError."""
     new = create(path).stat().st_size == 0
     room = durable.room(path)
     if new and room is not None and room < _LEAST:
         path.unlink()
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-    return path
-
-
-def _how_full(error: OSError, path: Path) -> str:
-    return durable.full(path) if error.errno == errno.ENOSPC else ""
-
-
-def _memory_folder() -> Path:
-    """Where files are kept in memory: for when no disk can be written. Raises OSError where there is no such place."""
-    for folder in _MEMORY:
-        if folder.is_dir():
-            return _temporary_folder(folder)
-    raise FileNotFoundError(errno.ENOENT, "no file system in memory", str(_MEMORY[0]))
-
-
-def _temporary_folder(within: Path | None = None) -> Path:
-    """Return the same folder at each start, made where it is not there."""
-    within = within or Path(tempfile.gettempdir())
-    if not hasattr(os, "geteuid"):
-        return within / "memory-tui"
-    if mine := _own_folders(within):
-        return mine[0]
-    folder = within / f"memory-tui-{os.geteuid()}"
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        # Somebody else has made it.
-        return Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=within))
-    return folder
-
-
-def _own_folders(within: Path) -> list[Path]:
-    """Return the folders below `within` that are for temporary indexes and that only this user can enter."""
-    name = f"memory-tui-{os.geteuid()}"
-
-    def is_own(folder: Path) -> bool:
-        try:
-            status = folder.lstat()
-        except OSError:
-            return False
-        private = not stat.S_IMODE(status.st_mode) & 0o077
-        return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and private
-
-    return list(filter(is_own, [within / name, *sorted(within.glob(f"{name}-*"))]))
 
 
 def quarantine(path: Path, why: str) -> Notice:
@@ -294,3 +259,46 @@ def quarantine(path: Path, why: str) -> Notice:
     except OSError as error:
         raise IndexUnavailable(f"{path} cannot be moved aside: {error.strerror}.", "Move it away yourself.") from None
     return notice("moved_aside", path=str(path), why=why, kept=str(target))
+
+
+# --- what it takes ---------------------------------------------------------------------------------------------------
+
+
+class FileSize(Struct, frozen=True):
+    """A file that belongs to an index: `what` is index, log, beside, lock or aside.
+
+    Of another release's index of the same notes it is always "other release's".
+    """
+
+    path: str
+    what: str
+    bytes: int
+
+
+def files(index: Path, sibling: Path | None = None) -> tuple[FileSize, ...]:
+    """Return every file of an index, what is being made beside it and what was moved aside included; biggest first.
+
+    Those of the `sibling`, the other release's index of the same notes, come last.
+    """
+    others = files(sibling) if sibling is not None else ()
+    kinds = {index.name: "index", rebuild_of(index).name: "beside"}
+    sizes = []
+    for path in (*index.parent.glob(f"{index.name}*"), *index.parent.glob(f".{index.name}.*.part")):
+        try:
+            size = path.stat().st_size
+        except OSError:
+            continue
+        sizes.append(FileSize(str(path), kinds.get(path.name) or _kind(path.name), size))
+    ordered = sorted(sizes, key=lambda file: -file.bytes)
+    return (*ordered, *(replace(file, what="other release's") for file in others if file not in ordered))
+
+
+def on_disk(index: Path) -> int:
+    """Return bytes of the index and its write-ahead log."""
+    return sum(file.bytes for file in files(index) if file.path in (str(index), f"{index}-wal"))
+
+
+def _kind(name: str) -> str:
+    if ".damaged-" in name:
+        return "aside"
+    return "log" if name.endswith(("-wal", "-shm")) else "lock"

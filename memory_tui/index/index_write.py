@@ -11,14 +11,10 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from memory_tui.index import schema
-from memory_tui.index.rows import IndexedNote
 from memory_tui.index.schema import RECIPE, Recipe
-from memory_tui.index.store import Store
+from memory_tui.index.store import IndexedNote, Store
 from memory_tui.providers.base import Identity, Vectors
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
-
-KEPT_CHANGES = 20_000
-"""How many entries of the change log stay for readers that follow."""
 
 
 class NewChunk(Struct, frozen=True):
@@ -52,13 +48,18 @@ class NewFile(Struct, frozen=True):
 
 def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings: Mapping[str, int]) -> None:
     """Put `files` in the place of what was stored of them; `embeddings` maps chunk hashes to embedding ids."""
-    with store.writing() as generation:
-        old = [row.id for file in files if (row := store.file(file.path))]
-        _drop_chunks(store, generation, old)
+    with store.writing():
+        _drop_chunks(store, [row.id for file in files if (row := store.file(file.path))])
         last = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
         rows, bodies, annotations, rowid = [], [], [], last
         for file in files:
-            file_id = _put_file(store, generation, file)
+            file_id = store.value(
+                "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at, chunks) "
+                "VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?) ON CONFLICT(path) DO UPDATE SET source = excluded.source, "
+                "hash = excluded.hash, mtime = excluded.mtime, size = excluded.size, state = 'ok', "
+                "detail = excluded.detail, indexed_at = excluded.indexed_at, chunks = excluded.chunks RETURNING id",
+                (*astuple(file)[:7], sum(not chunk.occurrence for chunk in file.chunks)),
+            )
             for ordinal, chunk in enumerate(file.chunks):
                 rowid += 1
                 vector = None if chunk.occurrence else embeddings.get(chunk.hash)
@@ -76,66 +77,40 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
         if store.words.cut():
             store.query("INSERT INTO chunks_fts(rowid, text) SELECT id, text FROM chunks WHERE id > ?", (last,))
             store.many("INSERT INTO chunks_words(rowid, body) VALUES (?, ?)", bodies)
-        store.query(
-            "INSERT INTO changes SELECT ?, 'add', id FROM chunks WHERE id > ? AND occurrence = 0", (generation, last)
-        )
         _put_vec0(store, "c.id > ?", (last,))
 
 
 def remove_files(store: Store, files: Sequence[IndexedNote]) -> None:
     """Forget `files` and their chunks; their vectors stay in the cache."""
     ids = [file.id for file in files]
-    with store.writing() as generation:
-        _drop_chunks(store, generation, ids)
+    with store.writing():
+        _drop_chunks(store, ids)
         store.many("DELETE FROM files WHERE id = ?", [(number,) for number in ids])
-        _log_files(store, generation, ids)
 
 
 def touch_files(store: Store, files: Sequence[IndexedNote]) -> None:
     """Store state, detail, time and size of `files`, whose text is as it was."""
-    with store.writing() as generation:
+    with store.writing():
         store.many(
             "UPDATE files SET mtime = ?, size = ?, state = ?, detail = ?, indexed_at = ? WHERE id = ?",
             [(f.mtime_ns, f.size, f.state, f.detail, f.indexed_at, f.id) for f in files],
         )
-        _log_files(store, generation, [file.id for file in files])
 
 
 def fail_file(store: Store, path: str, source: str, reason: str, state: str = "failed") -> None:
     """Note why a file could not be indexed; what was indexed of it before stays."""
-    with store.writing() as generation:
-        file_id = store.value(
+    with store.writing():
+        store.query(
             "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at) "
             "VALUES (?, ?, '', 0, 0, ?, ?, ?) "
-            "ON CONFLICT(path) DO UPDATE SET state = excluded.state, detail = excluded.detail RETURNING id",
+            "ON CONFLICT(path) DO UPDATE SET state = excluded.state, detail = excluded.detail",
             (path, source, state, reason, time.time()),
         )
-        _log_files(store, generation, [file_id])
 
 
-def _log_files(store: Store, generation: int, ids: Sequence[int]) -> None:
-    store.many("INSERT INTO changes VALUES (?, 'file', ?)", [(generation, number) for number in ids])
-
-
-def _put_file(store: Store, generation: int, file: NewFile) -> int:
-    file_id = int(
-        store.value(
-            "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at, chunks) "
-            "VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?) ON CONFLICT(path) DO UPDATE SET source = excluded.source, "
-            "hash = excluded.hash, mtime = excluded.mtime, size = excluded.size, state = 'ok', "
-            "detail = excluded.detail, "
-            "indexed_at = excluded.indexed_at, chunks = excluded.chunks RETURNING id",
-            (*astuple(file)[:7], sum(not chunk.occurrence for chunk in file.chunks)),
-        )
-    )
-    _log_files(store, generation, [file_id])
-    return file_id
-
-
-def _drop_chunks(store: Store, generation: int, file_ids: Sequence[int]) -> None:
+def _drop_chunks(store: Store, file_ids: Sequence[int]) -> None:
     ids = [(number,) for number in file_ids]
     live = "SELECT id FROM chunks WHERE file_id = ? AND occurrence = 0"
-    store.many(f"INSERT INTO changes SELECT ?, 'drop', id FROM ({live})", [(generation, number) for number in file_ids])
     if store.words.cut():
         # The text has to be handed back: an external-content table cannot find the words to take away by itself.
         store.many(
@@ -143,7 +118,7 @@ def _drop_chunks(store: Store, generation: int, file_ids: Sequence[int]) -> None
             ids,
         )
         store.many(f"DELETE FROM chunks_words WHERE rowid IN ({live})", ids)
-    if mirrors(store):
+    if store.finds_nearest():
         store.many(f"DELETE FROM chunks_vec WHERE rowid IN ({live})", ids)
     store.many("DELETE FROM annotations WHERE chunk IN (SELECT id FROM chunks WHERE file_id = ?)", ids)
     # The cache forgets by last use, and a vector is used for as long as a chunk has it.
@@ -189,11 +164,10 @@ def add_embeddings(store: Store, identity: Identity, vectors: Mapping[str, Vecto
 
 def attach(store: Store, embeddings: Mapping[int, int]) -> None:
     """Give chunks (by rowid) the vector with that embedding id."""
-    with store.writing() as generation:
+    with store.writing():
         store.many(
             "UPDATE chunks SET embedding_id = ? WHERE id = ?", [(vector, row) for row, vector in embeddings.items()]
         )
-        store.many("INSERT INTO changes VALUES (?, 'vector', ?)", [(generation, row) for row in embeddings])
         _put_vec0(store, "c.id IN (SELECT value FROM json_each(?))", (json.dumps(list(embeddings)),))
 
 
@@ -202,11 +176,6 @@ _PLACES = 64
 _SPARSE = (
     "(SELECT coalesce(sum(size), 0) FROM chunks_vec_chunks) > 1.25 * (SELECT count(*) FROM chunks_vec_rowids) + 256"
 )
-
-
-def mirrors(store: Store) -> bool:
-    """Whether vec0 holds the vectors and can be written here."""
-    return store.vec0.ready and store.vec0_dims() > 0
 
 
 def prepare_vec0(store: Store, dims: int) -> None:
@@ -232,7 +201,7 @@ def prepare_vec0(store: Store, dims: int) -> None:
 
 def _put_vec0(store: Store, which: str, values: Sequence[int | str]) -> None:
     """Insert the vectors of chunks into vec0, without those that are all zeros: they have no distance."""
-    if mirrors(store):
+    if store.finds_nearest():
         store.query(
             "INSERT INTO chunks_vec(rowid, embedding) SELECT c.id, e.embedding FROM chunks c "
             f"JOIN embedding_cache e ON e.id = c.embedding_id WHERE {which} AND c.occurrence = 0 "
@@ -259,7 +228,7 @@ def prune(store: Store, most: int) -> None:
     To find them reads all chunks, so that is done where there are so many vectors more than chunks.
     """
     surplus = store.value("SELECT (SELECT count(*) FROM embedding_cache) - (SELECT count(*) FROM chunks)")
-    if surplus > most or not most:
+    if surplus > most or (not most and store.value(f"SELECT EXISTS (SELECT 1 FROM embedding_cache WHERE {_ORPHANS})")):
         with store.writing():
             store.query(
                 f"DELETE FROM embedding_cache WHERE id IN (SELECT id FROM embedding_cache WHERE {_ORPHANS} "
@@ -274,22 +243,9 @@ def prune(store: Store, most: int) -> None:
 def reset(store: Store, recipe: Recipe) -> None:
     """Have every note read and cut again after `recipe`. Old chunks answer until then, without foreign vectors."""
     before = store.recipe()
-    with store.writing() as generation:
+    with store.writing():
         store.query("INSERT OR REPLACE INTO meta VALUES(?, ?)", (RECIPE, msgspec.json.encode(recipe).decode()))
         store.query("UPDATE files SET hash = ''")
         if before is None or before.identity != recipe.identity:
             store.query("UPDATE chunks SET embedding_id = NULL WHERE embedding_id IS NOT NULL")
             store.query("DELETE FROM meta WHERE key = 'vec0_dims'")
-        store.query("DELETE FROM changes")
-        store.query("UPDATE meta SET value = ? WHERE key = 'changes_from'", (generation,))
-
-
-def tidy(store: Store, *, keep_cache: bool) -> None:
-    """Cut the change log to KEPT_CHANGES, and without `keep_cache` forget vectors that no chunk has."""
-    surplus = store.value("SELECT generation FROM changes ORDER BY generation DESC LIMIT 1 OFFSET ?", (KEPT_CHANGES,))
-    if surplus is not None:
-        with store.writing():
-            store.query("DELETE FROM changes WHERE generation <= ?", (surplus,))
-            store.query("UPDATE meta SET value = ? WHERE key = 'changes_from'", (surplus,))
-    if not keep_cache and store.value(f"SELECT EXISTS (SELECT 1 FROM embedding_cache WHERE {_ORPHANS})"):
-        prune(store, 0)

@@ -17,7 +17,6 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,97 +27,58 @@ import numpy as np
 from memory_tui import durable
 from memory_tui.durable import read_beside
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index.database import Rows
 from memory_tui.index.index_file import SIDES, kind
-from memory_tui.index.store import Store
-from memory_tui.jsstring import sha256_hex
-from memory_tui.workspace.media import path_in
+from memory_tui.index.store import Store, holds
 
-_PAGE = 2000
 _UNIT = 0.01
 """How far the length of a vector may be from 1; a flipped bit that matters takes it much further."""
+_WRONG = (
+    ("{} chunks of no file", "SELECT count(*) FROM chunks WHERE file_id NOT IN (SELECT id FROM files)"),
+    (
+        "{} chunks more or less than its files say",
+        "SELECT abs((SELECT count(*) FROM chunks WHERE occurrence = 0) - (SELECT coalesce(sum(chunks), 0) FROM files))",
+    ),
+    (
+        "{} chunks whose vector is lost",
+        "SELECT count(*) FROM chunks WHERE embedding_id > 0 AND embedding_id NOT IN (SELECT id FROM embedding_cache)",
+    ),
+    ("{} chunks whose text is not what was indexed", "SELECT count(*) FROM chunks WHERE NOT holds(text, hash)"),
+    ("{} vectors that are none", "SELECT count(*) FROM embedding_cache WHERE NOT is_unit(embedding, dims)"),
+)
+"""What rows that do not fit each other are, and bits that flipped inside sound pages, each with its count."""
+_WRONG_WORDS = (
+    "words of {} chunks too many or too few",
+    "SELECT abs((SELECT count(*) FROM chunks WHERE occurrence = 0) - (SELECT count(*) FROM chunks_words_docsize))",
+)
+_WRONG_VEC0 = (
+    "{} vectors too many or too few in the table of sqlite-vec",
+    "SELECT abs((SELECT count(*) FROM chunks_vec_rowids) - (SELECT count(*) FROM chunks c JOIN embedding_cache e "
+    "ON e.id = c.embedding_id WHERE c.occurrence = 0 AND e.embedding <> zeroblob(length(e.embedding))))",
+)
 
 
 def problems(store: Store) -> list[str]:
-    """What is wrong with an index, in words; empty when it is whole. Costs a pass over the file."""
+    """Return what is wrong with an index, in words; empty when it is whole. Costs a pass over the file."""
+    store.connection.create_scalar_function("holds", lambda *row: holds(str(row[0]), str(row[1])), 2)
+    store.connection.create_scalar_function("is_unit", _is_unit, 2)
     try:
-        lines = [str(row[0]) for row in store.query("PRAGMA integrity_check(5)") if row[0] != "ok"]
-        return lines or _counts(store) or _contents(store) or _table(store)
+        if lines := [str(row[0]) for row in store.query("PRAGMA integrity_check(5)") if row[0] != "ok"]:
+            return lines
+        checks = [*_WRONG]
+        checks += [_WRONG_WORDS] if store.words.cut() else []
+        checks += [_WRONG_VEC0] if store.vec0_dims() else []
+        return next(([sentence.format(count)] for sentence, sql in checks if (count := store.value(sql))), [])
     except IndexUnavailable as error:
         return [error.message]
 
 
-def _counts(store: Store) -> list[str]:
-    """Rows that do not fit each other."""
-    lines = []
-    chunks, counted = (
-        store.value("SELECT count(*) FROM chunks WHERE occurrence = 0"),
-        store.value("SELECT coalesce(sum(chunks), 0) FROM files"),
-    )
-    if chunks != counted:
-        lines.append(f"{chunks} chunks, and files say {counted}")
-    orphans = store.value("SELECT count(*) FROM chunks WHERE file_id NOT IN (SELECT id FROM files)")
-    if orphans:
-        lines.append(f"{orphans} chunks of no file")
-    lost = store.value(
-        "SELECT count(*) FROM chunks WHERE embedding_id IS NOT NULL "
-        "AND embedding_id NOT IN (SELECT id FROM embedding_cache)"
-    )
-    if lost:
-        lines.append(f"{lost} chunks whose vector is lost")
-    if store.words.cut():
-        words = store.value("SELECT count(*) FROM chunks_words_docsize")
-        if words != chunks:
-            lines.append(f"{chunks} chunks, and words of {words}")
-    return lines
-
-
-def _contents(store: Store) -> list[str]:
-    """Texts that are not what was hashed, and vectors that are none: flipped bits inside sound pages."""
-    texts = sum(
-        sha256_hex(text) != digest and not path_in(text, digest)
-        for page in _pages(store, "SELECT id, text, hash FROM chunks WHERE id > ? ORDER BY id LIMIT ?")
-        for _, text, digest in page
-    )
-    vectors = sum(
-        map(_spoiled, _pages(store, "SELECT id, embedding, dims FROM embedding_cache WHERE id > ? ORDER BY id LIMIT ?"))
-    )
-    lines = [f"{texts} chunks whose text is not what was indexed"] if texts else []
-    return [*lines, f"{vectors} vectors that are none"] if vectors else lines
-
-
-def _table(store: Store) -> list[str]:
-    """Vectors that sqlite-vec's table lacks, or has although no chunk does."""
-    if not store.vec0_dims():
-        return []
-    mirrored = store.value("SELECT count(*) FROM chunks_vec_rowids")
-    vectors = store.value(
-        "SELECT count(*) FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id "
-        "WHERE c.occurrence = 0 AND e.embedding <> zeroblob(length(e.embedding))"
-    )
-    return [] if mirrored == vectors else [f"{vectors} chunks with a vector, and {mirrored} in sqlite-vec's table"]
-
-
-def _pages(store: Store, statement: str) -> Iterator[Rows]:
-    after = 0
-    while page := store.query(statement, (after, _PAGE)):
-        yield page
-        after = page[-1][0]
-
-
-def _spoiled(page: Rows) -> int:
-    """How many of these vectors have another length than they should, or numbers that are none."""
-    spoiled = 0
-    for dims in {row[2] for row in page}:
-        blobs = [row[1] for row in page if row[2] == dims]
-        whole = [blob for blob in blobs if len(blob) == 4 * dims]
-        spoiled += len(blobs) - len(whole)
-        vectors = np.frombuffer(b"".join(whole), np.float32).reshape(len(whole), dims).astype(np.float64)
-        with np.errstate(all="ignore"):
-            length = np.sqrt(np.square(vectors).sum(axis=1))
-        # A text without any token has a vector of zeros.
-        spoiled += int(np.count_nonzero(~((np.abs(length - 1) < _UNIT) | (length == 0))))
-    return spoiled
+def _is_unit(*row: object) -> bool:
+    """Say whether a vector has its length and is 1 long, or all zeros as that of a text without any token."""
+    vector, dims = row
+    if not isinstance(vector, bytes) or not isinstance(dims, int) or len(vector) != 4 * dims:
+        return False
+    length = float(np.linalg.norm(np.frombuffer(vector, np.float32)))
+    return abs(length - 1) < _UNIT or length == 0
 
 
 UNCLOSED = "it was not closed"

@@ -9,6 +9,8 @@ one, whenever the power fails, and connections and files stay what they were.
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -16,95 +18,75 @@ import apsw
 from memory_tui import durable
 from memory_tui.cancel import Stop
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import abilities, embedding, index_write, integrity
-from memory_tui.index.database import Rows, explained
+from memory_tui.index import abilities, index_write, integrity
+from memory_tui.index.database import explained
 from memory_tui.index.index_file import SIDES, is_private, kind, rebuild_of
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 
-
-def cache_page(store: Store, after: int, count: int) -> Rows:
-    """The next `count` kept vectors with an id above `after`: id, then every other column of embedding_cache."""
-    return store.query(
-        "SELECT id, provider, model, provider_key, hash, dims, updated_at, embedding FROM embedding_cache "
-        "WHERE id > ? ORDER BY id LIMIT ?",
-        (after, count),
-    )
-
-
-def carry(store: Store, rows: Rows, key: str, mark: int) -> None:
-    """Keep the vectors in `rows` of `cache_page` of another index, and `mark` under `key` in `meta`."""
-    with store.writing():
-        store.many(
-            "INSERT OR IGNORE INTO embedding_cache(provider, model, provider_key, hash, dims, updated_at, embedding) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [row[1:] for row in rows],
-        )
-        store.query("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, mark))
-
-
-def job_rows(store: Store) -> tuple[Rows, Rows]:
-    """Every row about batch jobs: of the jobs, and of the texts that wait for them."""
-    return (
-        store.query(
-            "SELECT id, provider, model, provider_key, dims, pid, started, claimed_at, file_id, "
-            "remote_id, submitted_at FROM batch_jobs ORDER BY id"
-        ),
-        store.query("SELECT hash, job FROM batch_texts"),
-    )
-
-
-def take_jobs(store: Store, jobs: Rows, texts: Rows) -> None:
-    """Keep the rows of `job_rows` of another index: what was sent away is paid for."""
-    with store.writing():
-        store.many("INSERT OR REPLACE INTO batch_jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", jobs)
-        store.many("INSERT OR IGNORE INTO batch_texts VALUES (?, ?)", texts)
-
-
-def follow(store: Store, generation: int) -> None:
-    """Let `store` be the successor of an index at `generation`; who followed that by its changes has to load anew."""
-    with store.writing():
-        store.query("DELETE FROM changes")
-        store.query("UPDATE meta SET value = ? WHERE key IN ('generation', 'changes_from')", (generation,))
-
-
 _OF = "beside"
-_CARRIED = "carried"
 _PAGES = 256
 """Pages copied between two looks at whether to stop."""
-_ROWS = 256
+_ROWS = 512
+"""Vectors carried between two looks."""
+_VECTOR = "provider, model, provider_key, hash, dims, updated_at, embedding"
+
+
+@contextmanager
+def _attached(beside: Store, store: Store) -> Iterator[None]:
+    """Let statements on `beside` read the tables of `store` as those of `old`."""
+    beside.query("ATTACH ? AS old", (str(store.path),))
+    try:
+        yield
+    finally:
+        beside.query("DETACH old")
+
+
+def _carry_vectors(beside: Store, stop: Stop) -> None:
+    """Keep every vector of the old index, and what its provider refused; what was carried before is passed over."""
+    for first in range(0, 1 + int(beside.value("SELECT max(id) FROM old.embedding_cache") or 0), _ROWS):
+        if stop.is_set():
+            return
+        with beside.writing():
+            beside.query(
+                f"INSERT OR IGNORE INTO embedding_cache({_VECTOR}) SELECT {_VECTOR} FROM old.embedding_cache "
+                "WHERE id BETWEEN ? AND ?",
+                (first, first + _ROWS - 1),
+            )
+    with beside.writing():
+        beside.query("INSERT OR REPLACE INTO refused SELECT * FROM old.refused")
+
+
+def _succeed(beside: Store, generation: int) -> None:
+    """Let `beside` follow the old index at `generation`, with its jobs, because what was sent away is paid for."""
+    with beside.writing():
+        beside.query("INSERT OR REPLACE INTO batch_jobs SELECT * FROM old.batch_jobs")
+        beside.query("INSERT OR IGNORE INTO batch_texts SELECT * FROM old.batch_texts")
+        beside.query("UPDATE meta SET value = ? WHERE key = 'generation'", (generation + 1,))
 
 
 def waits(store: Store, recipe: Recipe) -> bool:
-    """Whether a rebuild after `recipe` was begun and not finished."""
+    """Say whether a rebuild after `recipe` was begun and not finished."""
     path = rebuild_of(store.path)
     if not path.exists():
         return False
     try:
-        beside = Store.open(path, read_only=True, vec0=abilities.UNUSED)
+        with closing(Store.open(path, read_only=True, vec0=abilities.UNUSED)) as beside:
+            return beside.recipe() == recipe and beside.meta(_OF) == store.meta("uuid")
     except IndexUnavailable:
         return False
-    try:
-        return beside.recipe() == recipe and beside.meta(_OF) == store.meta("uuid")
-    except IndexUnavailable:
-        return False
-    finally:
-        beside.close()
 
 
 def begin(store: Store, recipe: Recipe, stop: Stop) -> Store:
-    """The index beside `store`: the one that waits, or a new one, with every vector that `store` has kept."""
+    """Return the index beside `store`: the one that waits, or a new one, with every vector that `store` has kept."""
     if not waits(store, recipe):
         discard(store.path)
     beside = Store.open(rebuild_of(store.path), vec0=store.vec0.use, expected=lambda: is_private(store.path))
     if beside.recipe() is None:
         index_write.remember(beside, _OF, store.meta("uuid"))
         index_write.reset(beside, recipe)
-    embedding.copy_rejected(beside, embedding.rejected_rows(store))
-    after = int(beside.meta(_CARRIED) or 0)
-    while not stop.is_set() and (rows := cache_page(store, after, _ROWS)):
-        after = rows[-1][0]
-        carry(beside, rows, _CARRIED, after)
+    with _attached(beside, store):
+        _carry_vectors(beside, stop)
     return beside
 
 
@@ -119,14 +101,13 @@ def publish(store: Store, beside: Store, stop: Stop) -> bool:
         raise IndexUnavailable(
             f"The new index is not whole ({problems[0]}); the old one stays.", "It is made again with the next sync."
         )
-    take_jobs(beside, *job_rows(store))
-    follow(beside, store.generation() + 1)
+    with _attached(beside, store):
+        _succeed(beside, store.generation())
     beside.close()
     done = _copy(rebuild_of(store.path), store, stop)
     if done:
         # Only now: who is killed while pages are copied finds what is beside still to be of this index.
-        for key in (_OF, _CARRIED):
-            index_write.remember(store, key, "")
+        index_write.remember(store, _OF, "")
         discard(store.path)
     return done
 
@@ -150,17 +131,16 @@ def discard(index: Path) -> None:
 
 
 def _copy(source: Path, store: Store, stop: Stop) -> bool:
-    """All pages of `source` over those of `store`, in one transaction that is rolled back when stopped."""
+    """Copy all pages of `source` over those of `store`, in one transaction that is rolled back when stopped."""
+    done = False
     try:
-        made = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READWRITE)
-        try:
-            with store.connection.backup("main", made, "main") as copying:
-                while not copying.done:
-                    if stop.is_set():
-                        return False
-                    copying.step(_PAGES)
-        finally:
-            made.close()
+        with (
+            closing(apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READWRITE)) as new,
+            store.connection.backup("main", new, "main") as copying,
+        ):
+            while not (copying.done or stop.is_set()):
+                copying.step(_PAGES)
+            done = bool(copying.done)
     except apsw.Error as error:
         raise explained(error, store.path) from None
-    return True
+    return done

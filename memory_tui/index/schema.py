@@ -28,7 +28,9 @@ RECIPE = "memory_index_meta_v1"
 KEYWORDS_ONLY = ("none", "fts-only")
 """Provider and model of an index without vectors, as documented."""
 
-_V1 = """
+SCHEMA_VERSION = 8
+"""Raised when a table changes; an older index is made anew, with the vectors it has."""
+TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE files(
     id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, source TEXT NOT NULL DEFAULT 'memory',
@@ -42,66 +44,37 @@ CREATE TABLE chunks(
     text TEXT NOT NULL);
 CREATE INDEX chunks_by_file ON chunks(file_id, ordinal);
 CREATE INDEX chunks_without_vector ON chunks(id) WHERE embedding_id IS NULL AND occurrence = 0;
-CREATE TABLE embedding_cache(
+CREATE TABLE IF NOT EXISTS embedding_cache(
     id INTEGER PRIMARY KEY, provider TEXT NOT NULL, model TEXT NOT NULL, provider_key TEXT NOT NULL,
     hash TEXT NOT NULL, dims INTEGER NOT NULL, updated_at REAL NOT NULL, embedding BLOB NOT NULL,
     UNIQUE(provider, model, provider_key, hash));
--- What each generation did, for those who keep a copy in memory. op: add, drop or vector of a chunk; file of a file.
-CREATE TABLE changes(
-    generation INTEGER NOT NULL, op TEXT NOT NULL, id INTEGER NOT NULL,
-    PRIMARY KEY(generation, op, id)) WITHOUT ROWID;
-INSERT INTO meta VALUES('generation', 0), ('changes_from', 0), ('uuid', lower(hex(randomblob(16))));
-"""
-
-_V2 = """
-INSERT INTO meta SELECT 'full_text', 'unicode61' FROM sqlite_schema WHERE name = 'chunks_fts';
-UPDATE meta SET value = json_insert(value, '$.ftsTokenizer', 'unicode61') WHERE key = 'memory_index_meta_v1';
-"""
-
-# Texts whose vectors a provider's batch service was asked for, by job; a job without `remote_id` is not submitted yet.
-# No key and no text is here.
-_V3 = """
-CREATE TABLE batch_jobs(
+-- What the annotations of a chunk say, of those chunks that have any.
+CREATE TABLE annotations(
+    chunk INTEGER PRIMARY KEY, importance INTEGER NOT NULL, triggers TEXT NOT NULL, project TEXT NOT NULL);
+-- Texts whose vectors a provider's batch service was asked for, by job; one without `remote_id` is not submitted yet.
+CREATE TABLE IF NOT EXISTS batch_jobs(
     id INTEGER PRIMARY KEY AUTOINCREMENT, provider TEXT NOT NULL, model TEXT NOT NULL, provider_key TEXT NOT NULL,
     dims INTEGER NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL, claimed_at REAL NOT NULL,
     file_id TEXT NOT NULL DEFAULT '', remote_id TEXT NOT NULL DEFAULT '', submitted_at REAL NOT NULL DEFAULT 0);
-CREATE TABLE batch_texts(hash TEXT NOT NULL, job INTEGER NOT NULL, PRIMARY KEY(hash, job)) WITHOUT ROWID;
-CREATE INDEX batch_texts_by_job ON batch_texts(job);
-"""
-
-# Hashes of texts that are not sent to the provider, and what secret each looks like. No text is here.
-_V4 = """
-CREATE TABLE withheld(hash TEXT PRIMARY KEY, kind TEXT NOT NULL) WITHOUT ROWID;
-"""
-
-# Hashes of texts that a provider refused, why in its words, and when. No text is here.
-_V5 = """
-CREATE TABLE refused(
+CREATE TABLE IF NOT EXISTS batch_texts(hash TEXT NOT NULL, job INTEGER NOT NULL, PRIMARY KEY(hash, job)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS batch_texts_by_job ON batch_texts(job);
+-- Hashes of texts that are not sent to the provider, and what secret each looks like. No text is here.
+CREATE TABLE IF NOT EXISTS withheld(hash TEXT PRIMARY KEY, kind TEXT NOT NULL) WITHOUT ROWID;
+-- Hashes of texts that a provider refused, why in its words, and when. No text is here.
+CREATE TABLE IF NOT EXISTS refused(
     provider TEXT NOT NULL, model TEXT NOT NULL, provider_key TEXT NOT NULL, hash TEXT NOT NULL, reason TEXT NOT NULL,
     at REAL NOT NULL, PRIMARY KEY(hash, provider, model, provider_key)) WITHOUT ROWID;
+INSERT INTO meta VALUES('generation', 0), ('uuid', lower(hex(randomblob(16))));
 """
-
-# What the annotations of a chunk say, of those chunks that have any.
-_V6 = """
-CREATE TABLE annotations(
-    chunk INTEGER PRIMARY KEY, importance INTEGER NOT NULL, triggers TEXT NOT NULL, project TEXT NOT NULL);
-"""
-
-# Was a count of words; nothing reads or writes it.
-_V7 = """
-CREATE TABLE word_counts(chunk INTEGER PRIMARY KEY, words INTEGER NOT NULL);
-"""
-
-VERSIONS: tuple[str, ...] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7)
-"""What to run to get from schema version i to i + 1."""
-SCHEMA_VERSION = len(VERSIONS)
+REMADE = frozenset({"meta", "files", "chunks", "changes", "annotations", "word_counts"})
+"""Tables that an index of an older schema loses; every version had the others as they are."""
 
 TOKENIZERS = {"unicode61": "unicode61", "trigram": "trigram case_sensitive 0"}
 """How OpenClaw's full-text table can cut words: the documented name, and FTS5's arguments."""
 
 
 def full_text_tables(tokenizer: str) -> str:
-    """What makes both full-text tables anew, OpenClaw's with `tokenizer` and filled from the chunks, ours empty."""
+    """Return what makes both full-text tables: OpenClaw's with `tokenizer` and filled from the chunks, ours empty."""
     return f"""
 DROP TABLE IF EXISTS chunks_fts;
 DROP TABLE IF EXISTS chunks_words;
@@ -142,7 +115,7 @@ class Recipe(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
-    """What an index made after `has` lacks to be one made after `wanted`, in words; empty when nothing."""
+    """Return what an index made after `has` lacks to be one made after `wanted`, in words; empty when nothing."""
     old, new = has.identity, wish.identity
     pairs = (
         ("provider", old.provider, new.provider),
@@ -169,13 +142,13 @@ def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
 
 
 def keywords_only() -> Identity:
-    """The identity of an index without vectors."""
+    """Return the identity of an index without vectors."""
     provider, model = KEYWORDS_ONLY
     return Identity(provider, model, identity_key(provider, model), 0)
 
 
 def scope_hash(extra_paths: Sequence[str], patterns: Sequence[ExtraPath] = (), media: MediaRules | None = None) -> str:
-    """The documented hash of what is in scope: SHA-256 of the absolute extra paths, and of which media are read there.
+    """Hash what is in scope, as documented: SHA-256 of the absolute extra paths, and of which media are read there.
 
     With `patterns` an entry that has one is an object, and entries are in the order of their JSON (OpenClaw 2026.8).
     """

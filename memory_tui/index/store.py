@@ -1,147 +1,362 @@
 """The store reads the rows of an index.
 
-For a look without news only a few numbers of each row are wanted, and they have to be there at once: a process that
-starts would spend as long on making whole rows as on asking the disk for the status of every note.
-
 Every SQL statement is here (reading), in index_write.py (writing) or in schema.py (tables).
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
-from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import apsw
 import msgspec
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from memory_tui.durable import unmoved
+from memory_tui.errors import IndexDamaged, QueryError
+from memory_tui.index import abilities
 from memory_tui.index.abilities import Vec0
-from memory_tui.index.database import Database, Rows
-from memory_tui.index.full_text import FullText
-from memory_tui.index.rows import (
-    ChunkPage,
-    ChunkRow,
-    CosineRank,
-    Delta,
-    IndexedNote,
-    NoteColumns,
-    Rejected,
-    RowIds,
-    Withheld,
-    unit_rows,
-)
+from memory_tui.index.database import Database, Rows, explained
 from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.jsstring import sha256_hex
 from memory_tui.providers.base import Identity, Vectors
-from memory_tui.tokens import tokens
+from memory_tui.tokens import and_query, or_query, tokens
 from memory_tui.workspace.media import path_in
-from memory_tui.workspace.scan import NoteFile, Settled
+from memory_tui.workspace.scan import Settled
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+RowIds = npt.NDArray[np.int64]
+"""Numbers of chunks in one store, from 1; a later chunk has a greater one, and none is used again."""
+Bm25 = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+_UNIT = 0.02
+"""How far the square of a vector's length may be from 1."""
+
+
+class IndexedNote(NamedTuple):
+    """A note as it was indexed: `mtime_ns` and `size` of the file that was read, `indexed_at` in seconds.
+
+    `state` is ok, failed or CHANGED; `detail` says why it failed, or what is odd about the text. `hash` is empty when
+    the note has to be read again whatever the disk says.
+    """
+
+    id: int
+    path: str
+    source: str
+    hash: str
+    mtime_ns: int
+    size: int
+    state: str
+    detail: str
+    indexed_at: float
+    chunks: int
+
+
+CHANGED = "changed"
+"""State of a note that was being written to each time it was read."""
+
+
+class ChunkRow(NamedTuple):
+    """A chunk of a note; equal chunks on the same lines share `chunk_id` and differ in `occurrence`."""
+
+    rowid: int
+    chunk_id: str
+    ordinal: int
+    occurrence: int
+    start_line: int
+    end_line: int
+    hash: str
+    model: str
+    embedded: bool
+    source: str
+
+
+class ChunkPage(Struct, frozen=True):
+    """Chunks without their repeats, in the order of their ids, one column a field.
+
+    `notes` are the ids of their notes; `lines` has shape (2, n): first and last, from 1. `embedded` tells which of them
+    have a vector, `has_vector` which of those can be compared: a text without any token has a vector of zeros.
+    `vectors` is float32 (n, dims), unit rows, zeros elsewhere; where vectors were not asked for `dims` is 0, and
+    `has_vector` is what the store tells, or `embedded`.
+    """
+
+    rowids: RowIds
+    notes: RowIds
+    lines: npt.NDArray[np.int32]
+    chunk_ids: Sequence[str]
+    embedded: Flags
+    has_vector: Flags
+    vectors: Vectors
+
+    def __len__(self) -> int:
+        return len(self.rowids)
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[Any, ...]], dims: int) -> ChunkPage:
+        """Make a page of rows: rowid, note id, first line, last line, chunk id, embedded, vector as float32 bytes.
+
+        A vector may be None; without `dims` it is whether the chunk has one to compare, None for not known.
+        Raises ValueError, TypeError, OverflowError for rows that make no sense.
+        """
+        if not rows:
+            return cls.empty(dims)
+        rowids, notes, first, last, chunk_ids, embedded, blobs = zip(*rows, strict=True)
+        if not all(1 <= start <= other for start, other in zip(first, last, strict=True)):
+            raise ValueError("lines that cannot be")
+        marks = np.array(embedded, np.bool_)
+        if dims:
+            vectors, pointing = unit_rows(blobs, dims)
+        else:
+            vectors = np.empty((len(rows), 0), np.float32)
+            pointing = np.array([blob is None or bool(blob) for blob in blobs], np.bool_)
+        return cls(
+            np.array(rowids, np.int64),
+            np.array(notes, np.int64),
+            np.array([first, last], np.int32),
+            chunk_ids,
+            marks,
+            marks & pointing,
+            vectors,
+        )
+
+    def of_those(self, which: Flags) -> ChunkPage:
+        """Keep the chunks that `which` marks."""
+        chunk_ids = [chunk_id for chunk_id, keep in zip(self.chunk_ids, which.tolist(), strict=True) if keep]
+        return ChunkPage(
+            self.rowids[which],
+            self.notes[which],
+            self.lines[:, which],
+            chunk_ids,
+            self.embedded[which],
+            self.has_vector[which],
+            self.vectors[which],
+        )
+
+    @classmethod
+    def empty(cls, dims: int) -> ChunkPage:
+        """Make a page of nothing."""
+        none, marks = np.empty(0, np.int64), np.empty(0, np.bool_)
+        return cls(none, none, np.empty((2, 0), np.int32), (), marks, marks, np.empty((0, dims), np.float32))
+
+
+def unit_rows(blobs: Sequence[bytes | None], dims: int) -> tuple[Vectors, Flags]:
+    """Join vectors as float32 bytes into an array (n, dims), zeros for None; and tell which are not all zeros.
+
+    Raises ValueError for a vector of another length than `dims`, or that is neither a unit vector nor zeros.
+    """
+    if not dims or not blobs:
+        return np.zeros((len(blobs), dims), np.float32), np.zeros(len(blobs), np.bool_)
+    missing = bytes(4 * dims)
+    joined = b"".join([missing if blob is None else blob for blob in blobs])
+    vectors = np.frombuffer(joined, np.float32).reshape(len(blobs), dims)
+    return vectors, check_units(vectors) > 0
+
+
+def check_units(vectors: Vectors) -> npt.NDArray[np.float32]:
+    """Return the squared length of each vector. Raises ValueError for one that is neither a unit vector nor zeros."""
+    with np.errstate(all="ignore"):
+        square: npt.NDArray[np.float32] = np.einsum("ij,ij->i", vectors, vectors)
+    if not np.all((square == 0) | (np.abs(square - 1) < _UNIT)):
+        raise ValueError("a vector that is none")
+    return square
+
+
+class Matches(NamedTuple):
+    """Chunks that hold words, in the order of their `rowids`, and their `bm25`: negative, the smallest is the best."""
+
+    rowids: RowIds
+    bm25: Bm25
+
+
+class CosineRank(NamedTuple):
+    """The exact place of a chunk by cosine: `rank` from 1 among the `of` chunks that have a vector."""
+
+    cosine: float
+    rank: int
+    of: int
+
+
+Form = Literal["plain", "stemmed"]
+"""`plain`: a chunk's text as OpenClaw's full-text table has it, repeats included. `stemmed`: the day in the name of its
+note in words, the headings above it and its text, as stems, without repeats."""
+
+
+class Rejected(Struct, frozen=True):
+    """A chunk that the provider made no vector of, why in its words, and when (epoch seconds)."""
+
+    rowid: int
+    path: str
+    start_line: int
+    end_line: int
+    reason: str
+    at: float
+
+    def __str__(self) -> str:
+        return f"refused by the provider: {self.reason}"
+
+
+class Withheld(Struct, frozen=True):
+    """A chunk that is not sent to the provider, because it looks like a secret of that `kind`."""
+
+    rowid: int
+    path: str
+    start_line: int
+    end_line: int
+    kind: str
+
+    def __str__(self) -> str:
+        return f"withheld: looks like a secret ({self.kind})"
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+_MOST_TOKENS = 10_000
+"""How many words are remembered with their tokens."""
+_MOST_LIKE = 12_000
+"""Characters of a pattern: SQLite takes 50,000 bytes, and a character takes up to four."""
+_MOST_TRIGRAMS = 1_000
+"""Trigrams by which a word is found."""
+_TABLES = {"plain": "chunks_fts", "stemmed": "chunks_words"}
+
+
+class FullText:
+    """The word index; `generation` reads that of the index.
+
+    A word is matched by what the analysis of its form makes of it: one token, or several that have to follow each
+    other; none never match. In the form `plain` tokens are FTS5's unicode61, or trigrams; in `stemmed` porter stems.
+    """
+
+    def __init__(self, index: Database, generation: Callable[[], int]) -> None:
+        self._index = index
+        self._generation = generation
+        self._frequencies: tuple[int, dict[tuple[Form, str], int]] = (-1, {})
+
+    def cut(self) -> Literal["unicode61", "trigram", ""]:
+        """Say how OpenClaw's full-text table cuts words; empty where there is no full-text search."""
+        if abilities.fts5():
+            return ""
+        match self._index.meta("full_text"):
+            case None | "":
+                return ""
+            case "unicode61":
+                return "unicode61"
+            case "trigram":
+                return "trigram"
+        raise self._index.damaged("the tokenizer of its full-text search makes no sense")
+
+    def match(self, words: Sequence[str], form: Form, join: Literal["all", "any"]) -> Matches:
+        """Find the chunks that hold all, or any, of `words`. Raises QueryError, Cancelled."""
+        if not words:
+            return Matches(np.empty(0, np.int64), np.empty(0))
+        table, words = _TABLES[form], self._cut_short(words, form)
+        pairs = self._matching(
+            f"SELECT rowid, bm25({table}) FROM {table} WHERE {table} MATCH ?",
+            or_query(words) if join == "any" else and_query(words),
+        )
+        both = np.fromiter(itertools.chain.from_iterable(pairs), np.float64, 2 * len(pairs)).reshape(-1, 2)
+        return Matches(both[:, 0].astype(np.int64), both[:, 1].copy())
+
+    def _cut_short(self, words: Sequence[str], form: Form) -> Sequence[str]:
+        """Return the beginnings of `words` where trigrams find them: FTS5 takes 20 KB for each trigram of a word."""
+        if form == "stemmed" or self.cut() != "trigram":
+            return words
+        return [word[:_MOST_TRIGRAMS] for word in words]
+
+    def _look_at_tokens(self, table: str) -> None:
+        """Make the table of the tokens of a full-text table; again each time, because a snapshot's end takes it."""
+        self._index.query(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_row USING fts5vocab(main, '{table}', 'row')"
+        )
+
+    def _is_cut_into_words(self, form: Form) -> bool:
+        return form == "stemmed" or self.cut() == "unicode61"
+
+    def size(self, form: Form) -> int:
+        """Count the chunks of that form."""
+        return int(self._index.value(f"SELECT count(*) FROM {_TABLES[form]}_docsize"))
+
+    def _matching(self, sql: str, expression: str, *more: int) -> list[tuple[Any, ...]]:
+        """Return rows of a full-text query, in the order of their rowids. Raises QueryError, Cancelled."""
+        if "\0" in expression:
+            raise QueryError("A query cannot hold NUL characters.")
+        try:
+            return self._index.connection.execute(sql, (expression, *more)).fetchall()
+        except apsw.SQLError as error:
+            if isinstance(failure := explained(error, self._index.path), IndexDamaged):
+                raise failure from None
+            raise QueryError(f"Full-text search cannot read the query: {error}.", "Ask in fewer words.") from None
+        except apsw.Error as error:
+            raise explained(error, self._index.path) from None
+
+    def frequency(self, words: Sequence[str], form: Form) -> list[int]:
+        """Count the chunks that hold each word, a lone CJK character as the beginning of a token."""
+        generation = self._generation()
+        if self._frequencies[0] != generation:
+            self._frequencies = generation, {}
+        counts, table = self._frequencies[1], _TABLES[form]
+        fresh = [word for word in words if (form, word) not in counts]
+        into_words = bool(fresh) and self._is_cut_into_words(form)
+        if fresh:
+            self._look_at_tokens(table)
+        for word in fresh:
+            token = _token(word, form) if into_words else None
+            if token is not None:
+                # Half the time of counting matches.
+                sql = f"SELECT doc FROM temp.{table}_row WHERE term = ?"
+                counts[form, word] = self._index.value(sql, (token,)) or 0
+            else:
+                sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"
+                counts[form, word] = self._index.value(
+                    sql, (or_query(self._cut_short([word.replace("\0", " ")], form)),)
+                )
+        return [counts[form, word] for word in words]
+
+    def vocabulary(self) -> dict[str, int]:
+        """Read every token of the form `plain`, and how many chunks hold it; nothing where those are no words."""
+        if self.cut() != "unicode61":
+            return {}
+        self._look_at_tokens("chunks_fts")
+        return dict(self._index.query("SELECT term, doc FROM temp.chunks_fts_row"))
+
+    def containing(self, term: str) -> RowIds:
+        """Find the chunks whose text holds the beginning of `term`, as much as LIKE takes, anywhere.
+
+        OpenClaw 2026.4.15 looks so for very short terms.
+        """
+        pattern = "%" + "".join("\\" + c if c in "\\%_" else c for c in term[:_MOST_LIKE]) + "%"
+        rows = self._index.query(r"SELECT id FROM chunks WHERE text LIKE ? ESCAPE '\' ORDER BY id", (pattern,))
+        return np.fromiter(itertools.chain.from_iterable(rows), np.int64, len(rows))
+
+    def originals(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
+        """Map the rowids of repeats to the chunk that each repeats."""
+        sql = (
+            "SELECT r.id, f.id FROM chunks r CROSS JOIN chunks f ON f.file_id = r.file_id AND f.chunk_id = r.chunk_id "
+            "AND f.occurrence = 0 WHERE r.occurrence > 0 AND r.id IN (SELECT value FROM json_each(?))"
+        )
+        return dict(self._index.query(sql, (json.dumps([int(rowid) for rowid in rowids]),)))
+
+
+@functools.lru_cache(maxsize=_MOST_TOKENS)
+def _token(word: str, form: Form) -> str | None:
+    """Return the one token that `word` is matched by; None where it is several, none, or the beginning of one."""
+    if or_query([word]).endswith("*"):
+        return None
+    pieces = tokens(word, stemmed=form == "stemmed")
+    return pieces[0] if len(pieces) == 1 and "\0" not in word else None
+
+
+# --- the store -------------------------------------------------------------------------------------------------------
 
 FILE = "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, chunks FROM files"
 """Reads what a IndexedNote holds."""
-_BRIEF = "SELECT id, path, size, mtime, indexed_at, state = 'ok' AND hash <> '' FROM files"
-_FEW = 64
-"""So many rows are read one by one; who asks for more gets all of them read at once."""
-
-
-class Notes(Mapping[str, IndexedNote]):
-    """Every file row by path. How many there are and what is `settled` is always there, the rest is read when asked."""
-
-    def __init__(self, database: Database) -> None:
-        self.generation = -1
-        """Of the index, as it is known here."""
-        self.settled: Settled = {}
-        """What the disk has to say of a note for its row to hold without another look."""
-        self._database = database
-        self._notes: dict[str, dict[str, tuple[int, int, int]]] = {}
-        self._paths: dict[int, str] = {}
-        self._rows: dict[str, IndexedNote] | None = None
-        self._lookups = 0
-
-    def load(self, generation: int) -> None:
-        """Learn everything anew."""
-        self.generation, self._lookups, self._rows = generation, 0, None
-        self._paths, self._notes = {}, {}
-        self.settled = self._notes
-        self._learn(self._database.query(_BRIEF))
-
-    def follow(self, generation: int, ids: Sequence[int]) -> None:
-        """Learn what became of the rows with these `ids`, which are all that changed."""
-        self.generation, self._lookups = generation, 0
-        for number in ids:
-            self._forget(self._paths.pop(number, ""))
-        which, values = "WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)
-        self._learn(self._database.query(f"{_BRIEF} {which}", values))
-        if self._rows is not None:
-            self._rows |= {row[1]: IndexedNote._make(row) for row in self._database.query(f"{FILE} {which}", values)}
-
-    def _learn(self, rows: Rows) -> None:
-        paths, notes = self._paths, self._notes
-        last, names = None, {}
-        for number, path, size, mtime, at, whole in rows:
-            paths[number] = path
-            read = round(at * 1e9)
-            if whole and unmoved(mtime, read):
-                cut = path.rfind("/") + 1
-                folder = path[:cut]
-                # Rows of one folder mostly follow each other.
-                if folder != last:
-                    last, names = folder, notes.setdefault(folder, {})
-                names[path[cut:]] = size, mtime, read
-
-    def _forget(self, path: str) -> None:
-        folder, slash, name = path.rpartition("/")
-        names = self._notes.get(folder + slash, {})
-        if names.pop(name, None) and not names:
-            del self._notes[folder + slash]
-        if self._rows is not None:
-            self._rows.pop(path, None)
-
-    def holding(self, notes: Mapping[str, NoteFile]) -> frozenset[str]:
-        """Which of the notes `found`, by path, are settled here as they are there."""
-        return frozenset(
-            path
-            for path, note in notes.items()
-            if (row := self._note(path)) is not None and row[:2] == (note.size, note.mtime_ns)
-        )
-
-    def _note(self, path: str) -> tuple[int, int, int] | None:
-        folder, slash, name = path.rpartition("/")
-        return self._notes.get(folder + slash, {}).get(name)
-
-    def _all(self) -> dict[str, IndexedNote]:
-        if self._rows is None:
-            self._rows = {row[1]: IndexedNote._make(row) for row in self._database.query(FILE)} if self._paths else {}
-        return self._rows
-
-    def __getitem__(self, path: str) -> IndexedNote:
-        if self._rows is None and self._paths and self._lookups < _FEW:
-            self._lookups += 1
-            rows = self._database.query(f"{FILE} WHERE path = ?", (path,))
-            if not rows:
-                raise KeyError(path)
-            return IndexedNote._make(rows[0])
-        return self._all()[path]
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def items(self) -> ItemsView[str, IndexedNote]:
-        """Path and row of each note."""
-        return self._all().items()
-
-    def values(self) -> ValuesView[IndexedNote]:
-        """The row of each note."""
-        return self._all().values()
-
-
 MAX_NEIGHBOURS = 4096
 """vec0 refuses to find more in one query."""
 _TIE = 1e-6
@@ -181,20 +396,22 @@ class Store(Database):
 
     def __init__(self, connection: apsw.Connection, path: Path, read_only: bool, vec0_state: Vec0) -> None:
         super().__init__(connection, path, read_only, vec0_state)
-        self._notes_by_path = Notes(self)
+        self._indexed: dict[str, IndexedNote] = {}
+        self._indexed_at = -1
+        self._settled: tuple[Mapping[str, IndexedNote] | None, Settled] = None, {}
         self.words = FullText(self, self.generation)
 
     # --- the whole -------------------------------------------------------------------------------------------------
 
     def uuid(self) -> str:
-        """The name of the index: another one is another index, whatever its path."""
+        """Return the name of the index: another one is another index, whatever its path."""
         name = self.meta("uuid")
         if not isinstance(name, str) or not name:
             raise self.damaged("it has no uuid")
         return name
 
     def _number(self, key: str, without: int | None = None) -> int:
-        """The number that stands under `key` in `meta`; `without` one where there is none. Raises IndexDamaged."""
+        """Return the number under `key` in `meta`; `without` one where there is none. Raises IndexDamaged."""
         number = self.meta(key)
         if number is None and without is not None:
             return without
@@ -203,23 +420,26 @@ class Store(Database):
         return number
 
     def generation(self) -> int:
-        """The number of write transactions so far; grows whenever anything changes."""
+        """Return the number of write transactions so far; grows whenever anything changes."""
         return self._number("generation")
 
     def recipe(self) -> Recipe | None:
-        """What the index was made with; None when nothing was indexed yet."""
+        """Return what the index was made with; None when nothing was indexed yet."""
         text = self.meta(RECIPE)
         with self.making_sense():
             return msgspec.json.decode(text, type=Recipe) if text else None
 
     def identity(self) -> Identity | None:
-        """The space of the vectors in the index; None when it has none."""
+        """Return the space of the vectors in the index; None when it has none."""
         recipe = self.recipe()
         return recipe.identity if recipe and recipe.identity.dims else None
 
-    def has_jobs(self) -> bool:
-        """Whether a batch service was ever asked for vectors of this index, and the job is still known."""
-        return bool(self.query("SELECT 1 FROM batch_jobs LIMIT 1"))
+    def tables(self) -> list[tuple[str, int]]:
+        """Return the bytes of each table with its indexes, biggest first; reads every page of the file."""
+        return self.query(
+            "SELECT s.tbl_name, sum(d.pgsize) FROM dbstat d JOIN sqlite_schema s ON s.name = d.name "
+            "WHERE d.aggregate = TRUE GROUP BY s.tbl_name ORDER BY 2 DESC"
+        )
 
     def counts(self) -> Counts:
         """Sizes for status; chunks of the same lines and text count once, as documented."""
@@ -245,39 +465,39 @@ class Store(Database):
 
     # --- files and chunks ------------------------------------------------------------------------------------------
 
-    def known(self) -> Notes:
-        """Every file row by path, kept and brought up to date; the next call changes what this one returned."""
-        with self.snapshot():
-            generation = self.generation()
-            at = self._notes_by_path.generation
-            changes = self.changes_since(at) if 0 <= at < generation else None
+    def indexed(self) -> Mapping[str, IndexedNote]:
+        """Return the row of every note by path; read anew after each change."""
+        with self.snapshot(), self.making_sense():
+            if (generation := self.generation()) != self._indexed_at:
+                self._indexed = {row[1]: IndexedNote._make(row) for row in self.query(FILE)}
+                self._indexed_at = generation
+            return self._indexed
+
+    def settled(self) -> Settled:
+        """Return what the disk has to say of a note for its row to hold without another look, by folder and name."""
+        notes = self.indexed()
+        if self._settled[0] is not notes:
+            folders: dict[str, dict[str, tuple[int, int, int]]] = {}
             with self.making_sense():
-                if changes is not None:
-                    self._notes_by_path.follow(generation, [number for op, number in changes if op == "file"])
-                elif generation != at:
-                    self._notes_by_path.load(generation)
-            return self._notes_by_path
+                for path, row in notes.items():
+                    read = round(row.indexed_at * 1e9)
+                    if row.state == "ok" and row.hash and unmoved(row.mtime_ns, read):
+                        folder, slash, name = path.rpartition("/")
+                        folders.setdefault(folder + slash, {})[name] = row.size, row.mtime_ns, read
+            self._settled = notes, folders
+        return self._settled[1]
 
     def remarked(self) -> list[tuple[str, str]]:
-        """The notes that were indexed although something in them cannot be, and what."""
+        """Return the notes that were indexed although something in them cannot be, and what."""
         return self.query("SELECT path, detail FROM files WHERE state = 'ok' AND detail != '' ORDER BY path")
 
-    def notes(self) -> NoteColumns:
-        """The notes in columns: a row for each would take four times as long."""
-        return NoteColumns.of(self.query("SELECT id, path, source, mtime, chunks FROM files"))
-
     def file(self, path: str) -> IndexedNote | None:
-        """The row of one note."""
+        """Return the row of one note."""
         rows = self.query(f"{FILE} WHERE path = ?", (path,))
         return IndexedNote._make(rows[0]) if rows else None
 
-    def paths(self) -> frozenset[str]:
-        """The paths of all notes."""
-        # One row with everything, because making a row of each takes longer than finding it.
-        return frozenset(json.loads(self.value("SELECT json_group_array(path) FROM files")))
-
     def paths_holding(self, phrases: Sequence[str]) -> frozenset[str] | None:
-        """The paths of the notes in which the words of any of `phrases` follow each other; None: it cannot be told.
+        """List the notes in which the words of any of `phrases` follow each other; None where it cannot be told.
 
         Raises QueryError.
         """
@@ -294,7 +514,7 @@ class Store(Database):
         return frozenset(path for (path,) in rows)
 
     def chunks_of(self, path: str) -> list[ChunkRow]:
-        """The chunks of a note in their order, repeats included."""
+        """Return the chunks of a note in their order, repeats included."""
         rows = self.query(
             "SELECT c.id, c.chunk_id, c.ordinal, c.occurrence, c.start_line, c.end_line, c.hash, c.model, "
             "c.embedding_id IS NOT NULL, f.source FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.path = ? "
@@ -304,10 +524,10 @@ class Store(Database):
         return [ChunkRow._make((*row[:-2], bool(row[-2]), row[-1])) for row in rows]
 
     def texts(self, rowids: Sequence[int] | RowIds) -> dict[int, str]:
-        """The texts of chunks by rowid; those that are gone are missing. Raises IndexDamaged for one that changed."""
+        """Return texts of chunks by rowid; those that are gone are missing. Raises IndexDamaged where one changed."""
         sql = "SELECT id, text, hash FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
         rows = self.query(sql, (_json(rowids),))
-        if not all(isinstance(text, str) and _holds(text, digest) for _, text, digest in rows):
+        if not all(isinstance(text, str) and holds(text, digest) for _, text, digest in rows):
             raise self.damaged("a text is not what was indexed")
         return {rowid: text for rowid, text, _ in rows}
 
@@ -317,7 +537,7 @@ class Store(Database):
         return {chunk: (importance, triggers, project) for chunk, importance, triggers, project in rows}
 
     def chunking(self) -> str:
-        """The release of OpenClaw by whose rules notes are cut; empty where nothing was indexed yet."""
+        """Return the release of OpenClaw by whose rules notes are cut; empty where nothing was indexed yet."""
         recipe = self.recipe()
         return recipe.chunking if recipe else ""
 
@@ -346,7 +566,7 @@ class Store(Database):
         return _BY_ROWID if self.finds_nearest() else _BY_HASH
 
     def finds_nearest(self) -> bool:
-        """Whether vec0 holds the vectors."""
+        """Say whether vec0 holds the vectors."""
         return self.vec0.ready and self.vec0_dims() > 0
 
     def nearest(self, query: Vectors, count: int) -> RowIds | None:
@@ -364,21 +584,21 @@ class Store(Database):
 
     def standings(self, query: Vectors, rowids: Sequence[int] | RowIds) -> dict[int, CosineRank]:
         """Compute the exact place of chunks by their cosine, from every vector."""
+        ids, cosines, after = [np.empty(0, np.int64)], [np.empty(0)], 0
         with self.snapshot():
-            targets = self._page("c.id IN (SELECT value FROM json_each(?))", (_json(rowids),), vectors=True)
-            targets = targets.of_those(targets.embedded)
-            cosines = targets.vectors.astype(np.float64) @ query
-            before, of, after = np.zeros(len(targets), np.int64), 0, 0
-            while len(targets) and len(page := self.page(after, _PAGE)):
+            while len(page := self.page(after, _PAGE)):
                 after = int(page.rowids[-1])
-                others = (page.vectors.astype(np.float64) @ query)[page.embedded]
-                numbers = page.rowids[page.embedded]
-                of += len(others)
-                for at, cosine in enumerate(cosines.tolist()):
-                    first = (others > cosine + _TIE) | ((numbers < targets.rowids[at]) & (others >= cosine - _TIE))
-                    before[at] += np.count_nonzero(first)
-        places = zip(targets.rowids.tolist(), cosines.tolist(), before.tolist(), strict=True)
-        return {rowid: CosineRank(cosine, ahead + 1, of) for rowid, cosine, ahead in places}
+                if len(page := page.of_those(page.embedded)):
+                    ids.append(page.rowids)
+                    cosines.append(page.vectors.astype(np.float64) @ query)
+        every, all_cosines = np.concatenate(ids), np.concatenate(cosines)
+        places = {}
+        for at in np.flatnonzero(np.isin(every, np.asarray(rowids, np.int64))).tolist():
+            cosine = all_cosines[at]
+            # Of equals the first in the index is ahead.
+            ahead = (all_cosines > cosine + _TIE) | ((every < every[at]) & (all_cosines >= cosine - _TIE))
+            places[int(every[at])] = CosineRank(float(cosine), int(ahead.sum()) + 1, len(every))
+        return places
 
     def rejected(self) -> list[Rejected]:
         """List the chunks without a vector that were refused in the space of the index, by path and line."""
@@ -415,30 +635,8 @@ class Store(Database):
         with self.making_sense():
             return ChunkPage.of(rows, identity.dims if identity else 0)
 
-    def delta(self, generation: int, most: int, *, vectors: bool = True) -> Delta | None:
-        """Tell what changed since `generation`; None when the change log forgot it, or holds more than `most`."""
-        with self.snapshot():
-            now = self.generation()
-            changes = self.changes_since(generation) if generation <= now else None
-            if changes is None or len(changes) > most:
-                return None
-            rowids = sorted({number for op, number in changes if op != "file"})
-            which = "c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id"
-            chunks = self._page(which, (json.dumps(rowids),), vectors=vectors)
-            there, touched = set(chunks.rowids.tolist()), {number for op, number in changes if op == "file"}
-            ids = json.dumps(sorted(touched.union(chunks.notes.tolist())))
-            notes = self.query(f"{FILE} WHERE id IN (SELECT value FROM json_each(?))", (ids,))
-            dropped = [rowid for rowid in rowids if rowid not in there]
-            return Delta(now, [IndexedNote._make(row) for row in notes], chunks, dropped)
-
-    def changes_since(self, generation: int) -> Rows | None:
-        """(op, id) of everything after `generation`, oldest first; None when that is no longer known."""
-        if generation < self._number("changes_from"):
-            return None
-        return self.query("SELECT op, id FROM changes WHERE generation > ? ORDER BY generation", (generation,))
-
     def without_vector(self, after: int, count: int, unclaimed: Identity | None = None) -> Rows:
-        """The next `count` chunks that lack a vector, with a rowid above `after`: rowid, hash, text.
+        """Return the next `count` chunks that lack a vector, with a rowid above `after`: rowid, hash, text.
 
         With `unclaimed` only those that wait for no batch job for vectors of that space.
         """
@@ -452,24 +650,13 @@ class Store(Database):
         )
 
     def lacking(self, after: int = 0) -> int:
-        """How many chunks with a rowid above `after` have no vector."""
+        """Return how many chunks with a rowid above `after` have no vector."""
         return int(
             self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ?", (after,))
         )
 
-    def reusable(self, identity: Identity) -> int:
-        """How many chunks hold a text that has a vector in the space of `identity`, whatever its length."""
-        space = (identity.provider, identity.model, identity.key)
-        return int(
-            self.value(
-                "SELECT count(*) FROM chunks WHERE occurrence = 0 AND hash IN (SELECT hash FROM embedding_cache "
-                "WHERE provider = ? AND model = ? AND provider_key = ?)",
-                space,
-            )
-        )
-
     def known_hashes(self, provider: str, model: str, key: str, hashes: Sequence[str]) -> set[str]:
-        """Which of `hashes` have a vector in that space, whatever its length."""
+        """Return which of `hashes` have a vector in that space, whatever its length."""
         return {
             row[0]
             for row in self.query(
@@ -480,7 +667,7 @@ class Store(Database):
         }
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, int]:
-        """The embedding ids of those `hashes` whose text was embedded before, in the space of `identity`."""
+        """Return the embedding ids of those `hashes` whose text was embedded before, in the space of `identity`."""
         return dict(
             self.query(
                 "SELECT hash, id FROM embedding_cache WHERE provider = ? AND model = ? AND provider_key = ? "
@@ -490,8 +677,8 @@ class Store(Database):
         )
 
 
-def _holds(text: str, digest: str) -> bool:
-    """Whether a chunk's text is what was hashed; the hash of a media file is of more than its label."""
+def holds(text: str, digest: str) -> bool:
+    """Say whether a chunk's text is what was hashed; the hash of a media file is of more than its label."""
     return sha256_hex(text) == digest or bool(path_in(text, digest))
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import closing
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -29,18 +28,20 @@ from memory_tui.index.freshness import (
     MANY,
     PATIENT,
     Shrink,
+    Thresholds,
     VanishedNotes,
     devices_from,
     devices_of,
+    difference,
     recipe_for,
     sort_out,
+    touched,
+    waits,
 )
 from memory_tui.index.index_write import NewFile
-from memory_tui.index.note_rows import cut, remarks
-from memory_tui.index.note_state import LastText, Thresholds, difference, is_daily, last_text, shrank, touched, waits
-from memory_tui.index.rows import CHANGED, IndexedNote
+from memory_tui.index.note_rows import LastText, cut, is_daily, last_text, remarks, shrank
 from memory_tui.index.schema import Recipe
-from memory_tui.index.store import Store
+from memory_tui.index.store import CHANGED, IndexedNote, Store
 from memory_tui.providers.base import Identity, Provider
 from memory_tui.settings import Settings
 from memory_tui.workspace import roots
@@ -48,7 +49,6 @@ from memory_tui.workspace.notes import ChangedWhileRead, Document
 from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.scan import NoteFile, Scan
 
-T = TypeVar("T")
 Lost = Callable[[LastText, bytes | None], None]
 """Gets the text that the index holds of a daily note, and what the note holds now, None where it is gone."""
 _PASSES = 3
@@ -56,7 +56,6 @@ _PASSES = 3
 _PROGRESS_SECONDS = 0.1
 _SETTLED_SECONDS = 0.5
 """Before that a rate says nothing."""
-_END = object()
 
 
 class SyncRun(Struct, frozen=True):
@@ -138,7 +137,8 @@ def sync(run: SyncRun) -> SyncReport:
     try:
         _bring_up_to_date(run, recipe, report)
         embedding.tidy(store)
-        index_write.tidy(store, keep_cache=run.settings.on("cache.enabled"))
+        if not run.settings.on("cache.enabled"):
+            index_write.prune(store, 0)
     except Cancelled:
         report.cancelled = True
     except MemoryTuiError as failure:
@@ -170,7 +170,7 @@ def _bring_up_to_date(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
     if has is None:
         index_write.reset(store, recipe)
         has = recipe
-    anew = has != recipe or (bool(store.known()) and run.force) or rebuild.waits(store, recipe)
+    anew = has != recipe or (bool(store.indexed()) and run.force) or rebuild.waits(store, recipe)
     same_space = run.provider is not None and has.identity == recipe.identity
     patience = Thresholds.of(run.settings) if patient else None
     live = _Pass(run, store, has, run.provider if same_space else None, report, patience)
@@ -187,19 +187,16 @@ def _bring_up_to_date(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
 
 def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
     """Make an index beside the one that answers, and publish it; the report tells what goes into it."""
-    beside, scan = rebuild.begin(run.store, recipe, run.stop), run.scan
-    try:
-        anew = SyncReport(run.reason, removed=report.removed, waiting=report.waiting, shrink=report.shrink)
-        for name in report.__struct_fields__:
-            setattr(report, name, getattr(anew, name))
-        report.rebuilt = True
+    with closing(rebuild.begin(run.store, recipe, run.stop)) as beside:
+        report.indexed = report.touched = report.chunks = report.embedded = report.reused = report.shared = 0
+        report.failed, report.rebuilt = (), True
         other = _Pass(run, beside, recipe, run.provider, report, rebuilding=True)
-        scan = roots.scan(run.roots) if scan.quiet else scan
+        scan = roots.scan(run.roots) if run.scan.quiet else run.scan
         for _ in range(_PASSES):
             run.stop.check()
             other.all_of(scan)
             scan = roots.scan(run.roots)
-            rows = beside.known()
+            rows = beside.indexed()
             if not any(difference(note, rows.get(note.path)) for note in scan.notes):
                 break
         if (shrunk := _shrunk(run, beside, scan)) is not None:
@@ -210,15 +207,15 @@ def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
             raise Cancelled
         elif run.terms:
             # Leave the texts of the index that was published to jobs, or embed them where they are few.
-            _Pass(run, run.store, recipe, run.provider, report).give_vectors()
-    finally:
-        beside.close()
+            last = _Pass(run, run.store, recipe, run.provider, report)
+            last.give_vectors()
+            report.embedded, report.error = report.embedded + last.embedder.embedded, last.embedder.error
 
 
 def _shrunk(run: SyncRun, beside: Store, scan: Scan) -> Shrink | None:
-    """What a person has to agree to: of the notes on disk that had text more than half have none in the new index."""
-    here, new = {note.path for note in scan.notes}, beside.known()
-    had = [path for path, row in run.store.known().items() if row.chunks and path in here]
+    """Return what a person has to agree to: more than half of the notes with text have none in the new index."""
+    here, new = {note.path for note in scan.notes}, beside.indexed()
+    had = [path for path, row in run.store.indexed().items() if row.chunks and path in here]
     lost = sorted(path for path in had if (row := new.get(path)) is None or not row.chunks)
     if run.accept_shrink or len(lost) < MANY or 2 * len(lost) <= len(had):
         return None
@@ -246,17 +243,16 @@ class _Pass:
         self._tell, self._rebuilding, self._patience = run.listener, rebuilding, patience
         self._new: list[NewFile] = []
         self._touching: list[IndexedNote] = []
-        self._rows = self._after = 0
         self._total = self._done = self._bytes = self._total_bytes = 0
         self._began = self._reported = 0.0
 
     def all_of(self, scan: Scan) -> None:
         """Do all of it. Raises Cancelled between files and batches, with whole files written."""
-        store, report = self._store, self._report
+        store, report, rows = self._store, self._report, self._store.indexed()
         index_write.prepare_vec0(store, self._recipe.identity.dims)
         index_write.prepare_full_text(store, abilities.tokenizer(self._recipe.fts_tokenizer))
-        rows, patience = store.known(), self._patience
         differing = [note for note in scan.notes if difference(note, rows.get(note.path))]
+        patience = self._patience
         todo = [note for note in differing if patience is None or not waits(note, rows.get(note.path), patience)]
         report.found, report.unchanged = scan.total, scan.total - len(differing)
         if not self._rebuilding:
@@ -264,8 +260,21 @@ class _Pass:
         self._total, self._total_bytes = len(todo), sum(note.size for note in todo)
         self._done, self._bytes, self._began = 0, 0, time.monotonic()
         self._tell(events.SyncStarted(time.time(), report.reason, len(todo)))
-        self._forget(scan)
-        self.give_vectors(self._read(todo, rows))
+        try:
+            self._forget(scan)
+            for note in todo:
+                self._run.stop.check()
+                self._look_at(note, rows.get(note.path))
+                waiting = len(self._touching) + sum(1 + len(file.chunks) for file in self._new)
+                if waiting >= max(BATCH, self._run.manner.texts):
+                    self._flush()
+            self._flush()
+            self.give_vectors()
+        finally:
+            report.embedded += self.embedder.embedded
+            report.shared += self.embedder.shared
+            report.error, report.unshared = self.embedder.error, self.embedder.unshared
+            self.embedder.embedded = self.embedder.shared = 0
         if todo:
             index_write.prepare_vec0(store, self._recipe.identity.dims)
 
@@ -273,13 +282,14 @@ class _Pass:
 
     def _forget(self, scan: Scan) -> None:
         store, run, report = self._store, self._run, self._report
-        before = devices_from(store.meta(DEVICES))
-        self.vanished = sort_out(scan, store.known(), run.roots, before, run.accept_shrink)
+        before, now = devices_from(store.meta(DEVICES)), devices_of(run.roots)
+        self.vanished = sort_out(scan, store.indexed(), run.roots, before, run.accept_shrink)
         if (shrink := self.vanished.shrink) is not None:
             report.shrink = report.shrink if self._rebuilding else shrink
             self._tell(events.ShrinkHeld(time.time(), shrink.missing, shrink.known, shrink.reason))
-        for batch in _batches(self.vanished.deleted, lambda row: row.chunks):
+        for first in range(0, len(self.vanished.deleted), BATCH):
             run.stop.check()
+            batch = self.vanished.deleted[first : first + BATCH]
             # What a person agreed to forget is not lost.
             for row in () if run.accept_shrink else batch:
                 self._hand_over(row, None)
@@ -287,19 +297,8 @@ class _Pass:
             report.removed += 0 if self._rebuilding else len(batch)
             for row in batch:
                 self._tell(events.FileRemoved(time.time(), row.path))
-        now = devices_of(run.roots)
         if now != before and not self.vanished.retained:
             index_write.remember(store, DEVICES, json.dumps(now, sort_keys=True))
-
-    def _read(self, todo: Sequence[NoteFile], rows: Mapping[str, IndexedNote]) -> Iterator[None]:
-        """Make the notes of `todo` findable, at least by their words; pauses after each write."""
-        for note in todo:
-            self._run.stop.check()
-            self._look_at(note, rows.get(note.path))
-            if self._rows + len(self._touching) >= max(BATCH, self._run.manner.texts):
-                self._flush()
-                yield
-        self._flush()
 
     def _look_at(self, note: NoteFile, row: IndexedNote | None) -> None:
         started = time.time()
@@ -309,12 +308,14 @@ class _Pass:
                 self._same(row, document, started, touched(note, row))
                 return
             self._hand_over(row, document.text)
-            new = cut(document, note.source, self._recipe, started)
+            self._new.append(cut(document, note.source, self._recipe, started))
         except Unreadable as error:
-            self._fail(note, row, error)
-            return
-        self._new.append(new)
-        self._rows += 1 + len(new.chunks)
+            state = CHANGED if isinstance(error, ChangedWhileRead) else "failed"
+            self._report.failed = tuple(dict.fromkeys((*self._report.failed, (note.path, error.message))))
+            if row is None or (row.state, row.detail) != (state, error.message):
+                index_write.fail_file(self._store, note.path, note.source, error.message, state)
+                self._tell(events.FileFailed(time.time(), note.path, error.message))
+            self._progress(note.path, note.size)
 
     def _hand_over(self, row: IndexedNote | None, now: str | None) -> None:
         """Hand over what the index holds of a daily note that lost lines, before it holds that no more."""
@@ -326,7 +327,7 @@ class _Pass:
             lost(last, None if now is None else now.encode("utf-8", "surrogateescape"))
 
     def _same(self, row: IndexedNote, document: Document, started: float, again: bool) -> None:
-        """The text is as it was; `again` tells that it would be read over and over if that were not written down."""
+        """Note that the text is as it was; `again` says that it would be read over and over if nothing was written."""
         stored = row._replace(mtime_ns=document.mtime_ns, size=document.size, state="ok", detail=remarks(document))
         if stored == row and not again:
             self._report.unchanged += 1
@@ -335,33 +336,21 @@ class _Pass:
             self._touching.append(stored._replace(indexed_at=started))
         self._progress(row.path, document.size)
 
-    def _fail(self, note: NoteFile, row: IndexedNote | None, error: Unreadable) -> None:
-        state = CHANGED if isinstance(error, ChangedWhileRead) else "failed"
-        self._report.failed = tuple(dict.fromkeys((*self._report.failed, (note.path, error.message))))
-        if row is None or (row.state, row.detail) != (state, error.message):
-            index_write.fail_file(self._store, note.path, note.source, error.message, state)
-            self._tell(events.FileFailed(time.time(), note.path, error.message))
-        self._progress(note.path, note.size)
-
     def _flush(self) -> None:
-        """Write what waits; of new text the vectors first, in batches, then all rows at once."""
-        touching, self._touching = self._touching, []
+        """Write what waits: of new notes the vectors first where they take no time, then all rows at once."""
+        (touching, self._touching), (new, self._new) = (self._touching, []), (self._new, [])
         if touching:
             index_write.touch_files(self._store, touching)
-        new, self._new, self._rows = self._new, [], 0
-        if not new:
-            return
         texts = {chunk.hash: chunk.text for file in new for chunk in file.chunks}
-        asks = self._run.terms is None and not self._run.manner.later
-        ids, sent = self.embedder.ids(texts, ask=asks)
-        for some in _batches(new, lambda file: len(file.chunks)):
-            index_write.replace_files(self._store, some, self._recipe.identity.model, ids)
+        ids, fresh = self.embedder.ids(texts, ask=self._run.terms is None and not self._run.manner.later)
+        if new:
+            index_write.replace_files(self._store, new, self._recipe.identity.model, ids)
         for file in new:
-            first = [chunk for chunk in file.chunks if not chunk.occurrence]
-            needed = sum(chunk.hash in sent for chunk in first)
+            first = [chunk.hash for chunk in file.chunks if not chunk.occurrence]
+            needed = sum(digest in fresh for digest in first)
             self._report.indexed += 1
             self._report.chunks += len(first)
-            self._report.reused += sum(chunk.hash in ids for chunk in first) - needed
+            self._report.reused += sum(digest in ids for digest in first) - needed
             self._tell(events.FileIndexed(time.time(), file.path, len(first), needed))
             self._progress(file.path, file.size)
 
@@ -375,75 +364,44 @@ class _Pass:
         left: float | None = 0.0 if self._done >= self._total else None
         if left is None and elapsed >= _SETTLED_SECONDS and self._bytes:
             left = elapsed * max(0, self._total_bytes - self._bytes) / self._bytes
-        rate = self._done / elapsed if elapsed > 0 else 0.0
-        chunks, rebuilding = self._report.chunks, self._rebuilding
-        self._tell(events.SyncProgress(time.time(), self._done, self._total, path, chunks, rate, left, rebuilding))
+        rate, chunks = self._done / elapsed if elapsed > 0 else 0.0, self._report.chunks
+        self._tell(
+            events.SyncProgress(time.time(), self._done, self._total, path, chunks, rate, left, self._rebuilding)
+        )
 
     # --- vectors ---------------------------------------------------------------------------------------------------
 
-    def give_vectors(self, reading: Iterator[None] | None = None) -> None:
-        """Make the missing vectors, or leave them to batch jobs; a slow provider works while notes are read."""
-        try:
-            self._give(reading)
-        finally:
-            report, embedder = self._report, self.embedder
-            report.embedded += embedder.embedded
-            report.shared += embedder.shared
-            report.error, report.unshared = embedder.error, embedder.unshared
-            embedder.embedded = embedder.shared = 0
-
-    def _give(self, reading: Iterator[None] | None) -> None:
+    def give_vectors(self) -> None:
+        """Make the missing vectors, or leave them to batch jobs."""
         run, space = self._run, None
         # A batch service takes texts alone.
-        terms = run.terms if run.roots.media is None else None
-        if terms or not run.manner.later:
-            for _ in reading or ():
-                run.stop.check()
-        if terms and self.embedder.working:
+        if run.terms and run.roots.media is None and self.embedder.working:
             if self._rebuilding:
                 return
             space = self._recipe.identity
-            for rows in self._without_vector(space):
-                self.embedder.note_withheld({digest: text for _, digest, text in rows})
-            self._report.claimed = batch_jobs.claim(self._store, space, terms)
-        done, pending, began = 0, deque[Rows](), time.monotonic()
-
-        def texts() -> Iterator[dict[str, str]]:
-            for rows in self._without_vector(space, reading):
-                pending.append(rows)
-                yield {digest: text for _, digest, text in rows}
-
-        for ids in self.embedder.stream(texts()):
-            rows = pending.popleft()
+            for texts in map(_texts, self._without_vector(space)):
+                # What looks like a secret is noted, although somebody else asks for the others.
+                self.embedder.lacking(texts, self.embedder.cached(texts))
+            self._report.claimed = batch_jobs.claim(self._store, space, run.terms)
+        done, began = 0, time.monotonic()
+        for rows in self._without_vector(space):
+            run.stop.check()
+            ids, _ = self.embedder.ids(_texts(rows))
             ready = {rowid: ids[digest] for rowid, digest, _ in rows if digest in ids}
             if ready:
                 index_write.attach(self._store, ready)
             done += len(rows)
-            left = sum(map(len, pending)) + self._store.lacking(self._after)
-            rate = done / elapsed if (elapsed := time.monotonic() - began) > _SETTLED_SECONDS else 0.0
+            left, elapsed = self._store.lacking(rows[-1][0]), time.monotonic() - began
+            rate = done / elapsed if elapsed > _SETTLED_SECONDS else 0.0
             self._tell(events.VectorsMade(time.time(), done, done + left, rate, left / rate if rate else None))
 
-    def _without_vector(self, space: Identity | None, reading: Iterator[None] | None = None) -> Iterator[Rows]:
-        """The chunks that lack a vector, in pieces, for as long as one can be made; more come while `reading`."""
-        manner = self._run.manner
-        self._after, most, more = 0, manner.texts if manner.later else max(BATCH, manner.texts), True
-        while more:
-            # When the notes are read, what was written last is still to be looked at.
-            more = next(reading, _END) is not _END if reading else False
-            while self.embedder.working and (rows := self._store.without_vector(self._after, most, space)):
-                self._after = rows[-1][0]
-                yield rows
+    def _without_vector(self, space: Identity | None) -> Iterator[Rows]:
+        """Read the chunks that lack a vector, in pieces, for as long as one can be made."""
+        after = 0
+        while self.embedder.working and (rows := self._store.without_vector(after, self._run.manner.texts, space)):
+            after = rows[-1][0]
+            yield rows
 
 
-def _batches(files: Iterable[T], chunks: Callable[[T], int]) -> Iterator[list[T]]:
-    """`files` in lists of about BATCH rows; `chunks` counts those of one."""
-    batch: list[T] = []
-    size = 0
-    for file in files:
-        batch.append(file)
-        size += chunks(file) + 1
-        if size >= BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+def _texts(rows: Rows) -> dict[str, str]:
+    return {digest: text for _, digest, text in rows}

@@ -55,35 +55,30 @@ Changes = set[tuple[int, str]]
 class _View(Struct, frozen=True):
     """What is at the roots now: folders to watch by path and identity, and the status of single files."""
 
-    folders: tuple[tuple[str, int, int], ...]
-    singles: tuple[tuple[str, int, int, int], ...]
+    folders: dict[str, tuple[int, int]]
+    singles: dict[str, tuple[int, int, int]]
 
     @classmethod
     def of(cls, roots: Roots) -> _View:
-        base = str(roots.workspace)
-        folders, singles = [], []
+        view, base = cls({}, {}), str(roots.workspace)
         # What is too large to be looked through is too large to be watched.
         extra = [path for path in roots.extra if not (known_too_large(path) or _vast(path))]
         places = [os.path.join(base, FOLDER), *extra, *(os.path.join(base, name) for name in roots.root_notes)]
-        for path in [*places, roots.sessions] if roots.sessions else places:
+        for path in filter(None, (*places, roots.sessions)):
             try:
                 status = os.lstat(path)
             except (OSError, ValueError):
                 continue
             if stat.S_ISDIR(status.st_mode):
-                folders.append((path, status.st_dev, status.st_ino))
+                view.folders[path] = status.st_dev, status.st_ino
             elif stat.S_ISREG(status.st_mode):
-                singles.append((path, status.st_ino, status.st_mtime_ns, status.st_size))
-        return cls(tuple(folders), tuple(singles))
-
-    def differs(self, now: _View, changes: Changes) -> bool:
-        """Whether other folders have to be watched; one made at once in the place of another can have its identity."""
-        return now.folders != self.folders or any((_DELETED, path) in changes for path, _, _ in self.folders)
+                view.singles[path] = status.st_ino, status.st_mtime_ns, status.st_size
+        return view
 
 
 @cache
 def _vast(path: str) -> bool:
-    """Whether `path`, one of extraPaths, is too large to be watched; counted once in the life of the process."""
+    """Say whether `path`, one of extraPaths, is too large to be watched; counted once in the life of the process."""
     return too_large(path)
 
 
@@ -91,8 +86,8 @@ class Watcher:
     """Calls `changed` once notes changed and then were left alone for `quiet` seconds, while it is switched on.
 
     `emit` hears at once that notes changed, again each time as long has gone by while more keeps coming, and what
-    becomes of the watcher. Where the system gives no events (no handles left, for instance) it lists the folders
-    again and again instead. All are called on the watcher's thread, which begins anew when it fails.
+    becomes of the watcher. Where the system gives no events (no handles left, for instance) the folders are looked
+    through again and again instead. All are called on the watcher's thread, which begins anew when it fails.
     """
 
     def __init__(self, roots: Roots, quiet: float, changed: Callable[[], None], emit: Listener) -> None:
@@ -103,14 +98,12 @@ class Watcher:
         self.stalled = ""
         """Why saved files are not noticed although they should be; empty where they are."""
         self._roots, self._quiet, self._call, self._emit = roots, quiet, changed, emit
-        self._lock = threading.Lock()
         self._ended = False
         self._stop: Stop | None = None
         self._thread: threading.Thread | None = None
         self._trouble = ""
         self._late = self._changed = False
-        self._first = self._last = self._announced = self._sign = 0.0
-        self._patience = _BUSY_SECONDS
+        self._first = self._last = self._announced = self._due = 0.0
 
     @property
     def active(self) -> bool:
@@ -125,11 +118,11 @@ class Watcher:
     def switch(self, on: bool) -> None:
         """Switch it on or off; changes that were not announced yet are dropped."""
         self._drop()
-        self.stalled, self._late, self._trouble = "", False, ""
-        self._changed = False
+        self.stalled = self._trouble = ""
+        self._late = self._changed = False
         if on and not self._ended:
             self._stop = Stop()
-            self._give_sign(_BUSY_SECONDS)
+            self._sign(_BUSY_SECONDS)
             self._thread = threading.Thread(target=self._run, args=(self._stop,), name="watcher", daemon=True)
         self._news("on" if on else "switched off")
         if self._stop is not None and self._thread is not None:
@@ -145,21 +138,21 @@ class Watcher:
 
         One sign that is late is not enough: a process that was stopped itself has heard nothing either.
         """
-        late, self._late = self._late, self.active and time.monotonic() - self._sign > self._patience
+        late, self._late = self._late, self.active and time.monotonic() > self._due
         silent = late and self._late
         if silent != (self.stalled == _SILENT):
             self._fail(_SILENT if silent else "")
 
     def _drop(self) -> None:
-        with self._lock:
-            stop, self._stop = self._stop, None
+        stop, self._stop = self._stop, None
         if stop is not None and self._thread is not None:
             stop.set()
             if self._thread.is_alive():
                 self._thread.join(1.0)
 
-    def _give_sign(self, patience: float) -> None:
-        self._sign, self._patience = time.monotonic(), patience
+    def _sign(self, patience: float) -> None:
+        """Say that the thread works, and that the next sign comes within `patience` seconds."""
+        self._due = time.monotonic() + patience
 
     def _fail(self, reason: str) -> None:
         """Report that it does not work for `reason`, or does again where that is empty."""
@@ -176,17 +169,18 @@ class Watcher:
     def _run(self, stop: Stop) -> None:
         pause = _FIRST_SECONDS
         while not stop.is_set():
-            self._give_sign(_BUSY_SECONDS)
+            self._sign(_BUSY_SECONDS)
             try:
                 self._watch(_View.of(self._roots), stop)
             except FileNotFoundError:
                 # A folder went away between the look and the watch: look again.
                 stop.wait(_TICK_MS / 1000)
-            except (OSError, RuntimeError) as error:
-                # watchfiles raises a RuntimeError for what its native part reports.
-                self._trouble = str(error)
-                self._news(self._trouble)
             except Exception as error:  # noqa: BLE001 - the status tells why nothing is noticed
+                # watchfiles raises a RuntimeError for what its native part reports.
+                if not self._trouble and isinstance(error, OSError | RuntimeError):
+                    self._trouble = str(error)
+                    self._news(self._trouble)
+                    continue
                 self._fail(f"the watcher failed: {type(error).__name__} {error}".rstrip())
                 stop.wait(pause)
                 pause = min(2 * pause, _LONGEST_SECONDS)
@@ -198,12 +192,13 @@ class Watcher:
         # What was saved while nobody watched is noticed by a look at everything.
         self._note(began=True)
         for changes in self._events(view, stop):
-            self._give_sign(_SILENT_SECONDS)
+            self._sign(_SILENT_SECONDS)
             if not self.armed.is_set():
                 self._fail("")
                 self.armed.set()
             now = _View.of(self._roots)
-            replaced = view.differs(now, changes)
+            # A folder made at once in the place of another can have its identity.
+            replaced = now.folders != view.folders or any((_DELETED, path) in changes for path in view.folders)
             if replaced or now != view or any(_can_matter(change, path, self._roots) for change, path in changes):
                 self._note(began=replaced)
             self._announce()
@@ -212,7 +207,7 @@ class Watcher:
             view = now
 
     def _events(self, view: _View, stop: Stop) -> Iterator[Changes]:
-        """Sets of changes, an empty one at each quiet tick."""
+        """Yield sets of changes, an empty one at each quiet tick."""
         if self._trouble:
             yield from self._listings(stop)
         elif view.folders:
@@ -220,7 +215,7 @@ class Watcher:
             from watchfiles import watch
 
             for changes in watch(
-                *(path for path, _, _ in view.folders),
+                *view.folders,
                 watch_filter=None,
                 debounce=_TICK_MS,
                 step=_STEP_MS,
@@ -235,19 +230,16 @@ class Watcher:
             yield set()
 
     def _listings(self, stop: Stop) -> Iterator[Changes]:
-        """Changes as they are found by listing; what the listing costs decides how often it is done."""
+        """Yield what differs between two listings; watchfiles would look at whole seconds of times."""
         before, due = _listing(self._roots), time.monotonic()
         while not stop.wait(_TICK_MS / 1000):
-            if time.monotonic() < due:
-                yield set()
-                continue
-            self._give_sign(_BUSY_SECONDS)
-            start = time.monotonic()
-            after = _listing(self._roots)
-            end = time.monotonic()
-            due = end + max(_LISTING_SECONDS, _LISTING_SHARE * (end - start))
-            yield {(_MODIFIED, note.absolute) for note in set(before) ^ set(after)}
-            before = after
+            changes: Changes = set()
+            if (start := time.monotonic()) >= due:
+                self._sign(_BUSY_SECONDS)
+                after = _listing(self._roots)
+                due = time.monotonic() + max(_LISTING_SECONDS, _LISTING_SHARE * (time.monotonic() - start))
+                changes, before = {(_MODIFIED, note.absolute) for note in before ^ after}, after
+            yield changes
 
     def _note(self, *, began: bool) -> None:
         self._last = time.monotonic()
@@ -267,15 +259,15 @@ class Watcher:
             self._emit(NotesChanged(time.time()))
 
 
-def _listing(roots: Roots) -> tuple[NoteFile, ...]:
+def _listing(roots: Roots) -> frozenset[NoteFile]:
     try:
-        return scan(roots).notes
+        return frozenset(scan(roots).notes)
     except WorkspaceError:
-        return ()
+        return frozenset()
 
 
 def _can_matter(change: int, path: str, roots: Roots) -> bool:
-    """Whether the change can concern a note: a note itself, or a folder that came or went with notes in it."""
+    """Say whether the change can concern a note: a note itself, or a folder that came or went with notes in it."""
     if path.endswith((".md", ".jsonl")) or (roots.media is not None and modality_of(path)):
         return True
     return change != _MODIFIED and _NEVER_NOTES.isdisjoint(path.split(os.sep))
@@ -301,8 +293,6 @@ class RootWatch:
         """The root that is being examined, and since when."""
         self._expected: frozenset[str] = frozenset()
         self._moved: frozenset[str] = frozenset()
-        self._devices: dict[str, int] = {}
-        """The device of each root when its notes were last seen where they should be."""
         self._reported: tuple[RootState, ...] | None = None
         self._identities: dict[str, Identity] = {}
 
@@ -316,7 +306,7 @@ class RootWatch:
             self._thread.join(timeout)
 
     def states(self) -> tuple[RootState, ...]:
-        """The state of each root: as last examined while the thread runs, else examined now."""
+        """Return the state of each root: as last examined while the thread runs, else examined now."""
         if not self._thread.is_alive():
             self._examine()
         states = {root.path: self._state(root, identity) for root, identity in self._probes}
@@ -334,9 +324,6 @@ class RootWatch:
     def record_comparison(self, moved: Collection[str], expected: Collection[str]) -> None:
         """Disk and index were compared: notes are missing at the roots `moved`; at `expected` ones there were notes."""
         self._moved, self._expected = frozenset(moved), frozenset(expected)
-        self._devices |= {
-            root.path: identity[0] for root, identity in self._probes if identity and root.path not in self._moved
-        }
 
     def review(self) -> None:
         """Report what changed since the last time; for any thread, once a second."""
@@ -353,9 +340,7 @@ class RootWatch:
             self._changed(others or any(root.readable and root.path not in readable for root in states))
 
     def _state(self, root: RootState, identity: Identity | None) -> RootState:
-        if identity is None or not root.readable:
-            return root
-        if root.path not in self._moved and self._devices.get(root.path, identity[0]) == identity[0]:
+        if identity is None or not root.readable or root.path not in self._moved:
             return root
         detail = f"{root.absolute} is on another device than before: was something mounted or unmounted?"
         return replace(root, state="another device", detail=detail)
@@ -366,9 +351,6 @@ class RootWatch:
 
         self._probes = tuple(probe(self._roots, self._expected, begin))
         self._pending = None
-        for root, identity in self._probes:
-            if identity is not None:
-                self._devices.setdefault(root.path, identity[0])
 
     def _run(self) -> None:
         while True:

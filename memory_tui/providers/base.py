@@ -29,6 +29,11 @@ class Identity(Struct, frozen=True):
     """Fingerprint of endpoint and headers, as hexadecimal SHA-256."""
     dims: int
 
+    @property
+    def space(self) -> tuple[str, str, str]:
+        """Provider, model and key, by which an index keeps vectors of any length."""
+        return self.provider, self.model, self.key
+
 
 def identity_key(provider: str, model: str) -> str:
     """Return the documented key of a provider without endpoint: SHA-256 of `{"provider","model"}` as JSON."""

@@ -20,9 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
-from memory_tui.index.full_text import FullText
-from memory_tui.index.rows import RowIds
-from memory_tui.index.store import Store
+from memory_tui.index.store import FullText, RowIds, Store
 from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
 from memory_tui.search.spelling import Vocabulary
 from memory_tui.search.trace import Basis, Chunks

@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from memory_tui import tokens as core_tokens
 from memory_tui.errors import ProviderError
-from memory_tui.index.full_text import FullText
-from memory_tui.index.rows import Form
+from memory_tui.index.store import Form, FullText
 from memory_tui.providers.builtin import static_table
 from memory_tui.search import keywords
 from memory_tui.search.corpus import Corpus, Flags, distinct

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from memory_tui import jsstring, tokens
 from memory_tui.errors import ProviderError, QueryError
-from memory_tui.index.rows import Rejected, Withheld
-from memory_tui.index.store import Store
+from memory_tui.index import abilities
+from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
@@ -136,7 +136,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         laps.append(time.perf_counter())
         spent = 1000 * np.array([question.seconds, *np.diff(laps)])
         without_vector: list[Rejected | Withheld] = [*store.rejected(), *store.withheld()]
-        missing = None if full_text else store.words.missing()
+        missing = None if full_text else abilities.fts5()
         return Evidence(
             query=question.query,
             now=now,

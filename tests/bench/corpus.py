@@ -7,26 +7,10 @@ import itertools
 import random
 from pathlib import Path
 
-_SYLLABLES = (
-    "ka",
-    "re",
-    "mo",
-    "ti",
-    "su",
-    "na",
-    "lo",
-    "vi",
-    "ra",
-    "de",
-    "po",
-    "shi",
-    "nu",
-    "ga",
-    "el",
-    "or",
-    "an",
-    "is",
-)
+_SOUNDS = "ka re mo ti su na lo vi ra de po shi nu ga el or an is"
+_FREQUENT = "the of and to a in that is was it for on with as he be at by "
+_FREQUENT += "had not are but from or have an they which you one"
+_SYLLABLES = tuple(_SOUNDS.split())
 LAST_DAY = dt.date(2026, 11, 19)
 
 
@@ -39,38 +23,7 @@ def vocabulary(size: int = 8000) -> list[str]:
     return list(words)
 
 
-_FUNCTION = [
-    "the",
-    "of",
-    "and",
-    "to",
-    "a",
-    "in",
-    "that",
-    "is",
-    "was",
-    "it",
-    "for",
-    "on",
-    "with",
-    "as",
-    "he",
-    "be",
-    "at",
-    "by",
-    "had",
-    "not",
-    "are",
-    "but",
-    "from",
-    "or",
-    "have",
-    "an",
-    "they",
-    "which",
-    "you",
-    "one",
-]
+_FUNCTION = _FREQUENT.split()
 _ENDINGS = ("", "", "", "s", "ed", "ing", "ly")
 
 

@@ -37,12 +37,11 @@ WRITES = (
     "prepare_vec0",
     "prepare_full_text",
     "replace_files",
-    "_put_file",
     "_drop_chunks",
     "_put_vec0",
     "add_embeddings",
     "attach",
-    "tidy",
+    "prune",
     "remove_files",
     "touch_files",
     "fail_file",
@@ -80,7 +79,7 @@ class Hook:
     def everywhere(self) -> None:
         for name in WRITES:
             self.around(index_write, name)
-        for name in ("carry", "take_jobs", "follow"):
+        for name in ("_carry_vectors", "_succeed"):
             self.around(index_rebuild, name)
         self.around(sync, "cut")
         self.around(roots, "read")
@@ -220,7 +219,7 @@ def in_fork(job: Callable[[], Any]) -> tuple[int, str]:
 
 
 def state(store: Store) -> dict[str, tuple[str, int]]:
-    return {path: (row.hash, row.chunks) for path, row in store.known().items()}
+    return {path: (row.hash, row.chunks) for path, row in store.indexed().items()}
 
 
 def verdict(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain.why_not import locate
-from memory_tui.index.store import Store
 from memory_tui.plan import Options
+from memory_tui.providers.builtin import Scripted
 from tests.support.paths import TESTS
 
 HARNESS = TESTS / "harness" / "rebuild.py"
@@ -65,14 +65,14 @@ def test_a_question_that_is_embedded_while_the_index_is_made_anew(notes: Path, m
     with engine(notes, 60) as first:
         first.index.sync()
     with engine(notes, 60) as reader:
-        real = reader.search.embedded
+        real = Scripted.embed
 
-        def slow(*args: object, **options: object) -> object:
-            found = real(*args, **options)  # type: ignore[arg-type]
-            rebuilt(notes, 200)
-            return found
+        def slow(provider: Scripted, texts: Any, kind: Any) -> Any:
+            if kind == "query":
+                rebuilt(notes, 200)
+            return real(provider, texts, kind)
 
-        monkeypatch.setattr(reader.search, "embedded", slow)
+        monkeypatch.setattr(Scripted, "embed", slow)
         evidence = reader.search.gather("line 40 of the garden")
         assert evidence.texts
         for row in evidence.pool.tolist():
@@ -97,29 +97,3 @@ def test_why_not_asks_again_after_the_index_was_made_anew(notes: Path) -> None:
         assert (ref.path, ref.start_line <= 70 <= ref.end_line) == ("memory/e.md", True)
         assert "e line 70 of the garden" in answer.best.text
         assert reader.search.why(answer.evidence, "memory/e.md", 70).evidence is answer.evidence
-
-
-def test_the_chunks_that_the_inbox_compares_are_of_one_state(notes: Path) -> None:
-    with engine(notes, 60) as first:
-        first.index.sync()
-    with engine(notes, 60) as reader:
-        chunks = reader.search.chunks()
-        assert chunks is not None
-        path, start, end = chunks.places[3]
-        [text] = chunks.texts([3])
-        lines = (notes / "notes" / path).read_text().split("\n")[start - 1 : end]
-        assert text.strip("\n") == "\n".join(lines).strip("\n")
-        rebuilt(notes, 200)
-        assert chunks.texts([3, 4]) == ["", ""]
-
-
-def test_a_place_is_read_in_one_state(notes: Path) -> None:
-    with engine(notes, 60) as first:
-        first.index.sync()
-        store = Store.open(notes / "i.sqlite", read_only=True)
-        with store.snapshot():
-            before = locate(first.plan.roots, store, "memory/b.md", 20)
-            rebuilt(notes, 200)
-            assert locate(first.plan.roots, store, "memory/b.md", 20) == before
-        assert locate(first.plan.roots, store, "memory/b.md", 20) != before
-        store.close()

@@ -8,8 +8,8 @@ import pytest
 
 from memory_tui.index import index_write
 from memory_tui.index.freshness import compare, recipe_for
-from memory_tui.index.rows import CHANGED
 from memory_tui.index.schema import differences
+from memory_tui.index.store import CHANGED
 from memory_tui.workspace.roots import scan
 from tests.support.index import Memory
 from tests.support.workspace import needs_inodes, unprivileged_folder
@@ -23,7 +23,7 @@ def memory(tmp_path):
 
 
 def fresh(memory):
-    return compare(scan(memory.roots), memory.store.known(), memory.roots)
+    return compare(scan(memory.roots), memory.store.indexed(), memory.roots)
 
 
 def test_each_kind_of_difference_is_named(memory):
@@ -69,7 +69,7 @@ def test_notes_of_an_index_to_be_rebuilt_are_pending(memory):
     memory.sync()
     memory.settings = memory.settings.set("chunking.tokens", 50, "test")
     has, wanted = memory.store.recipe(), recipe_for(memory.roots, memory.provider, memory.settings)
-    now = compare(scan(memory.roots), memory.store.known(), memory.roots, rebuild=differences(has, wanted))
+    now = compare(scan(memory.roots), memory.store.indexed(), memory.roots, rebuild=differences(has, wanted))
     assert now.rebuild == ("chunk tokens: 400 is now 50",)
     assert now.fresh == 0
     assert [state.detail for state in now.pending] == ["rebuild"]
@@ -106,3 +106,24 @@ def test_a_folder_that_may_not_be_listed_hides_notes_but_deletes_none():
         assert memory.sync().removed == 0
         assert fresh(memory).fresh == 2
         memory.store.close()
+
+
+@needs_inodes
+def test_a_folder_that_becomes_a_link_while_it_is_looked_at_is_not_followed(memory, tmp_path, monkeypatch):
+    memory.write("memory/deep/a.md", "one")
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "a.md").write_text("not for you")
+    real = os.open
+
+    def swapped(path, *arguments, **named):
+        if str(path).endswith("deep") and not (memory.folder / "memory/deep").is_symlink():
+            (memory.folder / "memory/deep").rename(tmp_path / "was")
+            (memory.folder / "memory/deep").symlink_to(tmp_path / "secret")
+        return real(path, *arguments, **named)
+
+    monkeypatch.setattr(os, "open", swapped)
+    seen = scan(memory.roots)
+    assert seen.notes == ()
+    assert [(left.path, left.rule) for left in seen.left_out] == [("memory/deep", "unreadable")]
+    monkeypatch.undo()
+    assert [(left.path, left.rule) for left in scan(memory.roots).left_out] == [("memory/deep", "symlink")]

@@ -120,7 +120,7 @@ def freshness(memory: Memory):
     wanted = recipe_for(memory.roots, memory.provider, memory.settings)
     return compare(
         scan(memory.roots),
-        memory.store.known(),
+        memory.store.indexed(),
         roots=memory.roots,
         rebuild=differences(memory.store.recipe() or wanted, wanted),
     )
@@ -139,6 +139,9 @@ def consistent(memory: Memory) -> None:
     assert index_integrity.problems(memory.store) == []
     assert integrity(memory.store) == []
     assert memory.notices == []
+    # The look that passes over what is as it was sees what the whole one does.
+    fast, full, rows = scan(memory.roots, memory.store.settled()), scan(memory.roots), memory.store.indexed()
+    assert compare(fast, rows, memory.roots) == compare(full, rows, memory.roots)
     corpus = Corpus.load(memory.store)
     texts = memory.store.texts(corpus.rowids)
     if corpus.identity is None:
@@ -171,7 +174,7 @@ def contents(store: Store) -> dict[str, list[tuple]]:
             (row.chunk_id, row.start_line, row.end_line, row.hash, row.embedded or row.occurrence > 0)
             for row in store.chunks_of(path)
         ]
-        for path in store.known()
+        for path in store.indexed()
     }
 
 
@@ -194,7 +197,7 @@ def lives_through(every):
         memory = Memory(place / "notes", place / "i" / "memory.sqlite")
         memory.write("MEMORY.md", "one")
         for step in every:
-            indexed = {path: row.hash for path, row in memory.store.known().items() if row.state == "ok"}
+            indexed = {path: row.hash for path, row in memory.store.indexed().items() if row.state == "ok"}
             act(memory, step)
             consistent(memory)
             if step[0] in ("write", "append", "bytes", "delete", "rename", "touch", "same size, same times"):

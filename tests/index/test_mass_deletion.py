@@ -5,17 +5,13 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memory_tui import events
 from memory_tui.errors import Unreadable
 from memory_tui.index import freshness, index_write
-from memory_tui.index.freshness import MANY, compare
-from memory_tui.index.rows import IndexedNote
+from memory_tui.index.freshness import compare
 from memory_tui.workspace import roots
-from memory_tui.workspace.roots import Roots, scan
-from memory_tui.workspace.scan import NoteFile, Scan
+from memory_tui.workspace.roots import scan
 from tests.support.index import Memory
 
 
@@ -36,10 +32,10 @@ def test_more_than_half_asks_first(memory):
     report = memory.sync()
     assert report.removed == 0
     assert (report.shrink.missing, report.shrink.known) == (6, 11)
-    assert len(memory.store.known()) == 11
+    assert len(memory.store.indexed()) == 11
     [event] = memory.told(events.ShrinkHeld)
     assert event.reason == "6 of 11 notes vanished at once"
-    now = compare(scan(memory.roots), memory.store.known(), roots=memory.roots)
+    now = compare(scan(memory.roots), memory.store.indexed(), roots=memory.roots)
     assert now.shrink == report.shrink
     assert {state.detail for state in now.pending} == {"deleted? 6 of 11 notes vanished at once"}
     assert memory.sync(accept=True).removed == 6
@@ -47,7 +43,7 @@ def test_more_than_half_asks_first(memory):
 
 
 def test_a_new_index_that_lacks_more_than_half_of_what_is_on_disk_is_not_published(memory, monkeypatch):
-    before = {path: row.chunks for path, row in memory.store.known().items()}
+    before = {path: row.chunks for path, row in memory.store.indexed().items()}
     uuid, real = memory.store.uuid(), roots.read
 
     def failing(note):
@@ -61,22 +57,12 @@ def test_a_new_index_that_lacks_more_than_half_of_what_is_on_disk_is_not_publish
     assert report.postponed == "The new index would lack 9 of 11 notes that are on disk"
     assert report.shrink.examples
     assert memory.store.uuid() == uuid
-    assert {path: row.chunks for path, row in memory.store.known().items()} == before
+    assert {path: row.chunks for path, row in memory.store.indexed().items()} == before
     assert memory.sync(force=True, accept=True).shrink is None
     assert memory.store.uuid() != uuid
     monkeypatch.undo()
     assert memory.sync().shrink is None
-    assert {path: row.chunks for path, row in memory.store.known().items()} == before
-
-
-def test_what_comes_back_needs_no_answer(memory):
-    hidden = memory.folder.parent / "hidden"
-    (memory.folder / "memory").rename(hidden)
-    assert memory.sync().removed == 0
-    assert len(memory.store.known()) == 11
-    hidden.rename(memory.folder / "memory")
-    report = memory.sync()
-    assert (report.shrink, report.removed, report.indexed) == (None, 0, 0)
+    assert {path: row.chunks for path, row in memory.store.indexed().items()} == before
 
 
 def test_an_empty_mount_point_is_not_ten_deletions(memory):
@@ -96,7 +82,7 @@ def test_a_root_on_another_device_is_not_believed_even_if_few_vanish(memory):
     (memory.folder / "memory/1.md").unlink()
     assert memory.sync().removed == 0
     assert memory.sync().removed == 0, "the new device is not remembered while a note is held"
-    [state] = compare(scan(memory.roots), memory.store.known(), roots=memory.roots, devices={"memory": 1}).of(
+    [state] = compare(scan(memory.roots), memory.store.indexed(), roots=memory.roots, devices={"memory": 1}).of(
         "missing root"
     )
     assert "mounted or unmounted" in state.detail
@@ -111,7 +97,7 @@ def test_a_rebuild_waits_for_notes_that_are_held(memory):
     assert report.postponed == "10 indexed notes are out of reach"
     assert memory.store.words.match(["note"], "plain", "all")[0].size == 10
     assert memory.sync(accept=True).rebuilt
-    assert len(memory.store.known()) == 1
+    assert len(memory.store.indexed()) == 1
 
 
 def test_an_extra_path_taken_out_of_the_configuration_needs_no_answer(tmp_path):
@@ -125,7 +111,7 @@ def test_an_extra_path_taken_out_of_the_configuration_needs_no_answer(tmp_path):
     memory.extra = ()
     report = memory.sync()
     assert (report.removed, report.rebuilt) == (10, True)
-    assert set(memory.store.known()) == {"MEMORY.md"}
+    assert set(memory.store.indexed()) == {"MEMORY.md"}
     memory.store.close()
 
 
@@ -143,22 +129,3 @@ def test_the_command_says_what_it_holds_back_and_takes_the_answer(memory, capsys
     said = capsys.readouterr()
     assert "8 removed" in said.out
     assert "vanished" not in said.err
-
-
-def row(number):
-    return IndexedNote(number, f"memory/{number}.md", "memory", "h", 0, 1, "ok", "", 0.0, 1)
-
-
-@given(known=st.integers(0, 40), kept=st.sets(st.integers(0, 39)))
-def test_nothing_is_lost_between_deleted_and_held(tmp_path_factory, known, kept):
-    """Every missing row is either deleted or held, and more than half of many is never deleted unasked."""
-    roots = Roots(tmp_path_factory.getbasetemp())
-    rows = {row(number).path: row(number) for number in range(known)}
-    found = tuple(NoteFile(path, path, 1, 0, (0, 0), "") for number, path in enumerate(rows) if number in kept)
-    seen = Scan(found, ())
-    gone = freshness.sort_out(seen, rows, roots)
-    missing = len(rows) - len(found)
-    assert len(gone.deleted) + len(gone.retained) == missing
-    assert (gone.shrink is not None) == (missing >= MANY and 2 * missing > known)
-    assert not (gone.deleted and gone.retained)
-    assert len(freshness.sort_out(seen, rows, roots, accepted=True).deleted) == missing

@@ -35,19 +35,19 @@ def leftovers(memory):
 def test_the_old_index_answers_until_the_new_one_is_whole(memory):
     reader = Store.open(memory.store.path, read_only=True)
     corpus = Corpus.load(reader)
-    old = {path: row.chunks for path, row in memory.store.known().items()}
+    old = {path: row.chunks for path, row in memory.store.indexed().items()}
     seen = []
 
     def look(event):
         if isinstance(event, events.SyncProgress) and event.rebuilding:
-            seen.append({path: row.chunks for path, row in reader.known().items()})
+            seen.append({path: row.chunks for path, row in reader.indexed().items()})
             assert corpus.refresh(reader) is corpus
 
     report = memory.sync(listener=look)
     assert report.rebuilt
     assert seen
     assert all(rows == old for rows in seen)
-    new = {path: row.chunks for path, row in reader.known().items()}
+    new = {path: row.chunks for path, row in reader.indexed().items()}
     assert all(new[path] > old[path] for path in old)
     followed, loaded = corpus.refresh(reader), Corpus.load(reader)
     assert (followed.generation, followed.rowids.tolist()) == (loaded.generation, loaded.rowids.tolist())
@@ -57,14 +57,6 @@ def test_the_old_index_answers_until_the_new_one_is_whole(memory):
     assert leftovers(memory) == []
     assert not memory.sync().changed
     reader.close()
-
-
-def test_vectors_of_text_that_is_gone_are_carried_over(memory):
-    memory.sync()
-    memory.settings = memory.settings.set("chunking.tokens", 400, "test").set("chunking.overlap", 80, "test")
-    report = memory.sync()
-    assert report.rebuilt
-    assert report.embedded == 0
 
 
 def test_a_rebuild_that_was_stopped_resumes_and_what_was_saved_meanwhile_is_in_it(memory):
@@ -83,15 +75,6 @@ def test_a_rebuild_that_was_stopped_resumes_and_what_was_saved_meanwhile_is_in_i
     assert report.embedded < made + report.chunks
     assert memory.store.recipe().chunk_tokens == 60
     assert memory.store.words.match(["meanwhile"], "plain", "all")[0].size == 1
-    assert leftovers(memory) == []
-
-
-def test_a_half_made_index_of_another_recipe_is_thrown_away(memory):
-    memory.sync(listener=lambda event: memory.cancel.set() if isinstance(event, events.FileIndexed) else None)
-    assert leftovers(memory)
-    memory.cancel.clear()
-    memory.settings = memory.settings.set("chunking.tokens", 400, "test").set("chunking.overlap", 80, "test")
-    assert not memory.sync().rebuilt
     assert leftovers(memory) == []
 
 
@@ -136,19 +119,6 @@ def test_what_is_not_ours_in_the_place_of_the_new_index_stays(memory, tmp_path, 
     assert (identity(beside_it), target.read_bytes()) == before
 
 
-def test_a_journal_that_a_kill_left_of_a_rebuild_is_removed(memory):
-    settings, memory.settings = (
-        memory.settings,
-        memory.settings.set("chunking.tokens", 400, "test").set("chunking.overlap", 80, "test"),
-    )
-    memory.sync()
-    left = rebuild_of(memory.store.path).with_name(f"{memory.store.path.name}.next-journal")
-    left.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(600))
-    memory.sync()
-    assert not left.exists()
-    memory.settings = settings
-
-
 def test_a_new_index_that_is_not_whole_is_never_published(memory, monkeypatch):
     monkeypatch.setattr(index_integrity, "problems", lambda store: ["page 7 is never used"])
     before = memory.store.generation()
@@ -171,49 +141,13 @@ def test_while_the_provider_fails_the_old_index_stays_and_follows_the_disk(memor
     assert memory.store.counts().embedded == memory.store.counts().chunks
 
 
-def test_vectors_that_were_paid_for_before_a_failure_are_kept(memory, monkeypatch):
-    from memory_tui.providers.failures import Cause, ProviderFailure
-
-    class Half(Counting):
-        def embed(self, texts, kind):
-            failure = ProviderFailure(Cause.NETWORK, "the line was cut")
-            failure.done = dict(enumerate(super().embed(texts[:3], kind)))
-            raise failure
-
-    before = memory.store.counts().cached
-    memory.provider = Half()
-    memory.settings = memory.settings.set("chunking.tokens", 400, "test").set("chunking.overlap", 80, "test")
-    memory.write("memory/long.md", text_of(400, "long"))
-    assert memory.sync().error == "the line was cut."
-    assert memory.store.counts().cached == before + 3
-
-
-def test_one_text_that_is_refused_does_not_stop_the_others(memory):
-    from memory_tui.providers.failures import Cause, ProviderFailure
-
-    class Picky(Counting):
-        def embed(self, texts, kind):
-            if any("poison" in text for text in texts):
-                raise ProviderFailure(Cause.TOO_LONG, "too long for me")
-            return super().embed(texts, kind)
-
-    memory.provider = Picky()
-    memory.write("memory/poison.md", "poison")
-    memory.write("memory/zz.md", "well")
-    report = memory.sync()
-    assert report.rebuilt
-    counts = memory.store.counts()
-    assert counts.embedded == counts.chunks - 1
-
-
 def test_two_versions_of_one_index_are_never_mixed_up(memory):
     """The successor's generation is above that of the index whose place it takes, so that nobody takes old for new."""
     before = memory.store.generation()
-    known = dict(memory.store.known())
+    known = dict(memory.store.indexed())
     memory.sync()
     assert memory.store.generation() > before
-    assert memory.store.changes_since(before) is None
-    assert {path: row.chunks for path, row in memory.store.known().items()} != {
+    assert {path: row.chunks for path, row in memory.store.indexed().items()} != {
         path: row.chunks for path, row in known.items()
     }
     index_write.remember(memory.store, "any", "1")

@@ -136,13 +136,6 @@ def test_it_is_asked_for_again_when_there_is_hope(memory, monkeypatch, change, f
     assert memory.store.counts().embedded == memory.store.counts().chunks
 
 
-def test_a_provider_that_is_down_refuses_nothing(memory):
-    memory.provider.broken = "offline"
-    memory.provider.state = Cause.NETWORK
-    memory.sync()
-    assert embedding.rejected_rows(memory.store) == []
-
-
 def test_no_batch_job_is_made_of_what_was_refused(memory):
     memory.sync()
     identity = memory.store.identity()
@@ -193,18 +186,6 @@ def test_the_status_says_how_many_have_no_vector_and_why(engine):
     assert trace_json.plain(status)["refused"][0]["path"] == "memory/a.md"
     assert "refused by the provider" in engine.notes.why_file("memory/a.md").index
     assert engine.search.search("garden").recalled[0].chunk.path == "memory/a.md", "words find it"
-
-
-def test_who_tries_the_provider_again_asks_for_it_too(engine):
-    engine.index.sync()
-    count = len(engine.calls)
-    engine.index.sync()
-    assert len(engine.calls) == count
-    engine.providers.retry()
-    engine.index.sync()
-    assert len(engine.calls) == count + 1
-    engine.index.sync()
-    assert len(engine.calls) == count + 1
 
 
 def test_what_would_be_sent_leaves_out_what_was_refused(engine):

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from memory_tui.errors import Cancelled, IndexDamaged, IndexUnavailable, QueryError
+from memory_tui.errors import Cancelled, IndexUnavailable, QueryError
 from memory_tui.index import abilities
 from memory_tui.index.connections import Writer
-from memory_tui.index.rows import ChunkPage, CosineRank, NoteColumns
 from memory_tui.index.store import Store
 from memory_tui.providers.builtin import hash_vector
 from tests.support.index import Memory, text_of
@@ -40,21 +39,13 @@ def write(made: Made, vectors: bool = True, **texts: str) -> None:
     made.add(files, vectors_for(files) if vectors else {})
 
 
-def pages(store: Store, count: int = 3) -> list[tuple[Any, ...]]:
-    """Every chunk of the store as tuples, read in small pages."""
-    found: list[tuple[Any, ...]] = []
-    while len(page := store.page(found[-1][0] if found else 0, count)):
-        assert len(page) <= count
-        found += rows(page)
-    return found
-
-
-def rows(page: ChunkPage) -> list[tuple[Any, ...]]:
-    columns = (page.rowids, page.notes, page.lines.T, page.chunk_ids, page.embedded, page.has_vector, page.vectors)
-    return [
-        (int(rowid), int(note), *map(int, lines), chunk, bool(embedded), bool(has), vector.tobytes())
-        for rowid, note, lines, chunk, embedded, has, vector in zip(*columns, strict=True)
-    ]
+def pages(store: Store) -> list[tuple[int, str]]:
+    """Rowid and id of every chunk of the store, read in small pages."""
+    chunks: list[tuple[int, str]] = []
+    while len(page := store.page(chunks[-1][0] if chunks else 0, 3)):
+        assert len(page) <= 3
+        chunks += zip(page.rowids.tolist(), page.chunk_ids, strict=True)
+    return chunks
 
 
 def ids(store: Store, path: str) -> list[int]:
@@ -64,66 +55,21 @@ def ids(store: Store, path: str) -> list[int]:
 # --- transactions -------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_store_answers(store: Store) -> None:
-    assert dict(store.known()) == {}
-    assert store.notes() == NoteColumns()
-    assert pages(store) == []
-    assert store.texts([1]) == {}
-    assert store.chunks_of("memory/a.md") == []
-    assert store.file("memory/a.md") is None
-    assert store.words.match(["rose"], "plain", "all").rowids.tolist() == []
-    assert store.words.frequency(["rose"], "stemmed") == [0]
-    assert store.words.containing("rose").tolist() == []
-    assert store.standings(hash_vector("rose"), [1]) == {}
-    assert (store.rejected(), store.withheld()) == ([], [])
-
-
 def test_a_snapshot_is_of_one_generation_whoever_writes(made: Made, store: Store) -> None:
     write(made, a="the garden", b="a rose")
-    queries: list[str] = []
     with store.snapshot():
-        before = (store.generation(), pages(store), dict(store.known()), store.texts([1, 2]), store.uuid())
+        before = (store.generation(), pages(store), dict(store.indexed()), store.texts([1, 2]), store.uuid())
         found = store.words.match(["rose"], "plain", "any").rowids.tolist()
         write(made, a="a rose in the garden")
         made.remove(["memory/b.md"])
-        store.connection.exec_trace = lambda _, sql, __: queries.append(sql) is None
         with store.snapshot():
-            again = (store.generation(), pages(store), dict(store.known()), store.texts([1, 2]), store.uuid())
-        store.connection.exec_trace = None
+            again = (store.generation(), pages(store), dict(store.indexed()), store.texts([1, 2]), store.uuid())
         assert again == before
-        assert not any("FROM meta" in sql for sql in queries), "what it says of itself is read once"
         assert store.words.match(["rose"], "plain", "any").rowids.tolist() == found
         assert store.words.frequency(["rose"], "plain") == [1]
     assert store.generation() > before[0]
     assert store.texts([1, 2]) == {}
     assert store.words.match(["rose"], "plain", "any").rowids.tolist() == [3]
-
-
-def test_a_reader_sees_the_old_generation_and_cannot_write(made: Made, store: Store) -> None:
-    before = store.generation()
-    with made.store.writing() as generation:
-        assert generation == before + 1
-        assert store.generation() == before
-    assert store.generation() == before + 1
-    with pytest.raises(IndexUnavailable), store.writing():
-        pass
-
-
-def test_a_transaction_that_fails_leaves_nothing(made: Made) -> None:
-    before = made.store.generation()
-
-    def fail() -> None:
-        with made.store.writing():
-            made.store.query("INSERT INTO meta VALUES ('x', 1)")
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert (made.store.meta("x"), made.store.generation()) == (None, before)
-    with pytest.raises(IndexUnavailable, match="too complex") as refused:
-        made.store.query("SELECT 'a' LIKE ?", ("%" * 60_000,))
-    assert not isinstance(refused.value, IndexDamaged), "an error of a statement is no damage of the file"
-    assert "doctor" in refused.value.next_step
 
 
 def test_what_is_interrupted_raises_and_then_answers_again(made: Made, store: Store) -> None:
@@ -156,46 +102,6 @@ def test_what_is_interrupted_raises_and_then_answers_again(made: Made, store: St
 # --- notes, chunks, changes -----------------------------------------------------------------------------------------
 
 
-def test_a_rowid_is_never_used_again(made: Made, store: Store) -> None:
-    seen: set[int] = set()
-    for number in range(4):
-        write(made, a=f"text number {number}")
-        now = {row[0] for row in pages(store)}
-        assert min(now) > max(seen, default=0)
-        seen |= now
-        made.remove(["memory/a.md"])
-
-
-def test_what_changed_is_told_until_it_is_forgotten_or_too_much(made: Made, store: Store) -> None:
-    write(made, a="one", b="two")
-    at = store.generation()
-    nothing = store.delta(at, 10)
-    assert nothing is not None
-    assert (nothing.generation, len(nothing.chunks), list(nothing.notes), list(nothing.gone)) == (at, 0, [], [])
-    write(made, a="three", c="four")
-    delta = store.delta(at, 10)
-    assert delta is not None
-    assert sorted(note.path for note in delta.notes) == ["memory/a.md", "memory/c.md"]
-    assert [row[0] for row in rows(delta.chunks)] == [*ids(store, "memory/a.md"), *ids(store, "memory/c.md")]
-    assert list(delta.gone) == [1]
-    assert store.delta(at, 2) is None
-    assert store.delta(store.generation() + 1, 10) is None
-    made.forget_log()
-    assert store.delta(at, 10) is None
-    assert store.delta(store.generation(), 10) is not None
-
-
-def test_a_vector_that_comes_late_is_a_change_of_its_chunk(made: Made, store: Store) -> None:
-    write(made, vectors=False, a="the garden")
-    at, [[*before]] = store.generation(), pages(store)
-    assert before[5:7] == [False, False]
-    made.attach({row.hash: hash_vector("the garden") for row in store.chunks_of("memory/a.md")})
-    delta = store.delta(at, 10)
-    assert delta is not None
-    assert rows(delta.chunks) == pages(store)
-    assert rows(delta.chunks)[0][5:] == (True, True, hash_vector("the garden").tobytes())
-
-
 def test_repeats_of_a_chunk(made: Made, store: Store) -> None:
     write(made, a="a" * 480)
     every = store.chunks_of("memory/a.md")
@@ -216,14 +122,6 @@ def test_repeats_of_a_chunk(made: Made, store: Store) -> None:
     assert repeats[0].rowid in store.words.containing("AAAA")
     assert store.standings(hash_vector("a"), [repeats[0].rowid]) == {}
     assert not store.vectors([repeats[0].rowid]).any()
-
-
-def test_status_counts(made: Made, store: Store) -> None:
-    write(made, a="one", b="two", c="three")
-    counts = store.counts()
-    assert (counts.files, counts.chunks, counts.embedded, counts.cached, counts.failed) == (3, 3, 3, 3, 0)
-    assert counts.by_source == {"memory": (3, 3)}
-    assert counts.bytes > 0
 
 
 def test_chunks_that_a_provider_refused_or_never_got(made: Made, store: Store) -> None:
@@ -267,7 +165,7 @@ TEXTS = {"a": "The snake_case runs well", "b": "snake and case, RUNNING", "c": "
 def test_words_match_by_their_tokens(made: Made, store: Store, word: str, form: Any, join: Any, notes: str) -> None:
     write(made, **TEXTS)
     hits = set(store.words.match([word], form, join).rowids.tolist())
-    assert "".join(path[7] for path in store.known() if hits & set(ids(store, path))) == notes
+    assert "".join(path[7] for path in store.indexed() if hits & set(ids(store, path))) == notes
 
 
 def test_a_frequency_counts_chunks(made: Made, store: Store) -> None:
@@ -281,16 +179,6 @@ def test_a_frequency_counts_chunks(made: Made, store: Store) -> None:
         store.words.match(["ro\0se"], "plain", "all")
 
 
-def test_matches_come_in_the_order_of_their_rowids(made: Made, store: Store) -> None:
-    write(made, a="same words", b="same words", c="same same words", d="other text here", e="more text there")
-    found = store.words.match(["same"], "plain", "all")
-    assert found.rowids.tolist() == [1, 2, 3]
-    assert (found.bm25 < 0).all()
-    assert found.bm25[0] == found.bm25[1] > found.bm25[2]
-    twice = store.words.match(["same", "same"], "plain", "all")
-    assert twice.bm25.tolist() == pytest.approx((found.bm25 * 2).tolist(), abs=1e-9)
-
-
 def test_a_chunk_is_found_by_its_day_and_the_headings_above_it(made: Made, store: Store) -> None:
     made.add([cut_note("memory/2026-03-14.md", f"# Garden\n\n## Roses\n\n{text_of(120)}")], {})
     last = store.chunks_of("memory/2026-03-14.md")[-1]
@@ -301,17 +189,6 @@ def test_a_chunk_is_found_by_its_day_and_the_headings_above_it(made: Made, store
 
 
 # --- vectors --------------------------------------------------------------------------------------------------------
-
-
-def test_a_text_without_a_token_has_a_vector_that_points_nowhere(made: Made, store: Store) -> None:
-    write(made, a="!!!", b="rose")
-    assert [row[5:7] for row in pages(store)] == [(True, False), (True, True)]
-    assert store.vectors([1, 2, 99]).any(axis=1).tolist() == [False, True, False]
-    assert store.standings(hash_vector("rose"), [1]) == {1: CosineRank(0, 2, 2)}
-    if store.finds_nearest():
-        near = store.nearest(hash_vector("rose"), 2)
-        assert near is not None
-        assert near.tolist() == [2]
 
 
 def test_nearest_does_not_choose_between_equals(made: Made, store: Store) -> None:
@@ -329,7 +206,7 @@ def test_nearest_does_not_choose_between_equals(made: Made, store: Store) -> Non
 def test_a_standing_is_the_place_among_all_cosines(made: Made, store: Store) -> None:
     write(made, a="rose", b="rose garden", c="rose garden", d="zebra", e="garden garden rose")
     write(made, vectors=False, f="no vector yet")
-    names = {ids(store, path)[0]: path[7:8] for path in store.known()}
+    names = {ids(store, path)[0]: path[7:8] for path in store.indexed()}
     found = {names[rowid]: place for rowid, place in store.standings(hash_vector("rose"), [*names, 999]).items()}
     assert {name: place.rank for name, place in found.items()} == {"a": 1, "b": 2, "c": 3, "e": 4, "d": 5}
     assert {place.of for place in found.values()} == {5}
@@ -379,22 +256,6 @@ def test_a_job_that_comes_while_the_writer_is_closed_is_answered(tmp_path: Path)
         assert all(isinstance(job.exception(LONG), Cancelled | None) for job in jobs)
         with pytest.raises(Cancelled):
             jobs[-1].result(LONG)
-
-
-def test_who_waits_is_told_although_the_failure_cannot_be_reported(tmp_path: Path) -> None:
-    def fail(_error: object) -> None:
-        raise MemoryError
-
-    def late(_store: object) -> None:
-        raise TimeoutError("late")
-
-    one = writer(tmp_path / "i.sqlite", fail)
-    with pytest.raises(IndexUnavailable, match="The disk is full"):
-        one.run(refuse)
-    with pytest.raises(TimeoutError, match="late"):
-        one.run(late)
-    assert one.run(lambda store: store.value("SELECT 7")) == 7
-    one.close(LONG)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

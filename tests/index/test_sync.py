@@ -13,21 +13,21 @@ from memory_tui import events
 from memory_tui.index.abilities import UNUSED, Vec0Use
 from memory_tui.index.note_rows import Headings
 from memory_tui.index.store import Store
-from memory_tui.search.corpus import Corpus, cosines
+from memory_tui.search.corpus import Corpus
 from memory_tui.workspace.roots import scan
 from tests.support.index import Answering, Counting, Memory, integrity, text_of
 from tests.support.workspace import needs_inodes
 
 
-@pytest.fixture(params=[True, False], ids=["vec0", "no vec0"])
+@pytest.fixture
 def memory(request, tmp_path):
-    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", vec0=Vec0Use(enabled=request.param))
+    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", vec0=Vec0Use(getattr(request, "param", True)))
     yield memory
     memory.store.close()
 
 
 def stored_texts(memory):
-    rows = [row for path in memory.store.known() for row in memory.store.chunks_of(path)]
+    rows = [row for path in memory.store.indexed() for row in memory.store.chunks_of(path)]
     return sorted(memory.store.texts([row.rowid for row in rows]).values())
 
 
@@ -35,6 +35,10 @@ def vec0_rows(store):
     return store.value("SELECT count(*) FROM chunks_vec") if store.vec0.ready else None
 
 
+with_and_without_vec0 = pytest.mark.parametrize("memory", [True, False], ids=["vec0", "no vec0"], indirect=True)
+
+
+@with_and_without_vec0
 def test_new_changed_and_deleted_notes(memory):
     memory.write("MEMORY.md", "one")
     memory.write("memory/a.md", "two")
@@ -48,34 +52,11 @@ def test_new_changed_and_deleted_notes(memory):
     report = memory.sync()
     assert (report.found, report.indexed, report.removed) == (2, 2, 1)
     assert stored_texts(memory) == ["four", "three"]
-    assert set(memory.store.known()) == {"memory/a.md", "memory/b.md"}
+    assert set(memory.store.indexed()) == {"memory/a.md", "memory/b.md"}
     for form in ("plain", "stemmed"):
         assert memory.store.words.match(["two"], form, "all").rowids.size == 0
     assert vec0_rows(memory.store) in (2, None)
     assert integrity(memory.store) == []
-
-
-def test_the_order_of_news(memory):
-    memory.write("MEMORY.md", text_of(100))
-    memory.write("memory/a.md", "two")
-    memory.sync()
-    assert [type(event).__name__ for event in memory.events if not isinstance(event, events.SyncProgress)] == [
-        "SyncStarted",
-        "FileIndexed",
-        "FileIndexed",
-        "SyncFinished",
-    ]
-    started, finished = memory.events[0], memory.events[-1]
-    assert (started.total, started.reason) == (2, "manual")
-    assert (finished.indexed, finished.removed, finished.failed, finished.error) == (2, 0, 0, "")
-    [first, second] = memory.told(events.FileIndexed)
-    assert first.chunks == first.embedded == len(memory.store.chunks_of("MEMORY.md"))
-    assert second.path == "memory/a.md"
-    last = memory.told(events.SyncProgress)[-1]
-    assert (last.done, last.total) == (2, 2)
-    (memory.folder / "memory/a.md").unlink()
-    memory.sync()
-    assert [event.path for event in memory.told(events.FileRemoved)] == ["memory/a.md"]
 
 
 def test_a_second_sync_writes_nothing_and_embeds_nothing(memory):
@@ -111,29 +92,6 @@ def test_a_touched_note_is_read_but_not_cut_again(memory):
     assert not memory.sync().changed
 
 
-def test_the_same_text_twice_is_embedded_once(memory):
-    text = text_of(60)
-    memory.write("memory/a.md", text)
-    memory.write("memory/b.md", text)
-    report = memory.sync()
-    assert len(memory.provider.texts) == len(set(memory.provider.texts)) == report.chunks // 2
-    assert memory.store.counts().cached == report.embedded == report.chunks // 2
-    assert memory.store.counts().embedded == report.chunks
-
-
-def test_text_that_comes_back_is_taken_from_the_cache(memory):
-    note = memory.write("memory/a.md", "to be or not")
-    memory.write("memory/b.md", "other")
-    memory.sync()
-    note.unlink()
-    memory.sync()
-    assert memory.store.counts().chunks == 1
-    memory.write("memory/new.md", "to be or not")
-    report = memory.sync()
-    assert (report.indexed, report.embedded, report.reused) == (1, 0, 1)
-    assert memory.store.counts().embedded == 2
-
-
 def test_without_cache_vectors_go_with_their_text(memory):
     memory.settings = memory.settings.set("cache.enabled", False, "test")
     note = memory.write("memory/a.md", "one")
@@ -161,18 +119,6 @@ def test_chunk_ids_are_the_documented_ones(memory):
 # --- rebuilding ----------------------------------------------------------------------------------------------------
 
 
-def test_force_cuts_everything_again_and_embeds_nothing(memory):
-    for number in range(5):
-        memory.write(f"memory/{number}.md", text_of(50, f"n{number}"))
-    first = memory.sync()
-    before = stored_texts(memory)
-    report = memory.sync(force=True)
-    assert report.rebuilt
-    assert (report.indexed, report.embedded, report.reused) == (5, 0, first.chunks)
-    assert stored_texts(memory) == before
-    assert integrity(memory.store) == []
-
-
 @pytest.mark.parametrize("change", ["tokens", "overlap", "scope", "model", "bytes"])
 def test_another_recipe_rebuilds_once(memory, tmp_path, change):
     memory.write("MEMORY.md", text_of(200))
@@ -192,12 +138,13 @@ def test_another_recipe_rebuilds_once(memory, tmp_path, change):
         memory.provider = Short()
     report = memory.sync()
     assert report.rebuilt
-    assert report.indexed == len(memory.store.known())
+    assert report.indexed == len(memory.store.indexed())
     assert memory.store.recipe().identity == memory.provider.identity
     assert not memory.sync().changed
     assert integrity(memory.store) == []
 
 
+@with_and_without_vec0
 def test_vectors_of_two_models_are_never_mixed(memory):
     memory.write("memory/a.md", "one")
     memory.write("memory/b.md", "two")
@@ -223,24 +170,6 @@ def test_vectors_of_two_models_are_never_mixed(memory):
     assert vec0_rows(memory.store) in (3, None)
 
 
-def test_a_rebuild_that_was_stopped_goes_on(memory):
-    for number in range(40):
-        memory.write(f"memory/{number}.md", text_of(100, f"n{number}"))
-    memory.sync()
-
-    def stop_early(event):
-        if isinstance(event, events.FileIndexed):
-            memory.cancel.set()
-
-    report = memory.sync(force=True, listener=stop_early)
-    assert report.cancelled
-    done = report.indexed
-    assert 0 < done < 40
-    memory.cancel.clear()
-    assert memory.sync().indexed == 40 - done
-    assert integrity(memory.store) == []
-
-
 # --- stopping ------------------------------------------------------------------------------------------------------
 
 
@@ -248,7 +177,7 @@ def test_a_stopped_sync_keeps_whole_notes_and_says_so(memory):
     for number in range(30):
         memory.write(f"memory/{number:02}.md", text_of(60, f"n{number}"))
     memory.sync(listener=lambda event: memory.cancel.set() if isinstance(event, events.FileIndexed) else None)
-    done = memory.store.known()
+    done = memory.store.indexed()
     assert 0 < len(done) < 30
     assert all(row.state == "ok" and row.chunks == len(memory.store.chunks_of(path)) for path, row in done.items())
     report = memory.sync()
@@ -269,7 +198,7 @@ def test_a_stop_in_a_long_note_keeps_the_vectors_made_so_far(memory):
 
     memory.provider = Stopping()
     assert memory.sync().cancelled
-    assert memory.store.known() == {}
+    assert memory.store.indexed() == {}
     made = memory.store.counts().cached
     assert made == len(memory.provider.texts) > 64
     memory.cancel.clear()
@@ -326,18 +255,6 @@ def test_odd_text_is_indexed_with_a_remark(memory):
     assert integrity(memory.store) == []
 
 
-def test_names_that_are_not_utf8_are_indexed(memory):
-    try:
-        note = os.fsencode(memory.write("memory/x.md", "one").parent) + b"/\xff.md"
-        with open(note, "wb") as file:  # noqa: PTH123
-            file.write(b"odd name")
-    except OSError:
-        pytest.skip("this file system takes only UTF-8 names")
-    memory.sync()
-    assert set(memory.store.known()) == {"memory/x.md", "memory/\\xff.md"}
-    assert "odd name" in stored_texts(memory)
-
-
 def test_when_the_provider_fails_words_still_work_and_vectors_come_later(memory):
     memory.provider.broken = "the provider is offline"
     for number in range(3):
@@ -378,17 +295,6 @@ def test_a_wrong_answer_of_the_provider_is_never_stored(memory, answer):
     assert memory.store.counts().chunks == 1
 
 
-def test_zero_vectors_score_zero_and_are_not_in_vec0(memory):
-    memory.write("memory/a.md", "!!!")
-    memory.write("memory/b.md", "word")
-    memory.sync()
-    corpus = Corpus.load(memory.store)
-    assert corpus.embedded.tolist() == [True, True]
-    assert corpus.has_vector.tolist() == [False, True]
-    assert cosines(corpus, memory.provider.embed(["word"], "query")[0]).tolist() == pytest.approx([0, 1])
-    assert vec0_rows(memory.store) in (1, None)
-
-
 # --- vec0 comes and goes -------------------------------------------------------------------------------------------
 
 
@@ -415,26 +321,6 @@ def test_vec0_is_filled_again_after_a_writer_without_it(tmp_path):
     again.store.close()
 
 
-def test_an_index_of_before_gets_its_table_and_the_table_stays_dense(memory):
-    if not memory.store.vec0.ready:
-        pytest.skip("the case without vec0 has nothing to keep")
-    for number in range(9):
-        memory.write(f"memory/{number}.md", f"note {number}")
-    memory.sync()
-    with memory.store.writing():
-        memory.store.query("DROP TABLE chunks_vec")
-        memory.store.query("DELETE FROM meta WHERE key = 'vec0_dims'")
-    memory.sync()
-    assert vec0_rows(memory.store) == 9
-    for number in range(8):
-        memory.write("memory/a.md", text_of(2500, f"version {number}"))
-        memory.sync()
-    rows = vec0_rows(memory.store)
-    assert rows > 50
-    assert memory.store.value("SELECT sum(size) FROM chunks_vec_chunks") <= 1.25 * rows + 256
-    assert integrity(memory.store) == []
-
-
 def test_a_text_that_was_put_in_with_the_old_times_is_seen(memory):
     """Size and modification time are those of before; when the file changed last nobody can set back."""
     note = memory.write("memory/a.md", "one")
@@ -455,33 +341,6 @@ def test_a_text_that_was_put_in_with_the_old_times_is_seen(memory):
 
 
 # --- folders that vanish -------------------------------------------------------------------------------------------
-
-
-def test_an_extra_folder_that_vanished_is_not_many_deletions(tmp_path):
-    extra = tmp_path / "elsewhere"
-    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", extra=(str(extra),))
-    extra.mkdir()
-    (extra / "one.md").write_text("one")
-    (extra / "two.md").write_text("two")
-    memory.write("MEMORY.md", "three")
-    memory.sync()
-    assert len(memory.store.known()) == 3
-    extra.rename(tmp_path / "gone")
-    assert memory.sync().removed == 0
-    (tmp_path / "gone").rename(extra)
-    (extra / "one.md").unlink()
-    assert memory.sync().removed == 1
-    memory.store.close()
-
-
-def test_memory_that_was_deleted_is_forgotten_when_somebody_agrees(memory):
-    note = memory.write("memory/a.md", "one")
-    memory.sync()
-    note.unlink()
-    note.parent.rmdir()
-    held = memory.sync()
-    assert (held.removed, held.shrink.missing) == (0, 1)
-    assert memory.sync(accept=True).removed == 1
 
 
 # --- headings ------------------------------------------------------------------------------------------------------
@@ -527,14 +386,6 @@ def test_headings_above_a_line():
     assert headings.above(999) == ("Indented",)
 
 
-def test_a_heading_as_long_as_a_book_is_not_repeated_in_full():
-    assert len(Headings("# " + "x" * 1_000_000 + "\ntext").above(2)[0]) == 200
-
-
-def test_windows_line_ends_are_no_part_of_a_heading():
-    assert Headings("# One\r\n## Two\r\ntext").above(3) == ("One", "Two")
-
-
 # --- the real program ----------------------------------------------------------------------------------------------
 
 
@@ -557,7 +408,7 @@ def test_the_index_holds_the_rows_of_the_real_program(
     store = memory.store
     mine = {
         row.chunk_id: (path, row.start_line, row.end_line, row.hash, row.model, store.texts([row.rowid])[row.rowid])
-        for path in store.known()
+        for path in store.indexed()
         for row in store.chunks_of(path)
     }
     theirs = {
@@ -565,7 +416,7 @@ def test_the_index_holds_the_rows_of_the_real_program(
         for row in rows("chunks.jsonl")
     }
     assert mine == theirs
-    assert {(row.path, row.hash, row.size) for row in store.known().values()} == {
+    assert {(row.path, row.hash, row.size) for row in store.indexed().values()} == {
         (row["path"], row["hash"], row["size"]) for row in rows("files.jsonl")
     }
     store.close()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -157,31 +155,6 @@ def test_memory_that_is_made_later_and_again(folder):
         assert seen.notices(lambda: (folder / "memory/a.md").write_text("changed again"))
 
 
-def test_memory_that_is_made_anew_at_once(folder):
-    """File systems give the new folder the identity of the old one, which nobody then watches any more."""
-
-    def anew():
-        shutil.rmtree(folder / "memory")
-        (folder / "memory").mkdir()
-        (folder / "memory/a.md").write_text("new")
-
-    with Seen(folder) as seen:
-        for number in range(3):
-            assert seen.notices(anew)
-            assert seen.notices(lambda number=number: (folder / "memory/a.md").write_text(f"changed {number}"))
-
-
-def test_a_workspace_that_is_replaced(folder, tmp_path):
-    def replace():
-        shutil.rmtree(folder)
-        shutil.copytree(tmp_path / "copy", folder)
-
-    shutil.copytree(folder, tmp_path / "copy")
-    with Seen(folder) as seen:
-        assert seen.notices(replace)
-        assert seen.notices(lambda: (folder / "memory/a.md").write_text("after all"))
-
-
 def test_extra_folders_and_files(folder, tmp_path):
     extra, single = tmp_path / "extra", tmp_path / "single.md"
     extra.mkdir()
@@ -234,17 +207,6 @@ def test_a_change_is_told_before_the_quiet_time_and_a_start_is_none(folder, monk
         assert len(seen.calls) == 1
 
 
-def test_it_waits_for_the_quiet_time(folder, monkeypatch):
-    hand = Hand(monkeypatch)
-    with Seen(folder, quiet=0.5, hand=hand) as seen:
-        appended(folder / "memory/a.md")
-        hand.wait_for(lambda: hand.sets)
-        hand.now += 0.375
-        assert not seen.next_after(1, timeout=4 * QUIET)
-        hand.now += 0.125
-        assert seen.next_after(1)
-
-
 def test_other_files_in_the_workspace_are_not_watched(folder):
     (folder / "project").mkdir()
     (folder / "memory/picture.png").touch()
@@ -279,44 +241,3 @@ def test_stopping_does_not_wait_for_an_event(folder):
         start = time.monotonic()
         seen.watcher.end()
         assert time.monotonic() - start < LONG
-
-
-NO_HANDLES = """
-import os
-import subprocess
-import sys, resource, sys, threading
-import watchfiles
-from memory_tui.index.watch import Watcher
-from memory_tui.workspace.roots import Roots, scan
-roots = Roots.open(sys.argv[1])
-scan(roots)
-changed = threading.Event()
-limit = os.open(os.devnull, os.O_RDONLY) + 2
-os.close(limit - 2)
-resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-def hear(event):
-    if "Too many" in getattr(event, "detail", ""):
-        print(event.detail, flush=True)
-watcher = Watcher(roots, 0.05, changed.set, hear)
-watcher.switch(True)
-changed.wait(60)
-changed.clear()
-print("ready", flush=True)
-print(changed.wait(60), watcher.detail, flush=True)
-watcher.end()
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="handles are limited in another way")
-def test_a_process_without_handles_lists_instead_and_says_so(tmp_path):
-    """Two handles are left: enough to list a folder, not enough for the events of the system."""
-    (tmp_path / "memory").mkdir()
-    child = subprocess.Popen([sys.executable, "-c", NO_HANDLES, str(tmp_path)], stdout=subprocess.PIPE, text=True)
-    try:
-        assert "Too many open files" in child.stdout.readline()
-        assert child.stdout.readline() == "ready\n"
-        (tmp_path / "memory" / "new.md").write_text("a zebra")
-        assert child.stdout.readline().startswith("True")
-    finally:
-        child.kill()
-        child.communicate()

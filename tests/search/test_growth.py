@@ -13,8 +13,7 @@ import pytest
 from memory_tui import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import flips
-from memory_tui.index.full_text import FullText
-from memory_tui.index.rows import Form, Matches
+from memory_tui.index.store import Form, FullText, Matches
 from memory_tui.plan import Options
 from memory_tui.search import keyword, rank
 

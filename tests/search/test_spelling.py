@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
-from memory_tui.index.full_text import FullText
+from memory_tui.index.store import FullText
 from memory_tui.plan import Options
 from memory_tui.search.spelling import Vocabulary
 from memory_tui.search.trace import Trace

@@ -64,10 +64,10 @@ class Made:
         index_write.replace_files(self.store, files, self.recipe.identity.model, known)
 
     def remove(self, paths: Sequence[str]) -> None:
-        index_write.remove_files(self.store, [self.store.known()[path] for path in paths])
+        index_write.remove_files(self.store, [self.store.indexed()[path] for path in paths])
 
     def touch(self, path: str, mtime: int) -> None:
-        index_write.touch_files(self.store, [self.store.known()[path]._replace(mtime_ns=mtime * SECOND)])
+        index_write.touch_files(self.store, [self.store.indexed()[path]._replace(mtime_ns=mtime * SECOND)])
 
     def attach(self, vectors: Mapping[str, Vectors]) -> None:
         ids = self._keep(vectors)
@@ -80,11 +80,6 @@ class Made:
     def withhold(self, text: str, kind: str) -> None:
         with self.store.writing():
             self.store.query("INSERT OR REPLACE INTO withheld VALUES(?, ?)", (sha256_hex(text), kind))
-
-    def forget_log(self) -> None:
-        with self.store.writing() as generation:
-            self.store.query("DELETE FROM changes")
-            self.store.query("UPDATE meta SET value = ? WHERE key = 'changes_from'", (generation,))
 
     def reader(self) -> AbstractContextManager[Store]:
         return closing(Store.open(self.path, read_only=True))

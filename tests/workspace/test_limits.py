@@ -80,7 +80,7 @@ def test_another_limit_lets_it_in(vast: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_it_is_not_watched_and_the_status_says_why(vast: Path, tmp_path: Path) -> None:
     notes = vast.parent / "notes"
-    assert str(vast) not in {folder for folder, *_ in _View.of(Roots.open(notes, [str(vast)])).folders}
+    assert str(vast) not in _View.of(Roots.open(notes, [str(vast)])).folders
     options = Options(workspace=str(notes), index=str(tmp_path / "i.sqlite"), provider="scripted", extra=(str(vast),))
     with Engine.open(options) as engine:
         engine.index.sync()

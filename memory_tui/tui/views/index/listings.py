@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from memory_tui.doctor.examine import Result
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status, WriterProcess
-    from memory_tui.index.rows import TableSize
     from memory_tui.openclaw.flush import Nearness
 
 
@@ -257,7 +256,7 @@ class Storage(Struct, frozen=True):
     """What the view shows, gathered in one go."""
 
     status: Status
-    tables: tuple[TableSize, ...]
+    tables: list[tuple[str, int]]
 
 
 def _measured(engine: Engine) -> Storage:
@@ -292,19 +291,8 @@ def _storage(found: Storage, width: int) -> list[Line]:
     """Tables first."""
     status = found.status
     written = text("Tables", width, "head")
-    for table in found.tables:
-        about = fit(table.about, max(0, width - 42))
-        written.append(
-            (
-                [
-                    (f" {fit(table.name, 12)}", ""),
-                    (f"{table.rows:>12,} rows", ""),
-                    (f"{table.bytes / 1e6:>10.2f} MB  ", "strong"),
-                    (about, "muted"),
-                ],
-                table.name,
-            )
-        )
+    for name, size in found.tables:
+        written.append(([(f" {fit(name, 24)}", ""), (f"{size / 1e6:>10.2f} MB", "strong")], name))
     written += [*text("", width), *text("Files", width, "head")]
     for file in status.storage:
         written += text(f"{file.bytes / 1e6:>8.2f} MB  {home(one_line(file.path))} ({file.what})", width)
