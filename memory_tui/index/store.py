@@ -106,9 +106,7 @@ class ChunkPage(Struct, frozen=True):
         A vector may be None; without `dims` it is whether the chunk has one to compare, None for not known.
         Raises ValueError, TypeError, OverflowError for rows that make no sense.
         """
-        if not rows:
-            return cls.empty(dims)
-        rowids, notes, first, last, chunk_ids, embedded, blobs = zip(*rows, strict=True)
+        rowids, notes, first, last, chunk_ids, embedded, blobs = zip(*rows, strict=True) if rows else [()] * 7
         if not all(1 <= start <= other for start, other in zip(first, last, strict=True)):
             raise ValueError("lines that cannot be")
         marks = np.array(embedded, np.bool_)
@@ -126,25 +124,6 @@ class ChunkPage(Struct, frozen=True):
             marks & pointing,
             vectors,
         )
-
-    def of_those(self, which: Flags) -> ChunkPage:
-        """Keep the chunks that `which` marks."""
-        chunk_ids = [chunk_id for chunk_id, keep in zip(self.chunk_ids, which.tolist(), strict=True) if keep]
-        return ChunkPage(
-            self.rowids[which],
-            self.notes[which],
-            self.lines[:, which],
-            chunk_ids,
-            self.embedded[which],
-            self.has_vector[which],
-            self.vectors[which],
-        )
-
-    @classmethod
-    def empty(cls, dims: int) -> ChunkPage:
-        """Make a page of nothing."""
-        none, marks = np.empty(0, np.int64), np.empty(0, np.bool_)
-        return cls(none, none, np.empty((2, 0), np.int32), (), marks, marks, np.empty((0, dims), np.float32))
 
 
 def unit_rows(blobs: Sequence[bytes | None], dims: int) -> tuple[Vectors, Flags]:
@@ -588,9 +567,9 @@ class Store(Database):
         with self.snapshot():
             while len(page := self.page(after, _PAGE)):
                 after = int(page.rowids[-1])
-                if len(page := page.of_those(page.embedded)):
-                    ids.append(page.rowids)
-                    cosines.append(page.vectors.astype(np.float64) @ query)
+                if page.embedded.any():
+                    ids.append(page.rowids[page.embedded])
+                    cosines.append(page.vectors[page.embedded].astype(np.float64) @ query)
         every, all_cosines = np.concatenate(ids), np.concatenate(cosines)
         places = {}
         for at in np.flatnonzero(np.isin(every, np.asarray(rowids, np.int64))).tolist():
@@ -624,14 +603,11 @@ class Store(Database):
 
     def page(self, after: int, count: int, *, vectors: bool = True) -> ChunkPage:
         """Read the next `count` chunks, repeats left out, with a rowid above `after`."""
-        return self._page("c.id > ? ORDER BY c.id LIMIT ?", (after, count), vectors=vectors)
-
-    def _page(self, which: str, values: Sequence[Any], *, vectors: bool) -> ChunkPage:
         identity = self.identity() if vectors else None
         live = _LIVE_IN_VEC0 if self.finds_nearest() else _LIVE_ALONE
         if vectors:
             live = f"{_LIVE}, e.embedding FROM chunks c {self._vector_join()} WHERE c.occurrence = 0"
-        rows = self.query(f"{live} AND {which}", values)
+        rows = self.query(f"{live} AND c.id > ? ORDER BY c.id LIMIT ?", (after, count))
         with self.making_sense():
             return ChunkPage.of(rows, identity.dims if identity else 0)
 

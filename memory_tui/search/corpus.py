@@ -197,7 +197,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
                 if last is None:
                     matrix[at : at + len(page)] = page.vectors
                     at += len(page)
-            pages.append(type(page).empty(0))
+            pages.append(type(page).of((), 0))
             rowids, note_ids, embedded, pointing = (
                 np.concatenate([getattr(page, name) for page in pages])
                 for name in ("rowids", "notes", "embedded", "has_vector")
