@@ -12,7 +12,7 @@ import tempfile
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -302,9 +302,13 @@ def _seed(index: Path, where: Path, notices: list[Notice]) -> None:
 
 def _sizes(path: Path) -> tuple[int, ...]:
     """Return size and time of the index and of its log."""
-    places = (path, path.with_name(path.name + "-wal"))
-    every = [place.stat() for place in places if place.exists()]
-    return tuple(number for status in every for number in (status.st_size, status.st_mtime_ns))
+    numbers: list[int] = []
+    for place in (path, path.with_name(path.name + "-wal")):
+        # A log goes away while it is looked at, when its writer closes.
+        with suppress(FileNotFoundError):
+            status = place.stat()
+            numbers += [status.st_size, status.st_mtime_ns]
+    return tuple(numbers)
 
 
 def _tune(connection: apsw.Connection) -> None:
