@@ -32,15 +32,10 @@ sys.path.insert(0, sys.argv[1])
 from tests.support.faults import Counting, Failing
 from memory_tui.cli import main as cli
 from memory_tui import durable
-import gc, platformdirs, rapidfuzz.distance, rapidfuzz.fuzz, rapidfuzz.process, tokenizers
-import memory_tui.cli.admin, memory_tui.cli.agents, memory_tui.cli.ask, memory_tui.cli.explain, memory_tui.cli.hooks
-import memory_tui.cli.notes, memory_tui.cli.programs
-import memory_tui.notes.diff, memory_tui.notes.planner, memory_tui.notes.restore
-import memory_tui.engine.engine, memory_tui.inbox.inputs, memory_tui.explain.noise, memory_tui.explain.why_not
-import memory_tui.inbox.checks, memory_tui.index.rebuild, memory_tui.index.sync, memory_tui.openclaw.agent_sessions
-import memory_tui.openclaw.flush, memory_tui.openclaw.session_note, memory_tui.plan, memory_tui.render.why_text
-import memory_tui.notes.curator, memory_tui.notes.recover, memory_tui.render.evaluation, memory_tui.search.retrieve
-import memory_tui.tune.evaluate, memory_tui.tune.knob_search
+import gc, importlib, pkgutil, memory_tui, rapidfuzz.distance, rapidfuzz.fuzz, rapidfuzz.process, tokenizers
+for module in pkgutil.walk_packages(memory_tui.__path__, "memory_tui."):
+    if not module.name.startswith(("memory_tui.tui", "memory_tui.__main__", "memory_tui.cli.serve")):
+        importlib.import_module(module.name)
 gc.freeze()
 
 for line in sys.stdin:
