@@ -43,7 +43,7 @@ def index(args: argparse.Namespace) -> int:
     with opened(args) as engine:
         engine.plan.require_enabled()
         if args.dry_run:
-            return provider.dry_run(engine, as_json=args.json)
+            return provider.dry_run(engine, args)
         if args.approve_extension:
             library, named_by = engine.index.opener.approve_extension("index --approve-extension")
             say(

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from memory_tui import plan
 from memory_tui.approval import Approval, Approvals
 from memory_tui.cli.context import answered, confirmed, opened, options, require_yes
-from memory_tui.cli.output import print_json, print_lines, waiting
+from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.config.config_patch import provider_patch
+from memory_tui.config.model import Config
 from memory_tui.engine.costs import Forecast
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import Providers
@@ -25,7 +26,7 @@ from memory_tui.explain import trace_json
 from memory_tui.formatting import plural
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
-from memory_tui.providers.chain import Chain, MemberState, ServingProvider
+from memory_tui.providers.chain import Chain, MemberState
 from memory_tui.providers.options import ProviderRow, Secret
 
 _COMMAND = "memory-tui provider --add openai-compatible --address http://127.0.0.1:1234/v1 --model NAME"
@@ -34,80 +35,60 @@ _COMMAND = "memory-tui provider --add openai-compatible --address http://127.0.0
 class _Answers(NamedTuple):
     """A provider as a person describes it; `variable` names the environment variable of its key, empty for none."""
 
-    kind: str
-    address: str
-    variable: str
-    model: str
+    row: ProviderRow
+    address: str = ""
+    variable: str = ""
+    model: str = ""
 
 
 def _add(args: argparse.Namespace) -> int:
     """Set up the provider that `args` describes, or that a person describes when asked. Returns the exit code."""
     choices = plan.choose(options(args))
     answers = _answers(args)
-    row = registry.row(answers.kind)
-    _require_no_foreign_key(choices, answers, row)
-    keys = _keys_of(choices, answers, row)
-    patch = provider_patch(choices.config, keys)
-    trial = _trial(choices, answers, keys)
-    as_json, agreed = args.json, False
-    if not as_json:
+    keys = _keys_of(choices.config, answers)
+    patch, trial = provider_patch(choices.config, keys), _trial(choices, answers, keys)
+    if not args.json:
         where = f" at {trial['host']}" if trial["host"] else ""
         print_lines([f"{trial['provider']} {trial['model']}{where} answers: {trial['dims']:,} dimensions.", ""])
         print_lines(patch.diff().splitlines() or [f"{patch.target} says so already."])
-    if patch.files:
-        agreed = confirmed(f"Write to {patch.target}?", args)
-        if not agreed:
-            raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
-    written = patch.write() if agreed else ()
-    if as_json:
-        backups = [file.backup for file in written]
-        print_json(
-            {"target": str(patch.target), "diff": patch.diff(), "written": agreed, "backups": backups, "test": trial}
-        )
-    elif written:
-        print_lines(["Written. To undo it: memory-tui config --undo. To use it: memory-tui index."])
-    return 0
+    agreed = bool(patch.files) and confirmed(f"Write to {patch.target}?", args)
+    if patch.files and not agreed:
+        raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
+    backups = [file.backup for file in patch.write()] if agreed else []
+    data = {"target": str(patch.target), "diff": patch.diff(), "written": agreed, "backups": backups, "test": trial}
+    return show(args, data, ["Written. To undo it: memory-tui config --undo. To use it: memory-tui index."] * agreed)
 
 
 def _answers(args: argparse.Namespace) -> _Answers:
-    """What the command line says, and what a person on a terminal answers about the rest. Raises SettingError."""
+    """Return what the command line says, and a person on a terminal about the rest. Raises SettingError."""
     asks = not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
 
-    def answer(name: str, question: str, usual: str) -> str:
-        if getattr(args, name) is not None:
-            return str(getattr(args, name))
-        return answered(question, usual) if asks else usual
+    def answer(value: str | None, question: str, usual: str) -> str:
+        return value if value is not None else answered(question, usual) if asks else usual
 
-    kind = args.add or (answered(f"Kind ({', '.join(registry.NAMES)})", "openai") if asks else "")
+    kind = answer(args.add or None, f"Kind ({', '.join(registry.NAMES)})", "openai" if asks else "")
     if not kind:
         raise SettingError("No kind of provider is named.", f"For instance: {_COMMAND}.")
     row = registry.row(kind)
     if not row.shape:
-        return _Answers(kind, "", "", "")
-    address = answer("address", "Address", row.base_url)
+        return _Answers(row)
+    address = answer(args.address, "Address", row.base_url)
     usual = row.variables[0] if row.variables and address == row.base_url else ""
-    variable = answer("key_variable", "Variable of the key, empty for none", usual)
+    variable = answer(args.key_variable, "Variable of the key, empty for none", usual)
     if variable and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
         raise SettingError(
             "The name of the key's variable is none.", "Name the variable, not the key: --key-variable NAME."
         )
-    return _Answers(kind, address, variable, answer("model", "Model", row.model))
+    return _Answers(row, address, variable, answer(args.model, "Model", row.model))
 
 
-def _keys_of(choices: Plan, answers: _Answers, row: ProviderRow) -> dict[str, str]:
-    """Return the keys to write: what is not as usual, and whatever the file says otherwise."""
-    config = choices.config
-    values = (("model", answers.model, row.model), ("remote.baseUrl", answers.address, row.base_url))
-    keys = {key: value for key, value, usual in values if value and (value != usual or config.value(key))}
-    if answers.variable and (answers.variable not in row.variables or "remote.apiKey" in config.entries):
-        keys["remote.apiKey"] = f"${{{answers.variable}}}"
-    return {"provider": answers.kind, **keys}
+def _keys_of(config: Config, answers: _Answers) -> dict[str, str]:
+    """Return the keys to write: what is not as usual, and whatever the file says otherwise.
 
-
-def _require_no_foreign_key(choices: Plan, answers: _Answers, row: ProviderRow) -> None:
-    """Raise ConfigError where the new provider would get a key or headers that the file has for another address."""
-    config = choices.config
-    same = config.provider == answers.kind and (config.value("remote.baseUrl") or row.base_url) == answers.address
+    Raises ConfigError where the new provider would get a key or headers that the file has for another address.
+    """
+    row = answers.row
+    same = config.provider == row.name and (config.value("remote.baseUrl") or row.base_url) == answers.address
     left = {"remote.headers", *(() if answers.variable else ("remote.apiKey",))} & set(config.entries)
     if row.shape and left and not same:
         raise ConfigError(
@@ -115,27 +96,27 @@ def _require_no_foreign_key(choices: Plan, answers: _Answers, row: ProviderRow) 
             f"{answers.address} would get that.",
             "Take it out of the file, or name the new key: --key-variable NAME.",
         )
+    values = (("model", answers.model, row.model), ("remote.baseUrl", answers.address, row.base_url))
+    keys = {key: value for key, value, usual in values if value and (value != usual or config.value(key))}
+    if answers.variable and (answers.variable not in row.variables or "remote.apiKey" in config.entries):
+        keys["remote.apiKey"] = f"${{{answers.variable}}}"
+    return {"provider": row.name, **keys}
 
 
 def _trial(choices: Plan, answers: _Answers, keys: Mapping[str, str]) -> dict[str, Any]:
     """Return what came back for one sentence of memory-tui's own. Raises ProviderError, SettingError."""
-    usual = plan.settings(choices, Approvals(choices.workspace))
-    written = "remote.apiKey" in keys
-    key = usual.env(answers.variable) if written else ""
-    if written and not key:
+    usual, name = plan.settings(choices, Approvals(choices.workspace)), answers.row.name
+    key = usual.env(answers.variable) if "remote.apiKey" in keys else ""
+    if "remote.apiKey" in keys and not key:
         raise SettingError(f"The variable {answers.variable} is not set here.", "Set it, then run this again.")
-    settings = replace(
-        usual,
-        requested=answers.kind,
-        model=answers.model,
-        base_url=answers.address,
-        api_keys=(Secret(key),) if key else usual.api_keys,
-        fallback="",
+    keys_sent = (Secret(key),) if key else usual.api_keys
+    trying = replace(
+        usual, requested=name, model=answers.model, base_url=answers.address, api_keys=keys_sent, fallback=""
     )
-    chain = Chain(settings, lambda _error: None)
+    chain = Chain(trying, lambda _error: None)
     try:
-        with waiting(f"Asking {answers.address or answers.kind}"):
-            trial = chain.try_out(answers.kind)
+        with waiting(f"Asking {answers.address or name}"):
+            trial = chain.try_out(name)
     finally:
         chain.close()
     if not trial["ok"]:
@@ -159,38 +140,57 @@ def provider(args: argparse.Namespace) -> int:
     if args.add is not None:
         return _add(args)
     with opened(args) as engine:
+        providers, chain = engine.providers, engine.providers.chain
         if args.fetch:
-            return _fetch(engine.providers.chain, agreed=args.yes, as_json=args.json)
-        embedding = engine.providers
-        revoked = (
-            embedding.revoke("" if args.revoke == _ALL else args.revoke, sync=False) if args.revoke is not None else ()
-        )
-        approved = _approved(embedding, args)
+            return _fetch(chain, args)
+        revoked: tuple[Approval, ...] = ()
+        if args.revoke is not None:
+            revoked = providers.revoke("" if args.revoke == _ALL else args.revoke, sync=False)
+        approved = _approved(providers, args)
         with waiting("Asking the provider"):
-            tried = embedding.chain.try_out(args.test) if args.test is not None else None
-        approvals, who = embedding.approvals.every(), embedding.who()
-        links = embedding.members()
-        if args.json:
-            print_json(
-                {
-                    "requested": engine.plan.provider,
-                    "origin": engine.plan.provider_origin,
-                    "links": [trace_json.plain(link) for link in links],
-                    "who": who.as_dict(),
-                    "fallback": who.instead,
-                    "approvals": [trace_json.plain(approval) for approval in approvals],
-                    "approved": trace_json.plain(approved) if approved else None,
-                    "revoked": [trace_json.plain(approval) for approval in revoked],
-                    "test": tried,
-                }
-            )
-        else:
-            print_lines(_lines(engine, who, links, approvals, revoked, approved))
-            if args.approve is not None and approved is None:
-                print_lines(embedding.why_approved(link) for link in links if link.approved)
-            if tried is not None:
-                print_lines(_tested(tried))
-        return 1 if tried is not None and not tried["ok"] else 0
+            test = chain.try_out(args.test) if args.test is not None else None
+        who, links, approvals = providers.who(), providers.members(), providers.approvals.every()
+        data = {
+            "requested": engine.plan.provider,
+            "origin": engine.plan.provider_origin,
+            "links": trace_json.plain(links),
+            "who": who.as_dict(),
+            "fallback": who.instead,
+            "approvals": trace_json.plain(approvals),
+            "approved": trace_json.plain(approved) if approved else None,
+            "revoked": trace_json.plain(revoked),
+            "test": test,
+        }
+        lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})", f"Answers: {who.sentence}"]
+        for link in links:
+            lines += _link(link)
+        if who.fallback is not None and who.retry_at and who.retry_at > time.time():
+            lines.append(f"{who.fallback.source} is asked again at {_time(who.retry_at)}.")
+        lines += [f"Approval withdrawn: {approval.provider} at {approval.host}." for approval in revoked]
+        for approval in approvals:
+            may = _MAY.get(approval.provider, "may get these notes")
+            since = f"since {_time(approval.at)} ({approval.how}){', just now' if approval == approved else ''}"
+            lines.append(f"Approved: {approval.provider} at {approval.host} {may}, {since}.")
+        if (proposal := chain.proposal) is not None:
+            dry_run = f"{engine.plan.index_command} --dry-run shows what would be sent."
+            lines.append(f"{proposal.name} needs your approval before it can embed notes: {dry_run}")
+        if args.approve is not None and approved is None:
+            lines += [providers.why_approved(link) for link in links if link.approved]
+        lines += _tested(test) if test is not None else []
+        return show(args, data, lines, 1 if test is not None and not test["ok"] else 0)
+
+
+def _link(link: MemberState) -> Iterator[str]:
+    where = f" at {link.host}" if link.host else ""
+    yield f"{link.name}{where}: {link.state}{f', {link.model}' if link.model else ''}. {link.detail}"
+    if link.error and link.error != link.detail:
+        yield f"    {link.error}"
+    if link.next_step and link.state != "passed over":
+        yield f"    {link.next_step}"
+    if link.next_try:
+        yield f"    Asked again at {_time(link.next_try)}."
+    if link.calls:
+        yield f"    Last call {link.last_ms:.0f} ms; {link.calls:,} calls, {link.texts:,} texts."
 
 
 def _approved(providers: Providers, args: argparse.Namespace) -> Approval | None:
@@ -218,75 +218,31 @@ def approve_for_index(engine: Engine, args: argparse.Namespace) -> Approval | No
     return engine.providers.approve(waiting.name, "index --yes" if args.yes else "index", sync=False)
 
 
-def _fetch(chain: Chain, *, agreed: bool, as_json: bool) -> int:
-    """Show what is to be fetched for the model of `chain`, and fetch it if a person `agreed`. Raises ProviderError."""
+def _fetch(chain: Chain, args: argparse.Namespace) -> int:
+    """Show what is to be fetched for the model of `chain`, and fetch it if a person agreed. Raises ProviderError."""
     # Late, because it loads the HTTP client.
     from memory_tui.providers import download
 
     with waiting("Asking where the model is"):
         files = download.look_up_all(registry.model_files(chain.name, chain.settings), chain.settings)
-    fetched = download.fetch_all(files, chain.settings) if agreed else ()
-    if as_json:
-        print_json(
-            {
-                "provider": chain.name,
-                "model": chain.settings.model_path,
-                "files": [
-                    {"url": file.source.url, "size": file.size, "sha256": file.sha256, "path": str(file.path)}
-                    for file in files
-                ],
-                "fetched": [str(path) for path in fetched],
-            }
-        )
-        return 0
-    lines = [f"Model of {chain.name}: {chain.settings.model_path}"]
+    fetched = download.fetch_all(files, chain.settings) if args.yes else ()
+    shown = [
+        {"url": file.source.url, "size": file.size, "sha256": file.sha256, "path": str(file.path)} for file in files
+    ]
+    model = chain.settings.model_path
+    data = {"provider": chain.name, "model": model, "files": shown, "fetched": [str(path) for path in fetched]}
+    lines = [f"Model of {chain.name}: {model}"]
     for file in files:
         size = plural(file.size, "byte") if file.size else "size not told"
         there = ", is there" if file.path.exists() else ""
         lines.append(f"  {file.source.url}  {size}, SHA-256 {file.sha256 or 'not told'}{there}")
-    if fetched:
-        lines.append(f"Fetched into {fetched[-1].parent}. To search with it: memory-tui index --provider {chain.name}")
-    else:
-        lines.append("Nothing was fetched. To fetch these files: memory-tui provider --fetch --yes.")
-    print_lines(lines)
-    return 0
-
-
-def _lines(
-    engine: Engine,
-    who: ServingProvider,
-    links: tuple[MemberState, ...],
-    approvals: tuple[Approval, ...],
-    revoked: tuple[Approval, ...],
-    approved: Approval | None,
-) -> list[str]:
-    lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})", f"Answers: {who.sentence}"]
-    for link in links:
-        where = f" at {link.host}" if link.host else ""
-        lines.append(f"{link.name}{where}: {link.state}{f', {link.model}' if link.model else ''}. {link.detail}")
-        if link.error and link.error != link.detail:
-            lines.append(f"    {link.error}")
-        if link.next_step and link.state != "passed over":
-            lines.append(f"    {link.next_step}")
-        if link.next_try:
-            lines.append(f"    Asked again at {_time(link.next_try)}.")
-        if link.calls:
-            lines.append(f"    Last call {link.last_ms:.0f} ms; {link.calls:,} calls, {link.texts:,} texts.")
-    if who.fallback is not None and who.retry_at and who.retry_at > time.time():
-        lines.append(f"{who.fallback.source} is asked again at {_time(who.retry_at)}.")
-    lines += [f"Approval withdrawn: {approval.provider} at {approval.host}." for approval in revoked]
-    for approval in approvals:
-        may = _MAY.get(approval.provider, "may get these notes")
-        new = ", just now" if approval == approved else ""
-        since = f"since {_time(approval.at)} ({approval.how}){new}"
-        lines.append(f"Approved: {approval.provider} at {approval.host} {may}, {since}.")
-    waiting = engine.providers.chain.proposal
-    if waiting is not None:
-        lines.append(
-            f"{waiting.name} needs your approval before it can embed notes: {engine.plan.index_command} --dry-run "
-            "shows what would be sent."
-        )
-    return lines
+    use = f"memory-tui index --provider {chain.name}"
+    lines.append(
+        f"Fetched into {fetched[-1].parent}. To search with it: {use}"
+        if fetched
+        else "Nothing was fetched. To fetch these files: memory-tui provider --fetch --yes."
+    )
+    return show(args, data, lines)
 
 
 def _tested(test: dict[str, Any]) -> list[str]:
@@ -306,16 +262,12 @@ def _time(at: float) -> str:
     return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def dry_run(engine: Engine, *, as_json: bool) -> int:
+def dry_run(engine: Engine, args: argparse.Namespace) -> int:
     """Print what an index run would send where; send nothing. Returns the exit code."""
     forecast = engine.providers.forecast()
-    if as_json:
-        print_json(trace_json.plain(forecast) if forecast else None)
-    elif forecast is None:
-        print_lines(["No provider is configured: nothing is sent, and search uses words alone."])
-    else:
-        print_lines(_forecast(forecast, engine.plan.index_command))
-    return 0
+    if forecast is None:
+        return show(args, None, ["No provider is configured: nothing is sent, and search uses words alone."])
+    return show(args, trace_json.plain(forecast), _forecast(forecast, engine.plan.index_command))
 
 
 def _forecast(costs: Forecast, command: str) -> Iterator[str]:
