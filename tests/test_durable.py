@@ -444,6 +444,28 @@ def test_a_change_outlives_the_power(tmp_path: Path, name: str, names: bool, eve
         cut_at(stage, at, names=names)
 
 
+FILES: dict[str, Callable[[Path], object]] = {
+    "replace": lambda at: durable.replace_file(at / "file", b"new"),
+    "create": lambda at: durable.create_file(at / "other", b"new"),
+    "remove": lambda at: durable.remove_file(at / "file"),
+    "move": lambda at: durable.move_file(at / "file", at / "other"),
+    "append": lambda at: durable.append_line(at / "log", b"line\n"),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what was not flushed is found through /proc")
+@pytest.mark.parametrize("name", FILES)
+def test_what_was_written_whole_outlives_the_power(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+    disk = Losing()
+    with on(disk):
+        FILES[name](tmp_path)
+    now = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    disk.lose(names=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.suffix != ".part"} == now
+    assert now != {"file": b"old"}
+
+
 # --- beside an agent --------------------------------------------------------------------------------------------------
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from memory_tui.notes import curator as curators
 from memory_tui.notes import journal, write
-from memory_tui.notes.changes import FileChange
+from memory_tui.notes.changes import Busy, Change, FileChange
 from tests.support.curate import curator, hidden, put, workspace
 from tests.support.paths import ROOT
 
@@ -185,6 +186,29 @@ def test_a_note_that_others_changed_where_a_change_was_cut_off_keeps_its_part(cu
     one = curator(notes)
     assert [entry.reason for entry in one.recover()] == [journal.HALF]
     assert texts(notes) == {**BEFORE, "MEMORY.md": theirs}
+
+
+def test_a_change_on_its_way_is_not_settled_by_another_process(tmp_path, monkeypatch):
+    """Without the journal's lock a second start would take the first note back and call the change refused."""
+    notes, real, seen = notes_of(tmp_path), write.write, []
+    monkeypatch.setattr(journal, "_LOCK_SECONDS", 0.0)
+
+    def and_another(*args):
+        written = real(*args)
+        with pytest.raises(Busy):
+            curator(notes).recover()
+        with pytest.raises(Busy):
+            curator(notes).apply(put("memory/new.md", None, b"new\n"))
+        seen.append(texts(notes))
+        return written
+
+    monkeypatch.setattr(curators, "write", and_another)
+    one = curator(notes)
+    files = tuple(FileChange(path, BEFORE[path], data) for path, data in CHANGES["edits"].items())
+    one.apply(Change("edit", "two notes", files))
+    assert len(seen) == 2
+    assert texts(notes) == after(CHANGES["edits"])
+    assert [entry.state for entry in one.journal.entries()] == ["done"]
 
 
 def test_the_next_change_settles_what_was_cut_off_first(cut_off, tmp_path):
