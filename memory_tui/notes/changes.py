@@ -276,11 +276,10 @@ def to_utf8(path: str, data: bytes | None) -> Change:
         text = data.decode(codec) if codec else data.decode("utf-8", "surrogateescape")
     except UnicodeDecodeError as error:
         raise EditRefused(f"{path} is not whole {codec.upper()}: {error.reason}.", _BY_EDITOR) from error
-    if not codec:
-        if max(map(len, _ESCAPED.findall(text)), default=0) > MOST_ACCENTS:
-            raise EditRefused(f"{path} is neither UTF-8, UTF-16 nor Windows-1252.", _BY_EDITOR)
-        text = text.translate(_WESTERN)
-    if (after := text.encode()) == data:
+    if not codec and max(map(len, _ESCAPED.findall(text)), default=0) > MOST_ACCENTS:
+        raise EditRefused(f"{path} is neither UTF-8, UTF-16 nor Windows-1252.", _BY_EDITOR)
+    after = (text if codec else text.translate(_WESTERN)).encode()
+    if after == data:
         raise EditRefused(f"{path} is UTF-8 already.", "Run the checks again.")
     return Change("convert", f"Write {path} as UTF-8", (FileChange(path, data, after),))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 import threading
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -34,8 +34,6 @@ _LINK = re.compile(
 _FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"L?(\d+)")
 _HINTS = (".md", "[[")
-_SHORTEST_NAME = 4
-"""Shorter names are not looked for in the words of other notes."""
 
 
 class NoteLink(Struct, frozen=True):
@@ -49,7 +47,7 @@ class NoteLink(Struct, frozen=True):
     line: int
     start: int
     end: int
-    kind: Literal["wiki", "markdown", "citation", "mention"]
+    kind: Literal["wiki", "markdown", "citation"]
     written: str
     target: str
     target_line: int
@@ -99,33 +97,11 @@ def links(path: str, text: str, names: Names) -> tuple[NoteLink, ...]:
     return tuple(rows)
 
 
-def mentions(path: str, text: str, name: str, target: str) -> Iterator[NoteLink]:
-    """Find where a note names another one in plain words, without a link: whole words, whatever their case."""
-    if len(name) < _SHORTEST_NAME or path == target or max(name.split(), key=len).casefold() not in text.casefold():
-        return
-    words = re.compile(rf"(?<![\w/\[-]){re.escape(name)}(?![\w/\]-]|\.md)".replace(r"\ ", r"[\s-]"), re.IGNORECASE)
-    for number, line in enumerate(text.split("\n"), 1):
-        spans = [match.span() for match in _LINK.finditer(line)] if words.search(line) else []
-        for match in words.finditer(line):
-            if not any(a <= match.start() < b for a, b in spans):
-                yield NoteLink(path, number, *match.span(), "mention", match[0], target, 0)
-
-
 class NoteLinks(Struct, frozen=True):
-    """What `links` lead out of a note, which links of others lead `back` to it, and which notes name it in words."""
+    """What `links` lead out of a note, and which links of others lead `back` to it."""
 
     links: tuple[NoteLink, ...]
     back: tuple[NoteLink, ...]
-    named: tuple[NoteLink, ...]
-
-
-_DAY = re.compile(r"\d{4} \d{2} \d{2}")
-"""In the name of a day's log, which is not looked for in the words of other notes."""
-
-
-def _spelled(path: str) -> str:
-    """Return the name of a note in words."""
-    return path.rpartition("/")[2].removesuffix(".md").replace("-", " ").replace("_", " ")
 
 
 class LinkIndex:
@@ -148,15 +124,12 @@ class LinkIndex:
         `state` stands for all notes as somebody who watches them knows them: while it stays the same, only the note
         itself is looked at. None where nobody watches.
         """
-        name = _spelled(path)
         with self._lock:
             if state is None or state != self._state or self._changed(path):
                 self._refresh()
             self._state = state
-            texts = [] if _DAY.search(name) else sorted((other, text) for other, (_, text) in self._notes.items())
-            links, back = self._links.get(path, ()), self._back({path})
-        words = tuple(link for other, text in texts for link in mentions(other, text, name, path))
-        return NoteLinks(links, tuple(link for link in back if link.source != path), words)
+            back = (link for link in self._back({path}) if link.source != path)
+            return NoteLinks(self._links.get(path, ()), tuple(back))
 
     def sources(self, paths: Iterable[str]) -> tuple[str, ...]:
         """Return the notes that link to any of these, or are one of them, in order."""

@@ -51,10 +51,8 @@ ARCHIVE = "memory/archive/memory"
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _WEEKDAY = re.compile("|".join(_WEEKDAYS))
-_TIMED = re.compile(
-    r"(?P<mark>[-*+])(?P<gap>\s+)(?P<open>\*\*|\[|\()?\d{1,2}:\d{2}(?P<close>\*\*|\]|\))?"
-    r"(?P<sep>:?\s*[-–—]\s+|:\s+|\s+)"
-)
+_TIMED = re.compile(r"([-*+]\s+)(\*\*|\[|\(|)\d{1,2}:\d{2}((?:\*\*|\]|\)|)(?::?\s*[-–—]\s+|:\s+|\s+))")
+"""An entry with a time: its mark, and what stands before and behind the time."""
 _MOST = 20_000
 """Characters of the longest text that is captured."""
 
@@ -117,9 +115,9 @@ class Planner(Struct, frozen=True):
         day = shown_day(path)
         return "" if day is None else f"{_heading(day, Lines.of(self._log_before(path)).texts())}\n\n"
 
-    def new_note(self, title: str, body: str = "", path: str = "") -> Change:
-        """A new topic note, at `path` or where its title says. Raises EditRefused when something is there."""
-        path = self._vacant(path or topic_path(title))
+    def new_note(self, title: str, body: str = "") -> Change:
+        """A new topic note where its title says. Raises EditRefused when something is there."""
+        path = self._vacant(topic_path(title))
         text = f"# {title.strip()}\n\n" + (body.strip("\r\n") + "\n" if body.strip() else "")
         return self.with_trust(
             Change("new", f"New note {path}", (FileChange(path, None, text.encode("utf-8", "replace")),))
@@ -420,18 +418,12 @@ def _words(text: str) -> str:
 
 
 def _entry(words: str, now: dt.datetime, style: list[str]) -> list[str]:
-    """The lines of an entry, in the way the last entry with a time is written."""
+    """The lines of an entry, in the way the last entry with a time is written, else with the mark of the last item."""
     timed = next((match for line in reversed(style) if (match := _TIMED.match(line))), None)
+    item = next((match for line in reversed(style) if (match := ITEM.match(line)) and match[2] in "-*+"), None)
+    mark, start, end = timed.groups() if timed else (f"{item[2] if item else '-'} ", "", " ")
     first, *rest = words.split("\n")
-    time = f"{now:%H:%M}"
-    if timed:
-        mark = timed["mark"] + timed["gap"]
-        lead = f"{mark}{timed['open'] or ''}{time}{timed['close'] or ''}{timed['sep']}"
-    else:
-        match = next((item for line in reversed(style) if (item := ITEM.match(line)) and item[2] in "-*+"), None)
-        mark = f"{match[2] if match else '-'} "
-        lead = f"{mark}{time} "
-    return [lead + first, *(" " * len(mark) + line if line else "" for line in rest)]
+    return [f"{mark}{start}{now:%H:%M}{end}{first}", *(" " * len(mark) + line if line else "" for line in rest)]
 
 
 def _gap(texts: list[str]) -> list[str]:
@@ -460,52 +452,34 @@ _ENOUGH = 120
 """Characters of an entry that tell it from others."""
 
 
-class PromotedEntry(Struct, frozen=True):
-    """What a promoted entry says without marker, counts and annotations, and the note and line it came from."""
-
-    words: str
-    path: str
-    line: int
-
-
-def promoted_entry(lines: Sequence[str]) -> PromotedEntry:
-    """Read the lines of a promoted entry, its marker included; the path is empty where it names none."""
-    text = without_markers("\n".join(line for line in lines if not line.lstrip().startswith("<!--")))
-    source = _EVIDENCE.search(text) or _SOURCE.search(text)
-    words = _SOURCE.sub("", _EVIDENCE.sub("", text))
-    path, line = (source["path"], int(source["first"])) if source else ("", 0)
-    return PromotedEntry(_MARK.sub("", words).strip(), path, line)
-
-
 def move_back(spots: Sequence[Spot], read: Callable[[str], bytes | None]) -> Change:
     """Delete the promoted entries of `spots`; what their daily notes lack goes back there. `read` gives a note.
 
     Raises EditRefused where an entry names no note that it came from.
     """
-    notes: dict[str, tuple[bytes | None, Lines]] = {}
+    notes: dict[str, bytes | None] = {}
+    files: dict[str, FileChange] = {}
     remarks = []
     for spot in spots:
-        entry = promoted_entry(spot.texts())
-        if not entry.path.startswith("memory/") or ".." in entry.path:
+        text = without_markers("\n".join(line for line in spot.texts() if not line.lstrip().startswith("<!--")))
+        source = _EVIDENCE.search(text) or _SOURCE.search(text)
+        path = source["path"] if source else ""
+        if source is None or not path.startswith("memory/") or ".." in path:
             raise EditRefused(f"{spot} names no note that it came from.", "Delete it, or keep it.")
-        if entry.path not in notes:
-            data = read(entry.path)
-            notes[entry.path] = data, Lines.of(data, entry.path)
-        data, note = notes[entry.path]
-        if _plain(entry.words)[:_ENOUGH] in _plain("\n".join(note.texts())):
-            remarks.append(f"{entry.path} still says it, about line {entry.line}.")
+        words = _MARK.sub("", _SOURCE.sub("", _EVIDENCE.sub("", text))).strip()
+        data = notes.setdefault(path, read(path))
+        note = Lines.of(files[path].after if path in files else data, path)
+        if _plain(words)[:_ENOUGH] in _plain("\n".join(note.texts())):
+            remarks.append(f"{path} still says it, about line {source['first']}.")
             continue
-        day = shown_day(entry.path)
-        head = [f"# {day or entry.path}", ""] if not note.lines else []
-        first, *rest = entry.words.split("\n")
-        item = [f"- {first}", *(f"  {line.strip()}" for line in rest)]
-        notes[entry.path] = data, note.insert(len(note.lines) + 1, [*head, *item])
-    single = len(spots) == 1
-    title = f"Move {spots[0] if single else plural(len(spots), 'promoted entry')} back"
+        head = [f"# {shown_day(path) or path}", ""] if not note.lines else []
+        first, *rest = words.split("\n")
+        note = note.insert(len(note.lines) + 1, [*head, f"- {first}", *(f"  {line.strip()}" for line in rest)])
+        files[path] = FileChange(path, data, note.data)
+    title = f"Move {spots[0] if len(spots) == 1 else plural(len(spots), 'promoted entry')} back"
     change = delete_lines(spots, kind="move back", title=title)
-    back = [FileChange(path, data, note.data) for path, (data, note) in notes.items() if note.data != (data or b"")]
     # Notes get their lines before MEMORY.md loses them, so that nothing is lost in between.
-    return replace(change, files=(*back, *change.files), notes=(*change.notes, *dict.fromkeys(remarks)))
+    return replace(change, files=(*files.values(), *change.files), notes=(*change.notes, *dict.fromkeys(remarks)))
 
 
 def _plain(text: str) -> str:

@@ -172,15 +172,13 @@ def without(note: Lines, removed: Collection[int], protected: Collection[int] = 
 # --- carrying --------------------------------------------------------------------------------------------------------
 
 
-def promote(
-    spot: Spot, target: str, into: bytes | None, *, to: str = "", move: bool = False, source: bool = True
-) -> Change:
+def promote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: bool = False) -> Change:
     """Copy or move the lines of `spot` to the right heading of the note `target`, each with its source.
 
     `to` names the heading, by fuzzy match, and is made when none is like it; without it the heading is the one that
     shares the lines' words. Times of the day are left out, headings are no facts and stay. Raises EditRefused.
     """
-    items = _facts(spot, f" (from {spot.path})" if source else "")
+    items = _facts(spot, f" (from {spot.path})")
     return _carry("promote", spot, items, target, into, to, removed=spot.below_headings() if move else ())
 
 

@@ -107,7 +107,7 @@ def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:
     roots, state = engine.plan.roots, engine.index.watched_state
     links = _link_index(roots).about(page.path, state)
     out = [link for link in links.links if link.target != page.path or link.target_line]
-    rows += [*budget.rows, *_linked(out, links.back, links.named)]
+    rows += [*budget.rows, *_linked(out, links.back)]
     leads: dict[int, tuple[Target, ...]] = defaultdict(tuple)
     for link in out:
         if link.target:
@@ -134,8 +134,8 @@ def _link_index(roots: Roots) -> LinkIndex:
     return LinkIndex(roots)
 
 
-def _linked(out: Sequence[NoteLink], back: Sequence[NoteLink], named: Sequence[NoteLink]) -> Iterator[Statement]:
-    """Links from the note, to it, and where others name it; each once."""
+def _linked(out: Sequence[NoteLink], back: Sequence[NoteLink]) -> Iterator[Statement]:
+    """Links from the note and to it; each once."""
     if out:
         yield Statement("", "Links", head=True)
     for link in {(link.target or link.written, link.target_line): link for link in out}.values():
@@ -144,13 +144,12 @@ def _linked(out: Sequence[NoteLink], back: Sequence[NoteLink], named: Sequence[N
             yield Statement("→", one_line(f"{_short(link.target)}{line}"), "link", (link.target, link.target_line or 1))
         else:
             yield Statement("×", one_line(f"{link.written}  no such note"), "bad")
-    for title, sign, links in (("Linked from", "←", back), ("Named in", "·", named)):
-        if links:
-            yield Statement("", title, head=True)
-        for link in links[:MOST_LINKS]:
-            yield Statement(sign, one_line(f"{_short(link.source)}:{link.line}"), "link", (link.source, link.line))
-        if len(links) > MOST_LINKS:
-            yield Statement("", f"and {len(links) - MOST_LINKS:,} more", "muted")
+    if back:
+        yield Statement("", "Linked from", head=True)
+    for link in back[:MOST_LINKS]:
+        yield Statement("←", one_line(f"{_short(link.source)}:{link.line}"), "link", (link.source, link.line))
+    if len(back) > MOST_LINKS:
+        yield Statement("", f"and {len(back) - MOST_LINKS:,} more", "muted")
 
 
 def _short(path: str) -> str:

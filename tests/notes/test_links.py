@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.notes.links import _LINK, LinkIndex, Names, links, mentions
+from memory_tui.notes.links import LinkIndex, Names, links
 from memory_tui.workspace.roots import Roots, scan
 from tests.support.curate import curator, workspace
 
@@ -85,9 +83,6 @@ def test_backlinks_follow_the_notes(tmp_path):
     index = LinkIndex(Roots.open(folder))
     assert [(link.source, link.line) for link in index.about("memory/network.md").back] == [("MEMORY.md", 1)]
     assert [link.written for link in index.broken()] == ["memory/soon.md"]
-    assert [(link.source, link.line, link.kind) for link in index.about("memory/network.md").named] == [
-        ("MEMORY.md", 3, "mention")
-    ]
     (folder / "memory/soon.md").write_text("see memory/network.md#L2\n")
     assert [(link.source, link.target_line) for link in index.about("memory/network.md").back] == [
         ("MEMORY.md", 0),
@@ -164,32 +159,3 @@ def test_sources_of_promoted_lines_follow_an_archived_log(tmp_path):
     assert b"- one (from memory/archive/memory/2025-01-01.md)\n" in one.read("MEMORY.md")
     assert one.read("memory/2025-01-01.md") is None
     assert one.links.broken() == ()
-
-
-def named_plainly(text: str, name: str) -> list[tuple[int, int, int]]:
-    """Where a note is named, by looking at every line for everything."""
-    words = re.compile(rf"(?<![\w/\[-]){re.escape(name)}(?![\w/\]-]|\.md)".replace(r"\ ", r"[\s-]"), re.IGNORECASE)
-    found = []
-    for number, line in enumerate(text.split("\n"), 1):
-        taken = [match.span() for match in _LINK.finditer(line)]
-        found += [
-            (number, *match.span())
-            for match in words.finditer(line)
-            if not any(a <= match.start() < b for a, b in taken)
-        ]
-    return found
-
-
-pieces = st.sampled_from(
-    ["home network", "Home-NETWORK", "[[home network]]", "home", " ", "\n", ".md", "İ", "ſ", "K", "ß"]
-)
-
-
-@given(
-    st.lists(st.one_of(pieces, st.text(max_size=3)), max_size=12).map("".join),
-    st.sampled_from(["home network", "stra\u00dfe", "kiss", "\u0130stanbul", "ISTANBUL", "home"]),
-)
-def test_a_name_is_found_in_any_case_as_by_looking_at_every_line(text: str, name: str) -> None:
-    for whole in (text, f"{text} {name.upper()} {name.lower()}\n{name.title()}, ki\u017fs \u212aiss"):
-        found = [(link.line, link.start, link.end) for link in mentions("a.md", whole, name, "b.md")]
-        assert found == named_plainly(whole, name)
