@@ -159,16 +159,17 @@ def begun(clause: str) -> str:
 # --- sentences that depend on more than their fields' values --------------------------------------------------------
 
 
-def language_label(language: str, known: float) -> str:
-    """Return what stands beside a question whose language the built-in table knows to the share `known`."""
-    return f"{'MOSTLY WORDS' if known else 'WORDS ONLY'} ({language})"
+def language_label(language: str, share: float) -> str:
+    """Return what stands beside a question whose language the built-in table knows to a `share`."""
+    return f"{'MOSTLY WORDS' if share else 'WORDS ONLY'} ({language})"
 
 
-def _language_unknown(language: str, known: float) -> str:
-    label = language_label(language, known)
-    if not known:
+def _language_unknown(language: str, **fields: float) -> str:
+    share = fields["known"]
+    label = language_label(language, share)
+    if not share:
         return f"{label}: the built-in table does not know {language}, so meaning does not count."
-    return f"{label}: the built-in table knows {known:.0%} of this question, so meaning counts less in proportion."
+    return f"{label}: the built-in table knows {share:.0%} of this question, so meaning counts less in proportion."
 
 
 def _searched_otherwise(correction: Any) -> str:  # noqa: ANN401 - search.spelling.Correction
@@ -488,11 +489,10 @@ def _not_utf8(replaced: int, utf16: bool) -> str:
     return f"{pieces} not UTF-8: the words with them match no question; likeness alone may find them."
 
 
-def _lines_lost(change: int, lines: int, at: float, gone: bool) -> str:
-    del change
+def _lines_lost(lines: int, at: float, **fields: object) -> str:
     when = dt.datetime.fromtimestamp(at).astimezone()
     lost = f"It lost {plural(lines, 'line')} to another program, found {when:%Y-%m-%d %H:%M}"
-    return f"{lost}{', and is not there any more' if gone else ''}. The journal has the text."
+    return f"{lost}{', and is not there any more' if fields['gone'] else ''}. The journal has the text."
 
 
 def _beyond_budget(path: str, first: int, last: int, host: str) -> str:

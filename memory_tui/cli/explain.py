@@ -133,7 +133,7 @@ def _never(args: argparse.Namespace) -> int:
 def claim(value: NeverClaim) -> str:
     """Return what is said of a line over many questions, as a sentence."""
     if isinstance(value, Reached):
-        return f"{plural(value.asked, 'question')} {_BY[value.asker]}: {value.recalled:,} recalled it."
+        return f"{plural(value.questions, 'question')} {_BY[value.asker]}: {value.recalled:,} recalled it."
     if isinstance(value, StoppedTimes):
         quoted = ", ".join(f'"{text}"' for text in value.questions[:_QUOTED])
         more = len(value.questions) - _QUOTED

@@ -20,7 +20,6 @@ from memory_tui.explain.reranking import Reranking, Standing, tuned
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.notices import Notice, notice
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.formulas import normalised_weights
 from memory_tui.search.rank import can_rank, rank
 from memory_tui.search.trace import ChunkRef
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
@@ -45,10 +44,10 @@ Values = Mapping[str, Scalar]
 """Knobs, each with a value that it is turned to."""
 
 
-class SavedEffect(Struct, frozen=True):
-    """What settings do to the `asked` saved questions: those that recall more right lines, and those that lose one."""
+class SavedEffect(Struct, frozen=True, rename={"questions": "asked"}):
+    """What settings do to saved `questions`: those that recall more right lines, and those that lose one."""
 
-    asked: int
+    questions: int
     mended: tuple[str, ...]
     broken: tuple[str, ...]
 
@@ -198,11 +197,11 @@ def spread(key: str, now: Scalar, count: int) -> list[Scalar]:
     return [value for value in dict.fromkeys(chosen) if value != now]
 
 
-def points(settings: Settings) -> list[tuple[str, Scalar]]:
+def points(settings: Settings, count: int = POINTS) -> list[tuple[str, Scalar]]:
     """Return the knobs that count, each at its switch or at some values of its grid, to be tried with one another."""
     ignored = profiles.get(settings.word("profile")).ignores
     keys = [key for key in TUNE_KEYS if key != TEXT and key not in ignored and not BY_KEY[key].choices]
-    return [(key, value) for key in keys for value in spread(key, settings.values[key].value, POINTS)]
+    return [(key, value) for key in keys for value in spread(key, settings.values[key].value, count)]
 
 
 def presses(knob: Knob, was: Scalar, value: Scalar) -> float:
@@ -223,7 +222,7 @@ def flips(
 
     `with_profile` gives the settings under another profile, `saved` what settings do to saved questions.
     """
-    search = _Search(evidence, _with_weights_that_count(settings), row, with_profile, saved)
+    search = _Search(evidence, settings, row, with_profile, saved)
     outcomes = [search.along(BY_KEY[key]) for key in TUNE_KEYS if key != TEXT]
     singles = [outcome for outcome in outcomes if isinstance(outcome, Change)]
     # Saved questions that break first, then other hits that move, then steps; a whole other ranking last.
@@ -235,15 +234,6 @@ def flips(
     sets, no_pair = search.sets([change for change in singles if not BY_KEY[change.turns[0].key].choices])
     alone = tuple(outcome for outcome in outcomes if isinstance(outcome, NotAlone))
     return replace(result, not_alone=alone, sets=sets, no_pair=no_pair)
-
-
-def _with_weights_that_count(settings: Settings) -> Settings:
-    """Return `settings` with the weights as they count, so that a step away from them is a step: 0 and 0 do not."""
-    vector, text = (float(settings.values[key].value) for key in (WEIGHT, TEXT))
-    if abs(vector + text - 1.0) < 1e-6:
-        return settings
-    counts = dict(zip((WEIGHT, TEXT), normalised_weights(vector, text), strict=True))
-    return settings.update(counts, settings.values[WEIGHT].origin)
 
 
 class _Search:
@@ -282,7 +272,7 @@ class _Search:
         tried = [{key: value} for key, value in points(self.settings)]
         alone = [values for values, _ in self._that_recall(tried)]
         rest = [values for values in tried if values not in alone]
-        won = self._that_recall([one | other for one, other in combinations(rest, 2) if one.keys() != other.keys()])
+        won = self._that_recall([each | other for each, other in combinations(rest, 2) if each.keys() != other.keys()])
         no_pair = None
         if not won and not singles:
             no_pair = notice("no_pair", points=tuple(point for each in rest for point in each.items()))

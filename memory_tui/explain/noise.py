@@ -44,21 +44,24 @@ def ask_unrelated(ask: Callable[[str], Evidence]) -> Iterator[Evidence]:
         yield subset(ask(question))[0]
 
 
-def unrelated_evidence(asked: Sequence[Evidence], settings: Settings) -> ByKind:
-    """Return what the unrelated questions that were `asked` reach, each also by its words alone, as without a provider.
+def unrelated_evidence(evidence: Sequence[Evidence], settings: Settings) -> ByKind:
+    """Return what the unrelated questions of `evidence` reach, each also by its words alone, as without a provider.
 
     One that no chunk shares a word with reaches 0. Nothing where no second stage looks into chunks.
     """
     by_kind: defaultdict[Kind, list[float]] = defaultdict(list)
-    for evidence in asked if profiles.get(settings.word("profile")).second_stage else ():
-        alone = replace(evidence, cosine=None, nearest=evidence.nearest[:0])
-        for each in (alone,) if evidence.cosine is None else (evidence, alone):
+    for whole in evidence if profiles.get(settings.word("profile")).second_stage else ():
+        alone = replace(whole, cosine=None, nearest=whole.nearest[:0])
+        for each in (alone,) if whole.cosine is None else (whole, alone):
             if (level := rank(each, settings).level) is not None:
                 by_kind[level.signals.kind].append(level.signals.evidence)
             elif each.cosine is None:
                 by_kind["pairs alone" if is_cjk(each.query) else "words alone"].append(0.0)
+    first = evidence[0] if by_kind else None
     return {
-        kind: UnrelatedEvidence.of(reached, asked[0].generation, asked[0].indexed) for kind, reached in by_kind.items()
+        kind: UnrelatedEvidence.of(reached, first.generation, first.indexed)
+        for kind, reached in by_kind.items()
+        if first is not None
     }
 
 

@@ -36,7 +36,7 @@ Values = Mapping[str, Scalar]
 """A value for each knob that ranks."""
 
 
-def tuned(settings: Settings) -> Values:
+def tuned(settings: Settings) -> dict[str, Scalar]:
     """Return the values that `settings` give to the knobs that rank."""
     return {key: settings.values[key].value for key in TUNE_KEYS}
 

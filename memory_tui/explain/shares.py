@@ -176,7 +176,7 @@ def answered_by(trace: Trace) -> tuple[str, str]:
     codes = {notice.code for notice in trace.notices}
     if unknown := next((claim for claim in trace.notices if claim.kind == "language_unknown"), None):
         hardly = "the built-in table hardly knows it" if unknown.fields["known"] else _NO_VECTOR["unknown_language"]
-        return language_label(**unknown.fields), hardly
+        return language_label(unknown.fields["language"], unknown.fields["known"]), hardly
     match trace.mode:
         case "hybrid" if "unknown_words" in codes:
             return "by words only", _NO_VECTOR["unknown_words"]

@@ -32,7 +32,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
         members = {"kind": value.kind, "code": value.code, "message": value.message, "nextStep": value.next_step}
         return {**members, **{camel(name): plain(item) for name, item in value.fields.items()}}
     if isinstance(value, Struct):
-        return {camel(name): plain(getattr(value, name)) for name in value.__struct_fields__}
+        names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
+        return {camel(member): plain(getattr(value, name)) for name, member in names}
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     return value
@@ -59,8 +60,8 @@ def result(candidate: Candidate) -> dict[str, Any]:
     place, added = chunk(candidate.chunk), {}
     del place["id"]
     if candidate.provenance is not None:
-        said = candidate.annotations
-        fields = {"importance": said.importance, "triggers": said.triggers, "projectKey": said.project}
+        notes = candidate.annotations
+        fields = {"importance": notes.importance, "triggers": notes.triggers, "projectKey": notes.project}
         added = {**{key: value for key, value in fields.items() if value}, "provenance": plain(candidate.provenance)}
     return {
         **place,

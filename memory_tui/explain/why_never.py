@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Literal
 
 from msgspec import Struct
@@ -17,12 +16,14 @@ from memory_tui.explain.counterfactuals import points, turned
 from memory_tui.explain.reranking import Reranking, tuned
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.search.trace import ChunkRef
-from memory_tui.settings import BY_KEY, Scalar, Settings
+from memory_tui.settings import Scalar, Settings
 
 Asker = Literal["saved", "logged", "own words"]
 """Where a question comes from: the saved ones, the log of what agents asked, the words of the note itself."""
 _LONGEST = 12
 """Words of a question that is made of a line."""
+_POINTS = 11
+"""Values of each knob that are tried."""
 _WORTH = 3
 """Fewest letters of a word by which a note is asked for."""
 
@@ -35,11 +36,11 @@ class PastQuestion(Struct, frozen=True):
     source: str = ""
 
 
-class Reached(Struct, frozen=True):
-    """Of `asked` questions of one asker `recalled` gave the line."""
+class Reached(Struct, frozen=True, rename={"questions": "asked"}):
+    """Of so many `questions` of one asker `recalled` gave the line."""
 
     asker: Asker
-    asked: int
+    questions: int
     recalled: int
 
 
@@ -76,7 +77,7 @@ NeverClaim = Reached | StoppedTimes | OneChange | NoOneChange
 class WhyNever(Struct, frozen=True):
     """What became of a line over many questions: `answers` are the verdicts, in the order of the questions.
 
-    `changes` are the one that recalls it for most of them, and the one that moves least for each that it wins.
+    `changes` is the one setting that recalls it for most of them.
     """
 
     path: str
@@ -135,55 +136,23 @@ def why_never(
     )
 
 
-def _changes(
-    lost: Sequence[tuple[PastQuestion, WhyNot]], settings: Settings
-) -> tuple[OneChange, ...] | tuple[NoOneChange]:
-    """The single setting that recalls the line for most of the questions, and the one that moves least for each."""
-    base, tried = tuned(settings), points(settings)
-    replays = [
-        (question.text, row, Reranking(answer.evidence, [row]))
-        for question, answer in lost
-        if (row := answer.row) is not None
-    ]
-
-    def effect(key: str, values: Sequence[Scalar]) -> list[OneChange]:
-        """Return what one knob does at each of `values`."""
-        each = [base, *({**base, **turned({key: value})} for value in values)]
-        won: list[list[str]] = [[] for _ in values]
-        moved = [0] * len(values)
-        for text, row, replay in replays:
-            before, *after = map(set, replay.recalled(each))
-            for at, hits in enumerate(after):
-                won[at] += [text] if row in hits else []
-                moved[at] += len((before ^ hits) - {row})
-        was = settings.values[key].value
-        return [
-            OneChange(key, was, value, tuple(texts), len(lost), count)
-            for value, texts, count in zip(values, won, moved, strict=True)
-        ]
-
-    by_key = groupby(tried, key=lambda point: point[0])
-    changes = [change for key, each in by_key for change in effect(key, [value for _, value in each])]
-    useful = [change for change in changes if change.questions]
-    if not useful:
+def _changes(lost: Sequence[tuple[PastQuestion, WhyNot]], settings: Settings) -> tuple[OneChange | NoOneChange]:
+    """Return the single setting that recalls the line for most of the questions, with the fewest other hits moved."""
+    tried = [(key, value) for key, value in points(settings, _POINTS)]
+    each = [tuned(settings), *(tuned(settings) | turned({key: value}) for key, value in tried)]
+    won: list[list[str]] = [[] for _ in tried]
+    moved = [0] * len(tried)
+    for question, answer in lost:
+        row = answer.row or 0
+        before, *after = map(set, Reranking(answer.evidence, [row]).recalled(each))
+        for at, hits in enumerate(after):
+            won[at] += [question.text] if row in hits else []
+            moved[at] += len((before ^ hits) - {row})
+    best = max(range(len(tried)), key=lambda at: (len(won[at]), -moved[at]))
+    if not won[best]:
         return (NoOneChange(tuple(tried), len(lost)),)
-    most = max(useful, key=lambda change: (len(change.questions), -change.moved))
-    gentlest = min(useful, key=lambda change: (change.moved / len(change.questions), -len(change.questions)))
-    nearest = []
-    for change in dict.fromkeys((most, gentlest)):
-        steps = [*_between(change), change.value]
-        nearest.append(next(each for each in effect(change.key, steps) if len(each.questions) >= len(change.questions)))
-    return tuple(dict.fromkeys(nearest))
-
-
-def _between(change: OneChange) -> list[Scalar]:
-    """Return the values of a knob between those of now and then, by its steps, nearest to that of now first."""
-    knob, was, value = BY_KEY[change.key], float(change.was), float(change.value)
-    if isinstance(knob.default, bool):
-        return []
-    sign = 1 if value > was else -1
-    steps = (was + sign * knob.step * i for i in range(1, 1 + int(abs(value - was) / knob.step)))
-    return [round(at, 6) if isinstance(knob.default, float) else round(at) for at in steps]
+    key, value = tried[best]
+    return (OneChange(key, settings.values[key].value, value, tuple(won[best]), len(lost), moved[best]),)
 
 
 def unreached(chunks: Iterable[ChunkRef], delivered: Mapping[str, set[int]]) -> tuple[UnreachedLines, ...]:

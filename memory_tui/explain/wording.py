@@ -183,7 +183,7 @@ def saved(effect: SavedEffect | None) -> str:
     """Return what a change does to saved questions: `26 saved questions: 1 mended, 0 broken`; empty of none."""
     if effect is None:
         return ""
-    return f"{plural(effect.asked, 'saved question')}: {len(effect.mended):,} mended, {len(effect.broken):,} broken"
+    return f"{plural(effect.questions, 'saved question')}: {len(effect.mended):,} mended, {len(effect.broken):,} broken"
 
 
 def not_alone(value: NotAlone) -> str:

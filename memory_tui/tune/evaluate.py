@@ -120,15 +120,15 @@ def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0, absent: 
 
 def saved_effect(cases: Sequence[Case], settings: Settings) -> Saved | None:
     """What other settings do to `cases`, against `settings`: which recall more right lines, which lose one."""
-    asked = [case for case in cases if case.query.relevant]
-    before = by_question(score(asked, settings))
+    answerable = [case for case in cases if case.query.relevant]
+    before = by_question(score(answerable, settings))
 
     def effect(under: Settings) -> SavedEffect:
-        compared = _changes(before, by_question(score(asked, under)))
+        compared = _changes(before, by_question(score(answerable, under)))
         mended, broken = (tuple(each.text for each in compared if each.gain == gain) for gain in (1, -1))
-        return SavedEffect(len(asked), mended, broken)
+        return SavedEffect(len(answerable), mended, broken)
 
-    return effect if asked else None
+    return effect if answerable else None
 
 
 def _changes(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> tuple[QueryChange, ...]:
@@ -180,12 +180,12 @@ def rivals(cases: Sequence[Case], settings: Settings, with_profile: Callable[[st
         if name != in_force and all(can_rank(case.evidence, name) for case in cases):
             named[name] = with_profile(name)
     columns = {name: _columns(score(cases, each)) for name, each in named.items()}
-    own, zero = columns[in_force], [0.0] * len(cases)
+    best, zero = columns[in_force], [0.0] * len(cases)
     return tuple(
         Rival(
             name,
             {metric: gain(zero, values) for metric, values in each.items()},
-            {metric: gain(values, own[metric]) for metric, values in each.items()},
+            {metric: gain(values, best[metric]) for metric, values in each.items()},
         )
         for name, each in columns.items()
     )

@@ -97,7 +97,7 @@ def test_what_is_said_of_a_line_over_many_questions_is_true(world: World, path: 
         match claim:
             case Reached():
                 own = [question.text for question, _ in never.answers if question.asker == claim.asker]
-                assert (claim.asked, claim.recalled) == (len(own), len(now.intersection(own)))
+                assert (claim.questions, claim.recalled) == (len(own), len(now.intersection(own)))
             case StoppedTimes():
                 assert claim.gate
                 assert not now.intersection(claim.questions)
@@ -110,7 +110,7 @@ def test_what_is_said_of_a_line_over_many_questions_is_true(world: World, path: 
                 for key, value in claim.points[::9]:
                     assert recalling(world, never, settings.update(turned({key: value}), "test")) <= now, (key, value)
     assert {Reached, StoppedTimes} <= {type(claim) for claim in never.claims}
-    assert sum(each.asked for each in never.reached) == len(never.answers)
+    assert sum(each.questions for each in never.reached) == len(never.answers)
     said = list(explain.never_lines(never))
     assert len(said) == 1 + len(never.claims)
     assert all(sentence.endswith(".") for sentence in said[1:])

@@ -162,16 +162,6 @@ def test_two_changes_together_recall_what_neither_does_alone() -> None:
     assert [ref["path"] for ref in data["comesIn"]] == ["memory/6.md", "memory/7.md"]
 
 
-def test_weights_of_nothing_are_turned_from_what_they_count_as() -> None:
-    found = made([0.2, 0.9, 0.8], {0: -5.0})
-    settings = chosen(OPENCLAW, maxResults=1, vectorWeight=0.0, textWeight=0.0)
-    assert settings.number(WEIGHT) == settings.number(TEXT) == 0
-    answer = flips(found, settings, 0, with_profile)
-    check(found, settings, 0, answer)
-    weight = next(one.turns[0] for one in answer.singles if one.turns[0].key == WEIGHT)
-    assert weight.was == 0.7
-
-
 def test_no_pair_names_what_was_tried_and_none_of_it_does() -> None:
     found = made([0.9 - i / 300 for i in range(120)] + [-0.4], {})
     settings = chosen(OPENCLAW, minScore=0.1)
