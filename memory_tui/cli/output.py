@@ -35,9 +35,9 @@ def dumps(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - whate
 
 
 def show(args: argparse.Namespace, data: Any, lines: Iterable[str] = (), code: int = 0) -> int:  # noqa: ANN401
-    """Print `data`, or what it returns if it is a function, as JSON with `--json`, else `lines`; return `code`."""
+    """Print `data` as JSON with `--json`, else `lines`; return `code`."""
     if args.json:
-        print_json(data() if callable(data) else data)
+        print_json(data)
     else:
         print_lines(lines)
     return code

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import to_builtins
 from msgspec.structs import replace
@@ -43,7 +44,7 @@ def compare_index(args: argparse.Namespace) -> int:
     if not isinstance(outcome, compare.IndexComparison) and not args.json:
         say(f"{outcome.detail} {outcome.next_step} ({outcome.state})")
     code = {"ok": 0, "missing": 2}.get(outcome.state, 1)
-    return show(args, lambda: trace_json.plain(outcome), host_text.compared(outcome), code)
+    return show(args, trace_json.plain(outcome), host_text.compared(outcome), code)
 
 
 def inject(args: argparse.Namespace) -> int:
@@ -100,20 +101,12 @@ def flush(args: argparse.Namespace) -> int:
 
 def _every(choices: Plan, args: argparse.Namespace) -> int:
     """Tell how near every session of the agent is to its flush."""
-    near = flushes.near(choices.config)
-    data = [
-        {
-            "session": each.session,
-            "transcript": str(each.transcript),
-            **to_builtins(each.decision),
-            "flushedAt": each.flushed_at,
-        }
-        for each in near
-    ]
-    lines = [
-        f"{each.session}: {'flush now' if each.decision.flush else 'no flush'}: {each.decision.detail}."
-        for each in near
-    ]
+    data, lines = [], []
+    for each in flushes.near(choices.config):
+        head = {"session": each.session, "transcript": str(each.transcript)}
+        data.append({**head, **to_builtins(each.decision), "flushedAt": each.flushed_at})
+        verdict = "flush now" if each.decision.flush else "no flush"
+        lines.append(f"{each.session}: {verdict}: {each.decision.detail}.")
     none = f"No sessions in {session_folder(choices.agent.id)}; name one with --transcript."
     return show(args, data, lines or [none])
 
@@ -138,7 +131,7 @@ def trust(args: argparse.Namespace) -> int:
     if args.withdraw:
         ledger.withdraw()
     report = ledger.report(note.path for note in scan(notes.roots).notes)
-    return show(args, lambda: to_builtins(report), host_text.trust_lines(report), 1 if report.problem else 0)
+    return show(args, to_builtins(report), host_text.trust_lines(report), 1 if report.problem else 0)
 
 
 def _repair(ledger: Trust, notes: Curator, path: str) -> int:
@@ -161,6 +154,7 @@ def _repair(ledger: Trust, notes: Curator, path: str) -> int:
 
 # --- QMD -----------------------------------------------------------------------------------------------------------
 
+T = TypeVar("T")
 Answer = tuple[dict[str, Any], list[str], int]
 """What is printed as JSON, what a person reads, the exit code."""
 
@@ -176,14 +170,6 @@ def qmd(args: argparse.Namespace) -> int:
             client.approve("qmd --yes" if args.yes else "qmd")
         data, lines, code = _RUN[args.action](engine)
     return show(args, data, lines, code)
-
-
-def _updated(engine: Engine) -> Answer:
-    return _done(engine, qmd_upkeep.update(engine.backend.client, Stop()))
-
-
-def _embedded(engine: Engine) -> Answer:
-    return _done(engine, qmd_upkeep.embed(engine.backend.client, Stop()))
 
 
 def _done(engine: Engine, report: qmd_upkeep.Report | None) -> Answer:
@@ -218,20 +204,23 @@ def _probe(engine: Engine) -> Answer:
     return data, [f"QMD does not answer: {failed.reason}" if failed else "QMD answers."], 1 if failed else 0
 
 
+def _tried(get: Callable[[], T], otherwise: T) -> tuple[T, dict[str, str]]:
+    """Return what `get` gives, and why it gives nothing."""
+    try:
+        return get(), {"problem": "", "nextStep": ""}
+    except QmdFailure as failure:
+        return otherwise, {"problem": failure.message, "nextStep": failure.next_step}
+
+
 def _state(engine: Engine) -> Answer:
-    client, index = engine.backend.client, qmd_index.QmdIndex({})
-    program: dict[str, Any] = {"command": "", "version": "", "namedBy": client.options.named_by, "approved": False}
-    program |= {"problem": "", "nextStep": ""}
-    problem = {"problem": "", "nextStep": ""}
-    try:
-        program |= {"command": shlex.join(client.words()), "approved": not client.unapproved}
-        program["version"] = qmd_program.version(client.startable(), client.place)
-    except QmdFailure as failure:
-        program |= {"problem": failure.message, "nextStep": failure.next_step}
-    try:
-        index = qmd_index.read(client.place.index)
-    except QmdFailure as failure:
-        problem = {"problem": failure.message, "nextStep": failure.next_step}
+    client = engine.backend.client
+    words, trouble = _tried(lambda: list(client.words()), list[str]())
+    version = ""
+    if words:
+        version, trouble = _tried(lambda: qmd_program.version(client.startable(), client.place), "")
+    command, approved = shlex.join(words), bool(words) and not client.unapproved
+    program = {"command": command, "version": version, "namedBy": client.options.named_by, "approved": approved}
+    index, problem = _tried(lambda: qmd_index.read(client.place.index), qmd_index.QmdIndex({}))
     upkeep, failed, state = qmd_upkeep.state(client), engine.backend.fallback(), engine.status().backend_state
     seen = qmd_index.coverage(index, client.specs, upkeep["updated"])
     serving = ((item, index.serving(item)) for item in client.specs)
@@ -242,7 +231,7 @@ def _state(engine: Engine) -> Answer:
     models = [to_builtins(item) for item in qmd_program.models(client.place).values()]
     data = {
         "state": state,
-        "program": program,
+        "program": {**program, **trouble},
         "folder": str(client.place.folder),
         "searchMode": client.options.mode,
         "collections": collections,
@@ -259,7 +248,7 @@ def _state(engine: Engine) -> Answer:
     counts = f"{plural(index.documents, 'document')}, {plural(index.vectors, 'vector')}"
     rows = [
         ("State", state),
-        ("Program", program["problem"] or f"{program['command']} ({program['version']})"),
+        ("Program", trouble["problem"] or f"{command} ({version})"),
         ("Folder", client.place.folder),
         ("Mode", client.options.mode),
         *(("Collection", f"{item['name']}  {item['path']}  {item['pattern']}") for item in collections),
@@ -271,9 +260,9 @@ def _state(engine: Engine) -> Answer:
     return data, [f"{name + ':':14}{one_line(str(text))}" for name, text in rows], 0
 
 
-_RUN = {
-    "update": _updated,
-    "embed": _embedded,
+_RUN: dict[str, Callable[[Engine], Answer]] = {
+    "update": lambda engine: _done(engine, qmd_upkeep.update(engine.backend.client, Stop())),
+    "embed": lambda engine: _done(engine, qmd_upkeep.embed(engine.backend.client, Stop())),
     "status": _state,
     "reset": _reset,
     "approve": _approve,

@@ -24,7 +24,6 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
 
 import apsw
 
@@ -54,7 +53,7 @@ No note holds all the words of any of them, so keyword search that joins words w
 answered by notes that hold some.
 """
 
-_MONTHS = (
+_MONTHS = [
     "January",
     "February",
     "March",
@@ -67,8 +66,8 @@ _MONTHS = (
     "October",
     "November",
     "December",
-)
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+]
+_WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _TEMPLATE_DAY = re.compile(r"day-(\d{3})")
 _PLACEHOLDER = re.compile(r"\{(date|weekday|long|month|zh)([+-]\d+)?\}")
 
@@ -181,14 +180,14 @@ def _forget(folder: Path) -> None:
 
 
 def named(template: str, today: dt.date) -> str:
-    """The path that a note of the sample has on `today`."""
+    """Return the path that a note of the sample has on `today`."""
     match = _TEMPLATE_DAY.search(template)
     day = today - dt.timedelta(days=int(match[1])) if match else today
     return _TEMPLATE_DAY.sub(day.isoformat(), template)
 
 
 def _templates(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Relative posix path and text of each template below `folder`, in the order of their names."""
+    """Yield relative posix path and text of each template below `folder`, in the order of their names."""
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
             yield from _templates(entry, f"{prefix}{entry.name}/")
@@ -208,12 +207,12 @@ def _write(target: Path, template: str, text: str, today: dt.date) -> None:
 
 
 def _fill(text: str, day: dt.date) -> str:
-    """`text` with its placeholders counted from `day`; other braces stay."""
+    """Return `text` with its placeholders counted from `day`; other braces stay."""
     return _PLACEHOLDER.sub(lambda hole: _FORMS[hole[1]](day + dt.timedelta(days=int(hole[2] or 0))), text)
 
 
 def _youngest_mention(text: str) -> int:
-    """Age in days of the latest past day that an undated template speaks of; a month where it speaks of none."""
+    """Return the age in days of the latest past day that an undated template speaks of, else a month."""
     offsets = [int(hole[2] or 0) for hole in _PLACEHOLDER.finditer(text)]
     return min((-offset for offset in offsets if offset <= 0), default=30)
 
@@ -316,7 +315,7 @@ def surround(folder: Path, workspace: Path, today: dt.date) -> Path:
 
 
 def state_folder(folder: Path) -> Path:
-    """Where OpenClaw keeps its state for the sample below `folder`."""
+    """Return where OpenClaw keeps its state for the sample below `folder`."""
     return folder / _STATE
 
 
@@ -325,7 +324,7 @@ def _noon(day: dt.date) -> float:
 
 
 def _distrust(state: Path, workspace: Path, today: dt.date) -> None:
-    """OpenClaw's ledger, in which one note is the agent's no more."""
+    """Write OpenClaw's ledger, in which one note is the agent's no more."""
 
     database = state / "state" / "openclaw.sqlite"
     durable.make_folder(database.parent)
@@ -353,7 +352,7 @@ def _distrust(state: Path, workspace: Path, today: dt.date) -> None:
 
 
 def _ask(workspace: Path, today: dt.date) -> None:
-    """The log of what agents asked, as a server with the usual knobs wrote it: how well it answered, and with what.
+    """Write the log of what agents asked, as a server with the usual knobs wrote it.
 
     Its index of then is named by no id, because the demo makes its own; `tests/tools/demo_log.py` made the answers.
     """
@@ -365,7 +364,7 @@ def _ask(workspace: Path, today: dt.date) -> None:
     for number, line in enumerate(lines, 1):
         fields = json.loads(line)
         at = _noon(today - dt.timedelta(days=fields.pop("age"))) + number * 60
-        hits = tuple(_hit(hit, today) for hit in fields.pop("hits"))
+        hits = tuple(LoggedHit(**{**hit, "path": named(hit["path"], today)}) for hit in fields.pop("hits"))
         entry = recall_log.RecallEntry(
             SEARCH, at=at, now=at, agent="main", settings=knobs, generation=_GENERATION, hits=hits, **fields
         )
@@ -376,13 +375,8 @@ _GENERATION = 1
 """The state of the index that answered the agents: the first one, since which notes were indexed."""
 
 
-def _hit(fields: Mapping[str, Any], today: dt.date) -> Any:  # noqa: ANN401 - the class is imported on use
-
-    return LoggedHit(**{**fields, "path": named(fields["path"], today)})
-
-
 def _lose(workspace: Path, today: dt.date) -> None:
-    """A note that lacks a line, as the journal keeps it when the index saw the line before."""
+    """Record a note that lacks a line, as the journal keeps it when the index saw the line before."""
 
     path = named(LOSING, today)
     now = (workspace / path).read_bytes()

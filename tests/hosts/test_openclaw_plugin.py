@@ -6,14 +6,12 @@ import json
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from memory_tui import profiles
-from memory_tui.config import load, release
+from memory_tui.config import release
 from memory_tui.mcp.schemas import recorded
-from memory_tui.plan import Options, choose
 from tests.support.paths import ROOT
 from tests.support.waiting import LONG
 
@@ -64,43 +62,3 @@ def test_every_module_is_reached_from_its_entry() -> None:
                 waiting.append(module.parent / line.partition(' from "./')[2].partition('"')[0])
             assert "require(" not in line
     assert reached == set(FOLDER.glob("*.js"))
-
-
-def openclaw(folder: Path, plugins: dict[str, object]) -> Path:
-    path = folder / "openclaw.json"
-    path.write_text(json.dumps({"agents": {"defaults": {"workspace": str(folder)}}, "plugins": plugins}))
-    return path
-
-
-@pytest.mark.parametrize(
-    ("plugins", "profile"),
-    [
-        ({"slots": {"memory": "memory-tui"}}, "recommended"),
-        ({"slots": {"memory": "memory-tui"}, "entries": {"memory-tui": {"enabled": True}}}, "recommended"),
-        (
-            {
-                "slots": {"memory": "memory-tui"},
-                "entries": {"memory-tui": {"config": {"profile": "openclaw-2026.3"}}},
-            },
-            "openclaw-2026.3",
-        ),
-        ({"slots": {"memory": "memory-core"}}, "openclaw-2026.9"),
-        ({}, "openclaw-2026.9"),
-    ],
-)
-def test_the_screen_has_the_profile_that_the_agent_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plugins: dict[str, object], profile: str
-) -> None:
-    monkeypatch.setattr(release, "installed", lambda: None)
-    choices = choose(Options(config=str(openclaw(tmp_path, plugins))))
-    assert choices.settings.word("profile") == profile
-    chosen = choose(Options(config=str(tmp_path / "openclaw.json"), changes=(("profile", "openclaw-2026.2"),)))
-    assert chosen.settings.word("profile") == "openclaw-2026.2"
-    assert chosen.with_profile("auto").word("profile") == profile
-
-
-def test_a_profile_that_is_none_is_said_and_the_recommended_one_holds(tmp_path: Path) -> None:
-    entry = {"entries": {"memory-tui": {"config": {"profile": "best"}}}, "slots": {"memory": "memory-tui"}}
-    config = load.load(str(openclaw(tmp_path, entry)), None)
-    assert any("plugins.entries.memory-tui.config.profile" in str(problem) for problem in config.problems)
-    assert release.meant("auto", config).profile == profiles.OWN
