@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -467,21 +466,6 @@ def test_what_was_written_whole_outlives_the_power(tmp_path: Path, name: str) ->
 
 
 # --- beside an agent --------------------------------------------------------------------------------------------------
-
-
-def test_signals_all_the_time_interrupt_no_write(tmp_path: Path) -> None:
-    caught = []
-    before = signal.signal(signal.SIGALRM, lambda *_: caught.append(1))
-    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
-    try:
-        while len(caught) < 50:
-            durable.replace_file(tmp_path / "file", b"x" * 300_000)
-            durable.append_line(tmp_path / "lines", b"y" * 3000 + b"\n")
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert (tmp_path / "file").read_bytes() == b"x" * 300_000
-    assert set((tmp_path / "lines").read_bytes().split(b"\n")) == {b"y" * 3000, b""}
 
 
 def test_what_a_killed_process_left_is_swept_and_what_a_living_one_writes_is_not(

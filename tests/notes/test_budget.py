@@ -15,6 +15,7 @@ from memory_tui.jsstring import WHITESPACE
 from memory_tui.notes.budget import (
     CLAUDE_CODE,
     PROMPT_FILES,
+    Cut,
     HostLimit,
     PromptBudget,
     effect,
@@ -29,6 +30,10 @@ from tests.support.waiting import LONG
 TEXT = st.text(st.sampled_from("ab \n\r日é😀"), max_size=80)
 
 
+CRLF = b"".join(b"line %02d\r\n" % n for n in range(10))
+LINES = b"".join(b"- %d\n" % n for n in range(201))
+
+
 def units(text: str) -> list[str]:
     """The UTF-16 units of a text, as JavaScript indexes it."""
     data = text.encode("utf-16-le", "surrogatepass")
@@ -41,28 +46,31 @@ def offset(text: str, line: int, column: int) -> int:
     return sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
 
 
-def test_at_the_limit_all_is_read_and_one_more_is_cut():
-    exact = b"x" * 20_000
-    assert measure(exact, HostLimit("openclaw")).cut is None
-    # White space at the end does not count.
-    assert measure(exact + b" \r\n\n", HostLimit("openclaw")).cut is None
-    cut = measure(exact + b"y", HostLimit("openclaw")).cut
-    assert (cut.line, cut.column, cut.until_line, cut.until_column) == (1, 14_001, 1, 16_002)
-    assert cut.lost == 20_001 - 14_000 - 4_000
-
-
-def test_emoji_count_two_and_umlauts_one():
-    assert measure(("é" * 10).encode(), HostLimit("openclaw", 10)).cut is None
-    assert measure(("😀" * 5).encode(), HostLimit("openclaw", 10)).cut is None
-    assert measure(("😀" * 5 + "x").encode(), HostLimit("openclaw", 10)).used == 11
-
-
-def test_crlf_counts_two_and_lines_are_told():
-    data = b"".join(b"line %02d\r\n" % n for n in range(10))
-    cut = measure(data, HostLimit("openclaw", 50)).cut
-    # The head has 35 characters: three lines of nine and eight more; the tail has ten, without the last line end.
-    assert (cut.line, cut.column) == (4, 9)
-    assert (cut.until_line, cut.until_column) == (9, 7)
+@pytest.mark.parametrize(
+    ("data", "host", "unit", "used", "cut"),
+    [
+        (None, HostLimit("openclaw"), "characters", 0, None),
+        (b"\n \n", CLAUDE_CODE, "bytes", 0, None),
+        (b"x" * 20_000, HostLimit("openclaw"), "characters", 20_000, None),
+        # White space at the end does not count.
+        (b"x" * 20_000 + b" \r\n\n", HostLimit("openclaw"), "characters", 20_000, None),
+        (b"x" * 20_001, HostLimit("openclaw"), "characters", 20_001, Cut(1, 14_001, 1, 16_002, 2_001, 1)),
+        (("é" * 10).encode(), HostLimit("openclaw", 10), "characters", 10, None),
+        (("😀" * 5).encode(), HostLimit("openclaw", 10), "characters", 10, None),
+        # The head has 35 characters: three lines of nine and eight more; the tail has ten, without the last line end.
+        (CRLF, HostLimit("openclaw", 50), "characters", 88, Cut(4, 9, 9, 7, 43, 6)),
+        (LINES[: -len(b"- 200\n")], CLAUDE_CODE, "bytes", 1_089, None),
+        (LINES, CLAUDE_CODE, "lines", 201, Cut(201, 1, 0, 0, 1, 1)),
+        (("é" * 249 + "\r\n").encode() * 51, CLAUDE_CODE, "bytes", 500 * 51 - 2, Cut(51, 1, 0, 0, 499, 1)),
+        (("é" * 249 + "\r\n").encode() * 50, CLAUDE_CODE, "bytes", 24_998, None),
+        (b"x" * 25_001, CLAUDE_CODE, "bytes", 25_001, Cut(1, 25_001, 0, 0, 1, 1)),
+    ],
+    ids=range(13),
+)
+def test_where_a_host_cuts(data, host, unit, used, cut):
+    found = measure(data, host)
+    assert (found.used, found.cut) == (used, cut)
+    assert found.unit == unit or cut is None
 
 
 @given(TEXT, st.integers(5, 60))
@@ -86,55 +94,6 @@ def test_newer_releases_never_give_more_than_the_limit(limit, more):
     head, tail = shares(length, limit, "MEMORY.md", newer=True)
     assert 0 <= tail <= head <= limit or (head, tail) == (0, 0)
     assert head + tail < limit
-
-
-def test_the_newer_shares_leave_room_for_the_marker():
-    # 20,000 less the marker and two line ends, three to one.
-    marker = (
-        "\n[...truncated, read MEMORY.md for full content...]\n"
-        "…(truncated MEMORY.md: kept 14904+4968 chars of 30000)…\n"
-    )
-    head, tail = shares(30_000, 20_000, "MEMORY.md", newer=True)
-    room = 20_000 - len(marker) - 2
-    assert (head, tail) == (int(room * 0.75), int(room * 0.25))
-
-
-def test_claude_code_reads_200_lines():
-    lines = [b"- %d\n" % n for n in range(201)]
-    assert measure(b"".join(lines[:200]), CLAUDE_CODE).cut is None
-    found = measure(b"".join(lines), CLAUDE_CODE)
-    assert (found.unit, found.used, found.limit, found.cut.line, found.cut.column, found.cut.lost) == (
-        "lines",
-        201,
-        200,
-        201,
-        1,
-        1,
-    )
-    assert found.cut.lost_lines == 1
-
-
-def test_claude_code_reads_25000_bytes_in_whole_lines():
-    line = "é" * 49 + "\r\n"
-    exact = (line * 250).encode()
-    assert len(exact) == 25_000
-    assert measure(exact, CLAUDE_CODE).unit == "lines"
-    long = ("é" * 249 + "\r\n").encode() * 51
-    found = measure(long, CLAUDE_CODE)
-    assert (found.unit, found.used) == ("bytes", 500 * 51 - 2)
-    assert (found.cut.line, found.cut.column, found.cut.lost) == (51, 1, 498 + 1)
-    assert measure(long[:25_000], CLAUDE_CODE).cut is None
-
-
-def test_a_single_long_line_is_cut_inside():
-    found = measure(b"x" * 25_001, CLAUDE_CODE)
-    assert (found.cut.line, found.cut.column, found.cut.lost) == (1, 25_001, 1)
-
-
-@pytest.mark.parametrize("data", [None, b"", b"\n \n", b"\xff\xfe"])
-def test_nothing_is_within_every_budget(data):
-    for host in (HostLimit("openclaw"), CLAUDE_CODE):
-        assert measure(data, host).cut is None
 
 
 def test_the_configuration_names_the_limit():

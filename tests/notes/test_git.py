@@ -47,74 +47,31 @@ def test_commits_differences_and_old_texts(folder):
     assert "+caf" in history.diff("MEMORY.md", second)
 
 
-HOOKS = [
-    "applypatch-msg",
-    "commit-msg",
-    "fsmonitor-watchman",
-    "post-checkout",
-    "post-commit",
-    "post-index-change",
-    "post-merge",
-    "post-rewrite",
-    "pre-commit",
-    "prepare-commit-msg",
-    "pre-auto-gc",
-    "pre-push",
-    "proc-receive",
-    "query-watchman",
-    "reference-transaction",
-    "update",
-]
-PROGRAMS = [
-    "core.fsmonitor",
-    "core.pager",
-    "core.editor",
-    "core.sshCommand",
-    "core.askPass",
-    "core.gitProxy",
-    "core.alternateRefsCommand",
-    "diff.external",
-    "diff.trap.textconv",
-    "diff.trap.command",
-    "filter.trap.clean",
-    "filter.trap.smudge",
-    "filter.trap.process",
-    "merge.trap.driver",
-    "gpg.program",
-    "gpg.ssh.program",
-    "gpg.ssh.defaultKeyCommand",
-    "gpg.x509.program",
-    "credential.helper",
-    "remote.origin.uploadpack",
-    "remote.origin.receivepack",
-    "remote.origin.vcs",
-    "sequence.editor",
-    "pager.log",
-    "pager.show",
-    "pager.diff",
-    "interactive.diffFilter",
-    "uploadpack.packObjectsHook",
-    "trailer.trap.command",
-    "trailer.trap.cmd",
-    "difftool.trap.cmd",
-    "mergetool.trap.cmd",
-    "web.browser",
-    "browser.trap.cmd",
-    "sendemail.sendmailCmd",
-    "hook.trap.command",
-]
+HOOKS = """
+    applypatch-msg commit-msg fsmonitor-watchman post-checkout post-commit post-index-change post-merge
+    post-rewrite pre-commit prepare-commit-msg pre-auto-gc pre-push proc-receive query-watchman
+    reference-transaction update
+"""
+PROGRAMS = """
+    core.fsmonitor core.pager core.editor core.sshCommand core.askPass core.gitProxy core.alternateRefsCommand
+    diff.external diff.trap.textconv diff.trap.command filter.trap.clean filter.trap.smudge filter.trap.process
+    merge.trap.driver gpg.program gpg.ssh.program gpg.ssh.defaultKeyCommand gpg.x509.program credential.helper
+    remote.origin.uploadpack remote.origin.receivepack remote.origin.vcs sequence.editor pager.log pager.show
+    pager.diff interactive.diffFilter uploadpack.packObjectsHook trailer.trap.command trailer.trap.cmd
+    difftool.trap.cmd mergetool.trap.cmd web.browser browser.trap.cmd sendemail.sendmailCmd hook.trap.command
+"""
 
 
 def trapped(folder, program) -> None:
     """Let everything in the repository of `folder` that can name a program name this one."""
     for where in (".git/hooks", "hooks"):
-        for name in HOOKS:
+        for name in HOOKS.split():
             hook = folder / where / name
             hook.parent.mkdir(exist_ok=True)
             hook.write_bytes(program.read_bytes())
             hook.chmod(0o755)
     lines = [f"[core]\n\thooksPath = {folder / 'hooks'}\n\tattributesFile = {folder / 'more'}\n\tbare = false\n"]
-    for key in PROGRAMS:
+    for key in PROGRAMS.split():
         section, _, rest = key.partition(".")
         name, _, last = rest.rpartition(".")
         head = f'[{section} "{name}"]' if name else f"[{section}]"

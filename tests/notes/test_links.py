@@ -115,18 +115,6 @@ def test_while_nothing_changes_only_the_note_itself_is_looked_at(tmp_path, monke
     assert len(looked) == 4
 
 
-def test_a_thousand_notes_are_read_once(tmp_path, monkeypatch):
-    folder = workspace(tmp_path / "notes")
-    for number in range(1000):
-        (folder / f"memory/n{number}.md").write_text(f"# {number}\n" + f"- see [[n{(number + 1) % 1000}]]\n" * 3)
-    one = curator(folder)
-    assert len(one.links.about("memory/n7.md").back) == 3
-    read = []
-    monkeypatch.setattr("memory_tui.workspace.notes.read", lambda note: read.append(note.path))
-    assert len(one.links.about("memory/n7.md").links) == 3
-    assert read == []
-
-
 def test_links_follow_a_note_that_is_renamed(tmp_path):
     folder = workspace(tmp_path / "notes")
     (folder / "memory/work").mkdir()

@@ -14,7 +14,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Suggestion
-from memory_tui.index.note_rows import LastText, is_daily, last_text, lost_lines, shrank
+from memory_tui.index.note_rows import last_text, lost_lines, shrank
 from memory_tui.notes import restore
 from memory_tui.plan import Options
 
@@ -186,21 +186,6 @@ def test_a_loss_is_fewer_lines_or_mostly_other_ones(before: str, after: str, is_
     assert shrank(before, after) is is_loss
 
 
-@pytest.mark.parametrize(
-    ("path", "daily"),
-    [
-        (DAY, True),
-        ("memory/2026-03-18-1130.md", True),
-        ("memory/a/2026-03-18.md", True),
-        ("memory/topic.md", False),
-        ("2026-03-18.md", False),
-        ("memory/dreaming/light/2026-03-18.md", False),
-    ],
-)
-def test_daily_notes_are_known_by_their_names(path: str, daily: bool) -> None:
-    assert is_daily(path) is daily
-
-
 _LINES = st.lists(st.sampled_from(["a", "b", "c", "- d", ""]), max_size=6)
 
 
@@ -216,10 +201,3 @@ def test_a_version_that_would_change_nothing_is_refused() -> None:
         restore.restored(DAY, b"- a\n", b"- a\n- b\n", "Restore", lost_lines=True)
     with pytest.raises(EditRefused, match="has the text"):
         restore.restored(DAY, b"- a\n", b"- a\n", "Restore")
-
-
-def test_a_loss_is_written_down_once(notes: Path) -> None:
-    with opened(notes) as engine:
-        last = LastText(DAY, TEXT, 1.0, True)
-        assert engine.notes.keep_lost(last, None).startswith(f"{DAY} vanished, with 4 lines")
-        assert engine.notes.keep_lost(last, None) == ""
