@@ -80,20 +80,3 @@ def test_a_question_that_is_embedded_while_the_index_is_made_anew(notes: Path, m
             if ref.rowid in evidence.texts:
                 lines = (notes / "notes" / ref.path).read_text().split("\n")[ref.start_line - 1 : ref.end_line]
                 assert evidence.texts[ref.rowid].strip("\n") == "\n".join(lines).strip("\n")
-
-
-def test_why_not_asks_again_after_the_index_was_made_anew(notes: Path) -> None:
-    with engine(notes, 60) as first:
-        first.index.sync()
-    with engine(notes, 60) as reader:
-        evidence = reader.search.gather("line 40 of the garden", source="memory")
-        rebuilt(notes, 200)
-        answer = reader.search.why(evidence, "memory/e.md", 70)
-        assert answer.evidence.uuid != evidence.uuid
-        assert answer.evidence.source == "memory"
-        assert answer.best is not None
-        assert answer.row is not None
-        ref = answer.evidence.refs[answer.row]
-        assert (ref.path, ref.start_line <= 70 <= ref.end_line) == ("memory/e.md", True)
-        assert "e line 70 of the garden" in answer.best.text
-        assert reader.search.why(answer.evidence, "memory/e.md", 70).evidence is answer.evidence

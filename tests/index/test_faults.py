@@ -442,19 +442,6 @@ def test_what_is_not_ours_in_the_place_of_the_seal_stays(
     assert target.read_text() == "my shopping list"
 
 
-def test_nothing_that_lies_about_is_lax(opened: Callable[[], Engine], index: Path) -> None:
-    old = os.umask(0)
-    try:
-        with opened() as engine:
-            engine.index.sync()
-            engine.index.sync(force=True)
-            lax = [path.name for path in index.parent.iterdir() if path.stat().st_mode & 0o077]
-    finally:
-        os.umask(old)
-    assert lax == []
-    assert index.parent.stat().st_mode & 0o077 == 0
-
-
 def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
     opened: Callable[[], Engine], index: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,8 +7,7 @@ import os
 import pytest
 
 from memory_tui.index import index_write
-from memory_tui.index.freshness import compare, recipe_for
-from memory_tui.index.schema import differences
+from memory_tui.index.freshness import compare
 from memory_tui.index.store import CHANGED
 from memory_tui.workspace.roots import scan
 from tests.support.index import Memory
@@ -50,29 +49,6 @@ def test_each_kind_of_difference_is_named(memory):
 
     memory.sync()
     assert fresh(memory).stale == {}
-
-
-def test_a_same_size_edit_in_the_tick_of_the_last_save_is_seen(memory):
-    note = memory.write("MEMORY.md", "one")
-    memory.sync()
-    times = note.stat().st_mtime_ns
-    row = memory.store.file("MEMORY.md")
-    index_write.touch_files(memory.store, [row._replace(indexed_at=row.mtime_ns / 1e9 + 0.001)])
-    assert fresh(memory).fresh == 1
-    note.write_text("two")
-    os.utime(note, ns=(times, times))
-    assert [state.detail for state in fresh(memory).pending] == ["changed"]
-
-
-def test_notes_of_an_index_to_be_rebuilt_are_pending(memory):
-    memory.write("MEMORY.md", "one")
-    memory.sync()
-    memory.settings = memory.settings.set("chunking.tokens", 50, "test")
-    has, wanted = memory.store.recipe(), recipe_for(memory.roots, memory.provider, memory.settings)
-    now = compare(scan(memory.roots), memory.store.indexed(), memory.roots, rebuild=differences(has, wanted))
-    assert now.rebuild == ("chunk tokens: 400 is now 50",)
-    assert now.fresh == 0
-    assert [state.detail for state in now.pending] == ["rebuild"]
 
 
 def test_a_note_that_never_rests_has_a_state_of_its_own(memory):

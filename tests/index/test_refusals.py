@@ -6,12 +6,8 @@ import time
 
 import pytest
 
-from memory_tui.cli.admin import status_lines
-from memory_tui.engine.engine import Engine
-from memory_tui.explain import trace_json
 from memory_tui.index import batch_jobs, embedding
 from memory_tui.index.batch_jobs import BatchTerms
-from memory_tui.plan import Options
 from memory_tui.providers.failures import Cause, ProviderFailure
 from tests.support.index import Counting, Memory
 
@@ -145,51 +141,3 @@ def test_no_batch_job_is_made_of_what_was_refused(memory):
 
 
 # --- in the engine -------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def engine(tmp_path, monkeypatch):
-    from memory_tui.providers.builtin import Scripted
-
-    real = Scripted.embed
-
-    def embed(provider, texts, kind):
-        if any("poison" in text for text in texts):
-            calls.append(len(texts))
-            raise ProviderFailure(Cause.TOO_LONG, "too \x1b[31mlong")
-        return real(provider, texts, kind)
-
-    calls: list[int] = []
-    monkeypatch.setattr(Scripted, "embed", embed)
-    (tmp_path / "notes" / "memory").mkdir(parents=True)
-    (tmp_path / "notes" / "memory" / "a.md").write_text("poison of the garden")
-    (tmp_path / "notes" / "memory" / "b.md").write_text("a zebra")
-    options = Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "i.sqlite"), provider="scripted")
-    with Engine.open(options) as opened:
-        opened.calls = calls
-        yield opened
-
-
-def test_the_status_says_how_many_have_no_vector_and_why(engine):
-    engine.index.sync()
-    count = len(engine.calls)
-    for _ in range(3):
-        engine.index.sync()
-        status = engine.status()
-        assert status.chunks - status.embedded == len(status.refused) == 1
-        [notice] = [notice for notice in status.notices if notice.code == "refused"]
-        assert notice.message.startswith("1 chunk has no vector, because the provider refused the text")
-    assert len(engine.calls) == count
-    lines = "\n".join(status_lines(status))
-    assert "no vector: memory/a.md:1-1  refused by the provider: too " in lines
-    assert "\x1b" not in lines
-    assert trace_json.plain(status)["refused"][0]["path"] == "memory/a.md"
-    assert "refused by the provider" in engine.notes.why_file("memory/a.md").index
-    assert engine.search.search("garden").recalled[0].chunk.path == "memory/a.md", "words find it"
-
-
-def test_what_would_be_sent_leaves_out_what_was_refused(engine):
-    before = engine.providers.forecast()
-    engine.index.sync()
-    after = engine.providers.forecast()
-    assert (before.send, after.send, after.cached) == (2, 0, 1)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import time
 
 import numpy as np
 import pytest
 
 from memory_tui import events
-from memory_tui.index.abilities import UNUSED, Vec0Use
+from memory_tui.index.abilities import Vec0Use
 from memory_tui.index.note_rows import Headings
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus
@@ -296,48 +295,6 @@ def test_a_wrong_answer_of_the_provider_is_never_stored(memory, answer):
 
 
 # --- vec0 comes and goes -------------------------------------------------------------------------------------------
-
-
-def test_vec0_is_filled_again_after_a_writer_without_it(tmp_path):
-    with_it = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
-    if not with_it.store.vec0.ready:
-        pytest.skip("sqlite-vec does not work here")
-    with_it.write("memory/a.md", "one")
-    with_it.sync()
-    assert vec0_rows(with_it.store) == 1
-    with_it.store.close()
-
-    without = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", vec0=UNUSED)
-    without.write("memory/a.md", "two")
-    without.write("memory/b.md", "three")
-    without.sync()
-    assert without.store.vec0_dims() == 0
-    without.store.close()
-
-    again = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
-    again.sync()
-    assert again.store.vec0_dims() == 256
-    assert vec0_rows(again.store) == 2
-    again.store.close()
-
-
-def test_a_text_that_was_put_in_with_the_old_times_is_seen(memory):
-    """Size and modification time are those of before; when the file changed last nobody can set back."""
-    note = memory.write("memory/a.md", "one")
-    old = time.time() - 1000
-    os.utime(note, (old, old))
-    memory.sync()
-    assert not memory.sync().changed
-    before = note.stat()
-    note.write_text("two")
-    os.utime(note, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert note.stat().st_size == before.st_size
-    assert memory.sync().indexed == 1
-    assert stored_texts(memory) == ["two"]
-    # A changed mode is looked into once, and then known.
-    note.chmod(0o600)
-    memory.sync()
-    assert not memory.sync().changed
 
 
 # --- folders that vanish -------------------------------------------------------------------------------------------

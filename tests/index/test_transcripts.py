@@ -7,7 +7,6 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.status import SourceCounts
 from memory_tui.errors import PathRefused
 from memory_tui.index.freshness import Thresholds, compare, waits
 from memory_tui.index.sync import SyncRun, sync
@@ -184,27 +183,9 @@ def test_hits_come_from_either_source_or_from_one(engine) -> None:
     assert found("sessions") == {"sessions/a.jsonl"}
 
 
-def test_a_hit_is_opened_at_its_message(engine) -> None:
-    (hit,) = engine.search.rank(engine.search.gather("zeppelin", source="sessions"), engine.plan.settings).recalled
-    lines = engine.notes.read(hit.chunk.path).text.split("\n")
-    assert lines[hit.chunk.start_line - 1] == "User: Where is the zeppelin?"
-    assert [ref.source for ref in engine.search.chunks_of(hit.chunk.path)] == ["sessions"]
-
-
 def test_what_an_agent_may_get_does_not_include_sessions(engine) -> None:
     with pytest.raises(PathRefused):
         engine.notes.get("sessions/a.jsonl")
-
-
-def test_status_counts_each_source(engine) -> None:
-    status = engine.status()
-    assert status.sources == ("memory", "sessions")
-    assert status.source_counts == (SourceCounts("memory", 1, 1), SourceCounts("sessions", 1, 1))
-    assert {row.path: row.source for row in engine.notes.files()} == {
-        "MEMORY.md": "memory",
-        "sessions/a.jsonl": "sessions",
-    }
-    assert engine.notes.why_file("sessions/a.jsonl").included
 
 
 def test_the_watcher_sees_transcripts(memory, tmp_path) -> None:

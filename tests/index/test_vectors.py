@@ -141,30 +141,6 @@ def test_vec0_and_memory_give_the_same_ids_and_scores(roses, vectors):
     assert set(best) <= set(np.flatnonzero(known)) or len(best) > 24
 
 
-def test_vec0_after_edits_holds_what_the_corpus_holds(roses):
-    if not roses.store.vec0.ready:
-        pytest.skip("sqlite-vec does not work here")
-    for number in range(0, 300, 3):
-        (roses.folder / f"memory/{number}.md").unlink()
-    for number in range(1, 300, 3):
-        roses.write(f"memory/{number}.md", f"word1 and more {number}")
-    roses.sync()
-    corpus = Corpus.load(roses.store)
-    every, _ = cosines_of_nearest(roses.store, corpus, hash_vector("word1"), 4096 * 10)
-    assert np.isneginf(every).sum() == 1
-    known = ~np.isneginf(every)
-    assert np.abs(every - cosines(corpus, hash_vector("word1")))[known].max() <= 1e-6
-
-
-def test_more_neighbours_than_vec0_finds_at_once(roses, monkeypatch):
-    if not roses.store.vec0.ready:
-        pytest.skip("sqlite-vec does not work here")
-    monkeypatch.setattr("memory_tui.index.store.MAX_NEIGHBOURS", 20)
-    corpus, query = Corpus.load(roses.store), hash_vector("word1 word2")
-    many, _ = cosines_of_nearest(roses.store, corpus, query, 60)
-    assert np.abs(many - cosines(corpus, query)).max() <= 1e-6
-
-
 def test_the_cache_forgets_the_least_recently_used_of_texts_that_are_gone(memory):
     memory.write("memory/kept.md", "first\n")
     memory.write("memory/other.md", "second\n")
@@ -181,15 +157,6 @@ def test_the_cache_forgets_the_least_recently_used_of_texts_that_are_gone(memory
         memory.write("memory/kept.md", text)
         reused[text] = memory.sync().reused
     assert reused == {"first\n": 1, "second\n": 0}
-
-
-def test_the_cache_keeps_as_many_vectors_of_texts_that_are_gone_as_it_may(memory):
-    for number in range(16):
-        memory.write("memory/changes.md", f"version {number}")
-        memory.sync()
-        index_write.prune(memory.store, 9)
-    unused = "SELECT count(*) FROM embedding_cache WHERE id NOT IN (SELECT embedding_id FROM chunks)"
-    assert memory.store.value(unused) == 9
 
 
 def test_a_provider_that_fails_is_not_asked_for_what_still_waits(memory):
