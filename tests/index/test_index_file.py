@@ -88,6 +88,14 @@ def test_what_is_not_ours_is_refused_and_stays(tmp_path: Path, what: str) -> Non
     assert everything(tmp_path) == before
 
 
+def test_an_index_with_two_names_is_not_written(tmp_path: Path) -> None:
+    Store.open(tmp_path / "i.sqlite").close()
+    os.link(tmp_path / "i.sqlite", tmp_path / "second.sqlite")
+    with pytest.raises(IndexUnavailable, match="hard link"):
+        Store.open(tmp_path / "i.sqlite")
+    Store.open(tmp_path / "i.sqlite", read_only=True).close()
+
+
 def spoiled(index: Path) -> None:
     Store.open(index).close()
     data = bytearray(index.read_bytes())

@@ -294,9 +294,6 @@ def test_a_wrong_answer_of_the_provider_is_never_stored(memory, answer):
     assert memory.store.counts().chunks == 1
 
 
-# --- vec0 comes and goes -------------------------------------------------------------------------------------------
-
-
 # --- folders that vanish -------------------------------------------------------------------------------------------
 
 
