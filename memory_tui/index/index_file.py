@@ -46,13 +46,10 @@ def resolved(path: str | os.PathLike[str]) -> Path:
     try:
         where = Path(path).resolve()
         where.stat()
-    except FileNotFoundError:
-        return where
+    except (FileNotFoundError, PermissionError, NotADirectoryError):
+        return Path(path).resolve()
     except (OSError, ValueError, RuntimeError) as error:
-        loops = isinstance(error, RuntimeError) or getattr(error, "errno", 0) == errno.ELOOP
-        reason = "its links lead in a circle" if loops else getattr(error, "strerror", "") or str(error)
-        if isinstance(error, PermissionError | NotADirectoryError):
-            return where
+        reason = getattr(error, "strerror", "") or str(error)
         raise IndexRefused(f"{os.fspath(path)!r} cannot be the index: {reason}.", _ANOTHER) from None
     return where
 
