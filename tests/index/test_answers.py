@@ -30,7 +30,7 @@ def asked(folder: Path, answers: int, rebuilds: int, seed: int) -> str:
 
 
 def test_answers_beside_rebuilds_have_the_text_of_their_lines(tmp_path: Path) -> None:
-    assert "beside 3 rebuilds, 0 wrong" in asked(tmp_path, 150, 3, 3)
+    assert "beside 3 rebuilds, 0 wrong" in asked(tmp_path, 80, 3, 3)
 
 
 @pytest.mark.soak

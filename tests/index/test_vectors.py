@@ -60,7 +60,7 @@ step = st.one_of(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @example([("offline",), ("a", ["garden"], 0), ("look",), ("online",)])
 @given(st.lists(step, max_size=12))
 def test_a_corpus_that_followed_equals_one_that_was_loaded(steps):
