@@ -9,9 +9,9 @@ import queue
 import re
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import BinaryIO
@@ -198,12 +198,19 @@ class Http:
 
     def post(self, path: str, body: object, seconds: float) -> object:
         """Return the JSON answer to `body`, within `seconds` in all. Raises ProviderFailure, Cancelled."""
-        content = json.dumps(body, ensure_ascii=False).encode()
+        return self.ask("POST", path, seconds, json.dumps(body, ensure_ascii=False).encode())
+
+    def ask(
+        self, method: str, path: str, seconds: float, content: bytes | None = None, headers: Mapping[str, str] = _NONE
+    ) -> object:
+        """Return the JSON answer to one request; `headers` are for this one. Raises ProviderFailure, Cancelled."""
         failure = None
         for _ in self._keys:
             key = self._keys[0]
             try:
-                return self._value(*self._whole("POST", path, key, seconds, content))
+                with self.answer(method, path, key.with_more(headers), content, seconds=seconds) as answer:
+                    text = self._text(answer)
+                return self._value(answer, text)
             except ProviderFailure as error:
                 if error.state not in _NEXT_KEY:
                     raise
@@ -214,15 +221,6 @@ class Http:
                         self._keys = [*self._keys[1:], key]
         assert failure is not None
         raise failure
-
-    def ask(
-        self, method: str, path: str, seconds: float, content: bytes | None = None, headers: Mapping[str, str] = _NONE
-    ) -> object:
-        """Return the JSON answer to one request with the key in use; `headers` are for this one.
-
-        Raises ProviderFailure, Cancelled.
-        """
-        return self._value(*self._whole(method, path, self._keys[0].with_more(headers), seconds, content))
 
     def save(self, path: str, into: BinaryIO, seconds: float) -> None:
         """Write the body at `path` to `into`, of any size; no two pieces may be `seconds` apart.
@@ -312,12 +310,6 @@ class Http:
             if key not in self._clients:
                 self._clients[key] = _new_client(url, environment=key[1])
             return self._clients[key]
-
-    def _whole(
-        self, method: str, path: str, headers: SentHeaders, seconds: float, content: bytes | None
-    ) -> tuple[HttpAnswer, str]:
-        with self.answer(method, path, headers, content, seconds=seconds) as answer:
-            return answer, self._text(answer)
 
     def _text(self, answer: HttpAnswer) -> str:
         """Return the body, or as much of it as the limit allows, without secrets: it may repeat what it was sent."""
@@ -411,32 +403,6 @@ def _halves(text: str) -> list[str]:
     return [part for part in (text[:cut], text[cut:]) if part.strip()]
 
 
-def _at_once(work: Callable[[int], None], count: int) -> None:
-    """Do `work` of the numbers below `count`, the first one on this thread. Raises what one of them raised.
-
-    The end of the app does not wait for the others.
-    """
-    errors: list[BaseException] = []
-
-    def run(number: int) -> None:
-        try:
-            work(number)
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            errors.append(error)
-
-    others = [
-        threading.Thread(target=run, args=(number,), name="embed-helper", daemon=True) for number in range(1, count)
-    ]
-    for thread in others:
-        thread.start()
-    if count:
-        run(0)
-    for thread in others:
-        thread.join()
-    if errors:
-        raise errors[0]
-
-
 class Remote(Provider):
     """One remote provider. `embed` and `identity` block on the network, so both belong on a worker thread."""
 
@@ -452,7 +418,7 @@ class Remote(Provider):
         self._concurrency = max(1, min(settings.batches.concurrency, wire.row.concurrency))
         self._slots = threading.Semaphore(self._concurrency)
         self._troubles = self._successes = 0
-        self._probing, self._checking = threading.Lock(), threading.Lock()
+        self._probing, self._checking, self._turn = threading.Lock(), threading.Lock(), threading.Lock()
 
     @property
     def identity(self) -> Identity:
@@ -480,7 +446,7 @@ class Remote(Provider):
         """Where it is, and whether it is asked with care."""
         if not self._proven:
             return f"ready, {self._http.host}, not asked yet"
-        return f"{self._http.host}{', one request at a time' if self._width() < self._concurrency else ''}"
+        return f"{self._http.host}{', one request at a time' if self._alone() and self._concurrency > 1 else ''}"
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return float32 (len(texts), dims) of unit vectors; blank texts are not sent and have zeros.
@@ -492,24 +458,30 @@ class Remote(Provider):
         done: dict[int, Vectors] = {}
         sent = [text if isinstance(text, MediaText) else well_formed(text) for text in texts]
         filled = [at for at, text in enumerate(sent) if text.strip()]
-        waiting = deque(groups(sent, filled, self._most_bytes, self._most_items))
+        runs = groups(sent, filled, self._most_bytes, self._most_items)
         failures: list[ProviderFailure] = []
 
-        def work(number: int) -> None:
-            while number < self._width() and all(failure.state in OF_THE_TEXT for failure in failures):
-                try:
-                    group = waiting.popleft()
-                except IndexError:
-                    return
-                # A question does not queue behind notes.
-                with self._slots if kind == "document" else nullcontext():
-                    self._stop.check()
+        def work(run: list[int]) -> None:
+            # A question does not queue behind notes.
+            with ExitStack() as turn:
+                if kind == "document":
+                    turn.enter_context(self._slots)
+                    if self._alone():
+                        turn.enter_context(self._turn)
+                self._stop.check()
+                if all(failure.state in OF_THE_TEXT for failure in failures):
                     try:
-                        self._fill(group, sent, kind, done)
+                        self._fill(run, sent, kind, done)
                     except ProviderFailure as failure:
                         failures.append(failure)
 
-        _at_once(work, min(self._width(), len(waiting)))
+        if len(runs) == 1 or self._alone():
+            for run in runs:
+                work(run)
+        elif runs:
+            with ThreadPoolExecutor(self._concurrency, "embed-helper") as pool:
+                for _ in pool.map(work, runs):
+                    pass
         if failures:
             # What is wrong with the provider matters more than what is wrong with a text.
             failure = min(failures, key=lambda failure: failure.state in OF_THE_TEXT)
@@ -522,9 +494,9 @@ class Remote(Provider):
         self._stop.set()
         self._http.close()
 
-    def _width(self) -> int:
-        """Return how many requests may run: one after two failures, until things went well for a while."""
-        return 1 if self._troubles >= _FAILURES_TO_SEQUENTIAL else self._concurrency
+    def _alone(self) -> bool:
+        """Tell whether one request at a time may run: after two failures, until things went well for a while."""
+        return self._concurrency == 1 or self._troubles >= _FAILURES_TO_SEQUENTIAL
 
     def _fill(self, at: Sequence[int], texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> None:
         """Put the vectors of the texts `at` into `done`; they are cut for as long as they are refused together, break
@@ -613,18 +585,15 @@ class Remote(Provider):
             attempt += 1
 
     def _checked(self, answer: object, count: int) -> Vectors:
-        state = Cause.MALFORMED
         try:
             with self._checking:
                 vectors = unit_vectors(self._wire.rows(answer), count, self._dims)
                 self._dims, self._proven = vectors.shape[1], True
-        except NoDirection as error:
-            self._proven = self._proven or not error.every
-            why = str(error)
-            if self._proven:
-                state, why = Cause.NO_VECTOR, f"{why} for a text"
+                return vectors
         except Malformed as error:
-            why = str(error)
-        else:
-            return vectors
+            state, why = Cause.MALFORMED, str(error)
+            if isinstance(error, NoDirection):
+                self._proven = self._proven or not error.every
+                if self._proven:
+                    state, why = Cause.NO_VECTOR, f"{why} for a text"
         raise ProviderFailure(state, f"{self._wire.row.label} ({self._http.host}) answered with {why}.")

@@ -48,7 +48,6 @@ _ENDS_OF_DATA = "_data", ".data"
 _NAME_ONNX = "Set local.modelPath to a folder with model.onnx and tokenizer.json (help providers)."
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 _QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
-_LAST_WORDS = 4000
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -284,8 +283,7 @@ class ModelProcess:
 
     def _last_words(self) -> str:
         try:
-            size = self._words.seek(0, 2)
-            self._words.seek(max(0, size - _LAST_WORDS))
+            self._words.seek(0)
             lines = self._words.read().decode("utf-8", "replace").split("\n")
         except (OSError, ValueError):  # Closed meanwhile.
             return "."
