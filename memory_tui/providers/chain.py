@@ -137,7 +137,7 @@ class ChainMember(Provider):
         on_failure: Callable[[ChainMember, ProviderError, bool], bool],
     ) -> None:
         self.name, self.role, self.settings = name, role, settings
-        self.host, self.model = registry.host(name, settings), registry.model(name, settings)
+        self.host, self.model = registry.endpoint(name, settings)
         self.slow = name in registry.ROWS and registry.row(name).slow
         self.health = MemberState(name, role, "waiting", "", self.host, model=self.model)
         """How it is, but for what depends on the others."""

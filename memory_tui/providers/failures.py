@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memory_tui.errors import ProviderError
 from memory_tui.formatting import install_extra
@@ -99,15 +99,11 @@ _LONGEST = 300
 _LONGEST_WAIT = 86_400.0
 _QUOTA_CODES = frozenset({"insufficient_quota", "quota_exceeded", "billing_hard_limit_reached", "billing_not_active"})
 _BY_STATUS = {
-    401: Cause.BAD_KEY,
-    402: Cause.QUOTA,
-    403: Cause.BAD_KEY,
-    404: Cause.UNKNOWN_MODEL,
-    408: Cause.SERVER,
-    413: Cause.TOO_LARGE,
-    425: Cause.SERVER,
-    429: Cause.RATE_LIMIT,
-    431: Cause.TOO_LARGE,
+    **dict.fromkeys((401, 403), Cause.BAD_KEY),
+    **dict.fromkeys((402,), Cause.QUOTA),
+    **dict.fromkeys((404,), Cause.UNKNOWN_MODEL),
+    **dict.fromkeys((408, 425), Cause.SERVER),
+    **dict.fromkeys((413, 431), Cause.TOO_LARGE),
 }
 # Looked for in this order in the text of a 400, 404 or 422, and of a 5xx, which some servers use for bad input;
 # compiled for the first failure.
@@ -136,53 +132,34 @@ _WORDS_COUNT = frozenset({400, 404, 422, 500})
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
-class Diagnosis(NamedTuple):
-    """A state, the provider's own words in one line, and the seconds it asked to be left alone."""
-
-    state: Cause
-    words: str
-    retry_after: float | None
-
-
-def diagnose(status: int, headers: Mapping[str, str], body: str) -> Diagnosis:
-    """Return what an answer with that `status` means. `headers` are looked up in lower case."""
-    fields = _error_fields(body)
-    words = _one_line(fields.get("message", "") or _MARKUP.sub(" ", body))
-    wait = _retry_after(headers, body)
-    return Diagnosis(
-        _state(status, fields, f"{fields.get('code', '')} {words} {body[:2000]}".lower(), wait), words, wait
-    )
-
-
-def _state(status: int, fields: Mapping[str, str], text: str, wait: float | None) -> Cause:
+def diagnose(status: int, headers: Mapping[str, str], body: str) -> tuple[Cause, str, float | None]:
+    """Return what an answer with that `status` means, its own words in one line, and the seconds that it asks to be
+    left alone. `headers` are looked up in lower case.
+    """
+    fields, wait = _error_fields(body), _retry_after(headers, body)
+    words = " ".join((fields.get("message") or _MARKUP.sub(" ", body)).split())
+    words = words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
+    code, text = fields.get("code", ""), f"{fields.get('code', '')} {words} {body[:2000]}".lower()
     if status == 429:
-        spent = {fields.get("code", ""), fields.get("type", "")} & _QUOTA_CODES
-        return Cause.QUOTA if (spent and wait is None) or "perday" in text else Cause.RATE_LIMIT
-    if status in _WORDS_COUNT:
-        for state, pattern in _BY_WORDS:
-            if re.search(pattern, text):
-                return state
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
-    return Cause.SERVER if status >= 500 else Cause.REFUSED
+        spent = not {code, fields.get("type", "")}.isdisjoint(_QUOTA_CODES) and wait is None
+        return Cause.QUOTA if spent or "perday" in text else Cause.RATE_LIMIT, words, wait
+    matching = (cause for cause, pattern in _BY_WORDS if status in _WORDS_COUNT and re.search(pattern, text))
+    usual = _BY_STATUS.get(status) or (Cause.SERVER if status >= 500 else Cause.REFUSED)
+    return next(matching, usual), words, wait
 
 
 def _error_fields(body: str) -> dict[str, str]:
-    """Message, code and type, from `{error: {...}}`, `{error: "..."}`, `{detail}` or `{message}`."""
+    """Return message, code and type, from `{error: {...}}`, `{error: "..."}`, `{detail}` or `{message}`."""
     try:
         tree = json.loads(body)
-    except (ValueError, RecursionError):
+        tree = tree[0] if isinstance(tree, list) else tree
+        error = tree.get("error", tree)
+    except (ValueError, RecursionError, IndexError, AttributeError):
         return {}
-    if isinstance(tree, list) and tree:
-        tree = tree[0]
-    if not isinstance(tree, dict):
-        return {}
-    error = tree.get("error", tree)
     if not isinstance(error, dict):
         return {"message": str(error)}
     message = error.get("message") or error.get("detail") or error.get("msg") or ""
-    if not isinstance(message, str):
-        message = json.dumps(message, ensure_ascii=False)
+    message = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     return {"message": message, "code": str(error.get("code") or ""), "type": str(error.get("type") or "")}
 
 
@@ -202,8 +179,3 @@ def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
     except (ValueError, OverflowError):
         return None
     return None if wait is None else min(max(0.0, wait), _LONGEST_WAIT)
-
-
-def _one_line(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -27,29 +27,12 @@ _SHORTEST = 4
 """Shorter values are no secrets, and hiding them would make sentences unreadable."""
 
 
-class Secret:
-    """A string that shows itself only to who asks with `reveal`."""
+class Secret(Discreet, frozen=True):
+    """A string that is not shown."""
 
-    __slots__ = ("_value",)
+    HIDDEN = ("value",)
 
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def __repr__(self) -> str:
-        return HIDDEN
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other._value == self._value
-
-    def __hash__(self) -> int:
-        return hash(self._value)
-
-    def __bool__(self) -> bool:
-        return bool(self._value)
-
-    def reveal(self) -> str:
-        """Return the string itself."""
-        return self._value
+    value: str
 
 
 class Redactor:
@@ -68,7 +51,7 @@ class Redactor:
     def __call__(self, text: str) -> str:
         """`text` with each secret replaced by [hidden]."""
         for secret in self._secrets:
-            text = text.replace(secret.reveal(), HIDDEN)
+            text = text.replace(secret.value, HIDDEN)
         return text
 
 

@@ -203,28 +203,21 @@ def check(name: str, settings: ProviderSettings) -> None:
         local.check(name, settings, on_disk=True)
 
 
-def host(name: str, settings: ProviderSettings) -> str:
-    """Return where `name` sends text, with the port where one is named; empty when it sends none, or lacks too much."""
+def endpoint(name: str, settings: ProviderSettings) -> tuple[str, str]:
+    """Return where `name` sends text, with the port where one is named, empty when it sends none, or lacks too much;
+    and the model that it will ask for, as far as is known before it is made.
+    """
     try:
         answer = wire_of(name, settings)
     except ProviderError:
-        return ""
-    return host_of(answer.base_url) if answer else ""
-
-
-def model(name: str, settings: ProviderSettings) -> str:
-    """Return the model that `name` will ask for, as far as is known before it is made."""
-    try:
-        answer = wire_of(name, settings)
-    except ProviderError:
-        return settings.model if name in ROWS else ""
+        return "", settings.model if name in ROWS else ""
     if answer:
-        return answer.model
+        return host_of(answer.base_url), answer.model
     if ROWS[name].slow:
         from memory_tui.providers import local
 
-        return local.model_of(name, settings)
-    return ROWS[name].model
+        return "", local.model_of(name, settings)
+    return "", ROWS[name].model
 
 
 def create(name: str, settings: ProviderSettings | None = None) -> Provider:
@@ -335,13 +328,13 @@ def _keys(row: ProviderRow, settings: ProviderSettings, *, keyless: bool = False
     """Return the configured keys, else those in the environment, else the spare ones; a configured one may name a
     variable. Raises ProviderFailure for what cannot be a key, and for none unless that is enough.
     """
-    configured = [key.reveal() for key in settings.api_keys]
+    configured = [key.value for key in settings.api_keys]
     keys = [settings.env(key) or "" if key in row.variables else key for key in configured]
     for variable in () if any(keys) else row.variables:
         value = settings.env(variable) or ""
         keys += re.split(r"[\s,;]+", value) if variable.endswith("_KEYS") else [value]
     usable = [key.strip() for key in keys if key.strip()]
-    usable = usable or [key.reveal().strip() for key in settings.spare_keys if key.reveal().strip()]
+    usable = usable or [key.value.strip() for key in settings.spare_keys if key.value.strip()]
     if not all(key.isascii() and key.isprintable() for key in usable):
         why = f"The API key of {row.name} holds characters that no key has."
         raise ProviderFailure(Cause.BAD_KEY, why, "Copy it again, without quotes or line breaks.")

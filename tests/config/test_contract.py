@@ -274,12 +274,12 @@ def test_logins_are_of_the_agent_in_the_order_that_is_written(asked: Callable[..
         },
     )
     tree = {"agents": {"defaults": {"memorySearch": {"provider": "gemini"}}}, "auth": {"order": {"google": []}}}
-    assert [key.reveal() for key in settings(asked(tree)).with_shared("gemini").api_keys] == [
+    assert [key.value for key in settings(asked(tree)).with_shared("gemini").api_keys] == [
         "first",
         "sk-of-the-proxy",
     ]
     tree["auth"]["order"]["google"] = ["google:b"]
-    assert next(key.reveal() for key in settings(asked(tree)).with_shared("gemini").api_keys) == "sk-of-the-proxy"
+    assert next(key.value for key in settings(asked(tree)).with_shared("gemini").api_keys) == "sk-of-the-proxy"
     assert settings(asked(tree)).with_shared("voyage").api_keys == ()
 
 

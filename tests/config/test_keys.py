@@ -269,7 +269,7 @@ def _got(house: House, options: Options) -> object:
 def _shared(name: str) -> Callable[[House, Options], object]:
     def go(house: House, options: Options) -> object:
         found = plan.settings(plan.choose(options), Approvals(house.workspace)).with_shared(name)
-        keys = [key.reveal() for key in (*found.api_keys, *found.spare_keys)]
+        keys = [key.value for key in (*found.api_keys, *found.spare_keys)]
         return found.base_url, keys, dict(found.headers)
 
     return go
@@ -285,7 +285,7 @@ def _login(house: House, options: Options) -> object:
         text=json.dumps({"version": 1, "profiles": profiles}),
     )
     found = plan.settings(plan.choose(options), Approvals(house.workspace)).with_shared("openai")
-    return found.api_keys[0].reveal()
+    return found.api_keys[0].value
 
 
 def _profile(house: House, options: Options) -> object:
@@ -308,7 +308,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         lambda house, options: plan.choose(Options(config=options.config, index=options.index)).provider,
     ),
     "remote.baseUrl": ({}, _remote(lambda found: found.base_url)),
-    "remote.apiKey": ({}, _remote(lambda found: [key.reveal() for key in found.api_keys])),
+    "remote.apiKey": ({}, _remote(lambda found: [key.value for key in found.api_keys])),
     "remote.headers": ({}, _remote(lambda found: found.headers)),
     **{
         f"remote.batch.{name}": ({}, _remote(lambda found: found.jobs))

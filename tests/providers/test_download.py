@@ -199,20 +199,13 @@ def test_a_size_that_is_none_counts_as_not_told(shelf: Shelf, tmp_path: Path, si
     assert get(URI, shelf, tmp_path).read_bytes() == MODEL
 
 
-@pytest.mark.parametrize("text", ["hf:user/repo", "hf:user/repo/file.bin", "hf:a/b/c/../../x", "hf:"])
-def test_a_uri_that_names_no_file_is_explained(text: str) -> None:
-    with pytest.raises(ProviderFailure, match="names no model file") as caught:
-        source_of(text, ProviderSettings())
-    assert "hf:user/repository/file.gguf" in caught.value.next_step
-
-
-def test_names_stay_inside_the_folder() -> None:
-    assert source_of("hf:u/r/../../../x.gguf", ProviderSettings()).name == "hf_u_r_.._.._.._x.gguf"
-    assert "/" not in source_of("https://h/%2e%2e/..", ProviderSettings()).name
-    assert (
-        source_of("https://h/a.gguf", ProviderSettings()).name != source_of("https://g/a.gguf", ProviderSettings()).name
-    )
-    assert (
-        source_of("hf:u/r/sub/x.gguf#branch", ProviderSettings()).url
-        == "https://huggingface.co/u/r/resolve/branch/sub/x.gguf"
-    )
+def test_a_uri_that_names_no_file_is_explained_and_names_stay_inside_the_folder() -> None:
+    usual = ProviderSettings(env={}.get)
+    for text in ("hf:user/repo", "hf:user/repo/file.bin", "hf:a/b/c/../../x", "hf:"):
+        with pytest.raises(ProviderFailure, match="names no model file") as caught:
+            source_of(text, usual)
+        assert "hf:user/repository/file.gguf" in caught.value.next_step
+    assert source_of("hf:u/r/../../../x.gguf", usual).name == "hf_u_r_.._.._.._x.gguf"
+    assert "/" not in source_of("https://h/%2e%2e/..", usual).name
+    assert source_of("https://h/a.gguf", usual).name != source_of("https://g/a.gguf", usual).name
+    assert source_of("hf:u/r/sub/x.gguf#branch", usual).url == "https://huggingface.co/u/r/resolve/branch/sub/x.gguf"

@@ -66,6 +66,11 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     )
 
 
+COMMANDS = (
+    "index --dry-run; index --dry-run --json; provider; index --yes; provider --test; provider --test --json; "
+    "status --deep --json; status; search omada --explain; search omada --json; config; config --json; "
+    "provider --json --revoke"
+)
 REPLIES = {
     "well": well,
     "echo 401": echo_headers(401),
@@ -99,22 +104,8 @@ def test_no_output_log_or_file_of_ours_holds_a_key(
 ) -> None:
     play.usual = REPLIES[reply]
     caplog.set_level(logging.DEBUG)
-    for command in (
-        ["index", "--dry-run"],
-        ["index", "--dry-run", "--json"],
-        ["provider"],
-        ["index", "--yes"],
-        ["provider", "--test"],
-        ["provider", "--test", "--json"],
-        ["status", "--deep", "--json"],
-        ["status"],
-        ["search", "omada", "--explain"],
-        ["search", "omada", "--json"],
-        ["config"],
-        ["config", "--json"],
-        ["provider", "--json", "--revoke"],
-    ):
-        main.main([*command, *words_of(options)])
+    for command in COMMANDS.split("; "):
+        main.main([*command.split(), *words_of(options)])
     assert any(KEY in str(request.headers) for request in play.asked)
     printed = capsys.readouterr()
     seen = printed.out + printed.err + caplog.text + "".join(map(repr, caplog.records))
