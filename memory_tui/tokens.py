@@ -90,13 +90,13 @@ def spelled(day: dt.date) -> str:
 
 def indexed_form(path: str, headings: Sequence[str], text: str) -> str:
     """What full-text search sees of a chunk: the day in its file name in words, the headings above it, its text."""
-    found = re.search(r"(\d{4})-(\d{2})-(\d{2})", path)
+    result = re.search(r"(\d{4})-(\d{2})-(\d{2})", path)
     day = ""
-    if found:
+    if result:
         try:
-            day = spelled(dt.date(*map(int, found.groups())))
+            day = spelled(dt.date(*map(int, result.groups())))
         except ValueError:
-            day = found.group()
+            day = result.group()
     return segmented("\n".join((day, *headings, text)))
 
 
@@ -137,7 +137,7 @@ def function_words() -> frozenset[str]:
 
 
 def _stop_rule(words: Sequence[str]) -> Callable[[str, bool], bool]:
-    """Whether a word, given whether it is frequent, is left out of a question of `words`.
+    """Whether a word, as it is frequent or not, is left out of a question of `words`.
 
     The language is the one whose list knows most of the words; English for a word or two, which tell no language.
     """
@@ -166,43 +166,43 @@ def _split(query: str) -> tuple[list[str], list[str]]:
 
 
 class Terms(Struct, frozen=True):
-    """The words of a query after our own way: `kept` for search, `stops` and `common` words left out."""
+    """The words of a query after our own way: `searched` for search, `stops` and `common` words left out."""
 
-    kept: tuple[str, ...]
+    searched: tuple[str, ...]
     stops: tuple[str, ...] = ()
     common: tuple[str, ...] = ()
 
 
 def terms(query: str, frequency: Callable[[Sequence[str]], Sequence[int]], chunks: int) -> Terms:
-    """The search terms of `query` in order, given the document `frequency` of words in an index of `chunks`.
+    """The search terms of `query` in order, by the document `frequency` of words in an index of `chunks`.
 
     Function words of the question's own language go. Of languages other than English there are only long stop-word
     lists, which hold many words that carry meaning: a word of theirs goes where it is frequent. A word of more than
     half the chunks goes because bm25 gives it no weight, but not where notes hold no other pair of characters of the
-    question. Something is always left. Of more than 256 different words the rarest are kept.
+    question. Something is always left. Of more than 256 different words the rarest are searched.
     """
     words, grams = _split(query)
     every = words + grams
-    found = dict(zip(every, frequency(every), strict=True))
+    result = dict(zip(every, frequency(every), strict=True))
     if len(every) > MOST_ALTERNATIVES:
-        rarest = set(sorted((word for word in every if found[word]), key=found.__getitem__)[:MOST_ALTERNATIVES])
+        rarest = set(sorted((word for word in every if result[word]), key=result.__getitem__)[:MOST_ALTERNATIVES])
         words = [word for word in words if word in rarest] or words[:1]
         every = [word for word in every if word in rarest] or every[:1]
     is_stop = _stop_rule(words)
-    stops = tuple(word for word in words if is_stop(word, found[word] > chunks * STOP_SHARE))
-    common = tuple(word for word in every if word not in stops and found[word] > chunks / 2)
-    if not any(found[word] for word in every if word not in stops and word not in common):
+    stops = tuple(word for word in words if is_stop(word, result[word] > chunks * STOP_SHARE))
+    common = tuple(word for word in every if word not in stops and result[word] > chunks / 2)
+    if not any(result[word] for word in every if word not in stops and word not in common):
         # Of a run of characters most pairs are no words: where notes hold the common ones alone, these are what counts.
         common = tuple(word for word in common if not is_cjk(word))
-    kept = tuple(word for word in every if word not in stops and word not in common)
-    if not kept and common:
+    searched = tuple(word for word in every if word not in stops and word not in common)
+    if not searched and common:
         return Terms(common, stops)
-    return Terms(kept, stops, common) if kept else Terms(tuple(every))
+    return Terms(searched, stops, common) if searched else Terms(tuple(every))
 
 
-def or_query(kept: Iterable[str]) -> str:
-    """FTS5 expression that matches any of `kept`; a lone CJK character matches as the start of a bigram."""
-    return " OR ".join(quoted(w) + ("*" if len(w) == 1 and is_cjk(w) else "") for w in kept)
+def or_query(searched: Iterable[str]) -> str:
+    """FTS5 expression that matches any of `searched`; a lone CJK character matches as the start of a bigram."""
+    return " OR ".join(quoted(w) + ("*" if len(w) == 1 and is_cjk(w) else "") for w in searched)
 
 
 # --- tokens, exactly as FTS5 makes them ----------------------------------------------------------------------------
@@ -223,14 +223,14 @@ def _tokenizer(name: str, *arguments: str) -> apsw.FTS5Tokenizer | None:
 
 def _plain(text: str) -> list[tuple[str, int, int]]:
     """The words of `text` in lower case, each with its start and end in UTF-8 bytes: what is left without FTS5."""
-    found = []
+    result = []
     byte, character = 0, 0
     for match in WORD.finditer(text):
         byte += len(text[character : match.start()].encode("utf-8", "replace"))
         start, character = byte, match.end()
         byte += len(match.group().encode("utf-8", "replace"))
-        found.append((match.group().lower(), start, byte))
-    return found
+        result.append((match.group().lower(), start, byte))
+    return result
 
 
 def stems(text: str) -> list[tuple[str, int, int]]:
@@ -249,10 +249,10 @@ def spans(text: str, *, stemmed: bool) -> list[tuple[str, int, int]]:
     tokenizer = _tokenizer(*(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
     if tokenizer is None:
         return _plain(text)
-    found: list[tuple[int, int, str]] = tokenizer(
+    result: list[tuple[int, int, str]] = tokenizer(
         text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False
     )  # type: ignore[assignment]
-    return [(token, start, end) for start, end, token in found]
+    return [(token, start, end) for start, end, token in result]
 
 
 def tokens(text: str, *, stemmed: bool) -> list[str]:
@@ -260,14 +260,14 @@ def tokens(text: str, *, stemmed: bool) -> list[str]:
     tokenizer = _tokenizer(*(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
     if tokenizer is None:
         return [word for word, _, _ in _plain(text)]
-    found: list[str] = tokenizer(
+    result: list[str] = tokenizer(
         text.encode("utf-8", "replace"),
         apsw.FTS5_TOKENIZE_DOCUMENT,
         None,
         include_offsets=False,
         include_colocated=False,
     )  # type: ignore[assignment]
-    return found
+    return result
 
 
 LONGEST_REMEMBERED = 64
@@ -287,26 +287,26 @@ class WordMemory:
 
     def __init__(self, numbers: Callable[[list[str]], list[tuple[int, ...]]]) -> None:
         self._numbers = numbers
-        self._known: dict[str, tuple[int, ...]] = {}
+        self._memory: dict[str, tuple[int, ...]] = {}
         self._characters = 0
 
     def of(self, text: str) -> list[int]:
         """The numbers of the tokens of `text`, with END_OF_LINE where one is."""
         words = text.replace("\t", " ").replace("\r", " ").replace("\n", " \n ").split(" ")
-        known = self._known
+        memory = self._memory
         try:
-            return list(itertools.chain.from_iterable(map(known.__getitem__, words)))
+            return list(itertools.chain.from_iterable(map(memory.__getitem__, words)))
         except KeyError:
-            fresh = list({word for word in words if word not in known and word != "\n"})
-        found = {**dict(zip(fresh, self._numbers(fresh), strict=True)), "\n": (END_OF_LINE,)}
-        short = {word: made for word, made in found.items() if len(word) <= LONGEST_REMEMBERED}
-        known.update(short)
+            fresh = list({word for word in words if word not in memory and word != "\n"})
+        result = {**dict(zip(fresh, self._numbers(fresh), strict=True)), "\n": (END_OF_LINE,)}
+        short = {word: numbers for word, numbers in result.items() if len(word) <= LONGEST_REMEMBERED}
+        memory.update(short)
         self._characters += sum(map(len, short))
         if self._characters > REMEMBERED_CHARACTERS:
-            self._known, self._characters = {}, 0
-        if len(short) == len(found):
-            return list(itertools.chain.from_iterable(map(known.__getitem__, words)))
-        return list(itertools.chain.from_iterable(found[word] if word in found else known[word] for word in words))
+            self._memory, self._characters = {}, 0
+        if len(short) == len(result):
+            return list(itertools.chain.from_iterable(map(memory.__getitem__, words)))
+        return list(itertools.chain.from_iterable(result[word] if word in result else memory[word] for word in words))
 
 
 def trigrams(text: str) -> list[str]:
@@ -325,23 +325,23 @@ def cjk_runs(text: str) -> list[str]:
     return [] if text.isascii() else CJK_RUN.findall(text)
 
 
-def as_asked(found: Iterable[str], query: str) -> tuple[str, ...]:
-    """The words `found` as a person wrote them in `query`, without repeats.
+def as_asked(words: Iterable[str], query: str) -> tuple[str, ...]:
+    """`words` as a person wrote them in `query`, without repeats.
 
     Chinese, Japanese and Korean are searched as pairs of characters, most of which are no words: the whole run of such
     characters stands for each of its pairs.
     """
     runs = cjk_runs(query)
-    whole = (next((run for run in runs if word in run), word) if is_cjk(word) else word for word in found)
+    whole = (next((run for run in runs if word in run), word) if is_cjk(word) else word for word in words)
     return tuple(dict.fromkeys(whole))
 
 
-def left_out(found: Iterable[str], query: str) -> tuple[str, ...]:
-    """The words `found`, which are not searched for, as a person wrote them in `query`.
+def left_out(words: Iterable[str], query: str) -> tuple[str, ...]:
+    """`words`, which are not searched for, as a person wrote them in `query`.
 
     A run of Chinese, Japanese or Korean characters is left out where each of its pairs is; a pair alone is no word.
     """
-    given = dict.fromkeys(found)
+    listed = dict.fromkeys(words)
     pairs = {run: {run[i : i + 2] for i in range(max(1, len(run) - 1))} for run in cjk_runs(query.lower())}
-    runs = (run for run, parts in pairs.items() if parts <= given.keys())
-    return tuple(dict.fromkeys([*(word for word in given if not is_cjk(word)), *runs]))
+    runs = (run for run, parts in pairs.items() if parts <= listed.keys())
+    return tuple(dict.fromkeys([*(word for word in listed if not is_cjk(word)), *runs]))

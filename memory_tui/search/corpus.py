@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
-from memory_tui.index.store import FullText, RowIds, Store
+from memory_tui.index.store import ChunkPage, FullText, RowIds, Store
 from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
 from memory_tui.search.spelling import Vocabulary
 from memory_tui.search.trace import Basis, Chunks
@@ -76,7 +76,7 @@ class Ages(Struct, frozen=True):
     unit_ns: int = 1
 
     @classmethod
-    def ours(cls, files: Files, now: float, zone: dt.tzinfo | None) -> Ages:
+    def usual(cls, files: Files, now: float, zone: dt.tzinfo | None) -> Ages:
         """Return ages by our own rule."""
         return cls(files, now, zone, date_on_screen, "mtime")
 
@@ -153,7 +153,11 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
 
     def rows_of(self, rowids: RowIds | Sequence[int]) -> Indices:
         """Return the row of each rowid, -1 for a rowid that is not here (gone, later, or a repeat)."""
-        return _rows_among(self.rowids, np.asarray(rowids, np.int64))
+        needed = np.asarray(rowids, np.int64)
+        if not len(self):
+            return np.full(len(needed), -1, np.int64)
+        at = np.minimum(np.searchsorted(self.rowids, needed), len(self) - 1)
+        return np.where(self.rowids[at] == needed, at, -1)
 
     @cached_property
     def files_with_chunks(self) -> int:
@@ -189,7 +193,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
                 raise ValueError("numbers that cannot be")
             # There are few sources: what a store reads is a string of its own for each note.
             files = Files(paths, tuple(map(sys.intern, sources)), np.array(mtimes, np.int64))
-            place, after, pages = dict(zip(ids, range(len(ids)), strict=True)), 0, []
+            place, after, pages = dict(zip(ids, range(len(ids)), strict=True)), 0, list[ChunkPage]()
             matrix, at = np.zeros((count if last is None else 0, dims), np.float32), 0
             while len(page := store.page(after, _PAGE, vectors=vectors and last is None)):
                 pages.append(page)
@@ -197,19 +201,17 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
                 if last is None:
                     matrix[at : at + len(page)] = page.vectors
                     at += len(page)
-            pages.append(type(page).of((), 0))
-            rowids, note_ids, embedded, pointing = (
-                np.concatenate([getattr(page, name) for page in pages])
-                for name in ("rowids", "notes", "embedded", "has_vector")
+            pages.append(ChunkPage.of((), 0))
+            rowids, note_ids, embedded, pointing, lines = (
+                np.concatenate([getattr(page, name) for page in pages], axis=-1)
+                for name in ("rowids", "notes", "embedded", "has_vector", "lines")
             )
-            lines = np.concatenate([page.lines for page in pages], axis=1)
-            chunk_ids = np.array([chunk_id for page in pages for chunk_id in page.chunk_ids] or [""], object)
+            chunk_ids = np.array([*(chunk_id for page in pages for chunk_id in page.chunk_ids)], object)
             file_of = np.array([place[number] for number in note_ids.tolist()], np.int32)
-            refs = Chunks(rowids, file_of, lines[0], lines[1], chunk_ids[: len(rowids)], files.paths, files.sources)
+            refs = Chunks(rowids, file_of, lines[0], lines[1], chunk_ids, files.paths, files.sources)
             if last is not None:
                 matrix, pointing = _carried(store, last, rowids, embedded, pointing)
-            whole = matrix if last is not None else matrix[: len(rowids)]
-            return cls(store.generation(), store.uuid(), identity, files, refs, embedded, pointing, whole)
+            return cls(store.generation(), store.uuid(), identity, files, refs, embedded, pointing, matrix[: len(refs)])
 
     def refresh(self, store: Store) -> Corpus:
         """Return the corpus as it is now: this one if nothing changed, else another that reads new vectors alone.
@@ -223,13 +225,6 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
                 return self
             same = same and store.identity() == self.identity
             return Corpus.load(store, vectors=vectors, last=self if same and self.dims else None)
-
-
-def _rows_among(rowids: RowIds, needed: RowIds) -> Indices:
-    if not len(rowids):
-        return np.full(len(needed), -1, np.int64)
-    at = np.minimum(np.searchsorted(rowids, needed), len(rowids) - 1)
-    return np.where(rowids[at] == needed, at, -1)
 
 
 def _carried(store: Store, last: Corpus, rowids: RowIds, embedded: Flags, pointing: Flags) -> tuple[Vectors, Flags]:

@@ -145,8 +145,8 @@ class Lexical(Struct, frozen=True):
     def moved(self, place: Rows) -> Lexical:
         """The same where row i stands at `place[i]`, or at none (-1)."""
         hits = tuple(hit._replace(row=int(place[hit.row])) for hit in self.hits if place[hit.row] >= 0)
-        said = {int(place[row]): own for row, own in self.annotations.items() if place[row] >= 0}
-        return replace(self, hits=hits, annotations=said)
+        annotations = {int(place[row]): entry for row, entry in self.annotations.items() if place[row] >= 0}
+        return replace(self, hits=hits, annotations=annotations)
 
 
 class Evidence(Struct, frozen=True, dict=True):
@@ -219,7 +219,7 @@ class Evidence(Struct, frozen=True, dict=True):
     """What unrelated questions reach in these notes, as far as it was measured."""
 
     @cached_property
-    def reusable(self) -> dict[object, Any]:
+    def reusable(self) -> dict[tuple[Any, ...], Any]:
         """Return what one ranking worked out and the next can use, because no knob changes it.
 
         Nothing in it may refer to this evidence: a circle of megabytes would stay until Python looks for garbage.

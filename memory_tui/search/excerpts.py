@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
@@ -72,24 +73,19 @@ def window(text: str, weights: Mapping[str, float]) -> Snippet:
     result = [(units[at], word) for at, word in matches(text, weights)]
     if not result:
         return head(text)
-    best, span = -1.0, (0, 0)
-    occurrences: dict[str, int] = {}
-    value, end = 0.0, 0
+    ends = [at + jsstring.utf16_len(word) for at, word in result]
+    best, span, end = -1.0, (0, 0), 0
+    inside: Counter[str] = Counter()
     for i, (start, first) in enumerate(result):
         # The window moves along the words: each enters it once and leaves it once.
-        while end < len(result) and (end < i or result[end][0] + jsstring.utf16_len(result[end][1]) <= start + LENGTH):
-            word = result[end][1]
-            occurrences[word] = occurrences.get(word, 0) + 1
+        while end < len(result) and (end < i or ends[end] <= start + LENGTH):
+            inside[result[end][1]] += 1
             end += 1
         # A repeated word counts a little, so that of two windows with the same words the denser one wins.
-        value = sum(weights[word] for word in occurrences) + 0.01 * (end - i)
+        value = sum(weights[word] for word, count in inside.items() if count) + 0.01 * (end - i)
         if value > best:
-            last = result[end - 1] if end > i else (start, "")
-            best, span = value, (start, last[0] + jsstring.utf16_len(last[1]))
-        if end > i:
-            occurrences[first] -= 1
-            if not occurrences[first]:
-                del occurrences[first]
+            best, span = value, (start, ends[end - 1] if end > i else start)
+        inside[first] -= end > i
     room = LENGTH - (span[1] - span[0])
     line = text.rfind("\n", 0, bisect_left(units, span[0])) + 1
     # Begin with the line of the first word when it is near, otherwise where the room allows.
@@ -180,26 +176,19 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
     `evidence` is what `trace` was made of. Without a second stage there are none.
     """
     stage = kept_stage(evidence, trace.mode)
-    if stage is None:
+    every = (*trace.recalled, *islice(trace.lost, CANDIDATES)) if stage is not None else ()
+    over_gate = [hit for hit in every if isinstance(hit.verdict, Recalled | BeyondLimit)]
+    hits = [hit for hit in over_gate if hit.second is not None and hit.second.measures][:CANDIDATES]
+    if stage is None or not hits:
         return ()
-    every = (*trace.recalled, *islice(trace.lost, CANDIDATES))
-    hits = [
-        hit
-        for hit in every
-        if isinstance(hit.verdict, Recalled | BeyondLimit) and hit.second is not None and hit.second.measures
-    ][:CANDIDATES]
     windows = stage.windows([evidence.texts[hit.chunk.rowid] for hit in hits])
     ordered = [(hit, item) for hit, items in zip(hits, windows, strict=True) for item in items]
     ordered.sort(key=lambda pair: _OF_CHUNK * pair[0].score + (1 - _OF_CHUNK) * pair[1].share, reverse=True)
     selection, weights = _Selection(characters), dict.fromkeys(trace.plan.words, 1.0)
     lines_of = cache(partial(_lines, evidence, weights))
     for hit, item in ordered:
-        lines = lines_of(hit.row)
-        chosen = _passage(lines, item, selection)
-        if chosen:
+        if selection.room > 0 and (chosen := _passage(lines_of(hit.row), item, selection)):
             selection.add(chosen, hit)
-        if selection.room <= 0:
-            break
     return tuple(islice(_joined(selection), trace.settings.whole("query.maxResults")))
 
 
@@ -258,12 +247,11 @@ def _joined(selection: _Selection) -> Iterator[Excerpt]:
     place = {line: at for at, line in enumerate(selection.by)}
     runs: list[list[_Line]] = []
     for line in sorted(selection.by, key=lambda line: (line.path, line.number, place[line])):
-        follows = runs and runs[-1][-1].path == line.path and line.number - runs[-1][-1].number <= 1
-        if follows:
+        if runs and runs[-1][-1].path == line.path and line.number - runs[-1][-1].number <= 1:
             runs[-1].append(line)
         else:
             runs.append([line])
-    for run in sorted(runs, key=lambda run: min(place[line] for line in run)):
+    for run in sorted(runs, key=lambda run: min(map(place.__getitem__, run))):
         hit = selection.by[min(run, key=place.__getitem__)]
         also = dict.fromkeys(path for line in run for path in selection.copies.get(line, ()))
         yield Excerpt(hit, run[0].number, run[-1].number, "\n".join(line.text for line in run), tuple(also))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -135,19 +134,11 @@ def lucene_idf(holding: int, chunks: int) -> float:
     return math.log1p((max(0, chunks - holding) + 0.5) / (holding + 0.5))
 
 
-Length = TypeVar("Length", float, Floats)
-
-
-def length_damping(length: Length, mean_length: float) -> Length:
-    """k1 (1 - b + b x length / mean length): what bm25 adds to how often a word stands in a text of `length`."""
-    return K1 * (1 - B + B * length / mean_length)
-
-
 def okapi_bm25(counts: Floats, idf: Floats, lengths: Floats, mean_length: float) -> Floats:
-    """Return Okapi bm25: idf x tf (k1 + 1) / (tf + the damping of the length).
+    """Return Okapi bm25: idf x tf (k1 + 1) / (tf + k1 (1 - b + b x length / mean length)).
 
     `counts` is (terms, passages), `idf` (terms,), `lengths` (passages,); returns (passages,), 0 where no term stands
     (Robertson and Zaragoza 2009).
     """
-    norm = length_damping(lengths, mean_length)
+    norm = K1 * (1 - B + B * lengths / mean_length)
     return np.asarray((idf[:, None] * counts * (K1 + 1) / (counts + norm)).sum(axis=0), dtype=np.float64)

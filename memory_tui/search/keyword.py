@@ -101,29 +101,29 @@ class Matcher(Struct, frozen=True):
             return result
 
         terms = core_tokens.terms(rest, count, len(self.corpus))
-        searched = *terms.kept, *terms.common
+        searched = *terms.searched, *terms.common
         corrected: tuple[Correction, ...] = ()
         # Words are found whole. Where nothing is matched, only words that no chunk holds are told.
         spells = spells and self.full_text == "unicode61" and not alone
         if spells and (self.any_word or not rest.isascii() or not all(count(searched))):
             vocabulary = partial(self.corpus.vocabulary, self.words)
             corrected = corrections(rest, searched, lambda word: count([word])[0], vocabulary, _is_word)
-        kept = _searched(terms.kept, corrected)
+        chosen = _searched(terms.searched, corrected)
         # A word that was not counted would weigh as if no chunk held it.
-        count([word for word in kept if word not in frequency])
+        count([word for word in chosen if word not in frequency])
         dropped, matched = terms.stops + terms.common, _NOTHING
-        if kept and self.any_word:
-            matched = self._by_any(kept, terms.common) if self.full_text else self._weighed(kept)
+        if chosen and self.any_word:
+            matched = self._by_any(chosen, terms.common) if self.full_text else self._weighed(chosen)
         plan = QueryPlan(
-            kept,
+            chosen,
             dropped,
-            core_tokens.or_query(kept) if self.full_text else " OR ".join(map(_like, kept)),
+            core_tokens.or_query(chosen) if self.full_text else " OR ".join(map(_like, chosen)),
             *named,
             inside=not self.full_text,
             common=core_tokens.left_out(terms.common, rest),
             counted=terms.common,
             corrections=corrected,
-            parts=_parts(rest, (*kept, *dropped), corrected) if in_parts else (),
+            parts=_parts(rest, (*chosen, *dropped), corrected) if in_parts else (),
             time_alone=alone,
         )
         return KeywordSide(plan, self._postings(matched), frequency)
@@ -274,8 +274,6 @@ def parts_of(question: str) -> tuple[str, ...]:
     begins with a verb: what follows "Dr." has neither. What asks nothing belongs to the part before, where that has not
     ended by "?", else to the part that follows, or to the last one.
     """
-    if _is_one(question):
-        return (question,)
     parts: list[tuple[int, int]] = []
     start = last = 0
     for end in (*re.finditer(_ENDS, question, re.IGNORECASE), None):
@@ -291,13 +289,6 @@ def parts_of(question: str) -> tuple[str, ...]:
     if parts and question[start:].strip():
         parts[-1] = parts[-1][0], len(question)
     return tuple(question[a:b].strip() for a, b in parts) if 1 < len(parts) <= _MOST_PARTS else (question,)
-
-
-def _is_one(question: str) -> bool:
-    """Whether `question` surely asks one thing, of which the patterns say the same, after 2 ms to compile them."""
-    within = question.removesuffix("?")
-    joins = {word for words, _ in _AND for word in words.split("|")}
-    return within.isascii() and not {"?", ";", ".", "!"} & set(within) and not joins & set(within.lower().split())
 
 
 def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) -> tuple[QuestionPart, ...]:

@@ -77,33 +77,7 @@ STOP_LANGUAGES = tuple(_STOPS)
 """A word listed in any of these is not searched for."""
 
 # The nominal particles of Korean; of two that fit, the longer one is taken off.
-_PARTICLES = (
-    "에서",
-    "으로",
-    "에게",
-    "한테",
-    "처럼",
-    "같이",
-    "보다",
-    "까지",
-    "부터",
-    "마다",
-    "밖에",
-    "대로",
-    "은",
-    "는",
-    "이",
-    "가",
-    "을",
-    "를",
-    "의",
-    "에",
-    "로",
-    "와",
-    "과",
-    "도",
-    "만",
-)
+_PARTICLES = "에서 으로 에게 한테 처럼 같이 보다 까지 부터 마다 밖에 대로 은 는 이 가 을 를 의 에 로 와 과 도 만"
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _HANGUL = re.compile("[\uac00-\ud7af\u3131-\u3163]")
@@ -186,7 +160,9 @@ def _bigrams(run: str) -> Iterator[str]:
 def _korean(segment: str) -> Iterator[str]:
     """Yield a Korean word and its stem without a particle, each only where it is no stop word."""
     stops = stop_words("ko")
-    stem = next((segment.removesuffix(end) for end in _PARTICLES if segment.endswith(end) and segment != end), "")
+    stem = next(
+        (segment.removesuffix(end) for end in _PARTICLES.split() if segment.endswith(end) and segment != end), ""
+    )
     stemmed_to_stop = bool(stem) and stem in stops
     if segment not in stops and not stemmed_to_stop:
         yield segment

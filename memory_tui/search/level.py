@@ -141,20 +141,25 @@ class LevelBasis(Struct, frozen=True):
         if not profiles.get(self.profile).second_stage:
             return f"none under {self.profile}"
         if not self.measured:
-            return (
-                f"usual values: unrelated questions reach {USUAL['words'].mean:.2f} points by words and meaning; "
-                "memory-tui eval measures yours"
-            )
-        item = next(iter(self.measured.values()))
+            usual = f"usual values: unrelated questions reach {USUAL['words'].mean:.2f} points by words and meaning"
+            return f"{usual}; memory-tui eval measures yours"
+        first = next(iter(self.measured.values()))
         reached = ", ".join(f"{result.mean:.2f} points {_BY[kind]}" for kind, result in self.measured.items())
-        return (
-            f"{plural(item.questions, 'unrelated question')}, asked over {plural(item.chunks, 'chunk')}, "
-            f"{'reaches' if item.questions == 1 else 'reach'} {reached}"
-        )
+        questions = f"{plural(first.questions, 'unrelated question')}, asked over {plural(first.chunks, 'chunk')}"
+        return f"{questions}, {'reaches' if first.questions == 1 else 'reach'} {reached}"
 
     def as_dict(self) -> dict[str, object]:
         """Return the same as data."""
         return {"sentence": self.sentence, "measured": self.measured}
+
+
+_PHRASES: Mapping[Level, str] = MappingProxyType(
+    {
+        "found": "Found",
+        "nearby only": "Nearby only, which may not answer it",
+        "nothing holds these words": "Probably nothing answers it",
+    }
+)
 
 
 def is_cjk(query: str) -> bool:
@@ -197,14 +202,10 @@ class AnswerLevel(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """Return the level in words, with the numbers that made it."""
-        result = self.signals
-        window = f"the best window holds {result.closeness:.0%} of what was asked, in these words or in like ones"
-        near = "" if result.cosine is None else f", and the nearest has cosine {result.cosine:.2f}"
-        if self.level == "found":
-            return f"Found: {window}{near}."
-        if self.level == "nearby only":
-            return f"Nearby only, which may not answer it: {window}{near}."
-        return f"Probably nothing answers it: {window}{near}."
+        signals = self.signals
+        near = "" if signals.cosine is None else f", and the nearest has cosine {signals.cosine:.2f}"
+        window = f"the best window holds {signals.closeness:.0%} of what was asked, in these words or in like ones"
+        return f"{_PHRASES[self.level]}: {window}{near}."
 
     @property
     def explanation(self) -> str:

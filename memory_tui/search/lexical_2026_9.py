@@ -52,8 +52,8 @@ def fallback_terms(query: str, *, trigram: bool) -> tuple[str, ...]:
 
 def path_words(text: str) -> list[str]:
     """Return the tokens of `text` that a path is looked through for: words with their combining marks (6.1)."""
-    kept = (item if item == "_" or unicodedata.category(item)[0] in "LNM" else " " for item in text)
-    return "".join(kept).split()
+    letters = (item if item == "_" or unicodedata.category(item)[0] in "LNM" else " " for item in text)
+    return "".join(letters).split()
 
 
 # --- the score of words (6.2) --------------------------------------------------------------------------------------
@@ -357,7 +357,7 @@ _path_index = functools.lru_cache(maxsize=4)(PathIndex)
 # --- one question --------------------------------------------------------------------------------------------------
 
 
-class _Found(Struct, frozen=True):
+class _Findings(Struct, frozen=True):
     """What one search found: the best `rows` with their bm25 (NaN where none was matched), and hits by `paths`."""
 
     rows: Sequence[int]
@@ -383,22 +383,22 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
     levels = index.exact(query)
     searches: list[TermSearch] = []
 
-    def once(text: str, side: KeywordSide) -> _Found:
+    def once(text: str, side: KeywordSide) -> _Findings:
         """Search once: in texts, where `side` found its words, and in paths (6.2, 6.4)."""
         rows = side.postings.rows[:LIMIT].tolist()
         bm25 = side.postings.bm25[:LIMIT].tolist() if matcher.matches(text) else [np.nan] * len(rows)
         paths = _by_path(matcher, index.search(text, query, levels, _has_chunk(matcher)), levels, len(searches))
         searches.append(TermSearch(text, side.plan, len(side.postings.rows), len(rows), len(paths), side.frequency))
-        return _Found(rows, bm25, paths)
+        return _Findings(rows, bm25, paths)
 
     each = [once(query, whole)]
     # Keywords are looked for one by one where the whole question finds too little (6.7).
-    found = {*each[0].rows, *(hit.row for hit in each[0].paths)}
-    if sum(int(corpus.file_of[row]) not in levels for row in found) < LIMIT:
+    reached = {*each[0].rows, *(hit.row for hit in each[0].paths)}
+    if sum(int(corpus.file_of[row]) not in levels for row in reached) < LIMIT:
         terms = fallback_terms(query, trigram=trigram)
         # The same words in the same order would be the same search again.
         before, again = (core_tokens.WORD.findall(text.lower()) for text in (query, " ".join(terms)))
-        if not (found and before == again):
+        if not (reached and before == again):
             each += [once(term, matcher.openclaw(term)) for term in terms]
     rows = distinct(np.array([row for item in each for row in item.rows], np.int64)).tolist()
     rowids = corpus.rowids[rows].tolist()
@@ -425,10 +425,10 @@ def _place(corpus: Corpus, row: int) -> tuple[str, int, int, str]:
 
 
 def _by_text(
-    corpus: Corpus, found: _Found, term: int, gains: Mapping[int, Boost], levels: Mapping[int, int]
+    corpus: Corpus, findings: _Findings, term: int, gains: Mapping[int, Boost], levels: Mapping[int, int]
 ) -> list[Hit]:
     """Return what one search found in texts, with their boosts (6.2)."""
-    scores = np.where(np.isnan(found.bm25), 0.0, saturated(np.array(found.bm25))).tolist()
+    scores = np.where(np.isnan(findings.bm25), 0.0, saturated(np.array(findings.bm25))).tolist()
     return [
         Hit(
             row,
@@ -442,7 +442,7 @@ def _by_text(
             gains[row],
             term,
         )
-        for row, bm25, score in zip(found.rows, found.bm25, scores, strict=True)
+        for row, bm25, score in zip(findings.rows, findings.bm25, scores, strict=True)
     ]
 
 

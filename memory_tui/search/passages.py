@@ -1,4 +1,4 @@
-"""Passages are what a chunk is made of. They are its lines, windows of whole lines, and its letters.
+"""Passages are what a chunk is made of: its lines, windows of whole lines, and its letters.
 
 They are cut once for each text and remembered, as arrays, so that a question is compared with some twenty chunks at
 once.
@@ -10,7 +10,6 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -20,7 +19,6 @@ import numpy.typing as npt
 from memory_tui import tokens
 from memory_tui.providers.builtin import StaticTable
 from memory_tui.search.formulas import Floats
-from memory_tui.search.spelling import ENGLISH, GERMAN
 
 WINDOW = 100
 """Words of a window, which holds whole lines; a longer line is a window of its own."""
@@ -66,22 +64,9 @@ def joined(texts: Sequence[Passages]) -> Joined:
     """Put the passages of some texts one behind the other, to be measured at once."""
     lines_from = np.cumsum([0, *(len(item.lines) for item in texts)])
     windows_from = np.cumsum([0, *(len(item.window_norm) for item in texts)])
-    columns = [np.concatenate(column) for column in zip(*texts, strict=True)]
-    whole = Passages(*columns)
+    whole = Passages(*(np.concatenate(column) for column in zip(*texts, strict=True)))
     whole = whole._replace(window_from=whole.window_from + np.repeat(lines_from[:-1], np.diff(windows_from)))
     return Joined(whole, lines_from, windows_from, np.cumsum([len(item.letters) for item in texts]))
-
-
-# --- words ---------------------------------------------------------------------------------------------------------
-
-_Word = tuple[tuple[int, ...], tuple[int, ...]]
-"""The keys of its stems, and its tokens."""
-_cut_before: dict[str, _Word] = {}
-
-
-def stem_key(stem: str) -> int:
-    """Return a number for a stem, the same as long as the process lives; of 64 bits, so that no two meet."""
-    return hash(stem)
 
 
 def stems_of(word: str) -> Sequence[str]:
@@ -89,30 +74,21 @@ def stems_of(word: str) -> Sequence[str]:
     return [word] if tokens.is_cjk(word) else tokens.word_stems(word)
 
 
-def _cut_words(words: Iterable[str], table: StaticTable | None) -> Mapping[str, _Word]:
-    """Return the stems and tokens of `words`; neither a token of FTS5 nor one of BERT reaches over a space."""
-    global _cut_before  # noqa: PLW0603 - replaced, never emptied: another thread may be reading it
-    # Without a table, which is a fault, nothing is remembered, so that no word is without its tokens afterwards.
-    cut_words = _cut_before if len(_cut_before) < _MOST_WORDS and table is not None else {}
-    new = list({word for word in words if word not in cut_words})
-    if not new:
-        return cut_words
-    spelled = [tokens.segmented(word) for word in new]
-    # FTS5 cuts all of them in one call, which takes as long as a dozen words do.
-    ends = np.cumsum([len(word.encode("utf-8", "replace")) + 1 for word in spelled]).tolist()
-    stems: list[list[int]] = [[] for _ in new]
-    at = 0
-    for stem, start, _ in tokens.stems("\n".join(spelled)):
-        while start >= ends[at]:
-            at += 1
-        stems[at].append(hash(stem))
-    ids = table.word_ids(new) if table is not None else [()] * len(new)
-    cut = dict(zip(new, zip(map(tuple, stems), map(tuple, ids), strict=True), strict=True))
-    if table is None:
-        return cut
-    cut_words.update((word, entry) for word, entry in cut.items() if len(word) <= _LONGEST)
-    _cut_before = cut_words
-    return cut_words if all(len(word) <= _LONGEST for word in new) else {**cut_words, **cut}
+def places_in(keys: Ids, values: Ids) -> tuple[Ids, Ids]:
+    """Return where values stand among the rising `keys`, and which of `values` those are."""
+    if not len(keys):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    at = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
+    there = np.flatnonzero(keys[at] == values)
+    return at[there], there
+
+
+def stem_counts(keys: Ids, passages: Passages) -> Floats:
+    """Count each stem of `keys`, hashes which rise, in each line: (keys, lines)."""
+    at, there = places_in(keys, passages.stems)
+    count = len(passages.stem_counts)
+    lines = np.repeat(np.arange(count), passages.stem_counts)[there]
+    return np.bincount(at * count + lines, minlength=len(keys) * count).reshape(len(keys), count).astype(np.float64)
 
 
 # --- letters -------------------------------------------------------------------------------------------------------
@@ -155,60 +131,57 @@ def gram_counts(keys: Ids, texts: Joined) -> Floats:
     Chinese characters and pairs of them count as trigrams too. No key holds the two spaces where texts meet.
     """
     ends, codes = texts.letter_ends, texts.passages.letters.astype(np.int64)
-    counts = np.zeros((len(keys), len(ends)))
     # Few characters are of a key: only where three of them stand side by side is a trigram made.
-    used = np.zeros(max(int(codes.max(initial=0)), int(keys.max(initial=0)) & ((1 << _SHIFT) - 1)) + 1, np.bool_)
+    mask = (1 << _SHIFT) - 1
+    used = np.zeros(max(int(codes.max(initial=0)), int(keys.max(initial=0)) & mask) + 1, np.bool_)
     for shift in (2 * _SHIFT, _SHIFT, 0):
-        part = (keys >> shift) & ((1 << _SHIFT) - 1)
+        part = (keys >> shift) & mask
         used[part[part < len(used)]] = True
     there = used[codes]
     places = np.flatnonzero(there[:-2] & there[1:-1] & there[2:])
     built = codes[places] << 2 * _SHIFT | codes[places + 1] << _SHIFT | codes[places + 2]
-    at, hit = _places_in(keys, built)
+    at, hit = places_in(keys, built)
     text = np.searchsorted(ends, places[hit], side="right")
-    counts += np.bincount(at * len(ends) + text, minlength=counts.size).reshape(counts.shape)
-    short = [(row, key) for row, key in enumerate(keys.tolist()) if key < 1 << 2 * _SHIFT]
+    size = len(keys) * len(ends)
+    counts = np.bincount(at * len(ends) + text, minlength=size).reshape(len(keys), len(ends)).astype(np.float64)
     wide = codes >= _CJK_FROM
-    if short and wide.any():
-        both = wide[:-1] & wide[1:]
-        pairs = codes[:-1] << _SHIFT | codes[1:]
-        for row, key in short:
-            result = both & (pairs == key) if key >= 1 << _SHIFT else wide & (codes == key)
-            counts[row] = np.bincount(np.searchsorted(ends, np.flatnonzero(result), side="right"), minlength=len(ends))
+    short = np.flatnonzero(keys < 1 << 2 * _SHIFT).tolist() if wide.any() else []
+    pairs = np.where(wide[:-1] & wide[1:], codes[:-1] << _SHIFT | codes[1:], -1)
+    for row in short:
+        result = pairs == keys[row] if keys[row] >= 1 << _SHIFT else wide & (codes == keys[row])
+        counts[row] = np.bincount(np.searchsorted(ends, np.flatnonzero(result), side="right"), minlength=len(ends))
     return counts
 
 
-def _places_in(keys: Ids, values: Ids) -> tuple[Ids, Ids]:
-    """Return where values stand among the rising `keys`, and which of `values` those are."""
-    if not len(keys):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    at = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
-    there = np.flatnonzero(keys[at] == values)
-    return at[there], there
-
-
-def stem_counts(keys: Ids, passages: Passages) -> Floats:
-    """Count each stem of `keys`, which rise, in each line: (keys, lines)."""
-    at, there = _places_in(keys, passages.stems)
-    count = len(passages.stem_counts)
-    lines = np.repeat(np.arange(count), passages.stem_counts)[there]
-    return np.bincount(at * count + lines, minlength=len(keys) * count).reshape(len(keys), count).astype(np.float64)
-
-
-@cache
-def _function_words() -> tuple[Ids, Ids]:
-    """Return the stems of function words that German alone has, and those that English alone has."""
-    german, english = ({stem_key(stem) for word in words for stem in stems_of(word)} for words in (GERMAN, ENGLISH))
-    return np.array(sorted(german - english)), np.array(sorted(english - german))
-
-
-def is_german(passages: Passages) -> bool:
-    """Return whether a text holds more German function words than English ones."""
-    german, english = (int(np.isin(passages.stems, words).sum()) for words in _function_words())
-    return german > english
-
-
 # --- cutting -------------------------------------------------------------------------------------------------------
+
+_Word = tuple[tuple[int, ...], tuple[int, ...]]
+"""The hashes of its stems, and its tokens."""
+_words_cut: dict[str, _Word] = {}
+
+
+def _cut_words(words: Iterable[str], table: StaticTable | None) -> Mapping[str, _Word]:
+    """Return the stems and tokens of `words`; neither a token of FTS5 nor one of BERT reaches over a space."""
+    global _words_cut  # noqa: PLW0603 - replaced, never emptied: another thread may be reading it
+    # Without a table, which is a fault, nothing is remembered, so that no word is without its tokens afterwards.
+    remembered = _words_cut if len(_words_cut) < _MOST_WORDS and table is not None else {}
+    new = list({word for word in words if word not in remembered})
+    if not new:
+        return remembered
+    spelled = [tokens.segmented(word) for word in new]
+    # FTS5 cuts all of them in one call, which takes as long as a dozen words do.
+    ends = np.cumsum([len(word.encode("utf-8", "replace")) + 1 for word in spelled])
+    cut_at = tokens.stems("\n".join(spelled))
+    stems: list[list[int]] = [[] for _ in new]
+    starts = np.array([start for _, start, _ in cut_at], np.int64)
+    for (stem, _, _), at in zip(cut_at, np.searchsorted(ends, starts, side="right").tolist(), strict=True):
+        stems[at].append(hash(stem))
+    ids = table.word_ids(new) if table is not None else [()] * len(new)
+    cut = dict(zip(new, zip(map(tuple, stems), map(tuple, ids), strict=True), strict=True))
+    if table is not None:
+        remembered.update((word, entry) for word, entry in cut.items() if len(word) <= _LONGEST)
+        _words_cut = remembered
+    return {**remembered, **cut} if table is None or max(map(len, new)) > _LONGEST else remembered
 
 
 def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -> list[Passages]:
@@ -220,97 +193,70 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
         [(at, line.split()) for at, line in enumerate(text.split("\n")) if line.strip()] or [(0, [])] for text in texts
     ]
     cut_words = _cut_words((word for lines in split for _, words in lines for word in words), table)
-    ids: list[int] = []
-    id_counts: list[int] = []
-    parts: list[tuple[list[int], list[int], list[int]]] = []
-    for lines in split:
-        begins, stems, counts, filled = [0], list[int](), list[int](), 0
-        for at, (_, words) in enumerate(lines):
-            word_parts = [cut_words[word] for word in words]
-            line = list(chain.from_iterable([stem for stem, _ in word_parts]))
-            tokens_before = len(ids)
-            ids += chain.from_iterable([tokens for _, tokens in word_parts])
-            stems += line
-            counts.append(len(line))
-            id_counts.append(len(ids) - tokens_before)
-            if filled and filled + len(line) > window:
+    by_line = [[[cut_words[word] for word in words] for _, words in lines] for lines in split]
+    every = [words for lines in by_line for words in lines]
+    ids = np.array(list(chain.from_iterable([numbers for words in every for _, numbers in words])), np.int64)
+    id_counts = np.array([sum(len(numbers) for _, numbers in words) for words in every], np.int64)
+    bounds = np.concatenate([[0], np.cumsum(id_counts)])
+    sums = table.sums(ids, bounds) if table is not None and len(every) else np.zeros((len(every), 1), np.float32)
+    result, first = [], 0
+    for text, lines, parts in zip(texts, split, by_line, strict=True):
+        stems = [list(chain.from_iterable(stem for stem, _ in words)) for words in parts]
+        counts, begins, filled = [len(line) for line in stems], [0], 0
+        for at, count in enumerate(counts):
+            if filled and filled + count > window:
                 begins.append(at)
                 filled = 0
-            filled += len(line)
-        parts.append((begins, stems, counts))
-    every, each = np.array(ids, np.int64), np.array(id_counts, np.int64)
-    bounds = np.concatenate([[0], np.cumsum(each)])
-    sums = table.sums(every, bounds) if table is not None and len(each) else np.zeros((len(each), 1), np.float32)
-    return [
-        _passages(text, lines, *part, (every, each, bounds, sums), first)
-        for text, lines, part, first in zip(texts, split, parts, _starts(split), strict=True)
-    ]
+            filled += count
+        last = first + len(lines)
+        of_lines = sums[first:last]
+        line_norm, window_norm = (
+            np.sqrt(np.einsum("ij,ij->i", part, part, dtype=np.float64))
+            for part in (of_lines, np.add.reduceat(of_lines, begins, axis=0))
+        )
+        result.append(
+            Passages(
+                np.array([number for number, _ in lines], np.int64),
+                np.array(begins, np.int64),
+                np.array(list(chain.from_iterable(stems)), np.int64),
+                np.array(counts, np.int64),
+                ids[bounds[first] : bounds[last]].astype(np.int32),
+                id_counts[first:last].copy(),
+                line_norm,
+                window_norm,
+                _codes_of(text),
+            )
+        )
+        first = last
+    return result
 
 
-def _starts(split: Sequence[Sequence[object]]) -> list[int]:
-    starts = [0]
-    for lines in split[:-1]:
-        starts.append(starts[-1] + len(lines))
-    return starts[: len(split)]
+class _Memory(OrderedDict[tuple[bool, str], Passages]):
+    """Passages by text, and their `size` in bytes."""
+
+    size = 0
 
 
-def _passages(
-    text: str,
-    lines: Sequence[tuple[int, list[str]]],
-    begins: Sequence[int],
-    stems: Sequence[int],
-    counts: Sequence[int],
-    tokens_of_all: tuple[Ids, Ids, Ids, npt.NDArray[np.float32]],
-    first: int,
-) -> Passages:
-    """Return the passages of one text, whose lines begin at number `first` of those of all texts."""
-    ids, id_counts, bounds, sums = tokens_of_all
-    last = first + len(lines)
-    own = sums[first:last]
-    windows = np.add.reduceat(own, begins, axis=0)
-    line_norm, window_norm = (np.sqrt(np.einsum("ij,ij->i", part, part, dtype=np.float64)) for part in (own, windows))
-    return Passages(
-        np.array([number for number, _ in lines], np.int64),
-        np.array(begins, np.int64),
-        np.array(stems, np.int64),
-        np.array(counts, np.int64),
-        ids[bounds[first] : bounds[last]].astype(np.int32),
-        id_counts[first:last].copy(),
-        line_norm,
-        window_norm,
-        _codes_of(text),
-    )
+_remembered, _lock = _Memory(), threading.Lock()
 
 
-class PassageMemory:
-    """Passages by text, at most `most` bytes of them, the least recently used forgotten first.
-
-    May be used by several threads at once.
-    """
-
-    def __init__(self, most: int = REMEMBERED) -> None:
-        self._most = most
-        self._size = 0
-        self._remembered: OrderedDict[tuple[bool, str], Passages] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def of(self, texts: Sequence[str], table: StaticTable | None) -> list[Passages]:
-        """Return the passages of `texts`; there is one table, or none."""
-        keys = [(table is not None, text) for text in texts]
-        with self._lock:
-            answer = {key: self._remembered[key] for key in keys if key in self._remembered}
-            for key in answer:
-                self._remembered.move_to_end(key)
-        fresh = [key for key in dict.fromkeys(keys) if key not in answer]
-        answer |= zip(fresh, cut([text for _, text in fresh], table), strict=True)
-        with self._lock:
-            for key in fresh:
-                # Another thread may have cut the same text meanwhile.
-                self._size += _size(answer[key]) - (_size(self._remembered[key]) if key in self._remembered else 0)
-                self._remembered[key] = answer[key]
-            while self._size > self._most:
-                self._size -= _size(self._remembered.popitem(last=False)[1])
-        return [answer[key] for key in keys]
+def passages_of(texts: Sequence[str], table: StaticTable | None) -> list[Passages]:
+    """Return the passages of `texts`, from memory where they were cut before: the least recently used are forgotten."""
+    keys = [(table is not None, text) for text in texts]
+    with _lock:
+        answer = {key: _remembered[key] for key in keys if key in _remembered}
+        for key in answer:
+            _remembered.move_to_end(key)
+    fresh = [key for key in dict.fromkeys(keys) if key not in answer]
+    answer |= zip(fresh, cut([text for _, text in fresh], table), strict=True)
+    with _lock:
+        for key in fresh:
+            # Another thread may have cut the same text meanwhile.
+            _remembered.size += _size(answer[key]) - (_size(_remembered[key]) if key in _remembered else 0)
+            _remembered[key] = answer[key]
+        while _remembered.size > REMEMBERED:
+            _remembered.size -= _size(_remembered.popitem(last=False)[1])
+    return [answer[key] for key in keys]
 
 
 def _size(passages: Passages) -> int:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from memory_tui.search import day_spans as spans
-from memory_tui.search.day_spans import Days
+from memory_tui.search.day_spans import DAY, Days
 from memory_tui.search.time_words import Token, lines_of
 
 
@@ -96,9 +96,9 @@ class _Parts(Struct, frozen=True):
         at = self.match.start(part) if part in self.match.re.groupindex else -1
         return self.tokens[at].value if at >= 0 else other
 
-    def has(self, *parts: str) -> bool:
-        """Return whether any of `parts` stands there."""
-        return any(self.match[part] is not None for part in parts if part in self.match.re.groupindex)
+    def get(self, part: str) -> str | None:
+        """Return the kinds of a part; None where it does not stand there."""
+        return self.match.groupdict().get(part)
 
     @property
     def unit(self) -> str:
@@ -106,14 +106,9 @@ class _Parts(Struct, frozen=True):
         return self.match["unit"]
 
     @property
-    def plural(self) -> bool:
-        """Return whether the unit is named as several, but for weekends."""
-        return self.value("unit") == 1 and self.unit != "e"
-
-    @property
     def count(self) -> float:
         """Return how many units: "half a", "two", "one and a half"."""
-        return 0.5 if self.has("half") else self.value("count", 1) + 0.5 * self.has("plus", "more")
+        return 0.5 if self.get("half") else self.value("count", 1) + 0.5 * bool(self.get("plus") or self.get("more"))
 
     @property
     def back(self) -> int | None:
@@ -124,42 +119,31 @@ class _Parts(Struct, frozen=True):
     @property
     def year(self) -> int | None:
         """Return the year that is named, by its number or as "last year"."""
-        named = self.tokens[self.match.start("year") : self.match.end("year")] if self.has("year") else []
-        return next(
-            (int(t.value if t.kind == "Y" else self.today.year - t.value) for t in named if t.kind in "YRrs"), None
-        )
+        named = self.tokens[self.match.start("year") : self.match.end("year")] if self.get("year") else []
+        years = (t.value if t.kind == "Y" else self.today.year - t.value for t in named if t.kind in "YRrs")
+        return next(map(int, years), None)
 
     @property
     def month(self) -> Days:
         """Return the month that is named: of its year, last, this, next, or the latest that has begun."""
         year, back = self.year or self.today.year, None if self.year else self.back
         if back is None or back > 0:
-            today = spans.months_back(self.today, 1)[0] if back else self.today
+            today = spans.calendar(self.today, "m", 1)[0] if back else self.today
             year = self.year or today.year - (self["month"] > today.month)
         elif back < 0:
             year += self["month"] <= self.today.month
-        return spans.months_back(dt.date(year, self["month"], 1), 0)
+        return spans.calendar(dt.date(year, self["month"], 1), "m", 0)
 
-
-def _ago(p: _Parts) -> Days:
-    return spans.ago(p.today, p.count, p.unit)
-
-
-def _few(p: _Parts) -> Days:
-    return spans.few(p.today, p.unit)
+    @property
+    def span(self) -> Days:
+        """Return the unit that is named as last, this or next; several of it where it is a plural."""
+        if self.value("unit") == 1 and self.unit != "e":
+            return spans.some(self.today, self.unit)
+        return spans.calendar(self.today, self.unit, self.back or 0)
 
 
 def _rolling(p: _Parts) -> Days:
-    back = p.back or 0
-    return spans.rolling(p.today, p.count if back >= 0 else -p.count, p.unit)
-
-
-def _some(p: _Parts) -> Days:
-    return spans.some(p.today, p.unit)
-
-
-def _calendar(p: _Parts) -> Days:
-    return _some(p) if p.plural else spans.calendar(p.today, p.unit, p.back or 0)
+    return spans.rolling(p.today, p.count if (p.back or 0) >= 0 else -p.count, p.unit)
 
 
 def _day(p: _Parts) -> Days:
@@ -168,7 +152,7 @@ def _day(p: _Parts) -> Days:
 
 def _figures(p: _Parts) -> Days:
     year, month, day = p.tokens[p.match.end() - 1].date
-    return spans.dated(p.today, year, month, day) if day else spans.months_back(dt.date(year or 0, month, 1), 0)
+    return spans.dated(p.today, year, month, day) if day else spans.calendar(dt.date(year or 0, month, 1), "m", 0)
 
 
 def _days_of_month(p: _Parts) -> Days:
@@ -177,8 +161,12 @@ def _days_of_month(p: _Parts) -> Days:
 
 
 def _nth(p: _Parts) -> Days:
-    days = int(p.count) * (7 if p.has("unit") and p.unit == "w" else 1)
-    return spans.nth(p.month, p["nth"], p["weekday"] if p.has("weekday") else None, days)
+    days = int(p.count) * (7 if p.get("unit") == "w" else 1)
+    return spans.nth(p.month, p["nth"], p["weekday"] if p.get("weekday") else None, days)
+
+
+def _year(p: _Parts) -> Days:
+    return spans.months(p.year or 0, 1, 12)
 
 
 Rules = tuple[tuple[Callable[..., Days], str], ...]
@@ -186,20 +174,23 @@ _RULES: Rules = (
     # Counted from today.
     (lambda p: spans.days_ago(p.today, p["day"]), "<day D>(?: i* T)?"),
     (lambda p: spans.days_ago(p.today, p.back), "[Rr] T(?! j)  T r"),
-    (_ago, "COUNT <unit [hdwmqy]>MORE [AN]  [av] COUNT <unit [hdwmqy]>MORE  <unit [dwmy]> A"),
-    (_few, "F <unit [hdwmy]> [AN]  [av] F <unit [hdwmy]>  N F <unit d>"),
+    (
+        lambda p: spans.ago(p.today, p.count, p.unit),
+        "COUNT <unit [hdwmqy]>MORE [AN]  [av] COUNT <unit [hdwmqy]>MORE  <unit [dwmy]> A",
+    ),
+    (lambda p: spans.few(p.today, p.unit), "F <unit [hdwmy]> [AN]  [av] F <unit [hdwmy]>  N F <unit d>"),
     (_rolling, "[RrZ] <count [Cc]> <unit [hdwmqy]>(?! j)  <count [Cc]> [rZ] <unit [hdwmqy]>  [RZ] <unit h>"),
-    (_some, "[RrZ] F <unit [hdwmy]>  F [rZ] <unit [hdwmy]>"),
-    (lambda p: _some(p) if p.plural else _rolling(p), "Z <unit [dwmqy]>"),
-    (_calendar, "[Rr] <unit [dwmqy]>(?! j)  [RrZ] i? <unit e>  <unit [wmqye]> POST"),
-    (_calendar, "[io] <unit e>"),
-    (lambda p: spans.part_of(_calendar(p), p["part"]), "<part B> [oj] <unit [my]>  <unit [my]> <part b>"),
+    (lambda p: spans.some(p.today, p.unit), "[RrZ] F <unit [hdwmy]>  F [rZ] <unit [hdwmy]>"),
+    (lambda p: p.span if p["unit"] == 1 else _rolling(p), "Z <unit [dwmqy]>"),
+    (lambda p: p.span, "[Rr] <unit [dwmqy]>(?! j)  [RrZ] i? <unit e>  <unit [wmqye]> POST"),
+    (lambda p: p.span, "[io] <unit e>"),
+    (lambda p: spans.part_of(p.span, p["part"]), "<part B> [oj] <unit [my]>  <unit [my]> <part b>"),
     (lambda p: spans.half_of(spans.calendar(p.today, "y", 0), p["half"]), "<half X> y"),
     # Weekdays.
     (lambda p: spans.weekday(p.today, p["day"], 1), "i <day W>(?: T)?  <day W>(?= [tu] W)  f <day W>(?= & W)"),
     (lambda p: spans.weekday(p.today, p["day"], p.back), "[RrZ] i? <day W>(?: T)?  <day W> POST(?: T)?"),
     (
-        lambda p: spans.days_ago(spans.week(p.today, p.back)[0], -p["day"]),
+        lambda p: spans.days_ago(spans.calendar(p.today, "w", p.back or 0)[0], -p["day"]),
         "<day W>(?: T)? ,? i? (?:[Rr] w|w POST)  (?:[Rr] w|w POST) ,? i* <day W>(?: T)?",
     ),
     (lambda p: spans.weekday(p.today, p["day"], p["count"]), "<count [Cc]> <day V> A"),
@@ -207,7 +198,7 @@ _RULES: Rules = (
     (_figures, "P"),
     (lambda p: spans.day_of_month(p.today, p["day"]), "i o <day O>(?=[.,?!;]|$)  i <day O>(?=[?!;]|$)"),
     (
-        lambda p: spans.nth(spans.months_back(p.today, p.back), p["day"], None, 1),
+        lambda p: spans.nth(spans.calendar(p.today, "m", p.back or 0), p["day"], None, 1),
         "[Rr] m i? <day #>  <day #> (?:[Rr] m|m POST)",
     ),
     (_day, "ON <month M> <day (?:[On]|C(?! [hdwmy]))>(?: ,? YEAR)?  ON <day #> <month M>(?: ,? YEAR)?"),
@@ -223,7 +214,7 @@ _RULES: Rules = (
     ),
     # Weeks by number, months, quarters, seasons, years.
     (
-        lambda p: spans.week(dt.date.fromisocalendar(p.year or p.today.year, p["week"], 1), 0),
+        lambda p: spans.calendar(dt.date.fromisocalendar(p.year or p.today.year, p["week"], 1), "w", 0),
         "K <week C>(?: ,? YEAR)?  w <week C> ,? YEAR  w <week C>(?=[.?!]*$)",
     ),
     (lambda p: p.month, "i <month M>  [Rr] i? <month M>  <month M> POST  i m <month M>(?: ,? i? YEAR)?"),
@@ -237,8 +228,7 @@ _RULES: Rules = (
         lambda p: spans.season(p.today, p["season"], p.year, p.back),
         "i <season S>  [Rr] i? <season S>  <season S> POST  <season S> ,? i? YEAR(?: t Y)?  YEAR ,? i? <season S>",
     ),
-    (lambda p: spans.calendar(p.today, "y", p.today.year - p.year), "[ij] <year (?:y )?Y(?: y)?>  <year Y>(?= [tu] Y)"),
-    (lambda p: spans.calendar(p.today, "y", p.today.year - p.year), "f <year Y>(?= & Y)"),
+    (_year, "[ij] <year (?:y )?Y(?: y)?>  <year Y>(?= [tu] Y)  f <year Y>(?= & Y)"),
 )
 
 
@@ -247,13 +237,13 @@ def _since(p: _Parts, span: Days) -> Days:
 
 
 def _before(_: _Parts, span: Days) -> Days:
-    return dt.date.min, span[0] - _DAY
+    return dt.date.min, span[0] - DAY
 
 
 def _week_of(_: _Parts, span: Days) -> Days:
     if span[0] != span[1]:
         raise ValueError(span)
-    return spans.week(span[0], 0)
+    return spans.calendar(span[0], "w", 0)
 
 
 def _part(p: _Parts, span: Days) -> Days:
@@ -285,7 +275,6 @@ _MACROS = {
     "POST": "(?:r|s|v R(?! [wmyqedWMSC]))",
     "#": "[COn]",
 }
-_DAY, _WEEK = dt.timedelta(days=1), dt.timedelta(days=7)
 _MOST_TOKENS = 24
 """More than any expression has."""
 
@@ -340,14 +329,14 @@ def _continued(left: _Reading, tokens: list[Token], today: dt.date, *, ends: boo
     between = _compiled("[tup&] i*").match(line, left.length)
     right = _read([Token("i"), *tokens[between.end() :]], today, ends=False) if between else None
     if between and right:
-        if line[between.end() : between.end() + right.length - 1] == "W" and right.days[0] - left.days[0] > _WEEK:
+        if line[between.end() : between.end() + right.length - 1] == "W" and right.days[0] - left.days[0] > 7 * DAY:
             # "Monday of last week to Wednesday" is that week's.
-            right = _read([Token("i"), *tokens[between.end() :]], left.days[0] + _WEEK, ends=False) or right
+            right = _read([Token("i"), *tokens[between.end() :]], left.days[0] + 7 * DAY, ends=False) or right
         first: _Reading | None = left
         if left.days[0] > right.days[0]:
             # The years may not be named: what begins after its end began before it.
             first = _read([Token("i"), *tokens[: left.length]], right.days[1])
-        adjacent = line[0] == "f" or "&" not in between[0] or right.days[0] - left.days[1] == _DAY
+        adjacent = line[0] == "f" or "&" not in between[0] or right.days[0] - left.days[1] == DAY
         if first and adjacent and first.days[0] <= right.days[1]:
             length = between.end() + right.length - 1
             length += line[length : length + 1] == "N"

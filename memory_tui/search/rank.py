@@ -67,18 +67,6 @@ from memory_tui.tokens import as_asked, left_out
 from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
 
-
-def not_copied(evidence: Evidence, mode: Mode, profile: Profile) -> Iterator[Notice]:
-    """Yield what OpenClaw itself would not have answered to this query."""
-    if not profile.faults:
-        return
-    # A question that is kept back, or a provider that fails, leaves the vectors where they are.
-    if mode == "keywords only" and evidence.provider == "none":
-        yield notice("emptied_there", profile=profile.name)
-    if evidence.first:
-        yield notice("first_search_there", profile=profile.name)
-
-
 _ASCII_TOKENS = re.compile(r"[a-z0-9_]+")
 
 
@@ -103,20 +91,18 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     began = time.perf_counter()
     mode = mode_of(evidence, settings)
     rules = Rules.of(settings, mode, evidence.known_share)
-    side = side_of(evidence, mode, rules)
-    ranking = Ranking.of(evidence, side, mode, rules)
-    candidates, table = ranking.candidates, ranking.table
-    stages, of_its_days = candidates.stages, bool(table["named"].any())
+    ranking = Ranking.of(evidence, side_of(evidence, mode, rules), mode, rules)
+    table, stages, plan = ranking.table, ranking.candidates.stages, ranking.side.plan
     # Where vectors answer without full-text search nobody knows which words a window holds.
-    knows = bool(stages) and (evidence.full_text or evidence.cosine is None)
+    knows, of_its_days = bool(stages) and (evidence.full_text or evidence.cosine is None), bool(table["named"].any())
     level = level_of(stages[0].signals, settings, evidence.unrelated, of_its_days=of_its_days) if knows else None
     ranking = replace(ranking, keeps_back=level is not None and level.keeps_back)
-    count = min(rules.results, int(np.count_nonzero(table["passed"])))
+    passed = int(np.count_nonzero(table["passed"]))
+    count = min(rules.results, passed)
     recalled = tuple(ranking.candidate(place) for place in range(count))
     losers = (count + np.argsort(-table["score"][count:], kind="stable")).tolist()
-    empty = None
-    if not recalled:
-        empty = empty_reason(evidence, side, mode, table["score"], rules.min_score, ranking.fresh())
+    empty = None if recalled else _empty_reason(ranking)
+    by_words = int(np.count_nonzero(table["text_rank"]))
     return Trace(
         query=evidence.query,
         now=evidence.now,
@@ -126,29 +112,31 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         provider=evidence.provider,
         model=evidence.model,
         generation=evidence.generation,
-        plan=replace(side.plan, elsewhere=evidence.elsewhere),
+        plan=replace(plan, elsewhere=evidence.elsewhere),
         candidate_limit=rules.limit,
-        vector_scale=candidates.vector_scale,
-        text_scale=candidates.text_scale,
+        vector_scale=ranking.candidates.vector_scale,
+        text_scale=ranking.candidates.text_scale,
         floor=ranking.floor,
-        funnel=_funnel(ranking),
+        funnel=Funnel(
+            chunks=evidence.chunks,
+            files=evidence.files,
+            vector_matches=evidence.embedded if compares(evidence, rules.profile) else 0,
+            vector_pool=int(np.count_nonzero(table["vector_rank"])),
+            text_matches=ranking.candidates.text_matches if by_words else 0,
+            text_pool=by_words,
+            candidates=len(table),
+            removed_by_decay=int(np.count_nonzero(table["faded"])),
+            over_gate=passed,
+            displaced=int(np.count_nonzero(table["displaced"])),
+            recalled=count,
+        ),
         recalled=recalled,
         lost=Losers(ranking, losers),
         losers=losers,
         candidates=table,
         chunks=evidence.refs.take(table["row"]),
         unsearchable=evidence.unsearchable,
-        notices=(
-            *_as_told(evidence.notices, rules),
-            *_other_chunks(evidence, rules.profile),
-            *(other_vectors(rules.profile.name, evidence.provider) if mode != "keywords only" else ()),
-            *_never_recalled(evidence, rules.profile),
-            *_weights_notice(settings, rules),
-            *(_meaning_alone(side, mode, ranking, recalled) or _waiting(evidence, empty)),
-            *_words_alone(evidence, rules, recalled),
-            *_no_table(candidates),
-            *not_copied(evidence, mode, rules.profile),
-        ),
+        notices=(*_as_told(evidence, rules), *_notices(ranking, settings, recalled, empty)),
         empty=empty,
         nearest_by=evidence.nearest_by,
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
@@ -164,111 +152,99 @@ def can_rank(evidence: Evidence, name: str) -> bool:
     return (evidence.any_word or of.join == "AND") and (not of.exact_paths or evidence.chunking in ("", of.chunking))
 
 
-def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:
-    """Yield those of `notices` that are true under `rules`, as they are true of the release."""
-    for each_item in notices:
-        elsewhere = each_item.kind == "setting_ignored" and each_item.fields["profile"] != rules.profile.name
-        if each_item.kind == "zero_vectors" and rules.profile.exact_paths:
-            yield notice("zero_vectors", count=each_item.fields["count"], profile=rules.profile.name)
-        elif elsewhere or (each_item.kind == "trust_unread" and not rules.profile.exact_paths):
+# --- what an answer says -------------------------------------------------------------------------------------------
+
+
+def _as_told(evidence: Evidence, rules: Rules) -> Iterator[Notice]:
+    """Yield those notices of `evidence` that are true under `rules`, as they are true of the release."""
+    for item in evidence.notices:
+        elsewhere = item.kind == "setting_ignored" and item.fields["profile"] != rules.profile.name
+        if item.kind == "zero_vectors" and rules.profile.exact_paths:
+            yield notice("zero_vectors", count=item.fields["count"], profile=rules.profile.name)
+        elif elsewhere or (item.kind == "trust_unread" and not rules.profile.exact_paths):
             continue
-        elif rules.corrects or each_item.kind not in ("read_as_time", "searched_otherwise", "asked_in_parts"):
-            yield each_item
+        elif rules.corrects or item.kind not in ("read_as_time", "searched_otherwise", "asked_in_parts"):
+            yield item
 
 
-def _other_chunks(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
-    """Say that the index was cut by the rules of another release than the one whose rules rank."""
-    if not evidence.chunking or profile.name == OWN or evidence.chunking == profile.chunking:
-        return ()
-    return (notice("cut_otherwise", chunking=evidence.chunking, profile=profile.name),)
+def _notices(
+    ranking: Ranking, settings: Settings, recalled: tuple[Candidate, ...], empty: EmptyReason | None
+) -> Iterator[Notice]:
+    """Yield what the rules of a profile make of this question, beside what `evidence` says."""
+    evidence, mode, rules, profile = ranking.evidence, ranking.mode, ranking.rules, ranking.rules.profile
+    if evidence.chunking and profile.name != OWN and evidence.chunking != profile.chunking:
+        yield notice("cut_otherwise", chunking=evidence.chunking, profile=profile.name)
+    if mode != "keywords only":
+        yield from other_vectors(profile.name, evidence.provider)
+    if profile.exact_paths:
+        # Nobody can tell the project of their chunks.
+        reached = {*evidence.nearest.tolist(), *(hit.row for hit in evidence.lexical.hits)}
+        if never := sorted(reached & lexical_2026_9.dropped(evidence.lexical.annotations)):
+            places = tuple(evidence.refs[row].citation for row in never)
+            yield notice("never_recalled_there", profile=profile.name, citations=places)
+    vector, text = settings.values["query.hybrid.vectorWeight"], settings.values["query.hybrid.textWeight"]
+    if abs(float(vector.value) + float(text.value) - 1.0) >= 1e-6:
+        fields = {"vector": float(vector.value), "vector_origin": vector.origin}
+        fields |= {"text": float(text.value), "text_origin": text.origin}
+        counts = {"vector_counts": rules.vector_weight, "text_counts": rules.text_weight}
+        yield notice("uneven_weights", **fields, **counts)
+    by_words = not rules.corrects or mode != "hybrid" or not ranking.side.plan.words or ranking.candidates.text_matches
+    if recalled and not by_words:
+        # Something is always nearest, however far it is.
+        plan = replace(ranking.side.plan, elsewhere=evidence.elsewhere)
+        near, dated = sum((hit.cosine or 0.0) > 0 for hit in recalled), sum(hit.date_points > 0 for hit in recalled)
+        yield notice("found_by_meaning_alone", plan=plan, hits=len(recalled), near=near, dated=dated)
+    elif evidence.elsewhere.held and not isinstance(empty, NothingMatched):
+        yield notice("waiting_holds", elsewhere=evidence.elsewhere)
+    yield from _unknown(evidence, rules, recalled)
+    if problems := [stage.problem for stage in ranking.candidates.stages if stage.problem]:
+        yield notice("passages_by_words", problem=problems[0])
+    # What OpenClaw itself would not have answered. A question that is kept back, or a provider that fails, leaves the
+    # vectors where they are.
+    if profile.faults and mode == "keywords only" and evidence.provider == "none":
+        yield notice("emptied_there", profile=profile.name)
+    if profile.faults and evidence.first:
+        yield notice("first_search_there", profile=profile.name)
 
 
-def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
-    """Return chunks that were found and are never recalled, because their project marker cannot be read."""
-    if not profile.exact_paths:
-        return ()
-    result = {*evidence.nearest.tolist(), *(hit.row for hit in evidence.lexical.hits)}
-    never = sorted(result & lexical_2026_9.dropped(evidence.lexical.annotations))
-    return (
-        (
-            notice(
-                "never_recalled_there",
-                profile=profile.name,
-                citations=tuple(evidence.refs[row].citation for row in never),
-            ),
-        )
-        if never
-        else ()
-    )
-
-
-def _meaning_alone(
-    side: KeywordSide, mode: Mode, ranking: Ranking, recalled: tuple[Candidate, ...]
-) -> tuple[Notice, ...]:
-    """Say that no note holds a word that was looked for: something is always nearest, however far it is."""
-    any_word = ranking.rules.profile.join == "OR"
-    applies = any_word and mode == "hybrid" and side.plan.words and not ranking.candidates.text_matches
-    if not applies or not recalled:
-        return ()
-    near = sum((hit.cosine or 0.0) > 0 for hit in recalled)
-    plan = replace(side.plan, elsewhere=ranking.evidence.elsewhere)
-    return (
-        notice(
-            "found_by_meaning_alone",
-            plan=plan,
-            hits=len(recalled),
-            near=near,
-            dated=sum(hit.date_points > 0 for hit in recalled),
-        ),
-    )
-
-
-def _waiting(evidence: Evidence, empty: EmptyReason | None) -> tuple[Notice, ...]:
-    """Say that a note which waits holds a word that no indexed one does; an answer without a match says so itself."""
-    by_itself = isinstance(empty, NothingMatched)
-    return (notice("waiting_holds", elsewhere=evidence.elsewhere),) if evidence.elsewhere.held and not by_itself else ()
-
-
-def _words_alone(evidence: Evidence, rules: Rules, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
-    """That there are vectors, but the model made none of this query, too little to count, or none across languages."""
+def _unknown(evidence: Evidence, rules: Rules, recalled: tuple[Candidate, ...]) -> Iterator[Notice]:
+    """Yield that the model makes nothing of this query, too little to count, or nothing across languages."""
     if evidence.language and rules.profile.second_stage:
-        return (notice("language_unknown", language=evidence.language, known=evidence.known_share),)
-    return ((notice("words_unknown", recalled=len(recalled)),) if evidence.pointless else ()) + _not_translated(
-        evidence, rules
-    )
-
-
-def _not_translated(evidence: Evidence, rules: Rules) -> tuple[Notice, ...]:
-    """That words in another script than the Latin one are in no note, and have no meaning in another language here."""
-    spelled = {each_item.asked for each_item in evidence.recommended.plan.corrections} if rules.corrects else ()
+        yield notice("language_unknown", language=evidence.language, known=evidence.known_share)
+        return
+    if evidence.pointless:
+        yield notice("words_unknown", recalled=len(recalled))
+    spelled = {item.asked for item in evidence.recommended.plan.corrections} if rules.corrects else ()
     words = (word for word in tokens.WORD.findall(evidence.query) if word not in spelled)
-    foreign = dict.fromkeys(word for word in words if _LETTERS.search(word))
-    if evidence.provider != "builtin" or not foreign:
-        return ()
+    foreign = tuple(dict.fromkeys(word for word in words if _LETTERS.search(word)))
     sides = (evidence.openclaw, evidence.recommended)
-    is_matched = any(count for side in sides for word, count in side.frequency.items() if _LETTERS.search(word))
-    return () if is_matched else (notice("not_translated", words=tuple(foreign)),)
+    matched = any(count for side in sides for word, count in side.frequency.items() if _LETTERS.search(word))
+    if evidence.provider == "builtin" and foreign and not matched:
+        yield notice("not_translated", words=foreign)
 
 
 _LETTERS = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 """A letter of another script than the Latin one."""
 
 
-def _no_table(candidates: Candidates) -> tuple[Notice, ...]:
-    """Say that lines and windows were compared by their words alone."""
-    problems = [stage.problem for stage in candidates.stages if stage.problem]
-    return (notice("passages_by_words", problem=problems[0]),) if problems else ()
+def _empty_reason(ranking: Ranking) -> EmptyReason:
+    """Return why nothing was recalled: an empty answer must never look like an empty memory."""
+    evidence, side, scores = ranking.evidence, ranking.side, ranking.table["score"]
+    if not jsstring.trim(evidence.query):
+        return BlankQuery()
+    if evidence.chunks == 0:
+        states = [item.state for item in evidence.unsearchable]
+        unreadable = sum(state in ("failed", "changed while read", "missing root") for state in states)
+        return EmptyIndex(evidence.files, states.count("pending"), unreadable)
+    if len(scores):
+        return AllBelowGate(len(scores), float(scores.max()), ranking.rules.min_score, ranking.fresh())
+    if ranking.mode == "nothing":
+        return NoUsableWord(left_out(side.plan.dropped, evidence.query), evidence.pointless)
+    missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.query)
+    return NothingMatched(missing, "AND" if side is evidence.openclaw else "OR", evidence.elsewhere)
 
 
-def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
-    """Return what became of weights that do not add up to 1."""
-    vector, text = settings.values["query.hybrid.vectorWeight"], settings.values["query.hybrid.textWeight"]
-    if abs(float(vector.value) + float(text.value) - 1.0) < 1e-6:
-        return ()
-    fields = {"vector": float(vector.value), "vector_origin": vector.origin}
-    fields |= {"text": float(text.value), "text_origin": text.origin}
-    counts = {"vector_counts": rules.vector_weight, "text_counts": rules.text_weight}
-    return (notice("uneven_weights", **fields, **counts),)
+# --- the gate ------------------------------------------------------------------------------------------------------
 
 
 class Gate(Struct, frozen=True):
@@ -285,36 +261,27 @@ class Gate(Struct, frozen=True):
 
 
 def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules], mode: Mode) -> Gate:
-    """Apply OpenClaw's selection: scores of at least minScore, else the keyword hits over the relaxed floor."""
-    if rules[0].profile.rescues:
-        return _rescue(scores, table, rules, mode)
-    floor = column([rule.min_score for rule in rules])
-    passed = scores >= floor
-    hybrid = mode == "hybrid"
-    relaxed = column([hybrid and rule.profile.relaxed_floor for rule in rules]) > 0
-    relaxed &= ~passed.any(axis=1, keepdims=True)
-    hits = keyword_hits(table) if relaxed.any() else np.zeros(scores.shape[1], dtype=np.bool_)
-    relaxed &= hits.any()
-    floor = np.where(relaxed, np.minimum(floor, column([rule.text_weight for rule in rules])), floor)
-    return Gate(np.where(relaxed, hits & (scores >= floor), passed), floor, relaxed, hits, np.zeros_like(passed))
+    """Apply OpenClaw's selection: scores of at least minScore, else the keyword hits over the relaxed floor.
 
-
-def _rescue(scores: Floats, table: Table, rules: Sequence[Rules], mode: Mode) -> Gate:
-    """Apply the selection of 2026.9: those over minScore, then keyword hits without a vector score; without any of the
-    former every keyword hit that is not below 0 (sections 7.4 and 7.8 of the profile's specification).
+    2026.9 adds keyword hits without a vector score; without any score over minScore every keyword hit that is not below
+    0 passes (sections 7.4 and 7.8 of the profile's specification).
     """
+    rescues, hybrid = rules[0].profile.rescues, mode == "hybrid"
     floor = column([rule.min_score for rule in rules])
     passed = scores >= floor
-    relaxed = np.asarray(~passed.any(axis=1, keepdims=True))
-    hits = keyword_hits(table) if mode != "vectors only" else np.zeros(scores.shape[1], dtype=np.bool_)
+    relaxed = np.asarray(~passed.any(axis=1, keepdims=True)) & (rescues or (hybrid and rules[0].profile.relaxed_floor))
+    looks = mode != "vectors only" if rescues else relaxed.any()
+    none = np.zeros(scores.shape[1], dtype=np.bool_)
+    hits = keyword_hits(table) if looks else none
     relaxed &= hits.any()
-    room = np.maximum(MOST_CANDIDATES, column([rule.results for rule in rules]))
-    open_places = np.count_nonzero(passed, axis=1)[:, None] < room
-    rescued = ~passed & hits & (table["vector"] == 0.0) & ~relaxed & open_places & (mode == "hybrid")
-    through = np.where(relaxed, hits & (scores >= 0.0), passed | rescued)
-    return Gate(
-        through, np.where(relaxed, 0.0, floor), relaxed, hits if relaxed.any() else np.zeros_like(hits), rescued
-    )
+    lower = 0.0 if rescues else np.minimum(floor, column([rule.text_weight for rule in rules]))
+    floor = np.where(relaxed, lower, floor)
+    through, rescued = np.where(relaxed, hits & (scores >= floor), passed), np.zeros_like(passed)
+    if rescues and hybrid:
+        room = np.maximum(MOST_CANDIDATES, column([rule.results for rule in rules]))
+        open_places = np.count_nonzero(passed, axis=1)[:, None] < room
+        rescued = ~passed & hits & (table["vector"] == 0.0) & ~relaxed & open_places
+    return Gate(through | rescued, floor, relaxed, hits if relaxed.any() else none, rescued)
 
 
 def without_repeats(order: Sequence[int], ranges: Rows, strict: Flags, rescued: Flags) -> Flags:
@@ -327,27 +294,7 @@ def without_repeats(order: Sequence[int], ranges: Rows, strict: Flags, rescued: 
     return first
 
 
-def empty_reason(
-    evidence: Evidence, side: KeywordSide, mode: Mode, scores: Floats, min_score: float, fresh: int
-) -> EmptyReason:
-    """Return why nothing was recalled, given all `scores`; an empty answer must never look like an empty memory.
-
-    `fresh` candidates would reach minScore without age.
-    """
-    if not jsstring.trim(evidence.query):
-        return BlankQuery()
-    if evidence.chunks == 0:
-        pending = sum(item.state == "pending" for item in evidence.unsearchable)
-        unreadable = sum(
-            item.state in ("failed", "changed while read", "missing root") for item in evidence.unsearchable
-        )
-        return EmptyIndex(evidence.files, pending, unreadable)
-    if len(scores):
-        return AllBelowGate(len(scores), float(scores.max()), min_score, fresh)
-    if mode == "nothing":
-        return NoUsableWord(left_out(side.plan.dropped, evidence.query), evidence.pointless)
-    missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.query)
-    return NothingMatched(missing, "AND" if side is evidence.openclaw else "OR", evidence.elsewhere)
+# --- the order -----------------------------------------------------------------------------------------------------
 
 
 class Ranking(Struct, frozen=True):
@@ -409,7 +356,7 @@ class Ranking(Struct, frozen=True):
         fresh = self.table["fresh"]
         if self.rules.decay and self.rules.profile.age == "add":
             # Where age adds, it takes a share of the score from all else.
-            fresh = score(self.candidates, [replace(self.rules, decay=False)])["score"][0]
+            fresh = score(self.candidates, [replace(self.rules, decay=False, recency=0.0)])["score"][0]
         return int(np.count_nonzero(~self.table["passed"] & (fresh >= self.rules.min_score)))
 
     def verdict(self, at: int) -> Verdict:
@@ -531,22 +478,3 @@ class Losers(Sequence[Candidate]):
         if isinstance(at, slice):
             return tuple(map(self._ranking.candidate, self._places[at]))
         return self._ranking.candidate(self._places[at])
-
-
-def _funnel(ranking: Ranking) -> Funnel:
-    evidence, table = ranking.evidence, ranking.table
-    passed = int(np.count_nonzero(table["passed"]))
-    by_words = int(np.count_nonzero(table["text_rank"]))
-    return Funnel(
-        chunks=evidence.chunks,
-        files=evidence.files,
-        vector_matches=evidence.embedded if compares(evidence, ranking.rules.profile) else 0,
-        vector_pool=int(np.count_nonzero(table["vector_rank"])),
-        text_matches=ranking.candidates.text_matches if by_words else 0,
-        text_pool=by_words,
-        candidates=len(table),
-        removed_by_decay=int(np.count_nonzero(table["faded"])),
-        over_gate=passed,
-        displaced=int(np.count_nonzero(table["displaced"])),
-        recalled=min(passed, ranking.rules.results),
-    )

@@ -129,8 +129,8 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         language, share = _hardly_known(text, corpus.identity) if compared else ("", 1.0)
         pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
         rowids = corpus.rowids[pool].tolist()
-        known = {rowid: read[rowid] for rowid in rowids if rowid in read}
-        texts = known | store.texts([rowid for rowid in rowids if rowid not in known])
+        read_before = {rowid: read[rowid] for rowid in rowids if rowid in read}
+        texts = read_before | store.texts([rowid for rowid in rowids if rowid not in read_before])
         if len(texts) < len(pool):
             raise store.damaged("chunks are missing")
         laps.append(time.perf_counter())

@@ -55,18 +55,9 @@ class Rules(Struct, frozen=True):
         """Return whether words are searched in our own way, which corrects them."""
         return self.profile.join == "OR"
 
-    @property
-    def fresh_weight(self) -> float:
-        """Return what age adds at most, beside the rest of a score."""
-        return self.recency if self.decay and self.profile.age == "add" else 0.0
-
-    def day_weight(self, dated: bool) -> float:
-        """Return what a day adds that the query names; nothing where it names none of which there are notes."""
-        return self.date_boost if dated else 0.0
-
     def share(self, dated: bool) -> float:
-        """Return what both stages count for beside what age and a named day add."""
-        return 1.0 / (1.0 + self.fresh_weight + self.day_weight(dated))
+        """Return what both stages count for beside what age and a named day, where there is a `dated` note, add."""
+        return 1.0 / (1.0 + self.recency + (self.date_boost if dated else 0.0))
 
     @classmethod
     def of(cls, settings: Settings, mode: Mode, known_share: float = 1.0) -> Rules:
@@ -89,22 +80,22 @@ class Rules(Struct, frozen=True):
         if one_sided and profile.missing_side == "zero":
             vector, text = (1.0, 0.0) if mode == "vectors only" else (0.0, 1.0)
         results = int(values["query.maxResults"])
+        multiplier = int(values["query.hybrid.candidateMultiplier"])
+        # The original counts variety, and up to 2026.3 age, only where it merges two lists.
+        aged = not (one_sided and profile.age == "multiply" and not profile.fixed)
+        decay = bool(values["query.hybrid.temporalDecay.enabled"]) and aged
         return cls(
             profile=profile,
             vector_weight=vector,
             text_weight=text,
             results=results,
-            limit=formulas.candidate_limit(
-                results, int(values["query.hybrid.candidateMultiplier"]), profile.fewest_candidates
-            ),
+            limit=formulas.candidate_limit(results, multiplier, profile.fewest_candidates),
             min_score=float(values["query.minScore"]),
             half_life=float(values["query.hybrid.temporalDecay.halfLifeDays"]),
-            # The original counts variety, and up to 2026.3 age, only where it merges two lists.
-            decay=bool(values["query.hybrid.temporalDecay.enabled"])
-            and not (one_sided and profile.age == "multiply" and not profile.fixed),
+            decay=decay,
             mmr=bool(values["query.hybrid.mmr.enabled"]) and not one_sided,
             mmr_lambda=float(values["query.hybrid.mmr.lambda"]),
-            recency=float(values["recency.weight"]) if profile.age == "add" else 0.0,
+            recency=float(values["recency.weight"]) if decay and profile.age == "add" else 0.0,
             date_boost=0.0 if "dateBoost" in profile.ignores else float(values["dateBoost"]),
             second_weight=float(values["secondStage.weight"]) if profile.second_stage else 0.0,
             neighbour=float(values["secondStage.neighbour"]),
@@ -266,7 +257,7 @@ def ages_of(evidence: Evidence, profile: Profile) -> Ages:
         return Ages.of_2026_9(evidence.notes, evidence.now)
     if profile.age == "multiply":
         return Ages.of_2026_3(evidence.notes, evidence.now)
-    return Ages.ours(evidence.notes, evidence.now, evidence.zone)
+    return Ages.usual(evidence.notes, evidence.now, evidence.zone)
 
 
 def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) -> Candidates:
@@ -277,19 +268,19 @@ def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rule
     hits = {hit.row: hit for hit in evidence.lexical.hits} if profile.exact_paths else {}
     if profile.exact_paths:
         rows = _in_tie_order(evidence, rows, hits, mode)
-    computed = profile.missing_side == "computed"
+    refs, computed = evidence.refs, profile.missing_side == "computed"
     table = np.zeros(len(rows), CANDIDATE)
-    table["row"], table["file"] = rows, evidence.refs.file_of[rows]
-    table["first_line"], table["last_line"] = evidence.refs.first_lines[rows], evidence.refs.last_lines[rows]
+    table["row"], table["file"] = rows, refs.file_of[rows]
+    table["first_line"], table["last_line"] = refs.first_lines[rows], refs.last_lines[rows]
     table["vector_rank"], table["text_rank"] = _ranks(nearest, rows), _ranks(matched, rows)
 
-    compared = compares(evidence, profile)
-    table["cosine"] = cosine = evidence.cosine[rows] if compared and evidence.cosine is not None else np.nan
+    compared = evidence.cosine if compares(evidence, profile) else None
+    table["cosine"] = np.nan if compared is None else compared[rows]
     with_vector = ~np.isnan(table["cosine"]) & (computed | (table["vector_rank"] > 0))
-    vector_scale, values = 1.0, np.where(with_vector, cosine, 0.0)
+    vector_scale, values = 1.0, np.where(with_vector, table["cosine"], 0.0)
     if profile.vector_score == "share":
-        if compared and evidence.cosine is not None and len(evidence.nearest):
-            vector_scale = max(float(evidence.cosine[evidence.nearest[0]]), 0.0)
+        if compared is not None and len(evidence.nearest):
+            vector_scale = max(float(compared[evidence.nearest[0]]), 0.0)
         table["vector"] = formulas.share(values, vector_scale)
     else:
         table["vector"] = formulas.lifted(values, profile.floor_of(evidence.provider))
@@ -306,22 +297,20 @@ def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rule
         counted = ~np.isnan(bm25) & (computed | (table["text_rank"] > 0)) & (mode != "vectors only")
         table["text"] = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
 
-    files = table["file"].tolist()
-    table["age_days"] = ages_of(evidence, profile).days(evidence.refs.file_of[rows])
-    table["named"] = [file in evidence.of_named_time for file in files]
-    table["level"] = [evidence.lexical.levels.get(file, 0) for file in files] if profile.exact_paths else 0
-    for term in ("importance", "project"):
-        table[term] = _term(term, evidence.lexical, rows) if term in profile.terms else 1.0
-    texts = [evidence.texts[rowid] for rowid in evidence.refs.rowids[rows].tolist()] if profile.second_stage else []
-    return Candidates(
-        table,
-        vector_scale,
-        text_scale,
-        int(np.count_nonzero(~np.isnan(every))),
-        bool(evidence.of_named_time),
-        _stages(evidence, side, mode, rules, table, texts) if profile.second_stage and len(rows) else (),
-        texts,
-    )
+    table["age_days"] = ages_of(evidence, profile).days(table["file"])
+    table["named"] = [file in evidence.of_named_time for file in table["file"].tolist()]
+    table["importance"] = table["project"] = 1.0
+    if profile.exact_paths:
+        table["level"] = [evidence.lexical.levels.get(file, 0) for file in table["file"].tolist()]
+    if profile.terms:
+        lexical = evidence.lexical
+        notes = [lexical.annotations.get(row, NOTHING_SAID) for row in rows.tolist()]
+        table["importance"] = [lexical_2026_9.importance_factor(entry.importance) for entry in notes]
+        table["project"] = [lexical_2026_9.project_factor(entry, lexical.active) for entry in notes]
+    texts = [evidence.texts[rowid] for rowid in refs.rowids[rows].tolist()] if profile.second_stage else []
+    stages = _stages(evidence, side, mode, rules, table, texts) if texts else ()
+    matches, dated = int(np.count_nonzero(~np.isnan(every))), bool(evidence.of_named_time)
+    return Candidates(table, vector_scale, text_scale, matches, dated, stages, texts)
 
 
 def _stages(
@@ -338,17 +327,11 @@ def _stages(
 
     def stage_of(query: str, words: Sequence[str]) -> SecondStage:
         key = "second stage", mode, table["row"][reference].tobytes(), query
-        stage = evidence.reusable.get(key)
-        if not isinstance(stage, SecondStage):
-            stage = evidence.reusable[key] = SecondStage(
-                words,
-                left_out,
-                side.frequency,
-                evidence.indexed,
-                query,
-                [texts[at] for at in reference.tolist()],
-                meaning=0.0 if mode == "keywords only" else evidence.known_share,
-            )
+        if key not in evidence.reusable:
+            meaning = 0.0 if mode == "keywords only" else evidence.known_share
+            looked = words, left_out, side.frequency, evidence.indexed, query
+            evidence.reusable[key] = SecondStage(*looked, [texts[at] for at in reference.tolist()], meaning=meaning)
+        stage: SecondStage = evidence.reusable[key]
         return stage
 
     # That of the whole question comes first: the level of an answer and its passages go by it.
@@ -358,12 +341,8 @@ def _stages(
 
 def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
     """Return the second stage that looked for the whole question of `evidence` in `mode`; None where none ran."""
-    stages = (
-        item
-        for key, item in tuple(evidence.reusable.items())
-        if isinstance(item, SecondStage) and isinstance(key, tuple) and key[1] == mode and key[-1] == evidence.query
-    )
-    return next(stages, None)
+    stages = tuple(evidence.reusable.items())
+    return next((stage for key, stage in stages if key[1] == mode and key[-1] == evidence.query), None)
 
 
 def _keyword_score(hit: Hit | None, mode: Mode) -> float:
@@ -398,14 +377,6 @@ def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode:
     return rows[np.lexsort((refs.last_lines[rows], refs.first_lines[rows], paths, -by_words))]
 
 
-def _term(term: str, result: Lexical, rows: Rows) -> Floats:
-    """Return what `term` multiplies each of `rows` by."""
-    annotations = [result.annotations.get(row, NOTHING_SAID) for row in rows.tolist()]
-    if term == "importance":
-        return np.array([lexical_2026_9.importance_factor(entry.importance) for entry in annotations], dtype=np.float64)
-    return np.array([lexical_2026_9.project_factor(entry, result.active) for entry in annotations], dtype=np.float64)
-
-
 def column(values: Sequence[float]) -> Floats:
     """Return one value for each of the rules, to be spread over candidates."""
     return np.array(values, dtype=np.float64)[:, None]
@@ -429,8 +400,8 @@ def score(candidates: Candidates, rules: Sequence[Rules]) -> Table:
     scored["age_factor"] = factor = np.where(multiplies, fade, 1.0)
     share = column([rule.share(dated) for rule in rules])
     # Evergreen notes count as fresh, so that an undated fact never loses to a dated one for want of a date.
-    scored["age_points"] = share * column([rule.fresh_weight for rule in rules]) * fade
-    scored["date_points"] = share * column([rule.day_weight(dated) for rule in rules]) * table["named"]
+    scored["age_points"] = share * column([rule.recency for rule in rules]) * fade
+    scored["date_points"] = share * column([rule.date_boost if dated else 0.0 for rule in rules]) * table["named"]
     if profile.exact_paths:
         content = np.where(hybrid != 0, hybrid, table["ordering"])
         base = np.where(table["level"] > 0, (1.0 + np.clip(hybrid, 0.0, 1.0)) / 2.0, content)
@@ -491,12 +462,12 @@ def second_part(candidates: Candidates, table: Table, i: int, rules: Rules, refs
     """Return what the second stage made of number `i` of `candidates`, whose `table` is scored; None where none ran."""
     if not candidates.stages or not rules.second_weight > 0:
         return None
-    own = table[i]
-    weight, score, lost = rules.share(candidates.dated) * rules.second_weight, float(own["second"]), float(own["lost"])
-    if not own["inside"]:
+    entry = table[i]
+    weight, lost = rules.share(candidates.dated) * rules.second_weight, float(entry["lost"])
+    if not entry["inside"]:
         return SecondPart(weight, 0.0, 0.0)
     stages = candidates.stages[1:] or candidates.stages
-    stage, row = stages[max(0, int(own["part"]))], int(own["row"])
+    stage, row = stages[max(0, int(entry["part"]))], int(entry["row"])
     line, window = stage.places(row)
     inside, first = table["row"][table["inside"]].tolist(), refs[row].start_line
     values = stage.measure(inside, [candidates.texts[at] for at in np.flatnonzero(table["inside"]).tolist()])
@@ -508,15 +479,15 @@ def second_part(candidates: Candidates, table: Table, i: int, rules: Rules, refs
     )
     return SecondPart(
         weight,
-        score,
-        weight * score,
+        float(entry["second"]),
+        weight * float(entry["second"]),
         measures,
         lost,
-        refs[int(table["row"][own["beside"]])] if lost else None,
+        refs[int(table["row"][entry["beside"]])] if lost else None,
         first + line,
         (first + window[0], first + window[1]),
         stage.query if len(stages) > 1 else "",
-        bool(own["leads"]),
+        bool(entry["leads"]),
     )
 
 

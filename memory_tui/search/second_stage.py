@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -24,31 +25,28 @@ from msgspec import Struct
 
 from memory_tui import tokens
 from memory_tui.errors import ProviderError
-from memory_tui.providers.builtin import DIMS, StaticTable, static_table
+from memory_tui.providers.builtin import StaticTable, static_table
 from memory_tui.search.corpus import one_blas_thread
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
 from memory_tui.search.level import AnswerSignals, is_cjk
 from memory_tui.search.passages import (
     Ids,
     Joined,
-    PassageMemory,
     Passages,
     gram_counts,
     grams_of,
-    is_german,
     joined,
+    passages_of,
     stem_counts,
-    stem_key,
     stems_of,
 )
+from memory_tui.search.spelling import ENGLISH, GERMAN
 
 CANDIDATES = 20
 """How many of the first candidates are looked into; more give no better answers."""
 
 Flags = npt.NDArray[np.bool_]
 Vectors = npt.NDArray[np.float32]
-
-_memory = PassageMemory()
 
 
 class Measure(NamedTuple):
@@ -78,21 +76,30 @@ _ZIPF, _RAREST = 2.3, 12.5
 
 
 class Measured(NamedTuple):
-    """What a question finds in some texts, an entry or a row for each.
+    """What a question finds in some texts, a row for each: (texts, measures).
 
-    `values` are (texts, measures). Of the best line and of the best window there are the numbers, from line 0.
-    `coverage` is the share of the question's words that the text holds, weighed by idf, `rarest` how rare its rarest
-    word of the question is, from 0 to 1. `line_words` and `window_words` are the bm25 of its best line and window by
-    the words that were searched.
+    Of the best line there is the number, from 0, of the best window its first and last line.
     """
 
     values: Floats
     line: Ids
     window: Ids
-    coverage: Floats
-    rarest: Floats
-    line_words: Floats
-    window_words: Floats
+
+
+class _Inside(NamedTuple):
+    """What a question finds in every line and every window of some texts.
+
+    `lines`, `searched` (without the words that were left out) and `windows` are bm25, `exact` tells which windows hold
+    each word: (words, windows), `close` is the share of the question that a window holds or is like.
+    """
+
+    lines: Floats
+    searched: Floats
+    line_cosine: Floats
+    windows: Floats
+    window_cosine: Floats
+    exact: Floats
+    close: Floats
 
 
 class Window(Struct, frozen=True):
@@ -137,40 +144,36 @@ class SecondStage:
             self._vocabulary = passage_table()
         except ProviderError as error:
             self.problem = error.message if meaning else ""
-        self._vector = None
-        if self._vocabulary is not None and meaning:
-            vector = _summed(self._vocabulary, query)
-            length = np.float32(np.sqrt(vector @ vector))
-            self._vector = vector / length if length else None
-        words_of = {stem: word for word in words for stem in stems_of(word)}
-        by_key = {stem_key(stem): word for stem, word in words_of.items()}
+        self._vector: Vectors | None = None
+        if self._vocabulary is not None and meaning and (vector := _summed(self._vocabulary, query)).any():
+            self._vector = vector / np.float32(np.sqrt(vector @ vector))
+        by_key = {hash(stem): word for word in words for stem in stems_of(word)}
         self._keys = np.array(sorted(by_key), np.int64)
         self._words = [by_key[key] for key in self._keys.tolist()]
         self._idf = np.array([lucene_idf(frequency.get(word, 0), chunks) for word in self._words])
         self._rarity = np.array(list(map(self._rarity_of, self._words, self._idf.tolist())))
-        first = joined(_memory.of(reference, self._vocabulary))
+        self._directions = self._directions_of(self._words)
+        first = joined(passages_of(reference, self._vocabulary))
+        passages, lines = first.passages, len(first.passages.lines)
         inside = set(tokens.WORD.findall(query.lower()))
         others = {
-            stem_key(stem) for word in left_out if word in inside and not tokens.is_cjk(word) for stem in stems_of(word)
+            hash(stem) for word in left_out if word in inside and not tokens.is_cjk(word) for stem in stems_of(word)
         }
         self._others = np.array(sorted(others - set(by_key)), np.int64)
-        counts, lines = (stem_counts(self._others, first.passages) > 0).sum(axis=1).tolist(), len(first.passages.lines)
-        self._others_idf = np.array([LEFT_OUT * lucene_idf(count, lines) for count in counts])
+        holding = (stem_counts(self._others, passages) > 0).sum(axis=1).tolist()
+        self._others_idf = np.array([LEFT_OUT * lucene_idf(count, lines) for count in holding])
         self._grams = grams_of(words)
-        grams = gram_counts(self._grams, first)
-        self._grams_idf = np.array([lucene_idf(count, len(reference)) for count in (grams > 0).sum(axis=1).tolist()])
-        stems = len(first.passages.stems)
-        self._line_length, self._window_length = (
-            stems / max(1, count) or 1.0 for count in (lines, len(first.passages.window_norm))
-        )
-        self._letters_length = len(first.passages.letters) / max(1, len(reference)) or 1.0
-        self._directions = self._directions_of(self._words)
+        holding = (gram_counts(self._grams, first) > 0).sum(axis=1).tolist()
+        self._grams_idf = np.array([lucene_idf(count, len(reference)) for count in holding])
+        self._line_length = len(passages.stems) / max(1, lines) or 1.0
+        self._window_length = len(passages.stems) / max(1, len(passages.window_norm)) or 1.0
+        self._letters_length = len(passages.letters) / max(1, len(reference)) or 1.0
         by = {"words": float(bool(words)), "meaning": meaning if self._vector is not None else 0.0}
         raw = np.array([item.weight * by[item.by] for item in MEASURES])
-        raw[_LETTERS] *= COMPOUNDS if is_german(first.passages) else 1.0
+        raw[_LETTERS] *= COMPOUNDS if _is_german(passages) else 1.0
         self.weights: Floats = np.asarray(raw / raw.sum() if raw.any() else raw, dtype=np.float64)
         self._remembered: dict[int, tuple[Measured, int]] = {}
-        self.signals = self._signals(self._measured(first))
+        self.signals = self._signals(first)
 
     def _rarity_of(self, word: str, idf: float) -> float:
         """Return how rare a word is in the language.
@@ -192,26 +195,29 @@ class SecondStage:
         """
         if self._vector is None or self._vocabulary is None or not words:
             return None
-        vectors = np.stack(
-            [np.zeros(DIMS, np.float32) if tokens.is_cjk(word) else _summed(self._vocabulary, word) for word in words]
-        )
+        vectors = np.stack([_summed(self._vocabulary, "" if tokens.is_cjk(word) else word) for word in words])
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=np.float32)
 
-    def _signals(self, result: Measured) -> AnswerSignals:
+    def _signals(self, reference: Joined) -> AnswerSignals:
         """Return the best that any text of the reference has by each signal of an answer."""
-        mass = float(self._idf.sum()) or 1.0
-        best = [float(column.max(initial=0.0)) for column in (result.coverage, result.line_words, result.window_words)]
-        cosine, closeness = (float(result.values[:, at].max(initial=0.0)) for at in (1, 3))
-        meaning = None if self._vector is None else cosine
-        rarest = float(result.rarest.max(initial=0.0))
-        return AnswerSignals(best[0], best[1] / mass, best[2] / mass, closeness, meaning, rarest, is_cjk(self.query))
+        inside, mass = self._inside(reference.passages), float(self._idf.sum()) or 1.0
+        in_text = np.maximum.reduceat(inside.exact, reference.windows_from[:-1], axis=1)
+        return AnswerSignals(
+            float((self._idf @ in_text / mass).max(initial=0.0)),
+            float(inside.searched.max(initial=0.0)) / mass,
+            float(inside.windows.max(initial=0.0)) / mass,
+            float(inside.close.max(initial=0.0)),
+            None if self._vector is None else float(inside.window_cosine.max(initial=0.0)),
+            float((self._rarity[:, None] * inside.exact).max(initial=0.0)) / _RAREST,
+            is_cjk(self.query),
+        )
 
     def measure(self, rows: Sequence[int], texts: Sequence[str]) -> Floats:
         """Measure the `texts` of `rows`, each once: (rows, measures)."""
         new = [(row, text) for row, text in zip(rows, texts, strict=True) if row not in self._remembered]
         if new:
-            measured = self._measured(joined(_memory.of([text for _, text in new], self._vocabulary)))
+            measured = self._measured(joined(passages_of([text for _, text in new], self._vocabulary)))
             self._remembered.update((row, (measured, at)) for at, (row, _) in enumerate(new))
         values = [measured.values[at] for measured, at in map(self._remembered.__getitem__, rows)]
         return np.array(values, dtype=np.float64).reshape(len(rows), len(MEASURES))
@@ -226,8 +232,8 @@ class SecondStage:
         """Return every window of each of `texts`, weighed as MEASURES are, without letters."""
         if not texts:
             return []
-        every = joined(_memory.of(texts, self._vocabulary))
-        inside, numbers, starts = self._inside(every), every.passages.lines, every.passages.window_from
+        every = joined(passages_of(texts, self._vocabulary))
+        inside, numbers, starts = self._inside(every.passages), every.passages.lines, every.passages.window_from
         top = np.maximum.reduceat(inside.lines, starts)
         values, weights = np.stack([top, inside.window_cosine, inside.close]), np.delete(self.weights, _LETTERS)
         best = values.max(axis=1, keepdims=True)
@@ -239,8 +245,8 @@ class SecondStage:
         result = list(map(Window, *(column.tolist() for column in columns)))
         return [result[a:b] for a, b in pairwise(every.windows_from.tolist())]
 
-    def _inside(self, texts: Joined) -> _Inside:
-        passages, starts = texts.passages, texts.passages.window_from
+    def _inside(self, passages: Passages) -> _Inside:
+        starts = passages.window_from
         counts, lengths = stem_counts(self._keys, passages), passages.stem_counts.astype(np.float64)
         searched = okapi_bm25(counts, self._idf, lengths, self._line_length)
         others = okapi_bm25(stem_counts(self._others, passages), self._others_idf, lengths, self._line_length)
@@ -279,47 +285,35 @@ class SecondStage:
         return _cosines(dots, passages.line_norm), _cosines(windows, passages.window_norm), np.maximum(like, 0.0)
 
     def _measured(self, texts: Joined) -> Measured:
-        inside, passages, starts = self._inside(texts), texts.passages, texts.passages.window_from
-        by_line, by_window = texts.lines_from[:-1], texts.windows_from[:-1]
+        passages, starts = texts.passages, texts.passages.window_from
+        inside, by_line, by_window = self._inside(passages), texts.lines_from[:-1], texts.windows_from[:-1]
         sizes = np.diff(texts.letter_ends, prepend=0).astype(np.float64)
-        grams = gram_counts(self._grams, texts)
         best_line = np.maximum.reduceat(inside.lines, by_line)
-        best_window = np.maximum.reduceat(inside.windows, by_window)
         values = [
             best_line,
             np.maximum.reduceat(inside.window_cosine, by_window),
-            okapi_bm25(grams, self._grams_idf, sizes, self._letters_length),
+            okapi_bm25(gram_counts(self._grams, texts), self._grams_idf, sizes, self._letters_length),
             np.maximum.reduceat(inside.close, by_window),
         ]
-        in_text = np.maximum.reduceat(inside.exact, by_window, axis=1)
+        best_window = np.maximum.reduceat(inside.windows, by_window)
         line = best_of_each(inside.lines, inside.line_cosine, texts.lines_from, best_line)
         window = best_of_each(inside.windows, inside.window_cosine, texts.windows_from, best_window)
         ends = np.append(starts[1:], len(passages.lines)) - 1
-        return Measured(
-            np.stack(values, axis=1),
-            passages.lines[line],
-            passages.lines[np.stack([starts[window], ends[window]], axis=1)],
-            self._idf @ in_text / (float(self._idf.sum()) or 1.0),
-            (self._rarity[:, None] * in_text).max(axis=0, initial=0.0) / _RAREST,
-            np.maximum.reduceat(inside.searched, by_line),
-            best_window,
-        )
+        bounds = passages.lines[np.stack([starts[window], ends[window]], axis=1)]
+        return Measured(np.stack(values, axis=1), passages.lines[line], bounds)
 
 
-class _Inside(NamedTuple):
-    """What a question finds in every line and every window of some texts.
+@cache
+def _function_words() -> tuple[Ids, Ids]:
+    """Return the stems of function words that German alone has, and those that English alone has."""
+    german, english = ({hash(stem) for word in words for stem in stems_of(word)} for words in (GERMAN, ENGLISH))
+    return np.array(sorted(german - english)), np.array(sorted(english - german))
 
-    `lines`, `searched` (without the words that were left out) and `windows` are bm25, `exact` tells which windows hold
-    each word: (words, windows), `close` is the share of the question that a window holds or is like.
-    """
 
-    lines: Floats
-    searched: Floats
-    line_cosine: Floats
-    windows: Floats
-    window_cosine: Floats
-    exact: Floats
-    close: Floats
+def _is_german(passages: Passages) -> bool:
+    """Return whether a text holds more German function words than English ones."""
+    german, english = (int(np.isin(passages.stems, words).sum()) for words in _function_words())
+    return german > english
 
 
 def _cosines(dots: Floats, norms: Floats) -> Floats:

@@ -79,15 +79,8 @@ class Chunks(Struct, frozen=True):
 
     def take(self, rows: npt.NDArray[np.int64]) -> Chunks:
         """Return those at `rows`."""
-        return Chunks(
-            self.rowids[rows],
-            self.file_of[rows],
-            self.first_lines[rows],
-            self.last_lines[rows],
-            self.ids[rows],
-            self.paths,
-            self.sources,
-        )
+        lines = self.first_lines[rows], self.last_lines[rows]
+        return Chunks(self.rowids[rows], self.file_of[rows], *lines, self.ids[rows], self.paths, self.sources)
 
 
 # --- verdicts ------------------------------------------------------------------------------------------------------
@@ -499,8 +492,7 @@ class Trace(Struct, frozen=True):
     def pool(self, rank: Literal["vector_rank", "text_rank"]) -> list[int]:
         """Return the places of the candidates that one side proposed, in the order in which it did."""
         ranks = self.candidates[rank]
-        proposed = np.flatnonzero(ranks)
-        places: list[int] = proposed[np.argsort(ranks[proposed], kind="stable")].tolist()
+        places: list[int] = np.argsort(ranks, kind="stable")[np.count_nonzero(ranks == 0) :].tolist()
         return places
 
     def at_row(self, row: int) -> Candidate | None:

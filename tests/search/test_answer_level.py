@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.search import Search, UnrelatedRecords
+from memory_tui.engine.search import UnrelatedRecords
 from memory_tui.events import Event, LevelsMeasured
 from memory_tui.explain import noise, trace_json
 from memory_tui.explain.noise import UNRELATED
@@ -26,7 +26,6 @@ from memory_tui.search.level import (
     UnrelatedEvidence,
     level_of,
     likelihood,
-    points_apart,
 )
 from memory_tui.search.trace import Trace
 from memory_tui.settings import Settings
@@ -57,14 +56,6 @@ def test_more_of_any_signal_never_makes_an_answer_less_likely(
         assert likelihood(replace(before, **{name: getattr(before, name) + more}), HERE) >= likelihood(before, HERE)
 
 
-@given(st.lists(st.floats(0, 20), min_size=1, max_size=24), st.floats(-5, 5))
-def test_the_likelihood_goes_by_the_distance_from_unrelated_questions(reached: list[float], shift: float) -> None:
-    asked = signals(0.3, 0.4, 0.5)
-    here, elsewhere = (UnrelatedEvidence.of([one + by for one in reached], 1, 9) for by in (0.0, shift))
-    assert elsewhere.mean - here.mean == pytest.approx(shift)
-    assert (likelihood(asked, elsewhere) <= likelihood(asked, here) + 1e-12) == (shift >= 0 or shift > -1e-9)
-
-
 def test_a_few_unrelated_questions_that_the_notes_answer_move_nothing() -> None:
     nothing_held = [2.0] * 20
     assert (
@@ -72,36 +63,6 @@ def test_a_few_unrelated_questions_that_the_notes_answer_move_nothing() -> None:
         == UnrelatedEvidence.of(nothing_held, 1, 9).mean
     )
     assert UnrelatedEvidence.of([4.0], 1, 9).mean == 4.0
-
-
-def test_so_many_points_above_unrelated_questions_are_as_likely_as_not() -> None:
-    asked = signals(0.3, 0.4, 0.5)
-    usual = USUAL[asked.kind]
-    for mean in (usual.mean, 3.0, 10.0):
-        here = UnrelatedEvidence(mean)
-        found = replace(asked, window=asked.window + (mean + points_apart(asked.kind, here) - asked.evidence) / 3)
-        assert likelihood(found, here) == pytest.approx(0.5)
-    for one in (replace(asked, pairs=True), replace(asked, cosine=None)):
-        assert points_apart(one.kind, USUAL[one.kind]) < points_apart(asked.kind, usual), "they reach fewer points"
-        assert USUAL[one.kind].mean < usual.mean
-
-
-def test_what_unrelated_questions_reach_above_the_usual_is_followed_in_part() -> None:
-    asked, usual = signals(0.3, 0.4, 0.5), USUAL["words"]
-    more = UnrelatedEvidence(usual.mean + 2.1, 24, 1, 9)
-    assert points_apart("words", usual) == 8.8
-    assert more.mean + points_apart("words", more) == pytest.approx(usual.mean + 8.8 + 0.6 * 2.1)
-    said = level_of(asked, bounds(0.5, 0.1), {"words": more}).explanation
-    assert "as likely as not at +7.96 = 8.8 - 0.4 x (8.00 - 5.9 as usual); likelihood" in said
-    assert "as usual" not in level_of(asked, bounds(0.5, 0.1), {}).explanation
-    said = level_of(asked, bounds(0.5, 0.1), {"words": UnrelatedEvidence(asked.evidence - 3)}).explanation
-    assert "+3.00 points" in said
-
-
-def test_a_word_that_everybody_uses_is_less_evidence_than_a_rare_one() -> None:
-    common, rare = (replace(signals(0.3, 0.6, 0.5), rarest=one) for one in (0.4, 1.0))
-    assert level_of(common, bounds(0.5, 0.1), {}).level == "nearby only"
-    assert level_of(rare, bounds(0.5, 0.1), {}).level == "found"
 
 
 def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper() -> None:
@@ -174,18 +135,6 @@ def test_the_answer_in_json_says_what_is_held(engine: Engine) -> None:
     assert told["sentence"] == trace.level.sentence
     assert set(told["signals"]) == {"coverage", "line", "window", "closeness", "cosine", "rarest", "pairs"}
     assert told["explanation"] == trace.level.explanation
-
-
-def test_words_alone_are_compared_with_words_alone(engine: Engine) -> None:
-    probes, settings = tuple(noise.ask_unrelated(engine.search.gather)), engine.plan.with_profile("recommended")
-    here = noise.unrelated_evidence(probes, settings)
-    assert here["words alone"].mean < here["words"].mean - 2, "like words and meaning give points of their own"
-    # As where the provider does not answer a question, which notes were measured with.
-    found = engine.search.gather("How is the VLAN on the Omada router set up?")
-    failed = replace(found, cosine=None, nearest=found.nearest[:0], unrelated=here)
-    level = engine.search.rank(failed, settings).level
-    assert level is not None
-    assert (level.signals.kind, level.unrelated, level.level) == ("words alone", here["words alone"], "found")
 
 
 def test_what_levels_are_compared_with_is_said_in_words() -> None:
@@ -263,17 +212,6 @@ def test_no_question_leaves_the_machine_unasked(engine: Engine, monkeypatch: pyt
     monkeypatch.setattr("memory_tui.engine.search.embeds_here", lambda _: False)
     monkeypatch.setattr(engine.search.unrelated, "_here", {})
     assert not engine.search.measure_unrelated(Stop())
-
-
-def test_an_engine_that_stays_measures_after_an_index_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "index.sqlite"))
-    options = replace(options, provider="builtin", changes=(("profile", "recommended"), ("sync.watch", "false")))
-    measured = threading.Event()
-    monkeypatch.setattr("memory_tui.engine.engine.UPKEEP_SECONDS", 0.01)
-    monkeypatch.setattr(Search, "measure_unrelated", lambda *_: measured.set())
-    with Engine.open(options) as engine:
-        engine.start()
-        assert measured.wait(30)
 
 
 def test_who_shows_an_answer_hears_that_its_level_may_be_another_one(

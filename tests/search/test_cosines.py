@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
-from memory_tui.search.corpus import distinct, products
-
-
-@given(st.lists(st.integers(0, 50), max_size=30), st.sampled_from([1, 100]))
-def test_each_row_comes_once_in_order(rows: list[int], times: int) -> None:
-    assert distinct(np.array(rows * times, np.int64)).tolist() == sorted(set(rows))
+from memory_tui.search.corpus import products
 
 
 def test_a_product_is_the_same_to_the_digit_wherever_its_row_stands() -> None:

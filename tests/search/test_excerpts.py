@@ -12,7 +12,6 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
 from memory_tui.search.excerpts import MOST, Excerpt, excerpts
-from memory_tui.search.score import kept_stage
 from tests.support.tui import NOW, sample
 
 QUESTIONS = ("How is the VLAN on the Omada router set up?", "router", "who installed the fibre", "backup restic")
@@ -93,14 +92,6 @@ def test_what_another_note_repeats_is_given_once(engine: Engine) -> None:
     assert sum("zeppelin" in one.text for one in found) == 1
 
 
-def test_more_room_gives_no_less_text(engine: Engine) -> None:
-    for question in QUESTIONS:
-        assert len(given(engine, question, 1200, maxResults=1)) <= 1
-        assert sum(map(len, (one.text for one in given(engine, question, 4000, maxResults=50)))) >= sum(
-            map(len, (one.text for one in given(engine, question, 800, maxResults=50)))
-        )
-
-
 def test_a_line_too_long_is_given_where_it_matched(engine: Engine) -> None:
     found = given(engine, "harpsichord", 2100)
     assert any("harpsichord" in one.text for one in found)
@@ -117,16 +108,3 @@ def test_a_passage_in_json_cites_its_lines(engine: Engine) -> None:
     told = [trace_json.passage(one) for one in given(engine, "router", 900)]
     assert told
     assert all(one["citation"] == f"{one['path']}#L{one['startLine']}-L{one['endLine']}" for one in told)
-
-
-def test_a_question_that_names_a_mode_has_the_passages_of_its_own(engine: Engine) -> None:
-    settings = engine.plan.with_profile("recommended")
-    evidence = engine.search.gather("hybrid")
-    modes = [
-        engine.search.rank(evidence, settings.update({"query.hybrid.enabled": on}, "test")).mode for on in (False, True)
-    ]
-    assert modes == ["vectors only", "hybrid"]
-    one, other = (kept_stage(evidence, mode) for mode in modes)
-    assert one is not None
-    assert other is not None
-    assert one is not other

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import apsw
 import pytest
 
-from memory_tui import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import shares
 from memory_tui.explain.words import MatchedWords
@@ -105,11 +104,6 @@ def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, qu
     assert not any(notice.kind == "language_unknown" for notice in theirs.notices)
 
 
-def test_everything_works_here() -> None:
-    assert (abilities.fts5(), abilities.trigram()) == ("", "")
-    assert abilities.tokenizer("trigram") == "trigram"
-
-
 # --- no FTS5 -------------------------------------------------------------------------------------------------------
 
 
@@ -140,14 +134,6 @@ def test_without_vectors_too_the_letters_of_the_text_are_looked_through(place, m
         assert trace.mode == "keywords only"
         assert paths(trace) == found
         assert "holds the letters" in next(n for n in trace.notices if n.code == "full_text").message
-
-
-def test_a_match_by_letters_scores_one_in_the_openclaw_profiles(place, monkeypatch) -> None:
-    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
-    trace = asked(place, "printer sunday", provider="none")
-    assert {hit.score for hit in trace.recalled} == {1.0}
-    assert set(paths(trace)) == {"MEMORY.md", "memory/2026-11-02.md", "memory/garden.md"}
-    assert trace.plan.fts_query == 'text LIKE "%printer%" OR text LIKE "%sunday%"'
 
 
 def test_rare_letters_weigh_more_in_recommended_and_the_arithmetic_holds(place, monkeypatch) -> None:
@@ -181,57 +167,7 @@ def test_full_text_search_that_comes_back_is_made_again(place, monkeypatch) -> N
         assert integrity(store) == []
 
 
-def test_losing_and_getting_back_full_text_search_loses_nothing(place, monkeypatch) -> None:
-    whole = asked(place, "printer roses", provider="none", profile="recommended")
-    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
-    with opened(place, "none") as engine:
-        engine.index.sync()
-        (place / "notes/memory/garden.md").unlink()
-        (place / "notes/memory/new.md").write_text("Roses again\n")
-        engine.index.sync()
-    monkeypatch.delenv("MEMORY_TUI_DISABLE")
-    again = asked(place, "printer roses", provider="none", profile="recommended")
-    assert set(paths(again)) == set(paths(whole)) - {"memory/garden.md"} | {"memory/new.md"}
-    with closing(Store.open(place / "index.sqlite")) as store:
-        assert integrity(store) == []
-
-
-def test_words_are_found_without_the_tokenizers_of_fts5(monkeypatch) -> None:
-    def missing(*_: object) -> None:
-        raise apsw.NoFTS5Error("no fts5")
-
-    class Without:
-        def __init__(self, _: str) -> None:
-            self.fts5_tokenizer = missing
-
-    tokens._tokenizer.cache_clear()
-    monkeypatch.setattr("memory_tui.tokens.apsw.Connection", Without)
-    try:
-        assert tokens.tokens("Größe zählt", stemmed=True) == ["größe", "zählt"]
-        assert tokens.stems("ä B") == [("ä", 0, 2), ("b", 3, 4)]
-    finally:
-        tokens._tokenizer.cache_clear()
-
-
 # --- no sqlite-vec -------------------------------------------------------------------------------------------------
-
-
-def test_without_sqlite_vec_the_answers_are_the_same_and_status_says_so(place, monkeypatch) -> None:
-    with opened(place, index="with.sqlite") as engine:
-        engine.index.sync()
-        before, ready = engine.search.search("router vlan"), engine.status()
-    assert ready.vector.available is True
-    assert ready.notices == ()
-    monkeypatch.setenv("MEMORY_TUI_DISABLE", "vec0")
-    with opened(place, index="without.sqlite") as engine:
-        engine.index.sync()
-        after, status = engine.search.search("router vlan"), engine.status()
-    assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
-    assert codes(after) == set(), "nothing is lost, so an answer need not mention it"
-    assert status.vector.available is False
-    assert status.vector.engine == "numpy, exact"
-    assert "MEMORY_TUI_DISABLE" in status.vector.load_error
-    assert [notice.code for notice in status.notices] == ["vec0"]
 
 
 class _WithoutFunctions(apsw.Connection):
@@ -337,31 +273,6 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
         after = engine.search.search("router vlan")
         assert after.mode == "hybrid"
         assert codes(after) == set()
-
-
-def test_an_index_of_an_earlier_built_in_table_says_so_and_is_embedded_anew(place, monkeypatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(builtin, "MODEL", "minilm-static-256")
-        with opened(place, provider="builtin") as engine:
-            assert engine.index.sync().embedded
-    with opened(place, provider="builtin", **{"sync.onSearch": "off"}) as engine:
-        assert engine.status().freshness.rebuild == ("model: minilm-static-256 is now minilm-trained-256",)
-        trace = engine.search.search("router vlan")
-        assert "model_mismatch" in codes(trace)
-        assert all(hit.cosine is None for hit in trace.recalled)
-        assert "The index was made with builtin minilm-static-256, not with builtin minilm-trained-256" in str(
-            trace.who
-        )
-        report = engine.index.sync()
-        assert (report.rebuilt, report.embedded) == (True, engine.status().chunks)
-        assert engine.search.search("router vlan").mode == "hybrid"
-
-
-def test_a_switch_that_nobody_knows_is_named(place, monkeypatch) -> None:
-    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts6")
-    with opened(place) as engine:
-        engine.index.sync()
-        assert "'fts6'" in engine.status().notices[0].message
 
 
 # --- trigrams ------------------------------------------------------------------------------------------------------

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from memory_tui import manual, notices
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.tools import memory_search
@@ -67,8 +65,7 @@ def test_the_first_search_of_a_new_index_finds_its_notes_and_says_what_openclaw_
 
 
 def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(
-    options: Options,
-    capsys: pytest.CaptureFixture[str],
+    options: Options, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shared = [
         "--workspace",
@@ -102,14 +99,6 @@ def test_faults_of_2026_9_are_named_and_not_copied(options: Options, tmp_path: P
     assert trace.recalled[0].cosine
 
 
-def test_the_manual_names_each_of_them() -> None:
-    page = manual.text("profiles")
-    section = re.search(r"## Faults that are not copied\n(.*)", page, re.DOTALL)
-    assert section is not None
-    for row in notices.TABLE.values():
-        assert not row.not_copied or f"`{row.code}`" in section[1]
-
-
 NOT_THEIRS = "vectors of the built-in table, not OpenClaw's"
 
 
@@ -136,9 +125,3 @@ def test_every_ranking_by_a_release_says_that_the_vectors_are_not_its_own(
         changes = (("profile", profile),)
         with Engine.open(replace(options, provider="builtin", index=index, changes=changes)) as engine:
             assert (NOT_THEIRS in json.dumps(memory_search(engine, {"query": "router"}).answer)) == says
-
-
-def test_vectors_that_openclaw_has_too_are_not_remarked_upon(options: Options) -> None:
-    with Engine.open(options) as engine:
-        engine.index.sync()
-        assert "other_vectors" not in codes(engine)

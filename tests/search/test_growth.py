@@ -15,7 +15,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import flips
 from memory_tui.index.store import Form, FullText, Matches
 from memory_tui.plan import Options
-from memory_tui.search import keyword, rank
+from memory_tui.search import keyword
 
 
 @pytest.fixture
@@ -87,29 +87,6 @@ def test_a_question_of_very_many_words_says_that_it_was_cut(engine: Engine, aske
     assert [notice.code for notice in trace.notices if "3,002 different words" in notice.message] == ["long_question"]
     assert max(map(len, asked)) <= tokens.MOST_WORDS
     assert not [notice for notice in engine.search.search("deploy " * 4_000).notices if notice.code == "long_question"]
-
-
-def test_the_rarest_words_are_kept() -> None:
-    every = [f"w{number}" for number in range(600)]
-    kept = tokens.terms(" ".join(every), lambda asked: [int(word[1:]) % 300 for word in asked], 10_000).kept
-    assert len(kept) == tokens.MOST_ALTERNATIVES
-    assert {int(word[1:]) % 300 for word in kept} <= set(range(1, 130))
-
-
-def test_the_window_of_a_snippet_weighs_each_word_twice_at_most() -> None:
-    class Counting(dict[str, float]):
-        reads = 0
-
-        def __getitem__(self, key: str) -> float:
-            self.reads += 1
-            return super().__getitem__(key)
-
-    reads = []
-    for size in (400, 800, 1_600):
-        weights = Counting({"a": 1.0, "b": 2.0})
-        rank.window("a-b-" * size, weights)
-        reads.append(weights.reads)
-    assert reads[2] <= 2.2 * reads[1] <= 4.8 * reads[0]
 
 
 def test_a_question_that_was_explained_is_gone_when_nobody_holds_it(engine: Engine) -> None:

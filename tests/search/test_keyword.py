@@ -4,17 +4,13 @@ import re
 from pathlib import Path
 
 import apsw
-import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import wording
-from memory_tui.explain.shares import explain
 from memory_tui.plan import Options
 from memory_tui.search.keywords import keywords
 from memory_tui.search.rank import rank
-from memory_tui.search.trace import AllBelowGate, Elsewhere, NothingMatched, NoUsableWord, Trace
+from memory_tui.search.trace import Trace
 
 NOTES = {
     "MEMORY.md": "The router vlan is admin-70.\nThe printer stands in the cellar.\n",
@@ -90,13 +86,6 @@ def test_each_keyword_is_asked_alone(ask, query, profile) -> None:
     assert [c.score for c in trace.recalled] == pytest.approx([score for _, score in expected], abs=1e-9)
 
 
-def test_words_need_not_stand_together(ask) -> None:
-    trace = ask("roses oven", "openclaw-2026.3")
-    assert {c.chunk.path for c in trace.recalled} == {"memory/garden.md", "memory/kitchen.md"}
-    assert trace.plan.words == ("roses", "oven")
-    assert trace.plan.fts_query == '"roses" OR "oven"'
-
-
 def test_the_trace_names_what_was_dropped(ask) -> None:
     trace = ask("what about the printer", "openclaw-2026.3")
     assert trace.plan.words == ("printer",)
@@ -108,26 +97,6 @@ def test_a_question_without_a_keyword_is_asked_whole(ask) -> None:
     assert trace.plan.fts_query == '"by" AND "the"'
     assert trace.plan.dropped == ()
     assert [c.chunk.path for c in trace.recalled] == ["memory/kitchen.md"]
-
-
-def test_age_counts_nothing_and_the_floor_is_min_score(ask) -> None:
-    trace = ask("router", "openclaw-2026.3", **{"temporalDecay.enabled": "on", "minScore": "0.2"})
-    assert [c.chunk.path for c in trace.recalled] == ["memory/2020-01-01.md", "MEMORY.md"]
-    assert {c.age_basis for c in trace.recalled} == {"off"}
-    none = ask("router", "openclaw-2026.3", minScore="0.9")
-    assert isinstance(none.empty, AllBelowGate)
-    assert none.floor == 0.9, "there is no relaxed floor without vectors"
-
-
-def test_an_empty_answer_says_why(ask) -> None:
-    trace = ask("zebra giraffe", "openclaw-2026.3")
-    assert trace.empty == NothingMatched(("zebra", "giraffe"), "OR", Elsewhere(looked=("zebra", "giraffe")))
-    assert isinstance(ask("?!", "openclaw-2026.3").empty, NoUsableWord)
-
-
-def test_recommended_keeps_its_own_way(ask) -> None:
-    trace = ask("what about the printers", "recommended")
-    assert [c.chunk.path for c in trace.recalled] == ["memory/2026-11-02.md", "MEMORY.md"], "stems match"
 
 
 def test_every_knob_is_live_on_the_same_evidence(ask, tmp_path) -> None:
@@ -167,23 +136,6 @@ def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path) -
     assert trace.mode == "hybrid"
     assert trace.recalled == ()
     assert ours.mode == "nothing"
-
-
-def test_words_that_the_model_does_not_know_are_the_reason_why_nothing_has_a_cosine(tmp_path) -> None:
-    (tmp_path / "MEMORY.md").write_text("A walk in the hills.\n\n徒步 to the lake.\n")
-    with Engine.open(Options(workspace=str(tmp_path), index=str(tmp_path / "i.sqlite"), provider="scripted")) as engine:
-        engine.index.sync()
-        assert not engine.search.gather("hills").pointless
-        found = replace(engine.search.gather("徒步"), pointless=True, cosine=None, nearest=np.empty(0, dtype=np.int64))
-        trace = rank(found, engine.plan.settings)
-        nothing = engine.search.search("!!")
-    assert trace.mode == "keywords only"
-    assert explain(trace.recalled[0], trace)[0].detail == "the embedding model knows no word of the query"
-    said = {notice.code: notice.message for notice in trace.notices}
-    assert said["unknown_words"] == "The embedding model knows no word of the query: found by words alone."
-    assert nothing.empty == NoUsableWord((), pointless=True)
-    assert wording.empty(nothing.empty, nothing.profile)[0].endswith("and the embedding model knows nothing in it.")
-    assert "found by" not in "".join(notice.message for notice in nothing.notices)
 
 
 def test_a_name_of_most_notes_tells_those_apart_that_another_word_finds(ask, tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from stop_words import AVAILABLE_LANGUAGES, get_stop_words
 
 from memory_tui import demo
@@ -60,31 +58,11 @@ def test_korean_particles_are_taken_off_longest_first() -> None:
     assert keywords("우리는") == (), "a stop word with a particle is one as well"
 
 
-def test_trigrams_need_no_bigrams() -> None:
-    assert tokens("讨论api方案", trigram=True) == ["讨论方案"]
-    assert tokens("機械学習のデプロイ", trigram=True) == ["機械学習", "デプロイ"]
-    assert tokens("서버에서", trigram=True) == ["서버에서", "서버"]
-
-
 def test_the_lists_are_as_long_as_those_of_the_original() -> None:
     """Portuguese shares words with Spanish, which stand there; of Arabic one is of two words, which no token is."""
     ours = {language: len(stop_words(language)) for language in STOP_LANGUAGES}
     assert {language for language in ours if ours[language] != THEIRS[language]} == {"pt", "ar"}
     assert all(ours[language] < THEIRS[language] for language in ("pt", "ar"))
-
-
-def test_words_with_a_meaning_are_kept() -> None:
-    assert keywords("what is this about and how does that do with them") == ()
-    assert keywords("computer system page changes") == ("computer", "system", "page", "changes")
-    assert keywords("el trabajo de todos") == ("trabajo", "todos")
-
-
-@given(st.text(max_size=60))
-def test_any_text_has_distinct_lower_case_keywords(text: str) -> None:
-    found = keywords(text)
-    assert len(found) == len(set(found))
-    assert all(word and word == word.lower() for word in found)
-    assert set(found) <= set(tokens(text))
 
 
 def unseen() -> list[str]:

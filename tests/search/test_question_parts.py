@@ -1,13 +1,10 @@
 """Questions that ask several things are asked part by part."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import shares
 from memory_tui.plan import Options
-from memory_tui.search import keyword
 from memory_tui.search.keyword import parts_of
 
 ONE = """
@@ -50,37 +47,6 @@ Who is Anna? Router?
 )
 def test_a_question_is_cut_where_another_one_begins(question: str, parts: tuple[str, ...]) -> None:
     assert parts_of(question) == parts
-
-
-WORDS = [
-    "who",
-    "and",
-    "AND",
-    "und",
-    "also",
-    "sowie",
-    "router",
-    "?",
-    ".",
-    "!",
-    ";",
-    ",",
-    " ",
-    "\n",
-    "\x1c",
-    "谁",
-    "，",
-    "以及",
-]
-
-
-@given(st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=3)), max_size=9), st.sampled_from(["", " "]))
-def test_a_question_that_surely_asks_one_thing_is_one_by_the_patterns_too(words: list[str], between: str) -> None:
-    question = between.join(words)
-    with pytest.MonkeyPatch.context() as patched:
-        found = parts_of(question)
-        patched.setattr(keyword, "_is_one", lambda _: False)
-        assert parts_of(question) == found
 
 
 HOW = "answers the part with the highest score, so it comes before others: "

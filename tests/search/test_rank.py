@@ -7,18 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.explain import shares, why_not, wording
-from memory_tui.explain.shares import explain
+from memory_tui.explain import shares, wording
 from memory_tui.notices import short_reason
 from memory_tui.search.excerpts import window
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import (
     AllBelowGate,
     BelowMinScore,
-    BeyondLimit,
     DisplacedByMmr,
     LoweredByDecay,
-    NothingMatched,
     QueryPlan,
     Recalled,
     Trace,
@@ -52,16 +49,6 @@ def test_a_keyword_only_hit_cannot_pass_the_gate_of_2026_3() -> None:
     assert isinstance(trace.empty, AllBelowGate)
     assert trace.empty.floor == pytest.approx(0.35)
     assert trace.floor == pytest.approx(0.3), "keyword hits fell back to the relaxed floor"
-
-
-@pytest.mark.parametrize(
-    ("profile", "step"),
-    [(OPENCLAW, "Lower minScore, or try the profile recommended."), ("recommended", "Lower minScore.")],
-)
-def test_a_profile_in_force_is_not_advised(profile: str, step: str) -> None:
-    trace = rank(evidence([0.1], {}), settings(profile, minScore=1.0, vectorWeight=0.5, textWeight=0.5))
-    assert isinstance(trace.empty, AllBelowGate)
-    assert wording.empty(trace.empty, trace.profile)[1] == step
 
 
 def test_the_relaxed_floor_admits_keyword_hits_when_nothing_passes() -> None:
@@ -100,11 +87,6 @@ def test_recommended_never_loses_an_old_note_to_its_age() -> None:
     assert trace.recalled[0].age_factor == 1.0
 
 
-def test_recency_breaks_a_tie_in_recommended() -> None:
-    trace = rank(evidence([0.5, 0.5], {}, ages=[100, 1]), settings("recommended"))
-    assert [c.chunk.rowid for c in trace.recalled] == [1, 0]
-
-
 def test_a_named_day_lifts_its_notes() -> None:
     trace = rank(evidence([0.6, 0.5], {}, named=frozenset({1})), settings("recommended"))
     assert trace.recalled[0].chunk.rowid == 1
@@ -129,11 +111,6 @@ def test_scores_of_recommended_run_from_0_to_1(
         second = 0.0 if one.second is None else one.second.points - one.second.lost
         parts = one.first_share * one.hybrid + second + one.age_points + one.date_points
         assert one.score == pytest.approx(parts)
-
-
-def test_the_limit_says_which_place_was_missed() -> None:
-    trace = rank(evidence([0.9, 0.8, 0.7], {}), settings(OPENCLAW, maxResults=2))
-    assert trace.lost[0].verdict == BeyondLimit(3, 2)
 
 
 def test_mmr_names_the_twin() -> None:
@@ -181,40 +158,11 @@ def test_what_no_note_holds_is_said_of_the_words_that_were_looked_for() -> None:
     )
 
 
-def test_hits_that_point_away_from_the_question_are_not_called_near() -> None:
-    def said(*cosines: float) -> str:
-        plan = QueryPlan(("film",), (), "film")
-        found = evidence(list(cosines), {})
-        found = replace(found, recommended=replace(found.recommended, plan=plan))
-        trace = rank(found, settings("recommended", **{"minScore": 0}))
-        assert sorted(hit.cosine or 0.0 for hit in trace.recalled) == pytest.approx(sorted(cosines))
-        return next(notice.message for notice in trace.notices if notice.code == "meaning_alone")
-
-    assert "These hits are near in meaning alone, and may" in said(0.3, 0.2)
-    assert "near in meaning alone, those with a cosine of 0 or less not even that" in said(0.3, 0.0)
-    assert "are not near in meaning either (cosine 0 or less)" in said(0.0, -0.1)
-
-
-def test_no_word_matched_is_not_said_of_a_word_that_was_left_out() -> None:
-    def said(plan: QueryPlan) -> str:
-        found = evidence([0.3], {})
-        trace = rank(replace(found, recommended=replace(found.recommended, plan=plan)), settings("recommended"))
-        return next(line.detail for line in explain(trace.recalled[0], trace) if line.label == "text")
-
-    assert said(QueryPlan(("film",), (), "film")) == "no word matched"
-    assert said(QueryPlan(("film",), ("sunny",), "film", common=("sunny",))) == "no word that counts matched"
-    assert said(QueryPlan((), ("sunny",), "")) == "no word to look for"
-
-
 def test_without_vectors_words_answer_alone_and_the_mode_says_so() -> None:
     trace = rank(evidence(None, {0: -3.0, 1: -1.0}), settings(OPENCLAW))
     assert trace.mode == "keywords only"
     assert [c.score for c in trace.recalled] == pytest.approx([0.75, 0.5])
     assert all(c.cosine is None for c in trace.recalled)
-
-
-def test_an_empty_answer_has_a_reason() -> None:
-    assert isinstance(rank(evidence(None, {}, texts=["a"]), settings(OPENCLAW)).empty, NothingMatched)
 
 
 # --- for any evidence ----------------------------------------------------------------------------------------------
@@ -311,12 +259,6 @@ def test_a_shorter_answer_is_the_beginning_of_a_longer_one(found: object, chosen
     assert [c.chunk for c in short.recalled] == [c.chunk for c in longer.recalled][: len(short.recalled)]
 
 
-@given(any_evidence, any_settings)
-def test_ranking_is_pure(found: object, chosen: Settings) -> None:
-    first, second = rank(found, chosen), rank(found, chosen)  # type: ignore[arg-type]
-    assert every(first) == every(second)
-
-
 @given(any_evidence, any_settings, st.floats(0, 1))
 def test_raising_min_score_never_recalls_more(found: object, chosen: Settings, floor: float) -> None:
     plain = chosen.update({"profile": "openclaw-2026.2"}, "test")
@@ -324,14 +266,6 @@ def test_raising_min_score_never_recalls_more(found: object, chosen: Settings, f
     few = rank(found, plain.set("query.minScore", high, "test"))  # type: ignore[arg-type]
     many = rank(found, plain.set("query.minScore", low, "test"))  # type: ignore[arg-type]
     assert few.funnel.over_gate <= many.funnel.over_gate
-
-
-@given(any_evidence, any_settings)
-def test_one_candidate_is_found_by_its_row_without_the_others(found: object, chosen: Settings) -> None:
-    known = {candidate.chunk.rowid: candidate for candidate in every(rank(found, chosen))}  # type: ignore[arg-type]
-    trace = rank(found, chosen)  # type: ignore[arg-type]
-    for row, ref in enumerate(found.refs):  # type: ignore[attr-defined]
-        assert why_not.find(trace, row) == known.get(ref.rowid)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

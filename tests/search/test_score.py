@@ -26,12 +26,6 @@ def test_text_score_of_2026_2_is_one_for_every_match() -> None:
     assert formulas.clamped(array(-9.0, -0.1, -1e-6)) == pytest.approx([1.0, 1.0, 1.0])
 
 
-@given(st.lists(st.floats(-50, -1e-6), min_size=2, max_size=20))
-def test_a_better_bm25_never_scores_less_in_2026_3(ranks: list[float]) -> None:
-    ordered = array(*sorted(ranks))
-    assert (np.diff(formulas.saturated(ordered)) <= 0).all()
-
-
 @pytest.mark.parametrize(
     ("given_", "expected"),
     [
@@ -51,21 +45,6 @@ def test_candidates_are_results_times_four_but_never_over_200() -> None:
     assert formulas.candidate_limit(6, 4, 1) == 24
     assert formulas.candidate_limit(50, 20, 1) == 200
     assert formulas.candidate_limit(6, 4, 200) == 200
-
-
-def test_half_of_the_score_is_left_after_one_half_life() -> None:
-    assert formulas.decay_factor(array(0, 30, 60, -5, math.nan), 30) == pytest.approx([1, 0.5, 0.25, 1, 1])
-
-
-def test_what_age_leaves_is_the_number_that_the_score_was_multiplied_by_to_the_last_bit() -> None:
-    ages = [-1.5, *(day / 7 for day in range(3000))]
-    assert [formulas.left_by_age(age, 30) for age in ages] == formulas.decay_factor(array(*ages), 30).tolist()
-    assert formulas.left_by_age(None, 30) == 1
-
-
-def test_max_norm_gives_the_best_one_and_the_negative_nothing() -> None:
-    assert formulas.share(array(4, 2, -1), 4) == pytest.approx([1, 0.5, 0])
-    assert formulas.share(array(-1, -2), -1) == pytest.approx([0, 0])
 
 
 def likeness(tokens: list[frozenset[str]]) -> Callable[[int], formulas.Floats]:

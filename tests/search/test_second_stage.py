@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -12,15 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui import tokens
 from memory_tui.explain.reranking import Reranking
 from memory_tui.providers.base import Vectors
 from memory_tui.providers.builtin import StaticTable
-from memory_tui.search import corpus, passages, second_stage
+from memory_tui.search import corpus, second_stage
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.level import AnswerSignals
 from memory_tui.search.rank import rank
-from memory_tui.search.score import CANDIDATE, neighbours
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Candidate, QuestionPart, Trace
 from memory_tui.settings import Settings
@@ -71,26 +65,6 @@ def test_every_measure_is_that_of_the_plain_reference(
             assert found[:, at] == pytest.approx(expected[measure.name], abs=2e-6), measure.name
 
 
-def test_what_was_measured_keeps_no_vector_of_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each saved query holds what was measured in its candidates for as long as the app runs."""
-    texts = [f"the router {number} is in the cellar\nand the vlan in the attic" for number in range(8)]
-    table, made = second_stage.passage_table(), list[weakref.ref[Vectors]]()
-    real = type(table).rows
-
-    def rows(self: StaticTable, ids: npt.NDArray[np.int64]) -> Vectors:
-        found = real(self, ids)
-        made.append(weakref.ref(found))
-        return found
-
-    monkeypatch.setattr(type(table), "rows", rows)
-    stage = SecondStage(["router"], (), {}, 8, "router", texts[:4], meaning=1.0)
-    stage.measure(range(8), texts)
-    gc.collect()
-    assert made
-    assert not [one for one in made if one() is not None]
-    assert stage.places(7) == (0, (0, 1))
-
-
 def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monkeypatch: pytest.MonkeyPatch) -> None:
     library = corpus._openblas()
     if library is None:
@@ -127,18 +101,6 @@ def test_a_word_that_is_not_searched_tells_one_line_from_another_and_finds_nothi
     assert hers > his > neither > 0
     assert without.measure(range(3), texts)[:, of_lines].tolist() == pytest.approx([his, his, 0.0])
     assert with_she.signals == without.signals, "whether notes hold what was asked is told by what was searched"
-
-
-def test_how_rare_a_word_is_does_not_depend_on_meaning_being_compared() -> None:
-    texts = ["we talk of kohlrabi", "we talk"]
-
-    def signals(word: str, meaning: float) -> AnswerSignals:
-        return SecondStage([word], (), {word: 1}, 2, word, texts, meaning=meaning).signals
-
-    for word in ("talk", "kohlrabi"):
-        assert signals(word, 0.0).rarest == signals(word, 1.0).rarest
-        assert signals(word, 0.0).kind == "words alone"
-    assert signals("talk", 0.0).rarest < 0.8 < signals("kohlrabi", 0.0).rarest
 
 
 def one_note(texts: list[str], cosines: list[float], bm25: dict[int, float], words: tuple[str, ...]) -> Evidence:
@@ -244,7 +206,7 @@ def test_counterfactuals_rank_by_the_same_stage(given_: tuple[Evidence, Settings
     knobs = [chosen.set("secondStage.weight", value / 10, "test") for value in range(11)]
     knobs += [chosen.set("secondStage.neighbour", value / 10, "test") for value in range(6)]
     replay = Reranking(evidence)
-    for one, rows in zip(knobs, replay.recalled_each(knobs), strict=True):
+    for one, rows in zip(knobs, replay.recalled(knobs), strict=True):
         assert [hit.chunk.rowid for hit in rank(evidence, one).recalled] == list(rows)
 
 
@@ -267,7 +229,7 @@ def test_the_best_of_each_part_comes_before_all_others(
     leading = [hit for hit in traces[-1].recalled if hit.second is not None and hit.second.leads]
     assert {hit.second.asked: hit.score for hit in leading if hit.second} == best
     assert list(traces[-1].recalled[: len(leading)]) == leading
-    for trace, rows in zip(traces, Reranking(evidence).recalled_each(tries), strict=True):
+    for trace, rows in zip(traces, Reranking(evidence).recalled(tries), strict=True):
         assert [hit.chunk.rowid for hit in trace.recalled] == list(rows)
     assert {hit.chunk: hit.score for hit in every(traces[0])} == {hit.chunk: hit.score for hit in every(traces[-1])}
 
@@ -282,40 +244,12 @@ def test_the_line_that_answers_beats_twenty_that_do_not() -> None:
     assert hits[0].second.line == hits[0].chunk.start_line + 20
 
 
-@given(st.lists(st.lists(st.tuples(*[st.sampled_from([0.0, 0.3, 0.7, 2.9])] * 2), min_size=1), min_size=1, max_size=6))
-def test_the_best_passages_of_many_chunks_are_those_of_each(chunks: list[list[tuple[float, float]]]) -> None:
-    bounds = np.cumsum([0, *map(len, chunks)])
-    words, meaning = np.array([pair for own in chunks for pair in own]).T
-    expected = []
-    for own, first in zip(chunks, bounds.tolist(), strict=False):
-        top = max(word for word, _ in own)
-        scores = [(word / top if top else 0.0) + cosine for word, cosine in own]
-        expected.append(first + scores.index(max(scores)))
-    top = np.maximum.reduceat(words, bounds[:-1])
-    assert second_stage.best_of_each(words, meaning, bounds, top).tolist() == expected
-
-
-def test_a_neighbour_of_a_better_chunk_loses_once_and_never_below_nothing() -> None:
-    table = np.zeros(4, CANDIDATE)
-    table["first_line"], table["last_line"] = 1 + 3 * np.arange(4), 4 + 3 * np.arange(4)
-    scores = np.array([[0.9, 0.8, 0.05, 0.72]])
-    off, of = second_stage.spread(scores, np.array([[0, 1, 3, 2]]), neighbours(table), np.array([[0.1]]))
-    assert off[0].tolist() == pytest.approx([0.0, 0.1, 0.05, 0.0])
-    assert of[0].tolist() == [-1, 0, 3, -1]
-
-
 @given(st.sampled_from([0.1, 0.3, 0.4, 0.6, 0.7]), st.sampled_from([0.1, 0.3, 0.6, 0.9]))
 def test_what_is_best_at_everything_reaches_a_minscore_of_1(vector: float, second: float) -> None:
     found = one_note(["the zebra crossing is new"], [0.5], {0: -2.0}, ("zebra", "crossing"))
     weights = {"hybrid.vectorWeight": vector, "hybrid.textWeight": 1 - vector, "secondStage.weight": second}
     hits = rank(found, made.settings("recommended", minScore=1.0, **weights)).recalled
     assert [hit.score for hit in hits] == [1.0]
-
-
-def test_equal_candidates_keep_their_order() -> None:
-    found = one_note(["same"] * 5, [0.5] * 5, {}, ("same",))
-    orders = {tuple(hit.chunk.rowid for hit in rank(found, made.settings("recommended")).recalled) for _ in range(3)}
-    assert len(orders) == 1
 
 
 def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,20 +266,6 @@ def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch: pytes
     assert names == {"line words", "letters", "like words"}
 
 
-def test_a_remembered_text_is_cut_once() -> None:
-    """As many as their bytes allow; a long text takes the room of several short ones."""
-    (first,) = passages.cut(["one"], None)
-    memory = passages.PassageMemory(3 * sum(column.nbytes for column in first))
-    first = memory.of(["one"], None)[0]
-    assert memory.of(["one"], None)[0] is first
-    memory.of(["two", "six"], None)
-    assert memory.of(["one"], None)[0] is first
-    memory.of(["ten"], None)
-    assert memory.of(["one"], None)[0] is first
-    memory.of(["word " * 20], None)
-    assert memory.of(["one"], None)[0] is not first
-
-
 def test_letters_count_more_in_german_notes() -> None:
     def weights(text: str, query: str) -> dict[str, float]:
         stage = SecondStage((query,), (), {}, 1, query, [text], meaning=True)
@@ -356,27 +276,3 @@ def test_letters_count_more_in_german_notes() -> None:
     assert german["letters"] > 2 * english["letters"]
     for one in (english, german):
         assert sum(one.values()) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("remembered", [1, 600_000])
-def test_a_text_is_cut_alike_whatever_was_cut_before(remembered: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A memory that is full again and again, words too long to be remembered, white space of each kind."""
-    monkeypatch.setattr(passages, "_MOST_WORDS", remembered)
-    long, table = "路由器喜欢读书" * 20, second_stage.passage_table()
-    texts = [
-        "the router\tdeploys\r\n\n  Mutter größe",
-        f"{long}\nrouter {long} vlan",
-        "",
-        f"a\n{'x' * 90}",
-        "router vlan",
-    ]
-    for own in ([0], [1, 0], [2, 4, 1], [3], [0, 1, 2, 3, 4]):
-        for at, one in zip(own, passages.cut([texts[at] for at in own], table), strict=True):
-            lines = texts[at].split("\n")
-            for place, line in enumerate(one.lines.tolist()):
-                stems = np.split(one.stems, np.cumsum(one.stem_counts))[place]
-                ids = np.split(one.ids, np.cumsum(one.id_counts))[place]
-                segmented = tokens.segmented(lines[line])
-                assert stems.tolist() == list(map(passages.stem_key, tokens.tokens(segmented, stemmed=True)))
-                assert ids.tolist() == list(table.line_ids(lines[line]))
-            assert one.lines.tolist() == [i for i, line in enumerate(lines) if line.strip()] or [0]

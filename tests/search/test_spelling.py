@@ -3,45 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
-from memory_tui.index.store import FullText
 from memory_tui.plan import Options
-from memory_tui.search.spelling import Vocabulary
 from memory_tui.search.trace import Trace
-
-
-@cache
-def plain_distance(one: str, other: str) -> int:
-    """Optimal string alignment as its definition has it."""
-    if not one or not other:
-        return len(one) + len(other)
-    found = min(
-        plain_distance(one[1:], other) + 1,
-        plain_distance(one, other[1:]) + 1,
-        plain_distance(one[1:], other[1:]) + (one[0] != other[0]),
-    )
-    if one[:2] == other[:2][::-1] and len(one) > 1 and len(other) > 1:
-        found = min(found, plain_distance(one[2:], other[2:]) + 1)
-    return found
-
-
-@given(st.dictionaries(st.text("abcd", min_size=3, max_size=8), st.integers(1, 9), max_size=30), st.data())
-def test_no_nearer_word_is_passed_over(chunks_of: dict[str, int], data: st.DataObject) -> None:
-    word = data.draw(st.text("abcd", min_size=4, max_size=8))
-    most = 1 if len(word) < 8 else 2
-    near = [(plain_distance(word, one), -count, one) for one, count in chunks_of.items()]
-    # A first letter that differs is one edit at most.
-    close = [one for one in near if one[0] <= (most if one[2][0] == word[0] else 1)]
-    best = min(close, default=(0, 0, ""))
-    assert Vocabulary(chunks_of).nearest(word) == best[2]
-
 
 NOTES = """# Home
 
@@ -139,19 +107,6 @@ def test_what_is_held_or_is_a_word_is_left_alone(ask: Callable[..., Trace], ques
     assert not ask(question).plan.corrections
 
 
-@pytest.mark.parametrize(("letters", "corrected"), [(64, True), (66, False)])
-def test_a_word_is_split_up_to_sixty_four_letters(ask: Callable[..., Trace], letters: int, corrected: bool) -> None:
-    half = letters // 2
-    assert bool(ask("x" * half + "y" * half, f"{'x' * half} {'y' * half}\n").plan.corrections) is corrected
-
-
-@pytest.mark.parametrize("characters", ["喜欢读书", "かきくけ", "가나다라", "กขคง", "Москва"])
-@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.9"])
-def test_a_question_without_a_break_is_answered(ask: Callable[..., Trace], characters: str, profile: str) -> None:
-    question = (characters * 12_500)[: 50_000 // len(characters[0].encode()) + 1]
-    assert ask(question, profile=profile).query == question
-
-
 def test_it_can_be_switched_off_and_openclaw_never_does_it(ask: Callable[..., Trace]) -> None:
     assert not ask("restick target", spelling_enabled="false").plan.corrections
     trace = ask("restick target", profile="openclaw-2026.3")
@@ -181,20 +136,3 @@ def test_a_chinese_question_is_answered_by_the_pairs_that_notes_hold(tmp_path: P
         trace = engine.search.search("喜欢什么书")
     assert "喜欢" in trace.plan.words
     assert "memory/2026-01-01.md" in {hit.chunk.path for hit in trace.recalled}
-
-
-def test_the_words_of_the_notes_are_read_once_a_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[int] = []
-    vocabulary = FullText.vocabulary
-
-    def counted(index: FullText) -> dict[str, int]:
-        read.append(1)
-        return vocabulary(index)
-
-    monkeypatch.setattr(FullText, "vocabulary", counted)
-    (tmp_path / "MEMORY.md").write_text(NOTES, encoding="utf-8")
-    options = Options(workspace=str(tmp_path), index=str(tmp_path / "index.sqlite"), provider="none", once=True)
-    with Engine.open(options) as engine:
-        engine.index.sync()
-        engine.search.search("restick backuq zzyzzyva")
-    assert len(read) == 1

@@ -80,19 +80,6 @@ def test_the_answers_are_those_of_numpy(notes: Path, table: bool, once: bool) ->
         assert [*map(without_times, answers(engine, "memory"))] == [*map(without_times, of_one_source)]
 
 
-def test_why_not_and_inbox_are_the_same(notes: Path) -> None:
-    seen: list[Any] = []
-    for table in (False, True):
-        with Engine.open(options(notes, table)) as engine:
-            engine.index.catch_up()
-            evidence = engine.search.gather("router vlan")
-            far = trace_json.why(engine.search.why(evidence, "memory/007.md", 1))
-            chunks = engine.search.chunks()
-            assert chunks is not None
-            seen.append((far, chunks.vectors.tobytes()))
-    assert seen[0] == seen[1]
-
-
 def test_an_index_that_grows_is_followed(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
@@ -106,30 +93,6 @@ def test_an_index_that_grows_is_followed(tmp_path: Path) -> None:
             assert [hit.chunk.end_line for hit in trace.recalled] == [number + 2]
         engine.index.sync(force=True)
         assert engine.search.search("router vlan").nearest_by == SQLITE_VEC
-
-
-def test_a_table_that_nobody_asks_for_any_more_goes(notes: Path) -> None:
-    with Engine.open(options(notes, True)) as engine:
-        engine.index.catch_up()
-        assert engine.search.search("router").nearest_by == SQLITE_VEC
-    off = Options(**{**vars_of(options(notes, True)), "changes": (("store.vector.enabled", "false"),)})
-    with Engine.open(off) as engine:
-        engine.index.sync()
-        assert engine.search.search("router").nearest_by == NUMPY
-        assert engine.status().vector.engine.startswith("numpy")
-
-
-def vars_of(options: Options) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in options.__struct_fields__}
-
-
-def test_the_command_names_who_found_the_nearest(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    place = ["--workspace", str(notes), "--index", str(notes.parent / "cli.sqlite"), "--provider", "builtin"]
-    for more, who in (([], "sqlite-vec"), (["--set", "store.vector.enabled=false"], "numpy")):
-        assert main(["search", "router", *place, *more, "--json", "--explain"]) == 0
-        assert json.loads(capsys.readouterr().out)["trace"]["nearestBy"] == who
-        assert main(["search", "router", *place, *more, "--explain"]) == 0
-        assert f"; nearest by {who})" in capsys.readouterr().out
 
 
 # --- another build of it -------------------------------------------------------------------------------------------
@@ -198,8 +161,3 @@ def test_a_file_that_is_no_build_of_it_costs_no_answer(
     assert status.vector.load_error is not None
     assert status.vector.load_error.startswith("load: ")
     assert "vec0" in {notice.code for notice in status.notices}
-
-
-def test_there_is_nothing_to_approve_where_none_is_named(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["index", "--workspace", str(notes), "--approve-extension", "--provider", "builtin"]) == 2
-    assert "names no build of sqlite-vec" in capsys.readouterr().err
