@@ -78,7 +78,9 @@ def _against_openclaw(engine: Engine, answer: WhyNot, path: str) -> WhyNot:
     """Return `answer` with what OpenClaw's own index lacks of the note. Raises IndexUnavailable."""
     plan = engine.plan
     database = Path(path).expanduser() if path else compare.database(plan.config)
-    comparison = compare.compare_workspace(plan.roots, database, compare.wanted(plan.config, plan.settings, plan.roots))
+    comparison = compare.compare_workspace(
+        plan.roots, database, compare.wishes_of(plan.config, plan.settings, plan.roots)
+    )
     if not isinstance(comparison, compare.IndexComparison):
         raise IndexUnavailable(comparison.detail, comparison.next_step)
     return why_not.against_their_index(answer, comparison.lacks)

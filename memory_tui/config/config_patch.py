@@ -105,7 +105,7 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
     if config.kind == "openclaw":
         notes.append(_OWN_RULES)
         values.pop("profile", None)
-    config = config if config.kind == "own" else _own()
+    config = config if config.kind == "own" else _own_config()
     return _into(config, values, before, left, [*notes, _ALL_WORKSPACES] if config.path == own_path() else notes)
 
 
@@ -117,10 +117,10 @@ def provider_patch(config: Config, values: Mapping[str, Scalar]) -> Patch:
     values = {key: value for key, value in values.items() if config.value(key) != value or key == "remote.apiKey"}
     before = {key: str(config.value(key) or "") for key in values if key != "remote.apiKey"}
     notes = [_RELOADS] if config.kind == "openclaw" else []
-    return _into(_own() if config.kind == "none" else config, values, before, (), notes)
+    return _into(_own_config() if config.kind == "none" else config, values, before, (), notes)
 
 
-def _own() -> Config:
+def _own_config() -> Config:
     """Return our own configuration as it is on disk, or one that holds nothing yet."""
     if own_path().is_file():
         return configuration.load(str(own_path()), None)

@@ -35,14 +35,9 @@ def spliced(text: str, splices: Sequence[Splice]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def written(value: Scalar) -> str:
-    """Return a knob's value as JSON has it."""
-    return json.dumps(value, ensure_ascii=False)
-
-
 def replace(node: Node, value: Scalar) -> Splice:
     """Put `value` in the place of `node`'s."""
-    return Splice(node.start, node.end, written(value))
+    return Splice(node.start, node.end, json.dumps(value, ensure_ascii=False))
 
 
 def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:

@@ -167,10 +167,10 @@ def _agents(tree: Node, environment: Environment, problems: list[Problem]) -> tu
     alone = len(listed) <= 1
     agents = []
     for name, (path, node) in listed.items():
-        own, default = _workspace(node, path, environment, problems), name == chosen
+        folder, default = _workspace(node, path, environment, problems), name == chosen
         usual = _usual_folder(name, shared, default=default, alone=alone, newer=newer)
-        named = own or (shared if default or alone else "")
-        agents.append(Agent(name, expand(own) if own else usual, default, named, Position.of(node, path), node))
+        named = folder or (shared if default or alone else "")
+        agents.append(Agent(name, expand(folder) if folder else usual, default, named, Position.of(node, path), node))
     return tuple(agents) or (only_agent(shared, _usual_folder(MAIN, shared, default=True, alone=True, newer=newer)),)
 
 
@@ -459,8 +459,8 @@ class _Reading:
             node = self.tree.get(*path.split("."))
             if node is not None and node.value is False:
                 self._report(node, path, _NO_MEMORY, _ALONE)
-        own = f"{agent.place.path}." if agent.place else ""
-        for prefix, tree in (("", self.tree), (own, agent.node)):
+        prefix_of_agent = f"{agent.place.path}." if agent.place else ""
+        for prefix, tree in (("", self.tree), (prefix_of_agent, agent.node)):
             denied = tree.get("tools", "deny") if tree is not None else None
             items = denied.value if denied is not None and isinstance(denied.value, list) else []
             if {item.value for item in items} & {"memory_search", "group:memory", "*"}:

@@ -150,8 +150,8 @@ def _sections(tree: Node) -> Iterator[Migration]:
     rows += [(path, SECTION, tree.get(*path.split(".")), general) for path in (_OLD, f"agents.defaults.{_OLD}")]
     entries = tree.get("agents", "entries")
     for name, entry in entries.children() if entries is not None else ():
-        to, own = f"agents.entries.{name}.{SECTION}", entry.get("memory", "search")
-        rows += [(to, to, own, None), (f"agents.entries.{name}.{_OLD}", to, entry.get(_OLD), own)]
+        to, there = f"agents.entries.{name}.{SECTION}", entry.get("memory", "search")
+        rows += [(to, to, there, None), (f"agents.entries.{name}.{_OLD}", to, entry.get(_OLD), there)]
     for path, to, section, there in rows:
         if section is None:
             continue

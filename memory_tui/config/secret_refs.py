@@ -43,7 +43,7 @@ class FoundSecret(Discreet, frozen=True):
 
     @property
     def exists(self) -> bool:
-        """Whether there is a value."""
+        """Tell whether there is a value."""
         return bool(self.value)
 
     def __str__(self) -> str:

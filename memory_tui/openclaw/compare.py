@@ -69,7 +69,7 @@ class FileComparison(Struct, frozen=True):
     models: tuple[str, ...]
 
 
-class Wanted(Struct, frozen=True):
+class Wishes(Struct, frozen=True):
     """What the configuration asks of an index now; empty or None where it leaves that to OpenClaw.
 
     `extra_paths` are absolute.
@@ -127,16 +127,16 @@ def database(config: Config) -> Path:
     return host_index.find((places.agent_database(config.agent.id), config.store_path))
 
 
-def wanted(config: Config, settings: Settings, roots: Roots) -> Wanted:
+def wishes_of(config: Config, settings: Settings, roots: Roots) -> Wishes:
     """Return what `config` asks of OpenClaw's index; nothing, when it is not OpenClaw's."""
     if config.kind != "openclaw":
-        return Wanted()
+        return Wishes()
     # Without a list, sources follow from other settings of newer versions.
     listed, sources = config.value("sources"), tuple[str, ...]()
     if "sources" in config.entries and isinstance(listed, tuple):
         allowed = config.value("experimental.sessionMemory")
         sources = tuple(str(source) for source in listed if source != "sessions" or allowed) or (_NOTES,)
-    return Wanted(
+    return Wishes(
         provider="" if config.provider == "auto" else config.provider,
         model=config.model,
         sources=sources,
@@ -154,12 +154,12 @@ def compare_configured(
     config: Config, settings: Settings, roots: Roots, path: Path | None = None
 ) -> IndexComparison | HostProblem:
     """Compare the index of the configuration's agent, or the one at `path`. Raises WorkspaceError."""
-    return compare_workspace(roots, path or database(config), wanted(config, settings, roots))
+    return compare_workspace(roots, path or database(config), wishes_of(config, settings, roots))
 
 
-def compare_workspace(roots: Roots, path: Path, wishes: Wanted | None = None) -> IndexComparison | HostProblem:
+def compare_workspace(roots: Roots, path: Path, wishes: Wishes | None = None) -> IndexComparison | HostProblem:
     """Compare the index at `path` with the notes on disk now, or say why it cannot be read. Raises WorkspaceError."""
-    index, wishes = host_index.open_index(path), wishes or Wanted()
+    index, wishes = host_index.open_index(path), wishes or Wishes()
     if isinstance(index, HostProblem):
         return index
     if index.identity is not None and index.identity.chunking_version is not None:
@@ -325,7 +325,7 @@ def _without_vector(chunks: Sequence[HostChunk]) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _mismatches(index: HostIndex, wishes: Wanted) -> Iterator[Mismatch]:
+def _mismatches(index: HostIndex, wishes: Wishes) -> Iterator[Mismatch]:
     identity = index.identity
     if identity is None:
         yield Mismatch("metadata_missing", "none", schema.RECIPE)

@@ -53,7 +53,7 @@ class HostIdentity(Struct, frozen=True, rename="camel"):
 
     @property
     def embeds(self) -> bool:
-        """Whether chunks are meant to have vectors."""
+        """Tell whether chunks are meant to have vectors."""
         return bool(self.provider) and self.provider != schema.KEYWORDS_ONLY[0]
 
 

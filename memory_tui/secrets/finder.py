@@ -138,7 +138,7 @@ class Finding(Struct, frozen=True):
 
 
 def find(text: str) -> tuple[Finding, ...]:
-    """Everything in `text` that looks like a secret, by position, without overlaps."""
+    """Find everything in `text` that looks like a secret, by position, without overlaps."""
     spans = [
         (at + start, at + end, kind)
         for at, piece in _pieces(text)
@@ -161,7 +161,7 @@ def find(text: str) -> tuple[Finding, ...]:
 
 
 def masked(text: str, mask: Callable[[str], str] = lambda _secret: MASK) -> str:
-    """`text` with `mask` of what looks like a secret in its place; plain text costs next to nothing."""
+    """Return `text` with `mask` of what looks like a secret in its place; plain text costs next to nothing."""
     if not (_LONG.search(text) or any(word in text.lower() for word in _HINTS)):
         return text
     parts: list[str] = []
@@ -173,7 +173,7 @@ def masked(text: str, mask: Callable[[str], str] = lambda _secret: MASK) -> str:
 
 
 def masked_head(text: str, most: int) -> str:
-    """The first `most` characters of `masked(text)`; of a long text no more is looked through than it takes."""
+    """Return the first `most` characters of `masked(text)`; of a long text no more is looked through than it takes."""
     _, piece = next(_pieces(text))
     head = masked(piece)
     # Near the end of the piece a private key may begin of which the next one holds the first line.
@@ -181,12 +181,12 @@ def masked_head(text: str, most: int) -> str:
 
 
 def kinds(text: str) -> tuple[str, ...]:
-    """The kinds of what `find` finds, each once."""
+    """Return the kinds of what `find` finds, each once."""
     return tuple(dict.fromkeys(finding.kind for finding in find(text)))
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """Parts of `text` with their positions; mostly all of it. They are cut between lines, else between words."""
+    """Yield parts of `text` with their positions; mostly all of it. They are cut between lines, else between words."""
     at = 0
     while len(text) - at > _LONGEST_PIECE:
         most = at + _LONGEST_PIECE
@@ -197,7 +197,7 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _private(text: str) -> Iterator[tuple[int, int, str]]:
-    """Private keys from their first line to their last, however long."""
+    """Yield private keys from their first line to their last, however long."""
     at = 0
     while (begun := text.find("-----BEGIN", at)) >= 0:
         at = begun + 1
@@ -228,7 +228,7 @@ def _compiled(form: KeyFormat) -> re.Pattern[str]:
 
 
 def _is_token(text: str) -> bool:
-    """Whether the first two parts of `text` are JSON in Base64, as a JSON Web Token has them."""
+    """Tell whether the first two parts of `text` are JSON in Base64, as a JSON Web Token has them."""
     try:
         for part in text.split(".")[:2]:
             json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
@@ -238,13 +238,13 @@ def _is_token(text: str) -> bool:
 
 
 def _end(text: str, end: int) -> int:
-    """Where the key that a match ends in at `end` ends itself: some patterns know only how a key starts."""
+    """Return where the key that a match ends in at `end` ends itself: some patterns know only how a key starts."""
     rest = _REST.match(text, end)
     return rest.end() if rest else end
 
 
 def _labelled(text: str) -> Iterator[tuple[int, int, str]]:
-    """Values after a word like password."""
+    """Yield values after a word like password."""
     small = text.lower()
     labels = [word for word in _LABELS_HOLD if word in small]
     if not labels:
@@ -289,12 +289,12 @@ def _values(line: str) -> Iterator[tuple[int, int]]:
 
 
 def _placeholder(value: str) -> bool:
-    """Whether `value` is a template, a reference, a date, an address or a gap to be filled."""
+    """Tell whether `value` is a template, a reference, a date, an address or a gap to be filled."""
     return bool(_TEMPLATE.fullmatch(value) or _REFERENCE.fullmatch(value) or _NO_VALUE.match(value))
 
 
 def _may_be_secret(value: str) -> bool:
-    """Whether `value`, after a label and a sign, is neither a placeholder nor a word."""
+    """Tell whether `value`, after a label and a sign, is neither a placeholder nor a word."""
     if _placeholder(value):
         return False
     if value.isdecimal():
@@ -308,7 +308,7 @@ def _may_be_secret(value: str) -> bool:
 
 
 def _bare_secret(value: str) -> bool:
-    """Whether `value`, which merely follows a label, can be nothing but a secret."""
+    """Tell whether `value`, which merely follows a label, can be nothing but a secret."""
     if len(value) < 8 or _METHODS.match(value) or not value.isascii() or _placeholder(value):
         return False
     digits = sum(sign.isdigit() for sign in value)
@@ -319,7 +319,7 @@ def _bare_secret(value: str) -> bool:
 
 
 def _spoken(letters: str) -> bool:
-    """Whether `letters` are those of a word or a name."""
+    """Tell whether `letters` are those of a word or a name."""
     if not letters or not letters.isascii():
         return True
     if not _WORDLIKE.fullmatch(letters):
@@ -328,7 +328,7 @@ def _spoken(letters: str) -> bool:
 
 
 def _random(text: str) -> Iterator[tuple[int, int, str]]:
-    """Long words that nobody can have made up."""
+    """Yield long words that nobody can have made up."""
     addresses: list[tuple[int, int]] | None = None
     for match in _LONG.finditer(text):
         word = match[0]
@@ -354,7 +354,7 @@ def _is_random(word: str) -> bool:
 
 
 def _entropy(word: str) -> float:
-    """Shannon's entropy in bits a character."""
+    """Return Shannon's entropy in bits a character."""
     return -sum(count / len(word) * math.log2(count / len(word)) for count in Counter(word).values())
 
 
@@ -388,7 +388,7 @@ _SHORTEST_SHOWN = 18
 
 
 def redact(text: str) -> str:
-    """`text` with every secret masked; of long ones the first 6 and the last 4 characters stay.
+    """Return `text` with every secret masked; of long ones the first 6 and the last 4 characters stay.
 
     Text of more than 32,768 UTF-16 units is looked at in slices of 16,384, so that a secret across a cut can stay.
     """

@@ -28,7 +28,7 @@ PRIVATE = "Private Key"
 
 
 def _assigned(names: str, value: str) -> str:
-    """A `value` that is assigned to one of `names`, whatever their case: `NAME: value`, `"name" => "value"`."""
+    """Return a pattern of a `value` assigned to one of `names`, in any case: `NAME: value`, `"name" => "value"`."""
     return rf"(?i:(?<!\w){names}[\"']?\]? *(?:::|:=|=>|[=:]| ) *[\"']?({value}))"
 
 

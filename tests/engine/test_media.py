@@ -142,7 +142,7 @@ def test_its_hash_and_its_scope_are_the_documented_ones(place: Path, play: Play)
             assert store.texts([row.rowid]) == {row.rowid: f"Image file: {path}"}
         plan = engine.plan
         assert plan.roots.media == MediaRules(("image", "audio"), 2000)
-        assert compare.wanted(plan.config, plan.settings, plan.roots).media == plan.roots.media
+        assert compare.wishes_of(plan.config, plan.settings, plan.roots).media == plan.roots.media
     scope = '{"extraPaths":["/p"],"multimodal":{"enabled":true,"modalities":["audio","image"],"maxFileBytes":7}}'
     assert schema.scope_hash(["/p"], (), MediaRules(most_bytes=7)) == hashlib.sha256(scope.encode()).hexdigest()
 

@@ -16,7 +16,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.index.schema import scope_hash
 from memory_tui.openclaw import compare
-from memory_tui.openclaw.compare import IndexComparison, Wanted
+from memory_tui.openclaw.compare import IndexComparison, Wishes
 from memory_tui.openclaw.host_index import HostProblem
 from memory_tui.plan import Options
 from memory_tui.providers.builtin import hash_vector
@@ -111,7 +111,7 @@ def written(name: str, path: Path) -> Path:
     return path
 
 
-def compared(workspace: Path, database: Path, wishes: Wanted | None = None) -> IndexComparison:
+def compared(workspace: Path, database: Path, wishes: Wishes | None = None) -> IndexComparison:
     found = compare.compare_workspace(Roots.open(workspace), database, wishes)
     assert not isinstance(found, HostProblem), found
     return found
@@ -146,24 +146,24 @@ def test_the_recorded_index_has_every_chunk_as_it_is_cut_here(
 @pytest.mark.parametrize(
     ("fields", "wishes", "standing", "code"),
     [
-        ({}, Wanted(), "current", ""),
-        ({"chunkingVersion": 3}, Wanted(), "stale", "chunking_version"),
-        ({"chunkingVersion": 6}, Wanted(), "stale", "chunking_version"),
-        ({"provenanceVersion": None}, Wanted(), "stale", "provenance"),
-        ({"chunkingVersion": 3}, Wanted(model="other"), "stale", "chunking_version"),
-        ({}, Wanted(model="other"), "paused", "model"),
-        ({}, Wanted(provider="openai"), "paused", "provider"),
-        ({}, Wanted(sources=("memory", "sessions")), "paused", "sources"),
-        ({}, Wanted(extra_paths=("/x",)), "paused", "scope"),
-        ({}, Wanted(extra_paths=(), media=MediaRules()), "paused", "scope"),
-        ({"scopeHash": scope_hash((), (), MediaRules())}, Wanted(extra_paths=(), media=MediaRules()), "current", ""),
-        ({"chunkOverlap": 40}, Wanted(), "paused", "chunking"),
-        ({}, Wanted(fts_tokenizer="trigram"), "paused", "fts_tokenizer"),
+        ({}, Wishes(), "current", ""),
+        ({"chunkingVersion": 3}, Wishes(), "stale", "chunking_version"),
+        ({"chunkingVersion": 6}, Wishes(), "stale", "chunking_version"),
+        ({"provenanceVersion": None}, Wishes(), "stale", "provenance"),
+        ({"chunkingVersion": 3}, Wishes(model="other"), "stale", "chunking_version"),
+        ({}, Wishes(model="other"), "paused", "model"),
+        ({}, Wishes(provider="openai"), "paused", "provider"),
+        ({}, Wishes(sources=("memory", "sessions")), "paused", "sources"),
+        ({}, Wishes(extra_paths=("/x",)), "paused", "scope"),
+        ({}, Wishes(extra_paths=(), media=MediaRules()), "paused", "scope"),
+        ({"scopeHash": scope_hash((), (), MediaRules())}, Wishes(extra_paths=(), media=MediaRules()), "current", ""),
+        ({"chunkOverlap": 40}, Wishes(), "paused", "chunking"),
+        ({}, Wishes(fts_tokenizer="trigram"), "paused", "fts_tokenizer"),
     ],
 )
 def test_what_openclaw_does_with_it_and_which_command_mends_it(
     fields: dict[str, object],
-    wishes: Wanted,
+    wishes: Wishes,
     standing: str,
     code: str,
     workspaces: Mapping[str, Path],

@@ -21,7 +21,7 @@ from memory_tui.index import abilities
 from memory_tui.index.note_rows import on_lines_of_file
 from memory_tui.index.store import Store
 from memory_tui.openclaw import compare, host_index, open_foreign
-from memory_tui.openclaw.compare import IndexComparison, Wanted
+from memory_tui.openclaw.compare import IndexComparison, Wishes
 from memory_tui.openclaw.host_index import HostIndex, HostProblem
 from memory_tui.workspace.chunking import chunk_id, chunk_text
 from memory_tui.workspace.roots import Roots, read, scan
@@ -51,7 +51,7 @@ def db(tmp_path: Path) -> Path:
     return tmp_path / "state" / "memory" / "main.sqlite"
 
 
-def against(workspace: Path, db: Path, wishes: Wanted | None = None) -> IndexComparison:
+def against(workspace: Path, db: Path, wishes: Wishes | None = None) -> IndexComparison:
     found = compare.compare_workspace(Roots.open(workspace), db, wishes)
     assert isinstance(found, IndexComparison), found
     return found
@@ -302,9 +302,9 @@ def test_transcripts_among_the_sources_are_compared_like_notes(workspace: Path, 
 
 def test_the_identity_is_held_against_the_configuration(workspace: Path, db: Path) -> None:
     own_file(db, content(workspace))
-    same = Wanted("openai", MODEL, ("memory",), 400, 80, ())
+    same = Wishes("openai", MODEL, ("memory",), 400, 80, ())
     assert against(workspace, db, same).mismatches == ()
-    other = Wanted("voyage", "voyage-3", ("sessions", "memory"), 200, 80, ("/elsewhere",))
+    other = Wishes("voyage", "voyage-3", ("sessions", "memory"), 200, 80, ("/elsewhere",))
     found = against(workspace, db, other)
     assert [mismatch.code for mismatch in found.mismatches] == ["model", "provider", "sources", "scope", "chunking"]
     assert "everything again" in found.consequence
@@ -356,7 +356,7 @@ def test_what_the_real_program_has_written_is_the_same(
     meta = json.loads((folder / "meta.json").read_text())["meta"]["memory_index_meta_v1"]
     made = Content({row["path"]: (row["hash"], row["size"]) for row in files}, [Row(**row) for row in chunks], meta)
     own_file(db, made)
-    wishes = Wanted(
+    wishes = Wishes(
         model="hash-256", chunk_tokens=meta["chunkTokens"], chunk_overlap=meta["chunkOverlap"], extra_paths=()
     )
     found = against(oracle_workspace, db, wishes)

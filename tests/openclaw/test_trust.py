@@ -470,6 +470,7 @@ process.exit(0);
 """
 
 
+@pytest.mark.real_host
 @pytest.mark.parametrize(("approved", "origin"), [(True, "agent"), (False, "untrusted")])
 def test_the_real_program_agrees(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approved: bool, origin: str
