@@ -17,7 +17,6 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,7 +26,7 @@ from memory_tui.errors import WorkspaceError
 from memory_tui.events import Listener, NotesChanged, WatchChanged
 from memory_tui.workspace.media import modality_of
 from memory_tui.workspace.roots import FOLDER, Identity, Probe, Roots, RootState, probe, scan
-from memory_tui.workspace.scan import NoteFile, known_too_large, too_large
+from memory_tui.workspace.scan import NoteFile, too_large
 
 _STEP_MS = 50
 """How long the event stream has to pause before events are handed over."""
@@ -62,7 +61,7 @@ class _View(Struct, frozen=True):
     def of(cls, roots: Roots) -> _View:
         view, base = cls({}, {}), str(roots.workspace)
         # What is too large to be looked through is too large to be watched.
-        extra = [path for path in roots.extra if not (known_too_large(path) or _vast(path))]
+        extra = [path for path in roots.extra if not too_large(path)]
         places = [os.path.join(base, FOLDER), *extra, *(os.path.join(base, name) for name in roots.root_notes)]
         for path in filter(None, (*places, roots.sessions)):
             try:
@@ -74,12 +73,6 @@ class _View(Struct, frozen=True):
             elif stat.S_ISREG(status.st_mode):
                 view.singles[path] = status.st_ino, status.st_mtime_ns, status.st_size
         return view
-
-
-@cache
-def _vast(path: str) -> bool:
-    """Say whether `path`, one of extraPaths, is too large to be watched; counted once in the life of the process."""
-    return too_large(path)
 
 
 class Watcher:

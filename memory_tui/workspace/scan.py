@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import os
 import stat
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
@@ -23,11 +22,10 @@ MOST_ENTRIES = 200_000
 """Files and folders below one of extraPaths; where there are more, none of its notes are read."""
 LIMIT_VARIABLE = "MEMORY_TUI_EXTRA_ENTRIES"
 """Environment variable with another number for MOST_ENTRIES."""
-_REMEMBERED_SECONDS = 600.0
-"""How long a folder that was too large is not counted again."""
 _SYSTEM = frozenset({"/proc", "/sys", "/dev"})
 """Folders of the system's own making, in which there are no notes and reading may have effects."""
-_too_large: dict[tuple[str, int], float] = {}
+_too_large: dict[tuple[str, int], bool] = {}
+"""Whether a folder holds more than a limit, which is counted once in the life of the process."""
 
 Rule = Literal[
     "symlink",
@@ -171,7 +169,7 @@ class Walk:
             self.skip(stored, "not a file", "It is a folder; the root note has to be a file.")
         elif kind == "folder":
             self._descend(absolute, stored, self._base)
-        elif known_too_large(absolute):
+        elif _too_large.get((absolute, most_entries())):
             self._skip_too_large(stored)
         else:
             self._bounded(absolute, stored)
@@ -185,7 +183,7 @@ class Walk:
         except _TooManyError:
             del self.notes[notes:], self.left_out[left_out:]
             self._quiet, self._folders = quiet, folders
-            _too_large[absolute, most_entries()] = time.monotonic()
+            _too_large[absolute, most_entries()] = True
             self._skip_too_large(stored)
         finally:
             self._room = math.inf
@@ -325,17 +323,12 @@ def most_entries() -> int:
     return int(number) if number.isascii() and number.isdigit() and int(number) else MOST_ENTRIES
 
 
-def known_too_large(absolute: str) -> bool:
-    """Return whether `absolute`, one of extraPaths, was too large a moment ago."""
-    at = _too_large.get((absolute, most_entries()))
-    return at is not None and time.monotonic() - at < _REMEMBERED_SECONDS
-
-
 def too_large(absolute: str) -> bool:
-    """Return whether more lies below `absolute`, one of extraPaths, than is looked through; counts where unknown."""
-    if not known_too_large(absolute):
+    """Return whether more lies below `absolute`, one of extraPaths, than is looked through."""
+    key = absolute, most_entries()
+    if key not in _too_large:
         Walk(absolute).root(absolute, absolute, "extra")
-    return known_too_large(absolute)
+    return _too_large.setdefault(key, False)
 
 
 _DUPLICATE = "The same file is read under another path already."

@@ -90,10 +90,10 @@ def read(note: NoteFile) -> Transcript:
 def document(note: NoteFile) -> Document:
     """Return the conversation in `note` for a reader: as many lines as the file has, each message on the line it is on.
 
-    Lines that are not indexed say in brackets what they are. Raises Unreadable.
+    Lines that are not indexed are empty. Raises Unreadable.
     """
     raw = notes.read(note)
-    return replace(raw, text="\n".join(map(_readable_line, raw.text.split("\n"))))
+    return replace(raw, text="\n".join(_spoken_line(_parsed(line)) for line in raw.text.split("\n")))
 
 
 def newlines(note: NoteFile, start: int) -> int:
@@ -192,16 +192,3 @@ def _spoken_line(record: Any) -> str:  # noqa: ANN401
     from memory_tui.secrets.finder import redact
 
     return f"{speaker}: {redact(text)}" if text else ""
-
-
-def _readable_line(line: str) -> str:
-    record = _parsed(line)
-    if record is _MALFORMED:
-        return "(not JSON, skipped)"
-    if record is None:
-        return ""
-    if words := _spoken_line(record):
-        return words
-    kind, message = (record.get("type"), record.get("message")) if isinstance(record, dict) else ("", None)
-    role = message.get("role") if kind == "message" and isinstance(message, dict) else kind
-    return f"({role if isinstance(role, str) and role else 'something else'}, not indexed)"

@@ -73,10 +73,7 @@ def test_only_what_was_said_is_read(roots) -> None:
 def test_a_reader_sees_each_message_on_its_own_line_of_the_file(roots) -> None:
     lines = workspace_roots.document(roots, "sessions/a.jsonl").text.split("\n")
     assert [lines[n - 1] for n in (2, 5, 8)] == list(LINES)
-    assert lines[0] == "(session, not indexed)"
-    assert lines[3] == "(not JSON, skipped)"
-    assert lines[5] == "(toolResult, not indexed)"
-    assert lines[8] == "(something else, not indexed)"
+    assert not any(line for at, line in enumerate(lines, 1) if at not in (2, 5, 8))
     assert len(lines) == len(CONVERSATION.split("\n"))
     assert workspace_roots.document(roots, "MEMORY.md").text == "note\n"
 
