@@ -22,7 +22,7 @@ from memory_tui.approval import Approvals
 from memory_tui.engine import status
 from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
-from memory_tui.engine.providers import Providers
+from memory_tui.engine.providers import Providers, who_answers
 from memory_tui.engine.search import Search, with_provider_notice
 from memory_tui.engine.status import Status
 from memory_tui.errors import MemoryTuiError, ProviderError
@@ -141,23 +141,21 @@ class Engine:
         """Return the whole state, computed now; `deep` embeds one text with the provider."""
 
         probe = self.providers.probe() if deep else None
-        index = self.index
 
         def read(store: Store) -> Status:
-            freshness = index.freshness(store, reachable(self.plan.roots, store.settled()))
-            supplied = self.providers.supplied(store)
+            # First, because notices tell of it.
+            freshness = self.index.freshness(store, reachable(self.plan.roots, store.settled()))
+            who = who_answers(store, self.providers.chain, self.plan.settings)
             return status.status(
                 self.plan,
                 store,
                 freshness,
-                roots=index.root_watch.states(),
-                watching=(index.watcher.on, index.watcher.detail),
+                self.index,
+                self.providers,
+                self.search.unrelated.of(store.uuid()),
+                who=who,
+                notices=self._notices_of(who),
                 probe=probe,
-                notices=self._notices_of(supplied.who),
-                supplied=supplied,
-                paused=index.paused,
-                vec0_use=index.opener.vec0(),
-                unrelated=self.search.unrelated.of(store.uuid()),
                 trust=self.notes.trust(),
             )
 

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from memory_tui.approval import Approval, Approvals
 from memory_tui.cancel import Stop
 from memory_tui.engine.costs import Forecast, forecast
-from memory_tui.engine.status import EmbeddingState
 from memory_tui.errors import SettingError
 from memory_tui.index import embedding, index_write
 from memory_tui.index.embedding import HERE, SERVER, SLOW, EmbeddingMode
@@ -217,17 +216,12 @@ class Providers:
 
     def members(self) -> tuple[MemberState, ...]:
         """Return every provider that was looked at, in order, with its state; asks nobody."""
-        with self._reader() as store:
-            return self.supplied(store).links
+        self.who()
+        return self.chain.members()
 
     def probe(self) -> dict[str, Any]:
         """Return one real call, in the documented form: `ok`, and the `error` when it failed."""
         return {key: value for key, value in self.chain.try_out().items() if key in ("ok", "error")}
-
-    def supplied(self, store: Store) -> EmbeddingState:
-        """Return who makes the vectors, for `status`."""
-        who = who_answers(store, self.chain, self._plan.settings)
-        return EmbeddingState(self.chain.members(), who, cache_hits(store))
 
     def who(self) -> ServingProvider:
         """Return who answers questions by meaning now, and why it is not who was asked for; asks nobody."""

@@ -13,10 +13,12 @@ import apsw
 from msgspec import Struct
 
 from memory_tui import locks
+from memory_tui.engine.index import Index
+from memory_tui.engine.providers import Providers, cache_hits
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code
 from memory_tui.index import abilities, index_file
-from memory_tui.index.abilities import Vec0, Vec0Use
+from memory_tui.index.abilities import Vec0
 from memory_tui.index.freshness import Freshness
 from memory_tui.index.index_file import FileSize
 from memory_tui.index.note_rows import openings
@@ -165,14 +167,6 @@ class PartlyIndexed(Struct, frozen=True):
     detail: str
 
 
-class EmbeddingState(Struct, frozen=True):
-    """Who makes the vectors: every provider that was looked at, who answers, and chunks found in the cache so far."""
-
-    links: tuple[MemberState, ...]
-    who: ServingProvider
-    cache_hits: int
-
-
 class WriterProcess(Struct, frozen=True):
     """A process that may write the index: `since` is in epoch seconds, `ours` tells whether it is this one."""
 
@@ -259,18 +253,17 @@ def status(
     plan: Plan,
     store: Store,
     freshness: Freshness,
-    *,
-    watching: tuple[bool, str],
-    probe: dict[str, Any] | None,
-    notices: Sequence[Notice],
-    supplied: EmbeddingState,
-    vec0_use: Vec0Use,
+    index: Index,
+    providers: Providers,
     unrelated: ByKind,
-    paused: bool = False,
-    roots: tuple[RootState, ...] = (),
-    trust: TrustReport | None = None,
+    *,
+    who: ServingProvider,
+    notices: Sequence[Notice],
+    probe: dict[str, Any] | None,
+    trust: TrustReport | None,
 ) -> Status:
     """Return the whole state; `probe` is the outcome of a deep check, `unrelated` what unrelated questions reach."""
+    vec0_use, watcher = index.opener.vec0(), index.watcher
     counts, identity, vec0 = store.counts(), store.identity(), abilities.vec0(vec0_use)
     profile, rejected = plan.settings.values["profile"], tuple(store.rejected())
     tokenizer, no_words = store.words.cut(), abilities.fts5()
@@ -289,7 +282,7 @@ def status(
         provider=identity.provider if identity else "none",
         requested_provider=plan.provider,
         provider_origin=plan.provider_origin,
-        provider_state=supplied.who.sentence,
+        provider_state=who.sentence,
         model=identity.model if identity else "",
         profile=str(profile.value),
         profile_origin=profile.origin,
@@ -305,7 +298,7 @@ def status(
             counts.cached,
             counts.cached_bytes,
             most if isinstance(most, int) else 0,
-            supplied.cache_hits,
+            cache_hits(store),
         ),
         fts=WordSearch(
             enabled=True,
@@ -322,23 +315,23 @@ def status(
             dims=identity.dims if identity else None,
             extension_path=vec0.use.library or None,
         ),
-        fallback=supplied.who.instead,
-        who=supplied.who,
-        watching=watching[0],
-        watch_detail=watching[1],
+        fallback=who.instead,
+        who=who,
+        watching=watcher.on,
+        watch_detail=watcher.detail,
         read_only=plan.read_only,
         freshness=freshness,
         in_part=tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale),
         embedding_probe=probe,
-        paused=paused,
+        paused=index.paused,
         notices=(*notices, *_lost(plan, vec0, rejected)),
         keeper=writer_process(store.path, "keeper"),
         writer=writer_process(store.path, "lock"),
         storage=index_file.files(store.path, plan.sibling),
         withheld=tuple(store.withheld()),
         refused=rejected,
-        links=supplied.links,
-        roots=roots,
+        links=providers.chain.members(),
+        roots=index.root_watch.states(),
         trust=trust,
         levels=LevelBasis(str(profile.value), unrelated),
     )
