@@ -27,8 +27,8 @@ from memory_tui.errors import ConfigError, IndexRefused, SettingError, Workspace
 from memory_tui.providers import registry
 from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits
 from memory_tui.settings import Knob, Settings, Value, find_knob, parse
-from memory_tui.workspace import media
 from memory_tui.workspace.annotations import active_project
+from memory_tui.workspace.notes import hindrance, media_rules
 from memory_tui.workspace.roots import Roots, check_folder
 
 
@@ -338,7 +338,7 @@ def _roots(options: Options, config: Config, workspace: Path, provider: str, set
         sessions=(places.session_copies if copied else places.session_folder)(config.agent.id),
         archives=settings.on("sessions.archives"),
         chunking=profiles.get(settings.word("profile")).chunking,
-        media=None if media.hindrance(config, provider) else media.media_rules(config),
+        media=None if hindrance(config, provider) else media_rules(config),
     )
 
 

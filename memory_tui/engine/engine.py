@@ -35,7 +35,7 @@ from memory_tui.openclaw.trust import Ledger, Trust
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.providers.options import DownloadProgress
-from memory_tui.workspace.media import hindrance
+from memory_tui.workspace.notes import hindrance
 from memory_tui.workspace.roots import reachable
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from memory_tui.providers.base import Identity, MediaText, Provider, Vectors
 from memory_tui.providers.failures import OF_THE_TEXT, Cause, ProviderFailure, state_of
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.workspace import roots
-from memory_tui.workspace.media import MediaDocument, path_in
+from memory_tui.workspace.notes import MediaDocument, path_in
 from memory_tui.workspace.roots import Roots
 
 SECONDS = 86_400.0

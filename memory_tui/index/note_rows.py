@@ -20,8 +20,7 @@ from memory_tui.workspace import chunking_2026_9, transcripts
 from memory_tui.workspace.annotations import NOTHING_SAID, without_markers
 from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import AnnotatedChunk, chunk_note
-from memory_tui.workspace.media import MediaDocument
-from memory_tui.workspace.notes import Document, shown_day, utf16_of
+from memory_tui.workspace.notes import Document, MediaDocument, shown_day, utf16_of
 from memory_tui.workspace.transcripts import Transcript
 
 LONGEST = 200

@@ -16,7 +16,7 @@ from msgspec import Struct
 from memory_tui.config.places import ExtraPath
 from memory_tui.providers.base import Identity, identity_key
 from memory_tui.tokens import STEM_TOKENIZER
-from memory_tui.workspace.media import MediaRules
+from memory_tui.workspace.notes import MediaRules
 
 APPLICATION_ID = 0x6D747569
 """Marks an SQLite file as ours: "mtui"."""

@@ -27,7 +27,7 @@ from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.jsstring import sha256_hex
 from memory_tui.providers.base import Identity, Vectors
 from memory_tui.tokens import and_query, or_query, tokens
-from memory_tui.workspace.media import path_in
+from memory_tui.workspace.notes import path_in
 from memory_tui.workspace.scan import Settled
 
 # --- rows ------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from memory_tui.cancel import Stop
 from memory_tui.errors import WorkspaceError
 from memory_tui.events import Listener, NotesChanged, WatchChanged
-from memory_tui.workspace.media import modality_of
+from memory_tui.workspace.notes import modality_of
 from memory_tui.workspace.roots import FOLDER, Identity, Probe, Roots, RootState, probe, scan
 from memory_tui.workspace.scan import NoteFile, too_large
 

@@ -30,8 +30,7 @@ from memory_tui.openclaw.host_index import (
 from memory_tui.settings import Settings
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import chunk_note
-from memory_tui.workspace.media import MediaRules, media_rules
-from memory_tui.workspace.notes import Document
+from memory_tui.workspace.notes import Document, MediaRules, media_rules
 from memory_tui.workspace.roots import REPAIRED, ROOT_NOTES_2026_9, Roots, read, scan
 from memory_tui.workspace.scan import LeftOut, NoteFile
 

@@ -21,9 +21,8 @@ from msgspec.structs import replace
 from memory_tui import jsstring
 from memory_tui.config.places import ExtraPath
 from memory_tui.errors import PathRefused, WorkspaceError
-from memory_tui.workspace import media, notes, transcripts
-from memory_tui.workspace.media import MediaRules
-from memory_tui.workspace.notes import Document
+from memory_tui.workspace import notes, transcripts
+from memory_tui.workspace.notes import Document, MediaRules
 from memory_tui.workspace.scan import NoteFile, Scan, Settled, Walk, storable
 
 
@@ -397,7 +396,7 @@ def read(note: NoteFile) -> Document:
     """Return `note` as it is indexed. Raises Unreadable."""
     if note.source == transcripts.SOURCE:
         return transcripts.read(note)
-    return notes.read(note) if note.path.endswith(".md") else media.read(note)
+    return notes.read(note) if note.path.endswith(".md") else notes.read_media(note)
 
 
 def document(roots: Roots, path: str) -> Document:

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.errors import PathRefused
+from memory_tui.errors import PathRefused, Unreadable
 from memory_tui.events import Event, FileIndexed
 from memory_tui.index import schema
 from memory_tui.openclaw import compare
 from memory_tui.plan import Options
-from memory_tui.workspace import media, roots
-from memory_tui.workspace.media import MediaRules
+from memory_tui.workspace import notes, roots
+from memory_tui.workspace.notes import MediaRules
 from tests.support.provider_server import Asked, Handler, Play, serving, shaped, vector
 
 PNG, OGG = b"\x89PNG\r\n\x1a\n", b"OggS"
@@ -208,10 +208,10 @@ def test_the_type_is_told_by_the_content(tmp_path: Path, name: str, head: bytes,
     found = roots.scan(roots.Roots.open(tmp_path, [name], media=MediaRules())).notes
     assert len(found) == 1
     if mime:
-        assert media.read(found[0]).mime == mime
+        assert notes.read_media(found[0]).mime == mime
     else:
-        with pytest.raises(media.Unreadable, match="its content is another"):
-            media.read(found[0])
+        with pytest.raises(Unreadable, match="its content is another"):
+            notes.read_media(found[0])
 
 
 def test_nothing_is_sent_of_a_file_that_changed_after_it_was_indexed(place: Path, play: Play) -> None:

@@ -20,7 +20,7 @@ from memory_tui.openclaw.compare import IndexComparison, Wishes
 from memory_tui.openclaw.host_index import HostProblem
 from memory_tui.plan import Options
 from memory_tui.providers.builtin import hash_vector
-from memory_tui.workspace.media import MediaRules
+from memory_tui.workspace.notes import MediaRules
 from memory_tui.workspace.roots import Roots
 from tests.support.paths import oracles
 
