@@ -6,9 +6,8 @@ searching the running sum of segment lengths instead of looking at every line.
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -50,7 +49,7 @@ def chunk_text(text: str, tokens: int = 400, overlap: int = 80) -> list[Chunk]:
     for start, end in runs:
         piece = "\n".join(segments[start:end])
         if jsstring.trim(piece):
-            chunks.append(_chunk(numbers[start], numbers[end - 1], piece.encode(), piece))
+            chunks.append(sealed(numbers[start], numbers[end - 1], piece))
     return chunks
 
 
@@ -59,14 +58,30 @@ def cap_bytes(chunks: Iterable[Chunk], limit: int) -> list[Chunk]:
 
     A piece holds at least one character, even where that alone passes the limit.
     """
-    limit = min(limit, MAX_INPUT_BYTES)
     capped: list[Chunk] = []
     for chunk in chunks:
-        if 4 * len(chunk.text) <= limit or len(data := chunk.text.encode()) <= limit:
-            capped.append(chunk)
-        else:
-            capped += (_chunk(chunk.start_line, chunk.end_line, piece) for piece in _pieces(data, limit))
+        parts = list(pieces(chunk.text, limit))
+        capped += [chunk] if len(parts) == 1 else (sealed(chunk.start_line, chunk.end_line, part) for part in parts)
     return capped
+
+
+def pieces(text: str, limit: int) -> Iterator[str]:
+    """Yield `text` in pieces of at most min(`limit`, 8000) bytes of UTF-8, none of them halving a character."""
+    limit = max(1, min(limit, MAX_INPUT_BYTES))
+    if 4 * len(text) <= limit or len(data := text.encode()) <= limit:
+        yield text
+        return
+    at = 0
+    while at < len(data):
+        end = at + limit
+        while at < end < len(data) and _continues(data[end]):
+            end -= 1
+        if end == at:
+            end += 1
+            while end < len(data) and _continues(data[end]):
+                end += 1
+        yield data[at:end].decode()
+        at = end
 
 
 def chunk_id(source: str, path: str, chunk: Chunk, model: str) -> str:
@@ -76,11 +91,7 @@ def chunk_id(source: str, path: str, chunk: Chunk, model: str) -> str:
 
 def sealed(start_line: int, end_line: int, text: str) -> Chunk:
     """Return the chunk of these lines, with the hash of its `text`."""
-    return _chunk(start_line, end_line, text.encode(), text)
-
-
-def _chunk(start_line: int, end_line: int, data: bytes, text: str | None = None) -> Chunk:
-    return Chunk(start_line, end_line, data.decode() if text is None else text, hashlib.sha256(data).hexdigest())
+    return Chunk(start_line, end_line, text, jsstring.sha256_hex(text))
 
 
 def _segments(text: str, size: int) -> tuple[list[str], Sequence[int], list[int]]:
@@ -110,20 +121,6 @@ def _runs(sums: list[int], size: int, overlap: int) -> list[tuple[int, int]]:
         end = max(end + 1, bisect_right(sums, sums[start] + size, end) - 1)
         runs.append((start, end))
     return runs
-
-
-def _pieces(data: bytes, limit: int) -> Iterable[bytes]:
-    at = 0
-    while at < len(data):
-        end = at + max(1, limit)
-        while at < end < len(data) and _continues(data[end]):
-            end -= 1
-        if end == at:
-            end += 1
-            while end < len(data) and _continues(data[end]):
-                end += 1
-        yield data[at:end]
-        at = end
 
 
 def _continues(byte: int) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from memory_tui import jsstring
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations, read_annotations, without_markers
-from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, sealed
+from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, pieces, sealed
 
 VERSION = "2026.9"
 """What an index that is cut by these rules is marked with."""
@@ -89,7 +89,7 @@ def chunk_note(text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: boo
         of_entry = NOTHING_SAID if plain else of_entry
         for start, end, piece in _packed(block):
             annotations = read_annotations(raw[start - 1 : end], path) if of_entry is None else of_entry
-            for part in _capped(piece, min(limit, MAX_INPUT_BYTES)):
+            for part in pieces(piece, limit):
                 by_chunk.setdefault(sealed(start, end, part), annotations)
     return [AnnotatedChunk(chunk, annotations) for chunk, annotations in by_chunk.items()]
 
@@ -201,17 +201,3 @@ def _tail(text: str, most: int) -> str:
         start -= 1
         heavy += _weight_of(text[start])
     return text[start:]
-
-
-def _capped(text: str, limit: int) -> Iterator[str]:
-    """`text` in pieces of at most `limit` bytes of UTF-8, each as long as fits, none of them halving a character."""
-    if 4 * len(text) <= limit or len(data := text.encode()) <= limit:
-        yield text
-        return
-    while len(data) > limit:
-        end = limit
-        while end > 1 and data[end] & 0xC0 == 0x80:
-            end -= 1
-        yield data[:end].decode()
-        data = data[end:]
-    yield data.decode()
