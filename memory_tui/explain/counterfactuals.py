@@ -251,7 +251,9 @@ class _Search:
     def along(self, knob: Knob) -> Change | NotAlone | None:
         """Return the nearest value of `knob` that turns the verdict; else the best one, None when nothing moves."""
         best, best_value, moved = self.now, self._was(knob.key), False
-        for value, standing in self._walk(knob, self._outwards(knob)):
+        # An index is cut for some of the profiles; the others have evidence of their own.
+        names = iter(_ranges(knob, best_value, self.evidence)[0].choices)
+        for value, standing in self._walk(knob, names if knob.choices else outwards(knob, best_value)):
             if standing.recalled != self.now.recalled:
                 return self._with_ranges(self._change({knob.key: value}))
             moved = moved or (standing.place, standing.score) != (self.now.place, self.now.score)
@@ -303,13 +305,6 @@ class _Search:
 
     def _presses(self, values: Values) -> float:
         return sum(presses(BY_KEY[key], self._was(key), value) for key, value in values.items())
-
-    def _outwards(self, knob: Knob) -> Iterator[Scalar]:
-        if knob.choices:
-            # An index is cut for some of the profiles; the others have evidence of their own.
-            (names,) = _ranges(knob, self._was(knob.key), self.evidence)
-            return iter(names.choices)
-        return outwards(knob, self._was(knob.key))
 
     def _standings(self, tried: Sequence[Values]) -> list[Standing]:
         base = tuned(self.settings)

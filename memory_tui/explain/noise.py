@@ -57,11 +57,9 @@ def unrelated_evidence(evidence: Sequence[Evidence], settings: Settings) -> ByKi
                 by_kind[level.signals.kind].append(level.signals.evidence)
             elif each.cosine is None:
                 by_kind["pairs alone" if is_cjk(each.query) else "words alone"].append(0.0)
-    first = evidence[0] if by_kind else None
     return {
-        kind: UnrelatedEvidence.of(reached, first.generation, first.indexed)
+        kind: UnrelatedEvidence.of(reached, evidence[0].generation, evidence[0].indexed)
         for kind, reached in by_kind.items()
-        if first is not None
     }
 
 

@@ -1,18 +1,28 @@
-"""Sentences about a line: its verdict, what would change it, and why nothing was recalled."""
+"""What an answer says, in sentences and in sums: a verdict, what would change it, why nothing came, what a score is.
+
+A sum is told line by line, with as many digits as redoing it takes.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui import profiles, tokens
 from memory_tui.explain.counterfactuals import WEIGHT, Change, NotAlone, Rephrased, SavedEffect
 from memory_tui.explain.why_not import Fate
+from memory_tui.explain.words import MatchedWords, holds
 from memory_tui.formatting import plural
 from memory_tui.notices import (
     LEFT_OUT,
     Notice,
     against,
     knob_name,
+    language_label,
     notice,
     number,
     of,
@@ -20,7 +30,18 @@ from memory_tui.notices import (
     quoted,
 )
 from memory_tui.search import keywords
-from memory_tui.search.trace import ChunkRef, EmptyReason, Mode, NothingMatched, QueryPlan, Recalled
+from memory_tui.search.formulas import left_by_age
+from memory_tui.search.trace import (
+    Candidate,
+    ChunkRef,
+    EmptyReason,
+    MeasurePart,
+    Mode,
+    NothingMatched,
+    QueryPlan,
+    Recalled,
+    Trace,
+)
 from memory_tui.settings import BY_KEY, Scalar, show
 
 
@@ -212,3 +233,382 @@ def rephrased(question: Rephrased) -> str:
     leave = f"leave out {quoted(question.left_out, len(question.left_out))}"
     add = f'add "{question.word}"{where}'
     return f"{add if question.word else leave} ({ordinal(question.place)})"
+
+
+# --- the sum of a score ---------------------------------------------------------------------------------------------
+
+Operation = Literal["+", "x", "=", ""]
+_SIDES: dict[Mode, tuple[str, str]] = {
+    "hybrid": ("hybrid", "sum of both sides"),
+    "vectors only": ("sum", "the vector alone"),
+    "keywords only": ("sum", "the words alone"),
+    "nothing": ("sum", "nothing was searched"),
+}
+"""What the points of the sides add up to, by what was searched."""
+_NO_VECTOR = {
+    "unknown_words": "the embedding model knows no word of the query",
+    "unknown_language": "the built-in table does not know this language",
+    "model_mismatch": "the vectors of the index are of another model",
+    "provider": "meaning-based recall is off",
+}
+"""Why nothing has a cosine, by the code of the notice that tells more of it."""
+_TITLE = {"line words": "line words, left-out ones half"}
+"""Measures that count more than their name says."""
+_UNIT = {"line words": "bm25", "window meaning": "cosine", "letters": "bm25", "like words": "share"}
+"""What each measure of the second stage is measured in."""
+
+
+class ScoreLine(Struct, frozen=True):
+    """One step: `value` is added, multiplied, or the running result; None on lines that only inform."""
+
+    label: str
+    detail: str
+    operation: Operation = ""
+    value: float | None = None
+    digits: int = 3
+
+    @property
+    def figure(self) -> str:
+        """Return the operation and the value, with as many digits as redoing the sum takes; empty without a value."""
+        if self.value is None:
+            return ""
+        if self.operation == "+" and self.value < 0:
+            return f"- {-self.value:.{self.digits}f}"
+        return f"{self.operation or ' '} {self.value:.{self.digits}f}"
+
+
+def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
+    """Return the lines of arithmetic of `candidate`; applying each operation in order ends at its score."""
+    named = candidate.level > 0
+    lines = [
+        _vector(candidate, trace),
+        _text(candidate, trace),
+        ScoreLine(*_SIDES[trace.mode], "=", candidate.hybrid),
+        *_second(candidate),
+        *(_named(candidate) if named else [_age(candidate, trace)]),
+    ]
+    for factor in candidate.factors:
+        # Of a note that the question names what its projects say counts alone.
+        if factor.term == "project" or not named:
+            marker = f"{factor.term} {factor.said}" if factor.said else f"no {factor.term} marker"
+            lines.append(ScoreLine("factor", marker, "x", factor.value))
+    if profiles.get(trace.profile).exact_paths and not candidate.hybrid and candidate.merit and not named:
+        how = f"its score is 0; among such chunks its words place it, with {candidate.merit:.3f}"
+        lines.append(ScoreLine("order", how))
+    if candidate.date_points:
+        lines.append(ScoreLine("day", f'"{trace.plan.time_words}" names {trace.plan.time}', "+", candidate.date_points))
+    if candidate.second is not None and candidate.second.beside is not None:
+        beside = f"{candidate.second.beside.citation}, which scores higher"
+        lines.append(ScoreLine("next to", beside, "+", -candidate.second.lost))
+    above = "above 1, because of its factors" if round(candidate.score, 3) > 1 else ""
+    lines.append(ScoreLine("score", above, "=", candidate.score))
+    for digits in range(3, 10):
+        # The score itself has three digits.
+        lines = [line if line.label == "score" else replace(line, digits=digits) for line in lines]
+        if _redone(lines):
+            break
+    return [*lines, _mmr(candidate), ScoreLine("gate", f"{_gate(candidate, trace)}  {label(candidate.verdict)}")]
+
+
+def _redone(lines: Sequence[ScoreLine]) -> bool:
+    """Return whether who redoes the sum with what is shown gets at each result that is shown."""
+    running = 0.0
+    for line in lines:
+        value = round(line.value or 0.0, line.digits)
+        if line.operation == "=":
+            if abs(running - value) > 0.5001 * 10.0**-line.digits:
+                return False
+            running = value
+        elif line.operation:
+            running = running * value if line.operation == "x" else running + value
+    return True
+
+
+def in_a_line(candidate: Candidate, trace: Trace) -> str:
+    """Return the whole arithmetic as one formula: `0.715 x 0.294 base + 0.485 rerank + 0.020 recency = 0.715 >= 0.35`.
+
+    Without such steps it begins with both sides: `0.330 vector + 0.386 text = 0.716`.
+    """
+    *lines, _, _, _ = explain(candidate, trace)
+    at = next(i for i, line in enumerate(lines) if line.operation == "=")
+    neutral = {"+": 0.0, "x": 1.0}
+    steps = [
+        f"{line.figure} {line.label if line.label != 'factor' else line.detail.split()[0]}"
+        for line in lines[at + 1 :]
+        if line.value is not None and abs(line.value - neutral[line.operation]) >= 0.0005
+    ]
+    sides = " + ".join(f"{line.figure.removeprefix('+ ').replace('- ', '-')} {line.label}" for line in lines[:at])
+    gate = _gate(candidate, trace, limit=", limit")
+    return f"{' '.join([lines[at].figure[2:] if steps else sides, *steps])} = {gate}"
+
+
+def _gate(candidate: Candidate, trace: Trace, limit: str = "") -> str:
+    """Return a score beside what it had to reach, and its place beside the limit."""
+    floor, most = floor_of(candidate, trace), trace.settings.whole("query.maxResults")
+    place = getattr(candidate.verdict, "place", 0)
+    beside = limit or (" <=" if place <= most else " >")
+    order = f"  {ordinal(place)}{beside} {most}" if place else ""
+    return f"{against(candidate.score, floor)} {'>=' if candidate.score >= floor else '<'} {number(floor)}{order}"
+
+
+def _rank(rank: int, pool: int) -> str:
+    if rank and rank > pool:
+        return f"{ordinal(rank)}, beyond the {pool} candidates"
+    return f"{ordinal(rank)} of {pool}" if rank else f"not among the {pool} candidates"
+
+
+def _weight(weight: float) -> str:
+    return f"x {number(round(weight, 4))}"
+
+
+def _vector(candidate: Candidate, trace: Trace) -> ScoreLine:
+    cosine, score, profile = candidate.cosine, candidate.vector, profiles.get(trace.profile)
+    if cosine is None:
+        return ScoreLine("vector", _no_cosine(trace), "+", 0.0)
+    if not candidate.vector_points:
+        how = f"cosine {cosine:.3f}  counts 0"
+    elif profile.vector_score == "share":
+        how = f"cosine {cosine:.4f}  / best {trace.vector_scale:.4f} = {score:.3f}"
+    elif floor := profile.floor_of(trace.provider):
+        how = f"{floor:g} + {1 - floor:g} x cosine {cosine:.4f} = {score:.3f}"
+    else:
+        how = f"cosine {score:.4f}"
+    rank = _rank(candidate.vector_rank, trace.funnel.vector_pool)
+    return ScoreLine("vector", f"{how}  {rank}  {_weight(candidate.vector_weight)}", "+", candidate.vector_points)
+
+
+def _cause(trace: Trace, otherwise: str) -> str:
+    """Return why nothing has a cosine, for a cause that the answer has a notice of."""
+    codes = {notice.code for notice in trace.notices}
+    return next((cause for code, cause in _NO_VECTOR.items() if code in codes), otherwise)
+
+
+def _no_cosine(trace: Trace) -> str:
+    if trace.funnel.vector_matches:
+        return "this chunk has no vector"
+    keywords = trace.mode == "keywords only"
+    return _cause(trace, "the index has no vectors" if keywords else "the question has no vector")
+
+
+def answered_by(trace: Trace) -> tuple[str, str]:
+    """Return what one question was answered by, and why not by words and vectors; empty where it was both."""
+    codes = {notice.code for notice in trace.notices}
+    if unknown := next((claim for claim in trace.notices if claim.kind == "language_unknown"), None):
+        hardly = "the built-in table hardly knows it" if unknown.fields["known"] else _NO_VECTOR["unknown_language"]
+        return language_label(unknown.fields["language"], unknown.fields["known"]), hardly
+    match trace.mode:
+        case "hybrid" if "unknown_words" in codes:
+            return "by words only", _NO_VECTOR["unknown_words"]
+        case "hybrid" if not trace.plan.fts_query:
+            return "by vectors only", "no word to look for"
+        case "hybrid" if "meaning_alone" in codes:
+            return "by vectors only", trace.plan.unmatched
+        case "hybrid":
+            return "by words and vectors", ""
+        case "keywords only":
+            return "by words only", _cause(trace, "the index has no vectors")
+        case "vectors only":
+            return "by vectors only", words_off(trace)
+        case "nothing":
+            return "by nothing", _cause(trace, "no word to look for")
+
+
+def _unmatched(trace: Trace) -> str:
+    """Return why words gave a chunk nothing; a word that was left out may well stand in it."""
+    plan = trace.plan
+    if not plan.words:
+        return "no word to look for"
+    if profiles.get(trace.profile).join == "OR" or " OR " in plan.fts_query:
+        return "no word that counts matched" if plan.dropped else "no word matched"
+    # Of Chinese, Japanese and Korean text one word may have been searched in pieces.
+    return "not all words matched" if len(tokens.as_asked(plan.words, trace.query)) > 1 else "the word did not match"
+
+
+def _text(candidate: Candidate, trace: Trace) -> ScoreLine:
+    rules, score = profiles.get(trace.profile), candidate.text
+    if trace.mode == "vectors only":
+        return ScoreLine("text", words_off(trace), "+", 0.0)
+    if candidate.lexical is not None:
+        return ScoreLine("text", _lexical(candidate, trace), "+", candidate.text_points)
+    if candidate.bm25 is None:
+        return ScoreLine("text", _unmatched(trace), "+", 0.0)
+    relevance = -candidate.bm25
+    if not score and not candidate.text_rank and rules.text_score != "magnitude":
+        outside = f"not among the {trace.funnel.text_pool} candidates, counts 0"
+        return ScoreLine("text", f"bm25 {relevance:.4g}  {outside}", "+", 0.0)
+    if rules.text_score == "magnitude":
+        how = f"bm25 {relevance:.4g}  / best {trace.text_scale:.4g} = {score:.3f}"
+    elif rules.text_score == "saturated":
+        how = f"bm25 {abs(relevance):.4g}  {'1' if relevance <= 0 else 'r'}/(1+r) = {score:.3f}"
+    else:
+        how = f"bm25 {relevance:.4g}  always {score:.1f} in this release"
+    rank = _rank(candidate.text_rank, trace.funnel.text_pool)
+    return ScoreLine("text", f"{how}  {rank}  {_weight(candidate.text_weight)}", "+", candidate.text_points)
+
+
+def _lexical(candidate: Candidate, trace: Trace) -> str:
+    """Return how the words of a chunk, or of its path, made the keyword score of OpenClaw 2026.9."""
+    part = candidate.lexical
+    if part is None or (not part.body and not part.level and not candidate.text_rank):
+        return _unmatched(trace)
+    term = f'keyword "{part.term}" alone  ' if part.term else ""
+    end = f"{_rank(candidate.text_rank, trace.funnel.text_pool)}  {_weight(candidate.text_weight)}"
+    if not part.body:
+        path = f"{term}words in its path {candidate.text:.3f}  {end}"
+        return "found by its path alone" if part.level else path
+    if not candidate.text_points:
+        return f"{term}looked through for its words: no points"
+    gains = (part.asked, part.held, part.path_words, part.length)
+    named = zip(gains, ("words asked", "share of its words", "words in path", "length"), strict=True)
+    steps = [f"{part.text_score:.4f} bm25", *(f"+ {gain:.4f} {name}" for gain, name in named if gain)]
+    most = ", 1 at most" if part.text_score + sum(gains) > 1 else ""
+    return f"{term}{'  '.join(steps)}  = {candidate.text:.3f}{most}  {end}"
+
+
+def words_off(trace: Trace) -> str:
+    """Return why words were not searched where vectors answered alone."""
+    on = trace.settings.on("query.hybrid.enabled")
+    return "there is no full-text search" if on else "hybrid is off: words are not searched"
+
+
+def _second(candidate: Candidate) -> list[ScoreLine]:
+    """Return what the second stage found inside the chunk, and what both stages count; nothing where none ran."""
+    part = candidate.second
+    share = ScoreLine("base", "share of the first stage", "x", candidate.first_share)
+    if part is None:
+        beside = "share beside what is added, so that scores end at 1"
+        return [] if candidate.first_share == 1.0 else [replace(share, detail=beside)]
+    if not part.measures:
+        return [
+            share,
+            ScoreLine("rerank", "not among the first candidates, so the second stage adds nothing", "+", 0.0),
+        ]
+    how = " with the highest score, so it comes before others" if part.leads else ""
+    lines = [ScoreLine("", f"answers the part{how}: {part.asked}")] if part.asked else []
+    lines += map(_measure, part.measures)
+    first, last = part.window
+    where = f"line {part.line}" + (f", lines {first}-{last}" if last > first else "")
+    total = " + ".join(f"{measure.points:.4f}" for measure in part.measures)
+    detail = f"{total} = {part.score:.3f}, best at {where}  {_weight(part.weight)}"
+    # The sum comes before what it is made of, because a pane of few lines ends there.
+    return [share, ScoreLine("rerank", detail, "+", part.points), *lines]
+
+
+def _measure(measure: MeasurePart) -> ScoreLine:
+    title = _TITLE.get(measure.name, measure.name)
+    if not measure.points:
+        return ScoreLine("", f"{title}: nothing")
+    share = f"{_UNIT[measure.name]} {measure.value:.4g}  / best {measure.best:.4g} = {measure.share:.3f}"
+    return ScoreLine("", f"{title}: {share}  {_weight(measure.weight)} = {measure.points:.4f}")
+
+
+def _named(candidate: Candidate) -> list[ScoreLine]:
+    """Return what a note that the question names counts, and by what it stands among such notes."""
+    names = ("this note's name without its ending", "this note's name", "this note's path")
+    factors = "".join(f" x {factor.value:.2f} {factor.term}" for factor in candidate.factors if factor.value != 1.0)
+    age = f" x {candidate.age_factor:.3f} age" if candidate.age_factor != 1.0 else ""
+    middle = (1 + min(1.0, max(0.0, candidate.hybrid))) / 2
+    among = f"among notes that the question names, by (1 + {candidate.hybrid:.3f})/2 = {middle:.3f}{age}{factors}"
+    how = f"the question is {names[candidate.level - 1]}: that raises its score to 1"
+    return [ScoreLine("order", among), ScoreLine("path", how, "+", 1.0 - candidate.hybrid)]
+
+
+def _age(candidate: Candidate, trace: Trace) -> ScoreLine:
+    half_life = trace.settings.whole("query.hybrid.temporalDecay.halfLifeDays")
+    if candidate.age_basis == "off":
+        return ScoreLine("age", "decay is off")
+    days, multiplies = candidate.age_days, profiles.get(trace.profile).age == "multiply"
+    # What age adds is a weight times what age leaves of 1.
+    most = trace.settings.number("recency.weight") * candidate.share
+    weight = "" if multiplies else f"{left_by_age(days, half_life):.3f} {_weight(most)}  "
+    if days is None:
+        how = "evergreen, never fades"
+    elif days < 0:
+        how = f"dated {-days:,.0f} d ahead, so not aged"
+    else:
+        # An age of few half-lives needs more digits to be redone.
+        source = "" if candidate.age_basis == "name" else " by file time"
+        how = f"{days:.{1 if half_life >= 30 else 3}f} d old{source}, half-life {half_life} d"
+    fading = "decay" if days is not None else "age"
+    operation: Operation = "x" if multiplies else "+"
+    value = candidate.age_factor if multiplies else candidate.age_points
+    return ScoreLine(fading if multiplies else "recency", f"{weight}{how}", operation, value)
+
+
+def _mmr(candidate: Candidate) -> ScoreLine:
+    part = candidate.mmr
+    if part is None or part.twin is None:
+        return ScoreLine("mmr", "off" if part is None else "chosen first")
+    like = f"shares {part.similarity:.0%} of its words with {part.twin.citation}"
+    return ScoreLine("mmr", f"chosen {ordinal(part.place)}; {like}")
+
+
+def floor_of(candidate: Candidate, trace: Trace) -> float:
+    """Return what the score of `candidate` had to reach."""
+    verdict = candidate.verdict
+    if isinstance(verdict, Recalled) and verdict.rescued:
+        return trace.settings.number("query.minScore")
+    return float(getattr(verdict, "floor", trace.floor))
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+
+def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_how: bool = True) -> ScoreLine:
+    """The words that stand in `text` with counts, those missing, those left out; with `say_how` what is odd about them.
+
+    With `chunk`, what is indexed with its text counts as well: the day in its name, and the headings above it.
+    """
+    plan, any_word = trace.plan, profiles.get(trace.profile).join == "OR"
+    words = MatchedWords(plan, trace.profile)
+    added = chunk is not None and any_word and not plan.inside and trace.mode != "vectors only"
+    counts = words.counts(text)
+    in_date = words.counts(tokens.indexed_form(chunk.path, (), "")) if chunk and added else {}
+    present: list[str] = []
+    missing: list[str] = []
+    unseen: list[str] = []
+    # A run of Chinese, Japanese or Korean characters is searched as its pairs.
+    by_run: dict[str, list[str]] = {}
+    for word in counts:
+        by_run.setdefault(tokens.as_asked([word], trace.query)[0], []).append(word)
+    for run, searched in by_run.items():
+        matched = [word for word in searched if counts[word] or in_date.get(word)]
+        if not matched:
+            (unseen if holds(text, run) else missing).append(run)
+        elif searched == [run]:
+            dated = in_date.get(run, 0)
+            share = f" ({dated} in the date)" if counts[run] else " (date)"
+            present.append(f"{run} {counts[run] + dated}x{share if dated else ''}")
+        else:
+            present.append(f"{run} ({len(matched)} of {plural(len(searched), 'pair')} of characters)")
+    # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
+    lacking = "not in its lines or date" if chunk and added and chunk.start_line > 1 else "missing"
+    dropped = [
+        with_reason(_whole(claim.fields["words"], trace), claim.fields["reason"])
+        for claim in left_out(plan, trace.profile)
+    ]
+    lists = {"": present, lacking: missing, "inside longer words, not seen": unseen, "left out": dropped}
+    parts = [f"{title}: {', '.join(each)}".removeprefix(": ") for title, each in lists.items() if each]
+    how = []
+    if say_how and plan.time:
+        parts.append(f'"{plan.time_words}" is read as {plan.time}{"" if plan.time_alone else ", not searched"}')
+    if say_how and trace.mode == "vectors only" and plan.words:
+        how.append("not searched, only counted")
+    if say_how and any_word and any(len(word) == 2 and tokens.is_cjk(word) for word in plan.words):
+        how.append("Chinese, Japanese and Korean text is matched as pairs of characters")
+    remarks = f"  ({'; '.join(how)})" if how else ""
+    return ScoreLine("terms", ("; ".join(parts) or "no words to look for") + remarks)
+
+
+def _whole(dropped: Sequence[str], trace: Trace) -> list[str]:
+    """Return words as a person asked them; of pairs of characters, which are no words, how many of which run."""
+    runs = {word: tokens.as_asked([word], trace.query)[0] for word in dropped}
+    pairs = Counter(run for word, run in runs.items() if run != word)
+    whole = [word for word, run in runs.items() if run == word]
+    return whole + [f"{plural(count, 'pair')} of characters of {run}" for run, count in pairs.items()]
+
+
+def file_line(path: str, trace: Trace) -> ScoreLine:
+    """Return whether the note on disk is what was indexed, as far as the last look at the folder knows."""
+    waiting = next((item for item in trace.unsearchable if item.path == path), None)
+    return ScoreLine("file", f"{waiting.state}: {waiting.detail}" if waiting else "indexed as it is on disk")

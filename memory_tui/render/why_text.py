@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memory_tui.explain import shares, wording
+from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Flips, Rephrasings
-from memory_tui.explain.shares import ScoreLine
 from memory_tui.explain.why_not import Account, WhyNot
+from memory_tui.explain.wording import ScoreLine
 from memory_tui.formatting import plural
 from memory_tui.notices import short_reason
 from memory_tui.sanitize import one_line
@@ -64,10 +64,10 @@ def _row(line: ScoreLine) -> str:
 
 def steps(account: Account, trace: Trace) -> list[ScoreLine]:
     """Return the lines of arithmetic and of words; for a chunk that was not proposed, what it would have scored."""
-    terms = shares.terms_line(account.text, trace, chunk=account.chunk)
+    terms = wording.terms_line(account.text, trace, chunk=account.chunk)
     if account.candidate is None:
         return [terms]
-    lines = shares.explain(account.candidate, trace)
+    lines = wording.explain(account.candidate, trace)
     if not account.proposed:
         score = account.candidate.score
         # The last two lines tell of MMR and of the gate, which it never came to.
@@ -77,8 +77,8 @@ def steps(account: Account, trace: Trace) -> list[ScoreLine]:
 
 def arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> Iterator[str]:
     """Yield how a hit got its score; the `first` one says also how words are searched."""
-    terms = shares.terms_line(evidence.texts[hit.chunk.rowid], trace, chunk=hit.chunk, say_how=first)
-    yield from map(_row, [*shares.explain(hit, trace), terms])
+    terms = wording.terms_line(evidence.texts[hit.chunk.rowid], trace, chunk=hit.chunk, say_how=first)
+    yield from map(_row, [*wording.explain(hit, trace), terms])
 
 
 def losers(trace: Trace) -> Iterator[str]:

@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
-from memory_tui.explain.shares import answered_by, terms_line
+from memory_tui.explain.wording import answered_by, terms_line
 from memory_tui.plan import Options
 from memory_tui.tokens import as_asked
 from tests.support.tui import LARGE, NOW, SMALL, ask, drive, make_app, text_of

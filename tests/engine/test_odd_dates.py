@@ -74,7 +74,7 @@ def test_each_date_that_cannot_be_is_pointed_out(tmp_path: Path, notes: Path) ->
 
 
 def test_an_age_is_never_shown_below_nothing(tmp_path: Path, notes: Path) -> None:
-    from memory_tui.explain.shares import explain
+    from memory_tui.explain.wording import explain
 
     with opened(notes, tmp_path, "recommended") as engine:
         engine.index.sync()

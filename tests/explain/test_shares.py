@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain.shares import ScoreLine, explain, in_a_line, terms_line
+from memory_tui.explain.wording import ScoreLine, explain, in_a_line, terms_line
 from memory_tui.plan import Options
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 from tests.support.tui import NOW, sample

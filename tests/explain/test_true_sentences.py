@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import shares, wording
+from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import NotAlone
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
@@ -97,18 +97,18 @@ def test_a_word_that_was_left_out_says_why(notes: Path, opened: Open) -> None:
     engine = opened("recommended", "builtin")
     trace = engine.search.search("did anna change the router for ticket3")
     text = "anna and the router, ticket3\n"
-    said = shares.terms_line(text, trace).detail
+    said = wording.terms_line(text, trace).detail
     assert "anna, router (in over half of the chunks: counted with others)" in said
     assert "(stop words)" in said
     theirs = opened("openclaw-2026.3").search.search("did anna change 42 of it")
-    said = shares.terms_line(text, theirs).detail
+    said = wording.terms_line(text, theirs).detail
     assert "42 (numbers alone)" in said
     assert "of, it (too short)" in said
 
 
 def test_words_inside_of_longer_ones_are_not_called_missing(chinese: Path, opened: Open) -> None:
     trace = opened("openclaw-2026.3", "builtin").search.search("密码 giraffe")
-    said = shares.terms_line("路由器第1的密码是写在柜子里的\n", trace).detail
+    said = wording.terms_line("路由器第1的密码是写在柜子里的\n", trace).detail
     assert "missing: giraffe" in said
     assert "not seen: 密码" in said
 
@@ -152,7 +152,7 @@ def test_only_where_words_alone_order_hits_they_are_said_to(notes: Path, opened:
     for profile, is_said in (("recommended", False), ("openclaw-2026.9", True)):
         found = opened(profile).search.search("closet")
         looked_through = replace(found.recalled[0], hybrid=0.0, score=0.0, merit=0.25)
-        said = [line.detail for line in shares.explain(looked_through, found) if line.label == "order"]
+        said = [line.detail for line in wording.explain(looked_through, found) if line.label == "order"]
         assert said == ["its score is 0; among such chunks its words place it, with 0.250"] * is_said
 
 
@@ -191,7 +191,7 @@ def test_no_hit_is_said_to_be_recalled_that_an_agent_does_not_get(diary: Path, o
     first = engine.search.search(question).recalled[0]
     assert memory_search(engine, {"query": question}).answer["results"] == []
     answer = engine.search.why(engine.search.gather(question), first.chunk.path, first.chunk.start_line)
-    said = [*why_text.answer(answer), *(line.detail for line in shares.explain(first, answer.trace))]
+    said = [*why_text.answer(answer), *(line.detail for line in wording.explain(first, answer.trace))]
     assert wording.label(answer.fate) == "NEAREST 1st, kept back"
     assert not [line for line in said if "recalled" in line.lower()]
     assert answer.trace.count.startswith("Nearest ")

@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import shares
+from memory_tui.explain import wording
 from memory_tui.explain.words import MatchedWords
 from memory_tui.index import abilities
 from memory_tui.index.store import Store
@@ -98,7 +98,7 @@ def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, qu
     assert all(not hit.vector_points for hit in found.recalled) or not language
     if language == "Chinese":
         assert paths(found)[0] == "memory/书.md"
-        shown = shares.explain(found.recalled[0], found)
+        shown = wording.explain(found.recalled[0], found)
         assert "does not know this language" in shown[0].detail
     assert theirs.mode == "hybrid", "a release counts the vector whatever the language"
     assert not any(notice.kind == "language_unknown" for notice in theirs.notices)

@@ -3,7 +3,7 @@
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import shares
+from memory_tui.explain import wording
 from memory_tui.plan import Options
 from memory_tui.search.keyword import parts_of
 
@@ -81,7 +81,7 @@ def test_the_best_note_of_each_part_comes_first(engine: Engine) -> None:
     assert [hit.second.asked for hit in found.recalled if hit.second and hit.second.leads] == [
         hit.second.asked for hit in found.recalled[:2] if hit.second
     ]
-    lines = shares.explain(garlic, found)
+    lines = wording.explain(garlic, found)
     assert any(line.detail == HOW + "where does the garlic grow?" for line in lines)
     assert found.plan.readings == ("asked in 2 parts",)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.explain import shares, wording
+from memory_tui.explain import wording
 from memory_tui.notices import short_reason
 from memory_tui.search.excerpts import window
 from memory_tui.search.rank import rank
@@ -214,7 +214,7 @@ def test_the_arithmetic_on_screen_adds_up_to_the_score(found: object, chosen: Se
     trace = rank(found, chosen)  # type: ignore[arg-type]
     for candidate in every(trace):
         total = 0.0
-        for line in shares.explain(candidate, trace):
+        for line in wording.explain(candidate, trace):
             if line.value is None:
                 continue
             if line.operation == "+":

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from memory_tui.cli import main
 from memory_tui.cli.main import parsed
 from memory_tui.engine.engine import Engine
-from memory_tui.explain.shares import explain
+from memory_tui.explain.wording import explain
 from memory_tui.plan import Options
 from memory_tui.search.trace import QueryPlan, Recalled
 from memory_tui.tui.app import MemoryApp

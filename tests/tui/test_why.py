@@ -16,8 +16,8 @@ from textual.widgets import Input
 
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Flips, flips
-from memory_tui.explain.shares import in_a_line
 from memory_tui.explain.why_not import row_of
+from memory_tui.explain.wording import in_a_line
 from memory_tui.search.evidence import later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, Recalled, Trace

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from memory_tui import notices
 from memory_tui.explain import wording
-from memory_tui.explain.shares import ScoreLine, explain, file_line, in_a_line, terms_line
+from memory_tui.explain.wording import ScoreLine, explain, file_line, in_a_line, terms_line
 from memory_tui.explain.words import MatchedWords
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace

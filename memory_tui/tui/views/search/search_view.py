@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import BackendChanged, Event, IndexChanged, LevelsMeasured, SyncFinished
-from memory_tui.explain.shares import answered_by
+from memory_tui.explain.wording import answered_by
 from memory_tui.notices import foreign_vectors
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.state import Facts
