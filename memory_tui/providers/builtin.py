@@ -112,7 +112,7 @@ class StaticTable:
         """Return the token ids of `text`, without special tokens, not cut."""
         return self.line_ids(text.replace("\n", " "))
 
-    def known(self, text: str) -> float:
+    def share_known(self, text: str) -> float:
         """Return how much of `text` is known: the share of its letters that stand in tokens; 1 where it has no letters.
 
         A letter alone means nothing, unless it is an ideograph: of a script that its teacher hardly saw the table has

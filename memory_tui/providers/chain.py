@@ -227,8 +227,8 @@ class ChainMember(Provider):
 
     def expected(self, space: Identity) -> Identity:
         """Return the same, completed by that of an index."""
-        known = self.space()
-        return Identity(known.provider, known.model, known.key or space.key, known.dims or space.dims)
+        mine = self.space()
+        return Identity(mine.provider, mine.model, mine.key or space.key, mine.dims or space.dims)
 
     @property
     def max_input_bytes(self) -> int:
@@ -262,15 +262,15 @@ class ChainMember(Provider):
 
     def _ask(self, ask: Callable[[Provider], T], *, approved: bool = True, pauses: bool = False) -> T:
         """Return what the provider answers, unless it is left alone; note its failures."""
-        asked = False
+        reached = False
         try:
             provider = self.make(approved=approved)
             if pauses or not provider.identity_known:
                 self._check_pause()
-            asked = True
+            reached = True
             return ask(provider)
         except ProviderError as error:
-            self.failed(error, asked)
+            self.failed(error, reached)
             raise
 
     def _counted(self, provider: Provider, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -341,8 +341,8 @@ class ChainMember(Provider):
         again.repeats = True
         raise again
 
-    def failed(self, error: ProviderError, asked: bool = False) -> bool:
-        """Note why it failed, and whether that was when it was `asked`; tell the chain, and return whether another one
+    def failed(self, error: ProviderError, reached: bool = False) -> bool:
+        """Note why it failed, and whether it was `reached`; tell the chain, and return whether another one
         is in its place now.
         """
         state, now = state_of(error), self.settings.clock.now()
@@ -351,7 +351,7 @@ class ChainMember(Provider):
         goes_on, again = self.health.cause == state.value, self.health.cause == state.value and not self.adopted
         # A provider that is left alone repeats why; what it said itself, and when, stays.
         if not (isinstance(error, ProviderFailure) and error.repeats):
-            if asked and isinstance(error, ProviderFailure) and (self.host or self.slow):
+            if reached and isinstance(error, ProviderFailure) and (self.host or self.slow):
                 # It needs time or a network: the longer, the more often it failed in a row.
                 doubled = min(_FIRST_SECONDS * 2 ** min(self._failures, _MOST_DOUBLINGS), _LONGEST_SECONDS)
                 wait = doubled if error.state in PASSING else _LASTING_SECONDS
@@ -379,9 +379,9 @@ class ChainMember(Provider):
     def show_passed_over(self) -> MemberState:
         """Return its state where `auto` passed it over."""
         error = self.lacks() or ProviderError("It was chosen too late.", "")
-        shown, why = self.show(False, False), error.message
+        state, why = self.show(False, False), error.message
         return replace(
-            shown, state="passed over", detail=why, error=why, next_step=error.next_step, cause=state_of(error).value
+            state, state="passed over", detail=why, error=why, next_step=error.next_step, cause=state_of(error).value
         )
 
 
@@ -653,8 +653,8 @@ class Chain:
         return members
 
     def _member(self, name: str, role: Role, *, first: bool = False) -> ChainMember:
-        own = replace(self.settings, requested=name) if first else self.settings.for_provider(name)
-        return ChainMember(name, role, own, self._failed)
+        settings = replace(self.settings, requested=name) if first else self.settings.for_provider(name)
+        return ChainMember(name, role, settings, self._failed)
 
     def _failed(self, member: ChainMember, error: ProviderError, again: bool) -> bool:
         """Replace a member that failed where that is right; return whether another one is in its place now.

@@ -222,7 +222,7 @@ def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
     """
     if identity is None or identity.provider != "builtin" or query.isascii():
         return "", 1.0
-    share = static_table().known(query)
+    share = static_table().share_known(query)
     if share >= _KNOWN_LANGUAGE:
         return "", 1.0
     scripts = Counter(unicodedata.name(item, "unknown").split()[0] for item in query if item.isalpha())

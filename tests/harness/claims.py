@@ -189,7 +189,7 @@ def _no_vector(claim: Any, case: Case) -> None:
     if claim.cause == "the built-in table does not know Chinese":
         # There is a cosine, by characters that the table hardly knows, and it does not count.
         assert any(tokens.is_cjk(one) for one in case.evidence.query)
-        assert static_table().known(case.evidence.query) < 0.1
+        assert static_table().share_known(case.evidence.query) < 0.1
         assert not any(one.vector_points for one in (*case.trace.recalled, *case.trace.lost))
     else:
         assert case.evidence.cosine is None or np.isnan(case.evidence.cosine[case.row])
