@@ -117,8 +117,6 @@ class Case:
     settings: Settings
     trace: Trace
     row: int = -1
-    path: str = ""
-    line: int | None = None
 
     @property
     def text(self) -> str:
@@ -206,32 +204,6 @@ def _outside_meaning(claim: Any, case: Case) -> None:
     assert np.count_nonzero(every > own + 1e-5) < claim.rank <= np.count_nonzero(every >= own - 1e-5)
     assert claim.pool < claim.rank <= claim.of
     check_claim(claim.text, case)
-
-
-# --- files -----------------------------------------------------------------------------------------------------------
-
-
-@checks("outside_roots", "excluded", "unreadable_file")
-def _not_a_note(_: object, case: Case) -> None:
-    with case.world.engine.search.reader() as store:
-        assert store.file(case.path) is None
-
-
-@checks("no_such_file")
-def _no_file(_: Any, case: Case) -> None:
-    assert not (case.world.folder / case.path).exists()
-
-
-@checks("in_no_chunk")
-def _in_no_chunk(claim: Any, case: Case) -> None:
-    text = (case.world.folder / case.path).read_text()
-    refs = case.world.engine.search.chunks_of(case.path)
-    if claim.line is None:
-        assert not refs
-        assert not text.strip()
-    else:
-        assert not any(ref.start_line <= claim.line <= ref.end_line for ref in refs)
-        assert claim.line > claim.lines or claim.line < 1 or not text.split("\n")[claim.line - 1].strip()
 
 
 # --- empty answers -------------------------------------------------------------------------------------------------
@@ -348,16 +320,3 @@ def run(world: World) -> Counter[str]:
                 check_claim(claim, Case(world, evidence, settings, ranked))
                 counts[claim.kind if isinstance(claim, Notice) else type(claim).__name__] += 1
     return counts
-
-
-def run_files(world: World) -> None:
-    """Check what is said of lines that no ranking gets to see."""
-    engine = world.engine
-    evidence = engine.search.gather("router")
-    ranked = rank(evidence, engine.plan.settings)
-    for path, line in [
-        ("memory/none.md", 1), ("memory/empty.md", None), ("memory/blank.md", 2), ("MEMORY.md", 99), ("../x.md", 1),
-        ("memory/long.md", 99),
-    ]:  # fmt: skip
-        fate = engine.search.why(evidence, path, line).fate
-        check_claim(fate, Case(world, evidence, engine.plan.settings, ranked, path=path, line=line))
