@@ -84,7 +84,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
             if not member.takes_secrets and not chunk.occurrence and (kinds := secret_finder.kinds(chunk.text)):
                 flagged.append(Flagged(note.path, chunk.start_line, chunk.end_line, kinds))
                 secret.add(chunk.hash)
-    cached = store.known_hashes(space.provider, space.model, space.key, list(texts))
+    cached = set(store.cached(space, list(texts)))
     cached |= embedding.shared_hashes(plan.sibling, space, texts.keys() - cached)
     waiting = batch_jobs.sent(store, (space.provider, space.model, space.key)) & (texts.keys() - cached)
     passed_over = cached | waiting | embedding.known_rejected(store, space, list(texts))

@@ -154,10 +154,7 @@ def add_embeddings(store: Store, identity: Identity, vectors: Mapping[str, Vecto
             "INSERT INTO embedding_cache(provider, model, provider_key, hash, dims, updated_at, embedding) "
             "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT(provider, model, provider_key, hash) DO UPDATE SET "
             "dims = excluded.dims, updated_at = excluded.updated_at, embedding = excluded.embedding RETURNING id",
-            [
-                (identity.provider, identity.model, identity.key, digest, identity.dims, now, vector.tobytes())
-                for digest, vector in vectors.items()
-            ],
+            [(*identity.space, digest, identity.dims, now, vector.tobytes()) for digest, vector in vectors.items()],
         )
     return dict(zip(vectors, (row[0] for row in ids), strict=True))
 

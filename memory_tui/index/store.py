@@ -218,18 +218,12 @@ class FullText:
         self._generation = generation
         self._frequencies: tuple[int, dict[tuple[Form, str], int]] = (-1, {})
 
-    def cut(self) -> Literal["unicode61", "trigram", ""]:
-        """Say how OpenClaw's full-text table cuts words; empty where there is no full-text search."""
-        if abilities.fts5():
-            return ""
-        match self._index.meta("full_text"):
-            case None | "":
-                return ""
-            case "unicode61":
-                return "unicode61"
-            case "trigram":
-                return "trigram"
-        raise self._index.damaged("the tokenizer of its full-text search makes no sense")
+    def cut(self) -> str:
+        """Say how OpenClaw's full-text table cuts words: unicode61 or trigram; empty without full-text search."""
+        cut = "" if abilities.fts5() else self._index.meta("full_text") or ""
+        if cut not in ("", "unicode61", "trigram"):
+            raise self._index.damaged("the tokenizer of its full-text search makes no sense")
+        return str(cut)
 
     def match(self, words: Sequence[str], form: Form, join: Literal["all", "any"]) -> Matches:
         """Find the chunks that hold all, or any, of `words`. Raises QueryError, Cancelled."""
@@ -588,7 +582,7 @@ class Store(Database):
             "SELECT c.id, f.path, c.start_line, c.end_line, r.reason, r.at FROM chunks c JOIN refused r ON "
             "r.hash = c.hash JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 "
             "AND r.provider = ? AND r.model = ? AND r.provider_key = ? ORDER BY f.path, c.start_line",
-            (identity.provider, identity.model, identity.key),
+            identity.space,
         )
         return [Rejected(*row) for row in rows]
 
@@ -616,9 +610,7 @@ class Store(Database):
 
         With `unclaimed` only those that wait for no batch job for vectors of that space.
         """
-        free, space = (
-            ("true", ()) if unclaimed is None else (UNCLAIMED, (unclaimed.provider, unclaimed.model, unclaimed.key))
-        )
+        free, space = ("true", ()) if unclaimed is None else (UNCLAIMED, unclaimed.space)
         return self.query(
             "SELECT id, hash, text FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ? "
             f"AND {free} ORDER BY id LIMIT ?",
@@ -631,24 +623,16 @@ class Store(Database):
             self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ?", (after,))
         )
 
-    def known_hashes(self, provider: str, model: str, key: str, hashes: Sequence[str]) -> set[str]:
-        """Return which of `hashes` have a vector in that space, whatever its length."""
-        return {
-            row[0]
-            for row in self.query(
-                "SELECT hash FROM embedding_cache WHERE provider = ? AND model = ? AND provider_key = ? "
-                "AND hash IN (SELECT value FROM json_each(?))",
-                (provider, model, key, json.dumps(list(hashes))),
-            )
-        }
-
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, int]:
-        """Return the embedding ids of those `hashes` whose text was embedded before, in the space of `identity`."""
+        """Return the embedding ids of those `hashes` that have a vector in the space of `identity`.
+
+        Where that has no dimensions yet, vectors of any length count.
+        """
         return dict(
             self.query(
                 "SELECT hash, id FROM embedding_cache WHERE provider = ? AND model = ? AND provider_key = ? "
-                "AND hash IN (SELECT value FROM json_each(?)) AND dims = ?",
-                (identity.provider, identity.model, identity.key, json.dumps(list(hashes)), identity.dims),
+                "AND hash IN (SELECT value FROM json_each(?)) AND ? IN (dims, 0)",
+                (*identity.space, json.dumps(list(hashes)), identity.dims),
             )
         )
 
