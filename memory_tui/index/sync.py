@@ -45,7 +45,7 @@ from memory_tui.index.store import CHANGED, IndexedNote, Store
 from memory_tui.providers.base import Identity, Provider
 from memory_tui.settings import Settings
 from memory_tui.workspace import roots
-from memory_tui.workspace.notes import ChangedWhileRead, Document
+from memory_tui.workspace.notes import ChangedWhileRead
 from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.scan import NoteFile, Scan
 
@@ -190,7 +190,7 @@ def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
     with closing(rebuild.begin(run.store, recipe, run.stop)) as beside:
         report.indexed = report.touched = report.chunks = report.embedded = report.reused = report.shared = 0
         report.failed, report.rebuilt = (), True
-        other = _Pass(run, beside, recipe, run.provider, report, rebuilding=True)
+        other = _Pass(run, beside, recipe, run.provider, report)
         scan = roots.scan(run.roots) if run.scan.quiet else run.scan
         for _ in range(_PASSES):
             run.stop.check()
@@ -234,13 +234,11 @@ class _Pass:
         provider: Provider | None,
         report: SyncReport,
         patience: Thresholds | None = None,
-        *,
-        rebuilding: bool = False,
     ) -> None:
         self.vanished = VanishedNotes()
         self.embedder = Embedder(store, recipe.identity, provider, run.stop.check, run.manner, run.roots)
         self._run, self._store, self._recipe, self._report = run, store, recipe, report
-        self._tell, self._rebuilding, self._patience = run.listener, rebuilding, patience
+        self._tell, self._rebuilding, self._patience = run.listener, store is not run.store, patience
         self._new: list[NewFile] = []
         self._touching: list[IndexedNote] = []
         self._total = self._done = self._bytes = self._total_bytes = 0
@@ -305,7 +303,14 @@ class _Pass:
         try:
             document = roots.read(note)
             if row and row.hash == document.hash:
-                self._same(row, document, started, touched(note, row))
+                now = row._replace(mtime_ns=document.mtime_ns, size=document.size, state="ok", detail=remarks(document))
+                # A file that changed after it was read would be read over and over if that were not written down.
+                if now == row and not touched(note, row):
+                    self._report.unchanged += 1
+                else:
+                    self._report.touched += 1
+                    self._touching.append(now._replace(indexed_at=started))
+                self._progress(row.path, document.size)
                 return
             self._hand_over(row, document.text)
             self._new.append(cut(document, note.source, self._recipe, started))
@@ -325,16 +330,6 @@ class _Pass:
         last = last_text(self._store, row.path)
         if last is not None and (now is None or shrank(last.text, now)):
             lost(last, None if now is None else now.encode("utf-8", "surrogateescape"))
-
-    def _same(self, row: IndexedNote, document: Document, started: float, again: bool) -> None:
-        """Note that the text is as it was; `again` says that it would be read over and over if nothing was written."""
-        stored = row._replace(mtime_ns=document.mtime_ns, size=document.size, state="ok", detail=remarks(document))
-        if stored == row and not again:
-            self._report.unchanged += 1
-        else:
-            self._report.touched += 1
-            self._touching.append(stored._replace(indexed_at=started))
-        self._progress(row.path, document.size)
 
     def _flush(self) -> None:
         """Write what waits: of new notes the vectors first where they take no time, then all rows at once."""
