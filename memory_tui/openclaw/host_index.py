@@ -196,9 +196,10 @@ def _whole(
         has = value("SELECT count(*) FROM pragma_table_info(?) WHERE name = 'source'", table)
         return _text("source") if has else "'memory'"
 
-    rows = connection.execute(
+    # Each table is fetched whole, so that a lock lasts no longer than SQLite needs.
+    rows: list[tuple[Any, ...]] = connection.execute(
         f"SELECT {source(files_table)}, {_text('path')}, {_text('hash')}, {_whole_number('size')} FROM {files_table}"
-    )
+    ).fetchall()
     files = {(name, file): HostFile(digest, size) for name, file, digest, size in rows}
     in_vec0 = f"EXISTS (SELECT 1 FROM {vec0}_rowids v WHERE v.id = t.id)" if f"{vec0}_rowids" in tables else "NULL"
     # An empty embedding is [] as JSON and nothing as a BLOB; its length is known without reading it.
@@ -206,10 +207,10 @@ def _whole(
         f"SELECT {source(chunks_table)}, {_text('path')}, {_text('id')}, {_whole_number('start_line')} AS first, "
         f"{_whole_number('end_line')} AS last, {_text('hash')}, {_text('model')}, "
         f"coalesce(octet_length(embedding), 0) > 2, {in_vec0} FROM {chunks_table} t ORDER BY first, last, t.rowid"
-    )
+    ).fetchall()
     chunks: dict[Key, list[HostChunk]] = {}
-    for name, file, *fields in rows:
-        chunks.setdefault((name, file), []).append(HostChunk(*fields))
+    for row in rows:
+        chunks.setdefault((row[0], row[1]), []).append(HostChunk._make(row[2:]))
     if str(value(f"SELECT value FROM {meta} WHERE key = 'memory_vector_rebuild_v1'") or "").strip('"') not in (
         "",
         "clean",

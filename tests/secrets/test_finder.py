@@ -244,7 +244,7 @@ def test_work_grows_with_the_text_when_there_is_much_to_find() -> None:
 
 def test_a_key_that_a_cut_of_a_long_line_would_part_is_found_whole() -> None:
     key = SERVICES["Hugging Face"](random.Random(3))
-    for before in range(7_950, 8_001):
+    for before in range(7_950, 8_001, 3):
         text = "a " * (before // 2) + f"x {key} " + "b " * 4_000
         assert key not in secret_finder.masked(text), before
         assert _touched(text, key)
@@ -339,7 +339,7 @@ def test_a_key_is_found_whatever_stands_around_it(before: str, kind: str, after:
 
 
 def test_a_very_long_line_takes_no_longer_than_its_length() -> None:
-    text = "password `a` " * 20_000
+    text = "password `a` " * 5_000
     assert secret_finder.find(text) == ()
 
 
