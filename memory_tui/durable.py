@@ -75,18 +75,18 @@ class Calls:
         """Give `old` the name `new`, in the place of whatever has it."""
         os.replace(old, new, src_dir_fd=at, dst_dir_fd=at)
 
-    def exchange(self, one: str | Path, other: str | Path, at: int | None = None) -> bool:
+    def exchange(self, first: str | Path, second: str | Path, at: int | None = None) -> bool:
         """Let two files change names in one step; False where the system or the file system cannot."""
         call = _exchange_call()
         where = _HERE if at is None else at
         if call is None:
             return False
-        if call(where, os.fsencode(one), where, os.fsencode(other), _EXCHANGE) == 0:
+        if call(where, os.fsencode(first), where, os.fsencode(second), _EXCHANGE) == 0:
             return True
         number = ctypes.get_errno()
         if number in _NO_SUCH_CALL:
             return False
-        raise OSError(number, os.strerror(number), str(one))
+        raise OSError(number, os.strerror(number), str(first))
 
     def link(self, old: str | Path, new: str | Path, at: int | None = None) -> None:
         """Give `old` the second name `new`, which must be free."""

@@ -86,10 +86,9 @@ class WriterLock:
     def lost(self) -> bool:
         """Whether the lock file was deleted or replaced, so that another process may have a lock of the same name."""
         try:
-            held, there = os.fstat(self._descriptor), self.path.stat()
+            return not os.path.samestat(os.fstat(self._descriptor), self.path.stat())
         except OSError:
             return True
-        return (held.st_dev, held.st_ino) != (there.st_dev, there.st_ino)
 
     def release(self) -> None:
         """Let others write. The file stays, blank: removing it would let two processes lock two files of one name."""

@@ -101,8 +101,8 @@ class ScopedRecords(Struct, frozen=True):
                 "key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (scope, key)) STRICT"
             )
             if not was_taken_over(connection, name, scope):
-                for old, kept in self._old().items():
-                    self._insert(connection, old, kept)
+                for old, text in self._old().items():
+                    self._insert(connection, old, text)
                 mark_taken_over(connection, name, scope)
             before = self._read(connection).get(key)
             value = how(before)

@@ -21,7 +21,7 @@ from memory_tui.notes import diff, restore
 from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import AppliedChange, Curator
 from memory_tui.notes.journal import LOST, JournalEntry
-from memory_tui.notes.planner import described, entries
+from memory_tui.notes.planner import AnnotatedEntry, described, entries
 from memory_tui.workspace.annotations import annotations_of
 from memory_tui.workspace.roots import NoteMissing, named_lines
 
@@ -61,15 +61,19 @@ def annotate(args: argparse.Namespace) -> int:
     data = notes.read(path)
     listed = entries(data, path)
     if line is None:
-        rows = [f"{path}:{entry.first}  {entry.words[:60]}  ({described(entry.said)})" for entry in listed]
+        rows = [f"{path}:{entry.first}  {entry.words[:60]}  ({described(entry.annotations)})" for entry in listed]
         none = f"{path} has no entries: lines of MEMORY.md or USER.md that begin with “- ”."
-        return show(args, [to_builtins(entry) | {"said": entry.said._asdict()} for entry in listed], rows or [none])
+        return show(args, [_entry_row(entry) for entry in listed], rows or [none])
     entry = next((entry for entry in listed if entry.first <= line <= entry.last), None)
     if entry is None:
         raise EditRefused(f"{args.place} is in no entry.", f"memory-tui annotate {path} lists the entries.")
-    fields = entry.said._asdict() | chosen
+    fields = entry.annotations._asdict() | chosen
     now = annotations_of(fields["importance"], fields["triggers"], fields["project"])
     return _make(notes, notes.plan.annotate(path, data, {entry.first: now}), args)
+
+
+def _entry_row(entry: AnnotatedEntry) -> dict[str, Any]:
+    return {"first": entry.first, "last": entry.last, "words": entry.words, "said": entry.annotations._asdict()}
 
 
 def undo(args: argparse.Namespace) -> int:

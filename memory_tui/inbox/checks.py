@@ -400,7 +400,7 @@ def _untrusted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 def _lost(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.lost:
-        finding = notice("lines_lost", change=note.change, lines=len(note.lines), at=note.at, gone=note.gone)
+        finding = notice("lines_lost", change=note.change, lines=len(note.lines), at=note.at, gone=note.is_gone)
         place = Passage(note.path, 1, 1, masked("\n".join(note.lines)))
         yield Suggestion(check.kind, place, finding, check.actions, f"lost {note.change}", change=note.change)
 

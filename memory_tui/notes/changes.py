@@ -84,7 +84,7 @@ class ThreeWay(Struct, frozen=True):
     path: str
     base: bytes | None
     mine: bytes | None
-    theirs: bytes | None
+    other: bytes | None
     merge: Merge
 
     @property

@@ -150,9 +150,9 @@ class Curator:
         """Make the whole change of `conflict`, with `data` for the note that both changed. Raises like `apply`."""
         view = conflict.views[0]
         # Where others removed the note, nothing is what they left of it.
-        chosen = data if data or view.theirs is not None else None
+        chosen = data if data or view.other is not None else None
         files = tuple(
-            replace(file, before=view.theirs, after=chosen) if file.path == view.path else file
+            replace(file, before=view.other, after=chosen) if file.path == view.path else file
             for file in conflict.change.files
         )
         change = replace(conflict.change, files=files)
@@ -251,8 +251,8 @@ class Curator:
 
     def history(self, path: str | None = None) -> tuple[JournalEntry, ...]:
         """Return the changes that were made, newest first; with `path` only those of one note."""
-        made = (entry for entry in reversed(self.journal.entries()) if entry.state == "done")
-        return tuple(entry for entry in made if path is None or path in entry.paths)
+        done = (entry for entry in reversed(self.journal.entries()) if entry.state == "done")
+        return tuple(entry for entry in done if path is None or path in entry.paths)
 
     def undoable(self) -> tuple[JournalEntry, ...]:
         """Return the changes that can be taken back, the next one first."""
@@ -342,7 +342,7 @@ class Curator:
         return replace(file, mode=mode, mtime_ns=mtime_ns)
 
     def _conflict(self, change: Change, view: ThreeWay, draft: int, undoes: int, redoes: int) -> Conflict:
-        what = "was removed" if view.theirs is None else "is there already" if view.base is None else "has changed"
+        what = "was removed" if view.other is None else "is there already" if view.base is None else "has changed"
         if change.kind in ("undo", "redo"):
             # The journal has this text already.
             step = (

@@ -212,7 +212,7 @@ class Journal:
 
     def draft(self, view: ThreeWay, title: str, number: int = 0) -> JournalEntry:
         """Keep a text that could not be written, in the place of draft `number` unless 0. Only while `locked`."""
-        files = (FileChange(view.path, view.base, view.mine), FileChange(view.path, view.base, view.theirs))
+        files = (FileChange(view.path, view.base, view.mine), FileChange(view.path, view.base, view.other))
         return self.put(JournalEntry(number, self.clock(), "draft", "draft", title), files)
 
     def put(self, entry: JournalEntry, files: Sequence[FileChange] | None = None) -> JournalEntry:
@@ -379,7 +379,7 @@ def settle(roots: Roots, journal: Journal, entry: JournalEntry, reason: str = ""
         elif all(ends):
             end = replace(entry, state="done", reason="" if reason else FINISHED)
         else:
-            end = _taken_back(roots, entry, [file if made else None for file, made in zip(files, ends, strict=True)])
+            end = _taken_back(roots, entry, [(at, files[at]) for at, is_there in enumerate(ends) if is_there])
             end = replace(end, reason=reason) if reason and end.state == "refused" else end
         end = replace(end, left=clear(roots, entry, left))
         return journal.settle(end, [_as_it_is(roots, file) for file in files] if end.state == "done" else None)
@@ -423,15 +423,14 @@ def clear(roots: Roots, entry: JournalEntry, left: Collection[str] = ()) -> tupl
     return tuple(left)
 
 
-def _taken_back(roots: Roots, entry: JournalEntry, files: list[FileChange | None]) -> JournalEntry:
+def _taken_back(roots: Roots, entry: JournalEntry, files: list[tuple[int, FileChange]]) -> JournalEntry:
     """Take back those `files` that are made, by their numbers, each one where others have not changed it since."""
     end = replace(entry, state="refused", reason=TAKEN_BACK)
-    for number, file in reversed(list(enumerate(files))):
-        if file is not None:
-            try:
-                write(roots, file.reverse(), tag(entry.id, number) + "b")
-            except SameLinesChanged:
-                end = replace(entry, state="done", reason=HALF)
+    for number, file in reversed(files):
+        try:
+            write(roots, file.reverse(), tag(entry.id, number) + "b")
+        except SameLinesChanged:
+            end = replace(entry, state="done", reason=HALF)
     return end
 
 

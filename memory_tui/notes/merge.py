@@ -27,7 +27,7 @@ class Hunk(Struct, frozen=True):
     side: Side
     base: tuple[bytes, ...]
     mine: tuple[bytes, ...]
-    theirs: tuple[bytes, ...]
+    other: tuple[bytes, ...]
     mine_first: bool = False
 
     @property
@@ -35,10 +35,10 @@ class Hunk(Struct, frozen=True):
         """The merged lines; mine for a conflict."""
         if self.side == "appended":
             count = len(self.base)
-            added = [text[:count] == self.base for text in (self.mine, self.theirs)]
+            added = [text[:count] == self.base for text in (self.mine, self.other)]
             last_is_mine = added[0] and not (self.mine_first and added[1])
-            return self.theirs + self.mine[count:] if last_is_mine else self.mine + self.theirs[count:]
-        return self.theirs if self.side == "theirs" else self.mine
+            return self.other + self.mine[count:] if last_is_mine else self.mine + self.other[count:]
+        return self.other if self.side == "theirs" else self.mine
 
 
 class Merge(Struct, frozen=True):
@@ -58,29 +58,29 @@ class Merge(Struct, frozen=True):
         return b"".join(
             line
             for hunk in self.hunks
-            for line in ((*hunk.theirs, *hunk.mine) if hunk.side == "conflict" else hunk.lines)
+            for line in ((*hunk.other, *hunk.mine) if hunk.side == "conflict" else hunk.lines)
         )
 
 
-def merge(base: bytes | None, mine: bytes | None, theirs: bytes | None, *, mine_first: bool = False) -> Merge:
+def merge(base: bytes | None, mine: bytes | None, other: bytes | None, *, mine_first: bool = False) -> Merge:
     """Merge two changes of `base`; None is a note that is not there, which merges only with what left it alone.
 
     Where both added lines at the end, theirs come first, because they were on disk first; or mine with `mine_first`.
     """
-    if mine == theirs or theirs == base:
-        return _whole("both" if mine == theirs else "mine", base, mine, theirs, mine)
+    if mine == other or other == base:
+        return _whole("both" if mine == other else "mine", base, mine, other, mine)
     if mine == base:
-        return _whole("theirs", base, mine, theirs, theirs)
-    if base is None or mine is None or theirs is None:
-        return _whole("conflict", base, mine, theirs, None)
+        return _whole("theirs", base, mine, other, other)
+    if base is None or mine is None or other is None:
+        return _whole("conflict", base, mine, other, None)
     # A last line without a line end is compared as if it had one; whether it has one is merged by itself.
     end = b"\r\n" if b"\r\n" in base[-4096:] else b"\n"
-    closed = [_closed(text, end) for text in (base, mine, theirs)]
+    closed = [_closed(text, end) for text in (base, mine, other)]
     hunks = tuple(replace(hunk, mine_first=mine_first) for hunk in _hunks(*map(_lines, closed)))
     if any(hunk.side == "conflict" for hunk in hunks):
         return Merge(hunks, None)
     merged = b"".join(line for hunk in hunks for line in hunk.lines)
-    open_ends = [text == before for text, before in zip(closed, (base, mine, theirs), strict=True)]
+    open_ends = [text == before for text, before in zip(closed, (base, mine, other), strict=True)]
     ended = open_ends[1] if open_ends[1] != open_ends[0] else open_ends[2]
     return Merge(hunks, merged if ended else merged.removesuffix(end))
 
@@ -91,8 +91,8 @@ def common_head(first: bytes, second: bytes) -> bytes | None:
     return b"".join(line for line, _ in pairs) or None
 
 
-def _whole(side: Side, base: bytes | None, mine: bytes | None, theirs: bytes | None, merged: bytes | None) -> Merge:
-    parts = [tuple(_lines(text or b"")) for text in (base, mine, theirs)]
+def _whole(side: Side, base: bytes | None, mine: bytes | None, other: bytes | None, merged: bytes | None) -> Merge:
+    parts = [tuple(_lines(text or b"")) for text in (base, mine, other)]
     return Merge((Hunk(side, parts[0], parts[1], parts[2]),), merged)
 
 
@@ -107,13 +107,13 @@ def _lines(text: bytes) -> list[bytes]:
     return [*lines, last] if last else lines
 
 
-def _hunks(base: list[bytes], mine: list[bytes], theirs: list[bytes]) -> Iterator[Hunk]:
+def _hunks(base: list[bytes], mine: list[bytes], other: list[bytes]) -> Iterator[Hunk]:
     """The texts cut where all three agree, and between; diff3 as Khanna, Kunal and Pierce describe it (2007)."""
     at = (0, 0, 0)
-    for start, mine_start, theirs_start, count in _agreed(base, mine, theirs):
+    for start, mine_start, theirs_start, count in _agreed(base, mine, other):
         here = (start, mine_start, theirs_start)
         if here != at:
-            parts = [tuple(text[a:b]) for text, a, b in zip((base, mine, theirs), at, here, strict=True)]
+            parts = [tuple(text[a:b]) for text, a, b in zip((base, mine, other), at, here, strict=True)]
             yield Hunk(_side(*parts, end=start == len(base)), parts[0], parts[1], parts[2])
         if count:
             same = tuple(base[start : start + count])
@@ -121,19 +121,19 @@ def _hunks(base: list[bytes], mine: list[bytes], theirs: list[bytes]) -> Iterato
         at = (start + count, mine_start + count, theirs_start + count)
 
 
-def _side(base: tuple[bytes, ...], mine: tuple[bytes, ...], theirs: tuple[bytes, ...], *, end: bool) -> Side:
-    if mine == theirs:
+def _side(base: tuple[bytes, ...], mine: tuple[bytes, ...], other: tuple[bytes, ...], *, end: bool) -> Side:
+    if mine == other:
         return "both"
-    if theirs == base:
+    if other == base:
         return "mine"
     if mine == base:
         return "theirs"
-    return "appended" if end and base in (mine[: len(base)], theirs[: len(base)]) else "conflict"
+    return "appended" if end and base in (mine[: len(base)], other[: len(base)]) else "conflict"
 
 
-def _agreed(base: list[bytes], mine: list[bytes], theirs: list[bytes]) -> Iterator[tuple[int, int, int, int]]:
+def _agreed(base: list[bytes], mine: list[bytes], other: list[bytes]) -> Iterator[tuple[int, int, int, int]]:
     """Runs of lines that all three share: start in each, and length; at last the ends, with length 0."""
-    left, right = matching(base, mine), matching(base, theirs)
+    left, right = matching(base, mine), matching(base, other)
     i = j = 0
     while i < len(left) and j < len(right):
         (a, a_mine, a_count), (b, b_theirs, b_count) = left[i], right[j]
@@ -144,7 +144,7 @@ def _agreed(base: list[bytes], mine: list[bytes], theirs: list[bytes]) -> Iterat
             i += 1
         else:
             j += 1
-    yield len(base), len(mine), len(theirs), 0
+    yield len(base), len(mine), len(other), 0
 
 
 _SMALL = 4_096

@@ -244,13 +244,13 @@ class Planner(Struct, frozen=True):
         if strange := sorted(targets.keys() - by_line.keys()):
             step = "Entries are lines of MEMORY.md or USER.md with “- ”."
             raise EditRefused(f"{path}:{strange[0]} begins no entry.", step)
-        others = {first: wish for first, wish in targets.items() if wish != by_line[first].said}
+        others = {first: wish for first, wish in targets.items() if wish != by_line[first].annotations}
         if not others:
             raise EditRefused("The entries have these annotations already.", "Nothing was changed.")
         lines = list(note.lines)
         for first, wish in others.items():
             at = slice(first - 1, by_line[first].last)
-            lines[at] = _annotated(path, lines[at], by_line[first].said, wish)
+            lines[at] = _annotated(path, lines[at], by_line[first].annotations, wish)
         file = FileChange(path, data, Lines(note.bom, tuple(lines)).data)
         return self.with_trust(Change("annotate", f"Annotate {plural(len(others), 'entry')} of {path}", (file,)))
 
@@ -300,9 +300,8 @@ class Planner(Struct, frozen=True):
         """Give notes other paths, with their bytes, mode and time, and lead the links of all notes there."""
         old = [self._note(path) for path in targets]
         new = [replace(note, path=targets[note.path], before=None, after=note.before) for note in old]
-        gone = [FileChange(note.path, note.before, None) for note in old]
         # Notes come before others go, so that nothing is lost in between.
-        change = Change(kind, title, (*new, *gone), tuple(notes))
+        change = Change(kind, title, (*new, *(FileChange(note.path, note.before, None) for note in old)), tuple(notes))
         if self.links is None:
             return self.with_trust(change)
         texts = {path: data for path in self.links.sources(targets) if (data := current(self.roots, path)) is not None}
@@ -562,7 +561,7 @@ class AnnotatedEntry(Struct, frozen=True):
     first: int
     last: int
     words: str
-    said: Annotations
+    annotations: Annotations
 
 
 def entries(data: bytes | None, path: str) -> list[AnnotatedEntry]:

@@ -37,14 +37,14 @@ class Version(Struct, frozen=True):
 class LostNote(Struct, frozen=True):
     """Lines that a daily note lost and still lacks; `change` is the journal's entry about it, `at` when it was found.
 
-    `gone` tells that the note is not there at all.
+    `is_gone` tells that the note is not there at all.
     """
 
     path: str
     change: int
     at: float
     lines: tuple[str, ...]
-    gone: bool
+    is_gone: bool
 
 
 def versions(journal: Journal, git: History, path: str, now: bytes | None) -> list[Version]:

@@ -17,7 +17,6 @@ exchanged) is the old file. Each further round has one `+` more in its names.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import signal
@@ -250,45 +249,45 @@ def planned(roots: Roots, files: tuple[FileChange, ...], *, merging: bool) -> tu
     by_path = {file.path: file for file in files}
     for old, new in moves(files).items() if merging else ():
         source, target = by_path[old], by_path[new]
-        theirs = current(roots, old)
-        taken = merge(source.before, target.after, theirs).merged if theirs is not None else None
+        other = current(roots, old)
+        taken = merge(source.before, target.after, other).merged if other is not None else None
         if taken is not None:
-            by_path[old], by_path[new] = replace(source, before=theirs), replace(target, after=taken)
+            by_path[old], by_path[new] = replace(source, before=other), replace(target, after=taken)
     upon = [_now(by_path[file.path], current(roots, file.path), merging=merging) for file in files]
     return tuple(file for file in upon if file.before != file.after)
 
 
-def _now(change: FileChange, theirs: bytes | None, *, merging: bool) -> FileChange:
-    if change.before is None and change.after is not None and theirs is not None:
+def _now(change: FileChange, other: bytes | None, *, merging: bool) -> FileChange:
+    if change.before is None and change.after is not None and other is not None:
         # Two have begun the same note: what both began with is what both started from.
-        change = replace(change, before=common_head(change.after, theirs))
-    if theirs in (change.before, change.after):
-        return replace(change, before=theirs)
+        change = replace(change, before=common_head(change.after, other))
+    if other in (change.before, change.after):
+        return replace(change, before=other)
     if not merging:
-        both = merge(change.before, change.after, theirs)
-        raise SameLinesChanged(ThreeWay(change.path, change.before, change.after, theirs, both))
-    return _upon(change, theirs)
+        both = merge(change.before, change.after, other)
+        raise SameLinesChanged(ThreeWay(change.path, change.before, change.after, other, both))
+    return _upon(change, other)
 
 
-def _upon(change: FileChange, theirs: bytes | None, *, late: bool = False) -> FileChange:
+def _upon(change: FileChange, other: bytes | None, *, late: bool = False) -> FileChange:
     """Return `change` upon a note that holds `theirs`. Raises SameLinesChanged.
 
     What is written `late` is older than what others add, and goes in front of it; so does what somebody added while
     another one seems to be in the middle of a line at the end.
     """
     base, mine = change.before, change.after
-    if theirs == base:
+    if other == base:
         return change
-    texts = [text for text in (base, mine, theirs) if text is not None]
+    texts = [text for text in (base, mine, other) if text is not None]
     if late and len(texts) == 3 and texts[1].startswith(texts[0]) and texts[2].startswith(texts[0]):
         # One program added to the old file and then to the new one: it may be parts of one line.
-        return replace(change, before=theirs, after=texts[1] + texts[2][len(texts[0]) :])
-    half = bool(theirs) and not (theirs or b"").endswith(b"\n") and (base or b"\n").endswith(b"\n")
-    both = merge(base, mine, theirs, mine_first=late or half)
+        return replace(change, before=other, after=texts[1] + texts[2][len(texts[0]) :])
+    half = bool(other) and not (other or b"").endswith(b"\n") and (base or b"\n").endswith(b"\n")
+    both = merge(base, mine, other, mine_first=late or half)
     # A note that both agree to remove is merged, and None like one that cannot be.
-    if both.merged is None and (mine is not None or theirs is not None):
-        raise SameLinesChanged(ThreeWay(change.path, base, mine, theirs, both))
-    return replace(change, before=theirs, after=both.merged)
+    if both.merged is None and (mine is not None or other is not None):
+        raise SameLinesChanged(ThreeWay(change.path, base, mine, other, both))
+    return replace(change, before=other, after=both.merged)
 
 
 # --- the write -------------------------------------------------------------------------------------------------------
@@ -340,10 +339,10 @@ def _written(folder: Folder, name: str, goal: FileChange, hidden: str, until: fl
             result, displaced, closed = _round(folder, name, goal, hidden, until, late=late)
         except SameLinesChanged as news:
             view = news.view
-            if clash is None or view.theirs is None or view.mine is None or time.monotonic() > until:
+            if clash is None or view.other is None or view.mine is None or time.monotonic() > until:
                 raise clash or news from None
             # They went on in what was written here. Lines twice are better than lines lost.
-            goal = replace(goal, before=view.theirs, after=view.merge.united)
+            goal = replace(goal, before=view.other, after=view.merge.united)
             continue
         final = final and closed
         if displaced == result.before:
@@ -580,6 +579,5 @@ def _leases_work(folder: Folder, sample: str) -> bool:
     """Return whether the file system gives a lease on a file that surely nobody writes; overlays give none."""
     if folder.status(sample) is None:
         return True
-    descriptor = folder.open(sample)
-    with contextlib.closing(os.fdopen(descriptor, "rb")):
-        return _lease(descriptor) is True
+    with os.fdopen(folder.open(sample), "rb") as file:
+        return _lease(file.fileno()) is True

@@ -48,8 +48,8 @@ def test_entries_are_those_of_openclaw_with_what_it_reads() -> None:
         (8, 8, "the printer sits in the hall [score=0.790]"),
         (9, 9, "half <!-- trigger: open"),
     ]
-    assert found[0].said == Annotations(3, "router; wlan")
-    assert found[1].said == Annotations(project="github.com/Me/house")
+    assert found[0].annotations == Annotations(3, "router; wlan")
+    assert found[1].annotations == Annotations(project="github.com/Me/house")
     assert entries(NOTE.encode(), "memory/2026-01-01.md") == entries(None, "USER.md") == []
 
 

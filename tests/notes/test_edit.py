@@ -124,7 +124,7 @@ def test_undo_after_others_changed_the_same_lines_and_twice_and_after_a_restart(
             curator(folder).undo(made.id, merging=merging)
         assert note.read_bytes() == theirs
         view = caught.value.views[0]
-        assert (view.base, view.mine, view.theirs) == (mine, before, theirs)
+        assert (view.base, view.mine, view.other) == (mine, before, theirs)
     # Somebody chooses, in another process; that is what taking it back came to, so it is not taken back twice.
     curator(folder).resolve(caught.value, before + b"- theirs\n")
     assert note.read_bytes() == before + b"- theirs\n"
@@ -274,7 +274,7 @@ def test_a_writer_between_the_exchange_and_the_last_look_loses_nothing(folder, m
         with pytest.raises(Conflict) as caught:
             one.apply(put("MEMORY.md", before, mine))
         view = caught.value.views[0]
-        assert (view.base, view.mine, view.theirs) == (before, mine, theirs)
+        assert (view.base, view.mine, view.other) == (before, mine, theirs)
         assert one.journal.change_of(one.drafts()[0]).files[0].after == mine
     assert names
     assert note.read_bytes() == theirs

@@ -65,7 +65,7 @@ def test_one_change_alone_is_that_change(base, other):
 def test_no_line_that_anybody_added_is_lost(base, mine, theirs):
     found = merge(base, mine, theirs)
     assert b"".join(line for h in found.hunks for line in h.mine).rstrip(b"\r\n") == mine.rstrip(b"\r\n")
-    assert b"".join(line for h in found.hunks for line in h.theirs).rstrip(b"\r\n") == theirs.rstrip(b"\r\n")
+    assert b"".join(line for h in found.hunks for line in h.other).rstrip(b"\r\n") == theirs.rstrip(b"\r\n")
     if found.merged is not None:
         kept = set(found.merged.replace(b"\r", b"").split(b"\n"))
         old = set(base.replace(b"\r", b"").split(b"\n"))

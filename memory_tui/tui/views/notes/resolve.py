@@ -40,7 +40,7 @@ def result(hunks: Sequence[Hunk], choices: Sequence[Side]) -> bytes:
         if side is None:
             lines += hunk.lines
         else:
-            lines += {"mine": hunk.mine, "theirs": hunk.theirs, "both": _ended(hunk.theirs, hunk.mine)}[side]
+            lines += {"mine": hunk.mine, "theirs": hunk.other, "both": _ended(hunk.other, hunk.mine)}[side]
     return b"".join(lines)
 
 
@@ -71,7 +71,7 @@ def rows_of(hunks: Sequence[Hunk]) -> Iterator[MergeRow]:
             yield MergeRow("", f"conflict {number + 1}", number, head=True)
             yield from (MergeRow("base", _text(line), number) for line in hunk.base)
             yield from (MergeRow("mine", _text(line), number) for line in hunk.mine)
-            yield from (MergeRow("theirs", _text(line), number) for line in hunk.theirs)
+            yield from (MergeRow("theirs", _text(line), number) for line in hunk.other)
             number += 1
             continue
         who = "both" if hunk.side == "both" else "theirs" if hunk.side == "theirs" else "mine"
