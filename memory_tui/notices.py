@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from memory_tui import profiles
 from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line
 from memory_tui.settings import BY_KEY, Scalar, Settings
 
 Template = str | Callable[..., str]
@@ -145,8 +146,8 @@ def number(value: float) -> str:
 
 
 def quoted(words: Iterable[str], most: int = 5) -> str:
-    """Return words in quotes, those beyond `most` as a count."""
-    every = [f'"{word}"' for word in words]
+    """Return words in quotes, those beyond `most` as a count, a very long one cut."""
+    every = [f'"{one_line(word, 60)}"' for word in words]
     start = ", ".join(every[:most])
     return f"{start} and {len(every) - most} more" if len(every) > most else start
 

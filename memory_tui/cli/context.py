@@ -17,12 +17,12 @@ from memory_tui.cli.commands import COMMANDS
 from memory_tui.cli.output import Progress, print_lines, say, tell
 from memory_tui.errors import ApprovalMissing, EditRefused, SettingError
 from memory_tui.hosts import claude_code, table, wiring
-from memory_tui.notes.curator import Curator, curator
 from memory_tui.notices import without_effect
 from memory_tui.plan import Options, Plan
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
+    from memory_tui.notes.curator import Curator
 
 _NOTIFYING = ("search", "status", "index")
 """Commands whose answer holds every notice of the engine."""
@@ -208,6 +208,9 @@ def curator_of(args: argparse.Namespace, *, looks: bool = False) -> Curator:
 
     Who only `looks` is shown what is there also where that cannot be settled.
     """
+    # A server, for whose start an agent waits, changes no note.
+    from memory_tui.notes.curator import curator
+
     notes = curator(plans.plan(options(args)))
     try:
         settled = notes.recover()

@@ -17,6 +17,8 @@ from memory_tui.search.trace import Candidate, ChunkRef, Trace
 NAMED = 3
 """Side effects named on a line; the others are counted."""
 _LOSERS = 10
+_WIDEST = 1_000
+"""Cells of the words of a row: a query may hold a word of any length."""
 
 
 def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> Iterator[str]:
@@ -59,7 +61,7 @@ def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
 
 def _row(line: ScoreLine) -> str:
     number = f"{line.figure[0]} {line.figure[2:]:>7}" if line.value is not None else ""
-    return f"    {line.label + ' ':<8}{number:<11}{one_line(line.detail)}".rstrip()
+    return f"    {line.label + ' ':<8}{number:<11}{one_line(line.detail, _WIDEST)}".rstrip()
 
 
 def steps(account: Account, trace: Trace) -> list[ScoreLine]:

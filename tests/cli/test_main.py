@@ -258,6 +258,18 @@ def test_any_query_is_answered(run: Run, query: str) -> None:
         assert answer["results"] or answer["empty"]["sentence"]
 
 
+def test_a_word_without_end_is_not_said_whole(run: Run) -> None:
+    for words in (
+        ("search", "x" * 40_000),
+        ("search", "x" * 40_000, "--explain"),
+        ("why", "x" * 40_000, "MEMORY.md:2"),
+    ):
+        code, out, err = run(*words)
+        assert code == 0, (words[2:], err[:300])
+        assert max(map(len, (out + err).splitlines())) < 2_000, words[:1]
+        assert "xxx" in out + err
+
+
 # --- other answers -------------------------------------------------------------------------------------------------
 
 
@@ -267,7 +279,7 @@ def test_get_prints_lines_and_says_what_it_leaves_out(run: Run, workspace: Path)
     note = json.loads(run("get", "memory/long.md", "--json")[1])
     assert (note["lines"], note["totalLines"], note["nextFrom"]) == (120, 300, 121)
     assert run("get", "memory/long.md", "--from", "299")[1] == "line 299\nline 300\n"
-    (workspace / "memory" / "line.md").write_text("x" * 50_000 + "\nend\n")
+    (workspace / "memory" / "line.md").write_text("x" * 40_000 + "\nend\n")
     assert "line 1 is longer than 12,000 characters and was cut" in run("get", "memory/line.md")[2]
     (workspace / "memory" / "empty.md").write_text("")
     assert run("get", "memory/empty.md") == (0, "", "memory-tui: memory/empty.md is empty.\n")
