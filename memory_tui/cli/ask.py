@@ -71,7 +71,10 @@ def _of_line(engine: Engine, text: str, args: argparse.Namespace) -> dict[str, A
     """Return the answer to one line, a query or an object with `query`, `id` and `options`; `error` for none."""
     number: object = None
     try:
-        item = _object(text) if text.startswith("{") else {"query": text}
+        try:
+            item = json.loads(text) if text.startswith("{") else {"query": text}
+        except (ValueError, RecursionError) as error:
+            raise _unreadable(f"not valid JSON: {error}") from error
         number, query, chosen = item.get("id"), item.get("query"), item.get("options") or {}
         if not isinstance(query, str) or not isinstance(chosen, dict):
             raise _unreadable("it has no query, or its options are no object")
@@ -84,14 +87,6 @@ def _of_line(engine: Engine, text: str, args: argparse.Namespace) -> dict[str, A
         return {"id": number, **_data(engine, _answer(engine, query, settings, characters, args), args.explain)}
     except MemoryTuiError as error:
         return {"id": number, "error": error.as_dict()}
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        item: dict[str, Any] = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(f"not valid JSON: {error}") from error
-    return item
 
 
 def _unreadable(why: str) -> QueryError:

@@ -174,11 +174,8 @@ def _plugin_files(folder: Path) -> dict[Path, Path]:
 def outdated_plugin(folder: Path) -> list[str]:
     """Return the files of the plugin in `folder` that are not as this version ships them."""
     copies = _plugin_files(folder).items()
-    return [
-        str(copy.relative_to(folder))
-        for file, copy in copies
-        if not copy.is_file() or copy.read_bytes() != file.read_bytes()
-    ]
+    old = [copy for file, copy in copies if not copy.is_file() or copy.read_bytes() != file.read_bytes()]
+    return [str(copy.relative_to(folder)) for copy in old]
 
 
 def openclaw_arguments(profile: str) -> tuple[str, ...]:
