@@ -58,15 +58,6 @@ def test_a_note_that_waits_and_holds_the_word_is_named(notes: Path, tmp_path: Pa
         assert found.plan.elsewhere.held == ()
 
 
-@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
-def test_a_word_that_nothing_holds_is_absent_although_notes_wait(notes: Path, tmp_path: Path, profile: str) -> None:
-    with Engine.open(options(tmp_path, profile)) as engine:
-        engine.index.sync()
-        (notes / "new.md").write_text("The walrus likes cake.\n")
-        engine.status()
-        assert sentence(engine.search.search("giraffe")) == 'No note contains the word "giraffe".'
-
-
 def test_a_half_known_question_says_which_word_waits(notes: Path, tmp_path: Path) -> None:
     for number in range(3):
         (notes / f"n{number}.md").write_text(f"Note {number} of garlic\n")
@@ -149,15 +140,6 @@ def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(notes: Path
             assert "it is indexed by itself after" in waits.detail
             empty = memory_search(engine, {"query": "giraffe"}).answer["empty"]["sentence"]
             assert "which is not indexed yet" in empty
-
-
-def test_why_not_says_nowhere_only_of_words_that_no_note_holds(notes: Path, tmp_path: Path) -> None:
-    with Engine.open(options(tmp_path, "recommended")) as engine:
-        engine.index.sync()
-        (notes / "new.md").write_text("The walrus likes cake.\n")
-        engine.status()
-        why = engine.search.why(engine.search.gather("walrus giraffe"), "MEMORY.md", 2)
-        assert wording.sentence(why.fate).partition("; ")[2].startswith('"giraffe" occurs nowhere')
 
 
 def test_notes_that_cannot_be_read_are_not_no_notes(notes: Path, tmp_path: Path) -> None:

@@ -106,13 +106,6 @@ def test_a_word_that_was_left_out_says_why(notes: Path, opened: Open) -> None:
     assert "of, it (too short)" in said
 
 
-def test_words_inside_of_longer_ones_are_not_called_missing(chinese: Path, opened: Open) -> None:
-    trace = opened("openclaw-2026.3", "builtin").search.search("密码 giraffe")
-    said = wording.terms_line("路由器第1的密码是写在柜子里的\n", trace).detail
-    assert "missing: giraffe" in said
-    assert "not seen: 密码" in said
-
-
 def test_a_score_just_below_minscore_is_printed_below_it() -> None:
     """No line says "below minScore 1 with 1.000 at most"."""
     nearest = NotAlone("query.hybrid.temporalDecay.enabled", False, 0.99999871, False, None, 6, 1.0)
@@ -121,39 +114,6 @@ def test_a_score_just_below_minscore_is_printed_below_it() -> None:
 
 
 # --- how many words, whose points, which gate ------------------------------------------------------------------------
-
-
-def line_of(engine: Engine, query: str, path: str, label: str) -> str:
-    """The detail of the line with this label in the arithmetic of a note's chunk; empty where there is none."""
-    found = engine.search.why(engine.search.gather(query), path)
-    assert found.best is not None
-    return next((line.detail for line in why_text.steps(found.best, found.trace) if line.label == label), "")
-
-
-@pytest.mark.parametrize("profile", ["openclaw-2026.3", "openclaw-2026.9"])
-def test_of_one_word_it_is_not_said_that_not_all_matched(chinese: Path, opened: Open, profile: str) -> None:
-    (chinese / "memory" / "2026-11-17.md").write_text("giraffe\n")
-    engine = opened(profile, "builtin")
-    assert line_of(engine, "密码", "memory/2026-11-18.md", "text") == "the word did not match"
-    assert line_of(engine, "giraffe", "memory/2026-11-18.md", "text") == "the word did not match"
-    # Where no chunk holds all of them 2026.9 looks for each.
-    few = "giraffe WiFi" if profile == "openclaw-2026.3" else "giraffe zebra"
-    assert line_of(engine, few, "memory/2026-11-18.md", "text") == "not all words matched"
-    assert line_of(opened("recommended", "builtin"), "giraffe", "memory/2026-11-18.md", "text") == "no word matched"
-
-
-def test_only_where_words_alone_order_hits_they_are_said_to(notes: Path, opened: Open) -> None:
-    """Under other rankings a chunk without a word still has points of its letters and its age, which add up."""
-    (notes / "MEMORY.md").write_text("The garlic stands in the garden.\n")
-    (notes / "memory" / "router.md").write_text("The router is in the closet.\n")
-    for provider in ("none", "builtin"):
-        engine = opened("recommended", provider)
-        assert not line_of(engine, "router", "MEMORY.md", "order")
-    for profile, is_said in (("recommended", False), ("openclaw-2026.9", True)):
-        found = opened(profile).search.search("closet")
-        looked_through = replace(found.recalled[0], hybrid=0.0, score=0.0, merit=0.25)
-        said = [line.detail for line in wording.explain(looked_through, found) if line.label == "order"]
-        assert said == ["its score is 0; among such chunks its words place it, with 0.250"] * is_said
 
 
 # --- a question that names a day -------------------------------------------------------------------------------------
@@ -195,18 +155,3 @@ def test_no_hit_is_said_to_be_recalled_that_an_agent_does_not_get(diary: Path, o
     assert wording.label(answer.fate) == "NEAREST 1st, kept back"
     assert not [line for line in said if "recalled" in line.lower()]
     assert answer.trace.count.startswith("Nearest ")
-
-
-def test_a_hit_that_came_by_its_day_is_not_said_to_be_near_in_meaning_alone(diary: Path, opened: Open) -> None:
-    del diary
-    engine = opened("recommended", "builtin")
-
-    def said(question: str) -> str:
-        notices = engine.search.search(question).notices
-        return next(notice.message for notice in notices if notice.code == "meaning_alone")
-
-    assert said("what happened yesterday") == (
-        "No note holds one of the words that count. 1 hit is of the days that it names; the other 3 may have nothing "
-        "to do with it."
-    )
-    assert "near in meaning alone" in said("zeppelin")

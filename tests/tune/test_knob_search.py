@@ -19,7 +19,6 @@ from memory_tui.tune.knob_search import (
     beyond_chance,
     detectable,
     pareto,
-    split,
     tune,
 )
 from tests.support.search import evidence, settings
@@ -118,25 +117,10 @@ def test_neither_more_hits_nor_fewer_are_a_gain_beyond_chance() -> None:
     assert beyond_chance(cases, wide, narrow, "recall", 1).mean <= few - many + 1e-9 < 0
 
 
-def test_a_gain_of_nothing_at_all_is_not_said_to_be_chance() -> None:
-    found = NoEvidence("within chance", 45, 20, {}, evaluate.Gain(0.0, 0.0, 0.0), ())
-    assert evaluation.verdict(found).endswith("gain nothing on held-out queries.")
-
-
 def test_few_labels_give_no_evidence_however_good() -> None:
     now = settings(OPENCLAW, vectorWeight=0.95, textWeight=0.05, maxResults=3)
     found = tune([planted(number) for number in range(FEWEST - 1)], now)
     assert found == NoEvidence("few labels", FEWEST - 1, FEWEST, {}, None, ())
-
-
-def test_halves_do_not_change_when_a_question_is_added() -> None:
-    cases = [planted(number) for number in range(30)]
-    one, other = split(cases, 1)
-    assert len(one) == len(other) == 15
-    assert {id(case) for case in one} | {id(case) for case in other} == {id(case) for case in cases}
-    again = split(list(reversed(cases)), 1)[0]
-    assert [case.query.text for case in again] == [case.query.text for case in one]
-    assert split(cases, 2)[0] != one
 
 
 def test_the_trade_of_recall_and_noise_has_no_point_that_another_beats() -> None:
