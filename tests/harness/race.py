@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from memory_tui.notes.curator import AppliedChange, Curator
+from memory_tui.notes.curator import Curator
 from memory_tui.tui import note_changes
 from tests.support.curate import curator
 from tests.support.waiting import LONG
@@ -24,9 +24,7 @@ CLOCK = 1_768_226_700.0
 """A time on the day of LOG."""
 
 WAYS = ("appends", "replaces", "halves")
-"""Programs that look before they write. One that `overwrites` what it read a moment ago does not: its own lines, and
-now and then those of others, are at the mercy of the machine.
-"""
+"""Programs that look before they write."""
 
 _WRITER = """
 import os, select, sys
@@ -57,19 +55,6 @@ def replaces(line, number):
                 return
         except FileNotFoundError:
             continue
-
-
-def overwrites(line, number):
-    # A program that reads, takes its time, and replaces without another look.
-    try:
-        with open(path, "rb") as file:
-            text = file.read()
-    except FileNotFoundError:
-        return overwrites(line, number)
-    with open(path + "~", "wb") as new:
-        new.write(text.replace(b"## Agent\\n", b"## Agent\\n" + line, 1))
-    rests(min(pause / 4, 0.01))
-    os.replace(path + "~", path)
 
 
 def halves(line, number):
@@ -153,8 +138,7 @@ class Desk:
         self.folder, self._wrote = folder, writer
         self.curator: Curator = curator(folder, clock=lambda: CLOCK)
         self.mine: Counter[str] = Counter(f"- user {number}." for number in range(own))
-        self._own, self._turn = own, 0
-        self._last: Callable[[Counter[str]], None] | None = None
+        self._turn, self._undoable = 0, False
 
     @staticmethod
     def prepare(folder: Path, own: int = 30) -> None:
@@ -226,27 +210,23 @@ class Desk:
 
     def undo(self) -> None:
         """Take the last change back, a save where there is none."""
-        if self._last is None:
+        if not self._undoable:
             self.save()
-        assert self._last is not None
         before, after = self._sides
         self._wrote()
-        self._step("undo")
+        note_changes.step(self.engine, "undo")
         self.mine.subtract(after)
         self.mine.update(before)
-        self._last = None
+        self._undoable = False
 
     def redo(self) -> None:
         """Take the last change back, and make it again."""
         self.undo()
         before, after = self._sides
         self._wrote()
-        self._step("redo")
+        note_changes.step(self.engine, "redo")
         self.mine.subtract(before)
         self.mine.update(after)
-
-    def _step(self, kind: str) -> AppliedChange:
-        return note_changes.step(self.engine, kind)
 
     def wrong(self) -> list[str]:
         """Own lines that are not there as often as they must be, and hidden files that were left."""
@@ -261,7 +241,7 @@ class Desk:
         self.mine.update(after)
         self.mine.subtract(before)
         self._sides = (undone if undone is not None else before, after)
-        self._last = self.mine.update
+        self._undoable = True
 
     def _fresh(self) -> int:
         self._turn += 1
