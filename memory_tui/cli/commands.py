@@ -419,16 +419,11 @@ def main_parser() -> argparse.ArgumentParser:
 def full_parser() -> argparse.ArgumentParser:
     """Return one parser with every command as a below, from which the completion of a shell is made."""
     parser = main_parser()
-    parents = {"": parser.add_subparsers(metavar="COMMAND")}
+    single = parser.add_subparsers(metavar="COMMAND")
+    double = single.add_parser("openclaw", help="OpenClaw's own files").add_subparsers(metavar="COMMAND")
     for name, command in COMMANDS.items():
-        first, _, second = name.rpartition(" ")
-        if first and first not in parents:
-            above = parents[""].choices.get(first) or parents[""].add_parser(first, help="OpenClaw's own files")
-            if any(not action.option_strings and action.dest != "help" for action in above._actions):
-                continue
-            parents[first] = above.add_subparsers(metavar="COMMAND")
-        below = parents[first].add_parser(second, help=command.help)
-        _extended(below, COMMANDS[name].options)
+        below = (double if " " in name else single).add_parser(name.rpartition(" ")[2], help=command.help)
+        _extended(below, command.options)
         _extended(below, GLOBAL, described=False)
     return parser
 
