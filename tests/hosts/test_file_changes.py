@@ -165,6 +165,13 @@ def test_a_table_in_another_form_is_refused(text: str) -> None:
         applied(FileEdit(TOML, (TABLE,)), text.encode())
 
 
+def test_a_table_that_an_earlier_version_replaced_comes_back() -> None:
+    old = '[mcp_servers.memory]\ncommand = "old"\n'
+    [after, (made,)] = applied(FileEdit(TOML, (TABLE,)), b"a = 1\n")
+    change = HostChange("table", made.keys, made.value, old)
+    assert reverted(FileEdit(TOML, (change,)), after) == b"a = 1\n\n" + old.encode()
+
+
 def test_an_edited_table_is_named() -> None:
     after, made = applied(FileEdit(TOML, (TABLE,)), b"")
     with pytest.raises(ConfigError, match=r"\[mcp_servers\.memory\] of config\.toml was edited"):
