@@ -105,10 +105,10 @@ class SyncFinished(Event, frozen=True):
 
 
 class ShrinkHeld(Event, frozen=True):
-    """So many notes vanished at once (`missing` of `known`) that they stay in the index until a person agrees."""
+    """So many notes vanished at once (`missing` of `total`) that they stay in the index until a person agrees."""
 
     missing: int
-    known: int
+    total: int
     reason: str
 
 
@@ -134,10 +134,10 @@ class NotesChanged(Event, frozen=True):
 
 
 class LeaderChanged(Event, frozen=True):
-    """Who keeps the index up to date: process `pid`, which is this one where `ours`."""
+    """Who keeps the index up to date: process `pid`, which is this one where `here`."""
 
     pid: int
-    ours: bool
+    here: bool
 
 
 class WatchChanged(Event, frozen=True):

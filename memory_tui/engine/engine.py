@@ -36,7 +36,6 @@ from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.providers.options import DownloadProgress
 from memory_tui.workspace.notes import hindrance
-from memory_tui.workspace.roots import reachable
 
 if TYPE_CHECKING:
     from memory_tui.backends.memories import Memories
@@ -144,7 +143,7 @@ class Engine:
 
         def read(store: Store) -> Status:
             # First, because notices tell of it.
-            freshness = self.index.freshness(store, reachable(self.plan.roots, store.settled()))
+            freshness = self.index.freshness(store, None)
             who = who_answers(store, self.providers.chain, self.plan.settings)
             return status.status(
                 self.plan,

@@ -212,7 +212,8 @@ class Index:
 
         Raises MemoryTuiError, IndexBusy while another process writes.
         """
-        self._check_paused()
+        if self.paused:
+            raise IndexUnavailable("Indexing is paused.", "Resume it first.")
         started = time.monotonic()
         report = last = self.writer.run(lambda store: self._sync(store, reason, force, accept_shrink))
         if reason == "search" or self.opener.resident:
@@ -287,15 +288,11 @@ class Index:
             with self.readers.borrow(self.opener.path) as store:
                 if store is None or store.recipe() is None or not self._provider.has_nothing_to_do(store):
                     return False
-                now = self.freshness(store, reachable(self._plan.roots, store.settled()))
+                now = self.freshness(store, None)
                 return not (now.stale or now.rebuild or now.shrink or now.moved or self.batches.waiting)
         except (IndexUnavailable, WorkspaceError):
             # The writer meets the same, mends it or says what to do.
             return False
-
-    def _check_paused(self) -> None:
-        if self.paused:
-            raise IndexUnavailable("Indexing is paused.", "Resume it first.")
 
     def check(self, store: Store) -> None:
         """Compare the index with the checksum of its closing, unless that was done. Raises IndexDamaged."""
@@ -310,10 +307,9 @@ class Index:
         """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
         with self._lock:
             self._request = None
-        if reason in AUTOMATIC and (self.paused or not self.leadership.leads()):
+        if self.paused or (reason in AUTOMATIC and not self.leadership.leads()):
             self._compare_only(store)
             return
-        self._check_paused()
         try:
             self._sync(store, reason, force, False)
         except IndexBusy:
@@ -454,7 +450,7 @@ class Index:
     def _compare_only(self, store: Store) -> None:
         """Compare notes and index without writing, and report when the outcome is not what it was."""
         before = self.compared
-        now = self.freshness(store, reachable(self._plan.roots, store.settled()))
+        now = self.freshness(store, None)
         if before is None or before.differs(now):
             self._emit(events.NotesChanged(time.time()))
 

@@ -340,14 +340,14 @@ def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
             return (
                 "keeper",
                 "this app keeps the index up to date"
-                if event.ours
+                if event.here
                 else f"process {event.pid} keeps the index up to date",
                 "",
             )
         case events.RootsChanged():
             return "folders", event.text, "bad" if event.lost else ""
         case events.ShrinkHeld():
-            held = f"{event.missing:,} of {event.known:,} notes ({event.reason})"
+            held = f"{event.missing:,} of {event.total:,} notes ({event.reason})"
             return "vanished", f"{held}: kept until you agree", "bad"
         case events.LevelsMeasured():
             return "levels", "compared with what unrelated questions reach in these notes from now on", ""
