@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from memory_tui import jsstring
 from memory_tui.errors import PathRefused
+from memory_tui.secrets.finder import redact
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.scan import MAX_BYTES, LeftOut, NoteFile, Rule, Scan, storable
@@ -43,17 +44,43 @@ class Transcript(Document, frozen=True):
 
 def listing(folder: str, archives: bool) -> Scan:
     """Return the transcripts in `folder`, not below it; with `archives` also what `/reset` and deletion put aside."""
-    notes: list[NoteFile] = []
+    files: list[NoteFile] = []
     left: list[LeftOut] = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                _look_at(entry, folder, archives, notes, left)
+                path = f"{SOURCE}/{storable(entry.name)}"
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except OSError as error:
+                    left.append(LeftOut(path, "unreadable", f"It cannot be looked at: {error.strerror}."))
+                    continue
+                if (rule := _rule(entry.name, status, archives)) is not None:
+                    left.append(LeftOut(path, *rule))
+                else:
+                    files.append(NoteFile.of(path, os.path.join(folder, entry.name), status, folder, SOURCE))
     except FileNotFoundError:
         left.append(LeftOut(SOURCE, "missing root", "The agent has no folder of sessions yet."))
     except OSError as error:
         left.append(LeftOut(SOURCE, "unreadable", f"The folder of sessions cannot be listed: {error.strerror}."))
-    return Scan(tuple(sorted(notes)), tuple(sorted(left)))
+    return Scan(tuple(sorted(files)), tuple(sorted(left)))
+
+
+def _rule(name: str, status: os.stat_result, archives: bool) -> tuple[Rule, str] | None:
+    """Return why a file is no transcript that is read, None for one that is."""
+    archived = _ARCHIVED.search(name) is not None
+    if not (name.endswith(".jsonl") or archived):
+        return "not a transcript", "Only .jsonl files are transcripts."
+    if archived and not archives:
+        why = "It was put aside when its session was reset or deleted; --set sessions.archives=true reads it."
+        return "not a transcript", why
+    if stat.S_ISLNK(status.st_mode):
+        return "symlink", "Symbolic links are not followed."
+    if not stat.S_ISREG(status.st_mode):
+        return "not a file", "It is not a regular file, so it is never opened."
+    if status.st_size > MAX_BYTES:
+        return "too big", f"It has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read."
+    return None
 
 
 def locate(folder: str, archives: bool, path: str) -> NoteFile:
@@ -106,48 +133,6 @@ def newlines(note: NoteFile, start: int) -> int:
     return count
 
 
-# --- which files ---------------------------------------------------------------------------------------------------
-
-
-def _look_at(entry: os.DirEntry[str], folder: str, archives: bool, notes: list[NoteFile], left: list[LeftOut]) -> None:
-    path = f"{SOURCE}/{storable(entry.name)}"
-    archived = _ARCHIVED.search(entry.name) is not None
-    rule: tuple[Rule, str] | None = None
-    try:
-        status = entry.stat(follow_symlinks=False)
-    except OSError as error:
-        left.append(LeftOut(path, "unreadable", f"It cannot be looked at: {error.strerror}."))
-        return
-    if not (entry.name.endswith(".jsonl") or archived):
-        rule = "not a transcript", "Only .jsonl files are transcripts."
-    elif archived and not archives:
-        rule = (
-            "not a transcript",
-            ("It was put aside when its session was reset or deleted; --set sessions.archives=true reads it."),
-        )
-    elif stat.S_ISLNK(status.st_mode):
-        rule = "symlink", "Symbolic links are not followed."
-    elif not stat.S_ISREG(status.st_mode):
-        rule = "not a file", "It is not a regular file, so it is never opened."
-    elif status.st_size > MAX_BYTES:
-        rule = "too big", f"It has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read."
-    if rule:
-        left.append(LeftOut(path, *rule))
-        return
-    notes.append(
-        NoteFile(
-            path,
-            os.path.join(folder, entry.name),
-            status.st_size,
-            status.st_mtime_ns,
-            (status.st_dev, status.st_ino),
-            folder,
-            SOURCE,
-            status.st_ctime_ns,
-        )
-    )
-
-
 # --- what a line says ----------------------------------------------------------------------------------------------
 
 _MALFORMED = object()
@@ -188,7 +173,4 @@ def _spoken_line(record: Any) -> str:  # noqa: ANN401
         else []
     )
     text = " ".join(filter(None, (_SPACES.sub(" ", block).strip(" ") for block in blocks)))
-    # Late, because its patterns are compiled, and most commands read no transcript.
-    from memory_tui.secrets.finder import redact
-
     return f"{speaker}: {redact(text)}" if text else ""
