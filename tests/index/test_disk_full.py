@@ -123,21 +123,6 @@ def test_what_is_indexed_answers_when_nothing_can_be_written(
         assert "Nothing is indexed" not in out, out
 
 
-@pytest.mark.parametrize("leave", [0, -1])
-def test_without_an_index_one_is_kept_elsewhere_for_the_time_being(run: Run, disk: Path, leave: int) -> None:
-    (disk / "i").mkdir()
-    if leave < 0:
-        read_only(disk)
-    else:
-        fill(disk, leave)
-    code, out, err = run("search", "number7 gardens")
-    assert code == 0, err
-    assert "memory/7.md" in out
-    assert "cannot be written" in err
-    assert "for now" in err
-    assert run("status")[0] == 0
-
-
 def test_without_any_disk_the_index_is_kept_in_memory(
     notes: Path, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,6 @@ from memory_tui.index.connections import Readers
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
 from tests.support.waiting import LONG
-from tests.support.workspace import needs_inodes, unprivileged_folder
 
 NOW = time.mktime((2026, 11, 20, 12, 0, 0, 0, 0, -1))
 Put = Callable[[Path], object]
@@ -187,28 +186,6 @@ def test_a_folder_that_cannot_be_written_is_replaced_by_a_temporary_one(
     monkeypatch.setattr(index_file, "_MEMORY", (tmp_path / "nowhere",))
     with pytest.raises(IndexUnavailable, match="No index can be written"):
         Store.open(index)
-
-
-@needs_inodes
-def test_an_index_in_a_closed_folder_can_be_read_but_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    with unprivileged_folder() as top:
-        folder, temporary, notices = top / "closed", top / "temporary", list[Notice]()
-        folder.mkdir()
-        temporary.mkdir()
-        monkeypatch.setattr("tempfile.tempdir", str(temporary))
-        path = folder / "memory.sqlite"
-        Store.open(path).close()
-        folder.chmod(0o500)
-        try:
-            reader = Store.open(path, read_only=True)
-            assert reader.generation() == 0
-            reader.close()
-            writer = Store.open(path, notices=notices)
-            assert temporary in writer.path.parents
-            assert "may not be written" in notices[0].message
-            writer.close()
-        finally:
-            folder.chmod(0o700)
 
 
 # --- the first moments --------------------------------------------------------------------------------------------

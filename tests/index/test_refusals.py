@@ -138,6 +138,3 @@ def test_no_batch_job_is_made_of_what_was_refused(memory):
     assert batch_jobs.claim(memory.store, identity, BatchTerms(1)) == 0
     embedding.clear_rejected(memory.store)
     assert batch_jobs.claim(memory.store, identity, BatchTerms(1)) == 1
-
-
-# --- in the engine -------------------------------------------------------------------------------------------------

@@ -300,44 +300,18 @@ def test_a_wrong_answer_of_the_provider_is_never_stored(memory, answer):
 # --- headings ------------------------------------------------------------------------------------------------------
 
 
+HEADINGS = (
+    "# One|text|## Two ##|text|```|# not a heading|```|### Three||## Four|text|# C#|  # Indented|    # code|"
+    "#nothing|# |~~~ python|# no|```|# no|~~~|last"
+)
+
+
 def test_headings_above_a_line():
-    text = "\n".join(
-        [
-            "# One",
-            "text",
-            "## Two ##",
-            "text",
-            "```",
-            "# not a heading",
-            "```",
-            "### Three",
-            "",
-            "## Four",
-            "text",
-            "# C#",
-            "  # Indented",
-            "    # code",
-            "#nothing",
-            "# ",
-            "~~~ python",
-            "# no",
-            "```",
-            "# no",
-            "~~~",
-            "last",
-        ]
-    )
-    headings = Headings(text)
-    assert headings.above(1) == ()
-    assert headings.above(2) == ("One",)
-    assert headings.above(3) == ("One",)
-    assert headings.above(4) == ("One", "Two")
-    assert headings.above(7) == ("One", "Two")
-    assert headings.above(9) == ("One", "Two", "Three")
-    assert headings.above(11) == ("One", "Four")
-    assert headings.above(13) == ("C#",)
-    assert headings.above(22) == ("Indented",)
-    assert headings.above(999) == ("Indented",)
+    headings = Headings(HEADINGS.replace("|", "\n"))
+    trails = {line: " ".join(headings.above(line)) for line in (1, 2, 3, 4, 7, 9, 11, 13, 22, 999)}
+    assert list(trails.values()) == [
+        *("", "One", "One", "One Two", "One Two", "One Two Three", "One Four", "C#", "Indented", "Indented")
+    ]
 
 
 # --- the real program ----------------------------------------------------------------------------------------------

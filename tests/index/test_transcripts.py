@@ -169,20 +169,6 @@ def engine(memory, tmp_path):
         yield engine
 
 
-def test_hits_come_from_either_source_or_from_one(engine) -> None:
-    def found(source: str) -> set[str]:
-        return {
-            hit.chunk.path
-            for hit in engine.search.rank(
-                engine.search.gather("zeppelin", source=source), engine.plan.settings
-            ).recalled
-        }
-
-    assert found("") == {"MEMORY.md", "sessions/a.jsonl"}
-    assert found("memory") == {"MEMORY.md"}
-    assert found("sessions") == {"sessions/a.jsonl"}
-
-
 def test_what_an_agent_may_get_does_not_include_sessions(engine) -> None:
     with pytest.raises(PathRefused):
         engine.notes.get("sessions/a.jsonl")
