@@ -58,17 +58,19 @@ def injected(engine: Engine, message: str) -> list[Triggered]:
     trace = engine.search.rank(engine.search.gather(message, by_words=True), settings)
     scores = {hit.chunk.id: hit.score for hit in trace.recalled}
     trust = {path: engine.notes.trust_of(path) for path in CURATED}
-    entries: list[CuratedEntry] = []
     with engine.search.reader() as store, store.snapshot():
-        annotations = store.annotations()
-        for path in CURATED:
-            note_trust = trust[path]
-            trusted = note_trust is None or note_trust.state != "untrusted"
-            chunks = [chunk for chunk in store.chunks_of(path) if chunk.rowid in annotations]
-            texts = store.texts([chunk.rowid for chunk in chunks])
-            for chunk in chunks:
-                place = path, chunk.start_line, chunk.end_line, texts.get(chunk.rowid, "")
-                annotation, score = Annotations(*annotations[chunk.rowid]), scores.get(chunk.chunk_id, 0.0)
-                entries.append(CuratedEntry(*place, annotation, score, trusted))
-    with_triggers = [entry for entry in entries if entry.annotations.triggers][: prompt.MOST_CANDIDATES]
-    return prompt.triggered(message, with_triggers, plan.projects)
+        annotations = {rowid: Annotations(*values) for rowid, values in store.annotations().items()}
+        chunks = [
+            (path, chunk)
+            for path in CURATED
+            for chunk in store.chunks_of(path)
+            if chunk.rowid in annotations and annotations[chunk.rowid].triggers
+        ][: prompt.MOST_CANDIDATES]
+        texts = store.texts([chunk.rowid for _, chunk in chunks])
+    entries = []
+    for path, chunk in chunks:
+        place = path, chunk.start_line, chunk.end_line, texts.get(chunk.rowid, "")
+        state, score = trust[path], scores.get(chunk.chunk_id, 0.0)
+        trusted = state is None or state.state != "untrusted"
+        entries.append(CuratedEntry(*place, annotations[chunk.rowid], score, trusted))
+    return prompt.triggered(message, entries, plan.projects)

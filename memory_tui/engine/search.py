@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import to_builtins
+from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from memory_tui import profiles, state_db
@@ -400,7 +400,6 @@ def _measured(records: Mapping[str, Any], kind: Kind, uuid: str) -> UnrelatedEvi
     if not isinstance(record, dict) or not expected.items() <= record.items():
         return None
     try:
-        mean, *counts = (record[name] for name in ("mean", "questions", "generation", "chunks"))
-        return UnrelatedEvidence(float(mean), *map(int, counts))
-    except (KeyError, TypeError, ValueError):
+        return convert(record, UnrelatedEvidence)
+    except ValidationError:
         return None

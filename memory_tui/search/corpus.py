@@ -90,29 +90,28 @@ class Ages(Struct, frozen=True):
         """Return them by that of OpenClaw 2026.9: transcripts age too, and times are cut to milliseconds."""
         return cls(files, now, None, _by_2026_9, "mtime", 1_000_000)
 
-    def _date(self, file: int) -> NoteDate:
-        if self.files.sources[file] == transcripts.SOURCE:
-            return NoteDate(None, self.of_transcripts)
-        return self.rule(self.files.paths[file])
-
     def basis(self, file: int) -> Basis:
         """Return what a file is aged by."""
-        return self._date(file).basis
+        of_transcript = self.files.sources[file] == transcripts.SOURCE
+        return self.of_transcripts if of_transcript else self.rule(self.files.paths[file]).basis
 
     def days(self, files: Integers) -> npt.NDArray[np.float64]:
         """Return the age of each of `files` in days, NaN for evergreen ones."""
         offset = dt.datetime.fromtimestamp(self.now, self.zone).utcoffset() if self.zone is not None else None
-        return np.array([self._days(file, offset) for file in files.tolist()], dtype=np.float64)
-
-    def _days(self, file: int, offset: dt.timedelta | None) -> float:
-        date = self._date(file)
-        if date.day is not None:
-            begun = (date.day.toordinal() - _EPOCH) * DAY_SECONDS
-            return (self.now - begun) / DAY_SECONDS + (offset.total_seconds() / DAY_SECONDS if offset else 0.0)
-        if date.basis != "mtime":
-            return math.nan
-        changed = int(self.files.mtimes_ns[file]) // self.unit_ns / (1e9 / self.unit_ns)
-        return (self.now - changed) / DAY_SECONDS
+        begins = offset.total_seconds() / DAY_SECONDS if offset else 0.0
+        ages, (paths, sources) = [], (self.files.paths, self.files.sources)
+        for file in files.tolist():
+            of_transcript = sources[file] == transcripts.SOURCE
+            date = NoteDate(None, self.of_transcripts) if of_transcript else self.rule(paths[file])
+            if date.day is not None:
+                seconds = (date.day.toordinal() - _EPOCH) * DAY_SECONDS
+                ages.append((self.now - seconds) / DAY_SECONDS + begins)
+            elif date.basis == "mtime":
+                changed = int(self.files.mtimes_ns[file]) // self.unit_ns / (1e9 / self.unit_ns)
+                ages.append((self.now - changed) / DAY_SECONDS)
+            else:
+                ages.append(math.nan)
+        return np.array(ages, dtype=np.float64)
 
 
 class Corpus(Struct, frozen=True, eq=False, dict=True):

@@ -16,10 +16,9 @@ from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Vectors
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.corpus import DAY_SECONDS, Files
-from memory_tui.search.day_spans import day_at
 from memory_tui.search.formulas import Floats
 from memory_tui.search.level import ByKind
-from memory_tui.search.question_dates import time_in
+from memory_tui.search.question_dates import day_at, time_in
 from memory_tui.search.trace import Chunks, Elsewhere, NearestBy, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
 

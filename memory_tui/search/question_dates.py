@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from memory_tui.search import day_spans as spans
-from memory_tui.search.day_spans import DAY, Days
 from memory_tui.search.time_words import Token, lines_of
+
+Days = tuple[dt.date, dt.date]
+"""The first and the last day of a span."""
 
 
 class Time(Struct, frozen=True):
@@ -78,6 +79,158 @@ def without(question: str, time: Time | None) -> str:
     return rest if re.search(r"\w", rest) else question
 
 
+# --- spans of days ---------------------------------------------------------------------------------------------------
+
+DAY = dt.timedelta(days=1)
+_UNIT_DAYS = {"h": 0, "d": 1, "w": 7, "e": 7, "m": 30, "q": 91, "y": 365}
+
+
+def day_at(now: float, zone: dt.tzinfo | None) -> dt.date:
+    """Return the day at `now` (epoch seconds) in `zone`, None for this machine's."""
+    return dt.datetime.fromtimestamp(now, dt.UTC).astimezone(zone).date()
+
+
+def _days_ago(today: dt.date, days: int) -> Days:
+    """Return the day so many days before today; after it for a negative number."""
+    return today - days * DAY, today - days * DAY
+
+
+def _months(year: int, month: int, count: int = 1) -> Days:
+    """Return `count` months from that one on, which may be numbered from another year's: 0 is December before."""
+    first, after = (dt.date(at // 12, at % 12 + 1, 1) for at in (12 * year + month - 1, 12 * year + month - 1 + count))
+    return first, after - DAY
+
+
+def _calendar(today: dt.date, unit: str, back: int) -> Days:
+    """Return the week, weekend, month, quarter or year so many of them before this one.
+
+    Weeks begin on Monday. Of weekends 0 is the latest that has begun, -1 the next.
+    """
+    if unit == "e":
+        saturday = _calendar(today, "w", back + (back <= 0 and today.weekday() < 5))[1] - DAY
+        return saturday, saturday + DAY
+    if unit == "w":
+        monday = today - (today.weekday() + 7 * back) * DAY
+        return monday, monday + 6 * DAY
+    if unit == "y":
+        return _months(today.year - back, 1, 12)
+    if unit not in "mq":
+        raise ValueError(unit)
+    begins = today.month - (today.month - 1) % 3 - 3 * back if unit == "q" else today.month - back
+    return _months(today.year, begins, 3 if unit == "q" else 1)
+
+
+def _quarter(today: dt.date, number: int, year: int | None) -> Days:
+    """Return a quarter, from 1 to 4, of `year`, or the latest that has begun."""
+    begins = 3 * number - 2
+    first = dt.date(year or today.year - (begins > today.month), begins, 1)
+    return _months(first.year, first.month, 3)
+
+
+def _season(today: dt.date, begins: int, year: int | None, back: int | None) -> Days:
+    """The latest season of three months that has begun, or for `back` 1 is over; or that of `year`, where it begins."""
+    start = year or today.year - (begins > today.month) - min(0, back or 0)
+    span = _months(start, begins, 3)
+    return _months(start - 1, begins, 3) if not year and back == 1 and span[1] >= today else span
+
+
+def _weekday(today: dt.date, weekday: int, back: int) -> Days:
+    """Return the latest such day before today; 0 is that of this week, -1 the next, 2 the one before the latest."""
+    if back == 0:
+        return _days_ago(today, today.weekday() - weekday)
+    past = back > 0
+    return _days_ago(today, (today.weekday() - weekday - past) % 7 + past + 7 * (back - past))
+
+
+def _rolling(today: dt.date, count: float, unit: str) -> Days:
+    """Return so many hours, days, weeks, months or years up to today; from today for a negative number."""
+    days = round(count * _UNIT_DAYS[unit]) if unit != "h" else int(-(-count // 24) if count > 1 else 0)
+    return min(today - days * DAY, today), max(today - days * DAY, today)
+
+
+def _some(today: dt.date, unit: str) -> Days:
+    """Return the last few days, weeks, months or years."""
+    return _rolling(today, 4 * _UNIT_DAYS[unit] + 3, "d")
+
+
+def _ago(today: dt.date, count: float, unit: str) -> Days:
+    """Return so many units ago; the coarser the unit, the wider the span around that day."""
+    if unit == "y" and count % 1:
+        unit, count = "m", count * 12
+    slack = {"h": 0, "d": 0, "w": 3, "m": 7, "q": 15, "y": 45}[unit] * DAY
+    day = today - round(count * _UNIT_DAYS[unit]) * DAY
+    if unit == "m" and not count % 1:
+        first, last = _calendar(today, "m", round(count))
+        day = first.replace(day=min(today.day, last.day))
+    return day - slack, day + slack
+
+
+def _few(today: dt.date, unit: str) -> Days:
+    """Return a few hours, days, weeks or months ago."""
+    days = _UNIT_DAYS[unit]
+    return today - (5 if days > 1 else 10) * days * DAY, today - 2 * days * DAY
+
+
+def _dated(today: dt.date, year: int | None, month: int, day: int) -> Days:
+    """Return a day with its year, or the latest such day that is not in the future."""
+    first = dt.date(year or today.year, month, day if year else 1)
+    if year:
+        return first, first
+    # A leap day may lie up to eight years back.
+    return _latest(today, [(today.year - back, month) for back in range(9)], day)
+
+
+def _day_of_month(today: dt.date, day: int) -> Days:
+    """The latest such day of a month that is not in the future."""
+    firsts = [_calendar(today, "m", back)[0] for back in range(3)]
+    return _latest(today, [(first.year, first.month) for first in firsts], day)
+
+
+def _latest(today: dt.date, tried: list[tuple[int, int]], day: int) -> Days:
+    """Return the first of the months `tried` whose `day` exists and has come. Raises StopIteration."""
+    there = (_months(year, month) for year, month in tried)
+    days = (first.replace(day=day) for first, last in there if 1 <= day <= last.day)
+    return _days_ago(next(each for each in days if each <= today), 0)
+
+
+def _nth(month: Days, number: int, weekday: int | None, days: int) -> Days:
+    """Return the first, second or last (0) such weekday of a month, or its first, second or last so many `days`."""
+    first, last = month
+    if weekday is not None:
+        first += (weekday - first.weekday()) % 7 * DAY
+        last -= (last.weekday() - weekday) % 7 * DAY
+        day = first + 7 * (number - 1) * DAY if number else last
+        return day, day
+    begin = first + days * (number - 1) * DAY if number else last - (days - 1) * DAY
+    return begin, begin + (days - 1) * DAY
+
+
+def _beside(span: Days, count: int, unit: str, *, after: bool) -> Days:
+    """Return the day or the days of a unit so many units before or after `span`."""
+    days = _UNIT_DAYS[unit]
+    if after:
+        return span[1] + (days * (count - 1) + 1) * DAY, span[1] + days * count * DAY
+    return span[0] - days * count * DAY, span[0] - (days * (count - 1) + 1) * DAY
+
+
+def _part_of(span: Days, part: int) -> Days:
+    """Return the beginning (0), middle or end (2) of a span: ten days of a month, a third of another one."""
+    first, last = span
+    days = (last - first).days
+    if 28 <= days + 1 <= 31:
+        return first.replace(day=10 * part + 1), last if part == 2 else first.replace(day=10 * part + 10)
+    third = (last - first) // 3
+    return ((first, first + third), (first + third, last - third), (last - third, last))[part]
+
+
+def _half_of(span: Days, half: int) -> Days:
+    """Return the first or second half: six months of a year, fifteen days of a month."""
+    first, last = span
+    whole_year = first.month == 1 and (last + DAY).year == first.year + 1
+    middle = first.replace(month=7) if whole_year else first + (last - first + DAY) // 2
+    return (first, middle - DAY) if half == 1 else (middle, last)
+
+
 # --- rules ---------------------------------------------------------------------------------------------------------
 
 
@@ -128,77 +281,77 @@ class _Parts(Struct, frozen=True):
         """Return the month that is named: of its year, last, this, next, or the latest that has begun."""
         year, back = self.year or self.today.year, None if self.year else self.back
         if back is None or back > 0:
-            today = spans.calendar(self.today, "m", 1)[0] if back else self.today
+            today = _calendar(self.today, "m", 1)[0] if back else self.today
             year = self.year or today.year - (self["month"] > today.month)
         elif back < 0:
             year += self["month"] <= self.today.month
-        return spans.calendar(dt.date(year, self["month"], 1), "m", 0)
+        return _calendar(dt.date(year, self["month"], 1), "m", 0)
 
     @property
     def span(self) -> Days:
         """Return the unit that is named as last, this or next; several of it where it is a plural."""
         if self.value("unit") == 1 and self.unit != "e":
-            return spans.some(self.today, self.unit)
-        return spans.calendar(self.today, self.unit, self.back or 0)
+            return _some(self.today, self.unit)
+        return _calendar(self.today, self.unit, self.back or 0)
 
 
-def _rolling(p: _Parts) -> Days:
-    return spans.rolling(p.today, p.count if (p.back or 0) >= 0 else -p.count, p.unit)
+def _units(p: _Parts) -> Days:
+    return _rolling(p.today, p.count if (p.back or 0) >= 0 else -p.count, p.unit)
 
 
 def _day(p: _Parts) -> Days:
-    return spans.dated(p.today, p.year, p["month"], p["day"])
+    return _dated(p.today, p.year, p["month"], p["day"])
 
 
 def _figures(p: _Parts) -> Days:
     year, month, day = p.tokens[p.match.end() - 1].date
-    return spans.dated(p.today, year, month, day) if day else spans.calendar(dt.date(year or 0, month, 1), "m", 0)
+    return _dated(p.today, year, month, day) if day else _calendar(dt.date(year or 0, month, 1), "m", 0)
 
 
 def _days_of_month(p: _Parts) -> Days:
-    first, last = (spans.dated(p.today, p.year, p["month"], p[day])[0] for day in ("from", "to"))
+    first, last = (_dated(p.today, p.year, p["month"], p[day])[0] for day in ("from", "to"))
     return first.replace(year=last.year), last
 
 
-def _nth(p: _Parts) -> Days:
+def _nth_of(p: _Parts) -> Days:
     days = int(p.count) * (7 if p.get("unit") == "w" else 1)
-    return spans.nth(p.month, p["nth"], p["weekday"] if p.get("weekday") else None, days)
+    return _nth(p.month, p["nth"], p["weekday"] if p.get("weekday") else None, days)
 
 
 def _year(p: _Parts) -> Days:
-    return spans.months(p.year or 0, 1, 12)
+    return _months(p.year or 0, 1, 12)
 
 
 Rules = tuple[tuple[Callable[..., Days], str], ...]
 _RULES: Rules = (
     # Counted from today.
-    (lambda p: spans.days_ago(p.today, p["day"]), "<day D>(?: i* T)?"),
-    (lambda p: spans.days_ago(p.today, p.back), "[Rr] T(?! j)  T r"),
+    (lambda p: _days_ago(p.today, p["day"]), "<day D>(?: i* T)?"),
+    (lambda p: _days_ago(p.today, p.back), "[Rr] T(?! j)  T r"),
     (
-        lambda p: spans.ago(p.today, p.count, p.unit),
+        lambda p: _ago(p.today, p.count, p.unit),
         "COUNT <unit [hdwmqy]>MORE [AN]  [av] COUNT <unit [hdwmqy]>MORE  <unit [dwmy]> A",
     ),
-    (lambda p: spans.few(p.today, p.unit), "F <unit [hdwmy]> [AN]  [av] F <unit [hdwmy]>  N F <unit d>"),
-    (_rolling, "[RrZ] <count [Cc]> <unit [hdwmqy]>(?! j)  <count [Cc]> [rZ] <unit [hdwmqy]>  [RZ] <unit h>"),
-    (lambda p: spans.some(p.today, p.unit), "[RrZ] F <unit [hdwmy]>  F [rZ] <unit [hdwmy]>"),
-    (lambda p: p.span if p["unit"] == 1 else _rolling(p), "Z <unit [dwmqy]>"),
+    (lambda p: _few(p.today, p.unit), "F <unit [hdwmy]> [AN]  [av] F <unit [hdwmy]>  N F <unit d>"),
+    (_units, "[RrZ] <count [Cc]> <unit [hdwmqy]>(?! j)  <count [Cc]> [rZ] <unit [hdwmqy]>  [RZ] <unit h>"),
+    (lambda p: _some(p.today, p.unit), "[RrZ] F <unit [hdwmy]>  F [rZ] <unit [hdwmy]>"),
+    (lambda p: p.span if p["unit"] == 1 else _units(p), "Z <unit [dwmqy]>"),
     (lambda p: p.span, "[Rr] <unit [dwmqy]>(?! j)  [RrZ] i? <unit e>  <unit [wmqye]> POST"),
     (lambda p: p.span, "[io] <unit e>"),
-    (lambda p: spans.part_of(p.span, p["part"]), "<part B> [oj] <unit [my]>  <unit [my]> <part b>"),
-    (lambda p: spans.half_of(spans.calendar(p.today, "y", 0), p["half"]), "<half X> y"),
+    (lambda p: _part_of(p.span, p["part"]), "<part B> [oj] <unit [my]>  <unit [my]> <part b>"),
+    (lambda p: _half_of(_calendar(p.today, "y", 0), p["half"]), "<half X> y"),
     # Weekdays.
-    (lambda p: spans.weekday(p.today, p["day"], 1), "i <day W>(?: T)?  <day W>(?= [tu] W)  f <day W>(?= & W)"),
-    (lambda p: spans.weekday(p.today, p["day"], p.back), "[RrZ] i? <day W>(?: T)?  <day W> POST(?: T)?"),
+    (lambda p: _weekday(p.today, p["day"], 1), "i <day W>(?: T)?  <day W>(?= [tu] W)  f <day W>(?= & W)"),
+    (lambda p: _weekday(p.today, p["day"], p.back), "[RrZ] i? <day W>(?: T)?  <day W> POST(?: T)?"),
     (
-        lambda p: spans.days_ago(spans.calendar(p.today, "w", p.back or 0)[0], -p["day"]),
+        lambda p: _days_ago(_calendar(p.today, "w", p.back or 0)[0], -p["day"]),
         "<day W>(?: T)? ,? i? (?:[Rr] w|w POST)  (?:[Rr] w|w POST) ,? i* <day W>(?: T)?",
     ),
-    (lambda p: spans.weekday(p.today, p["day"], p["count"]), "<count [Cc]> <day V> A"),
+    (lambda p: _weekday(p.today, p["day"], p["count"]), "<count [Cc]> <day V> A"),
     # Days of months.
     (_figures, "P"),
-    (lambda p: spans.day_of_month(p.today, p["day"]), "i o <day O>(?=[.,?!;]|$)  i <day O>(?=[?!;]|$)"),
+    (lambda p: _day_of_month(p.today, p["day"]), "i o <day O>(?=[.,?!;]|$)  i <day O>(?=[?!;]|$)"),
     (
-        lambda p: spans.nth(spans.calendar(p.today, "m", p.back or 0), p["day"], None, 1),
+        lambda p: _nth(_calendar(p.today, "m", p.back or 0), p["day"], None, 1),
         "[Rr] m i? <day #>  <day #> (?:[Rr] m|m POST)",
     ),
     (_day, "ON <month M> <day (?:[On]|C(?! [hdwmy]))>(?: ,? YEAR)?  ON <day #> <month M>(?: ,? YEAR)?"),
@@ -208,24 +361,24 @@ _RULES: Rules = (
         "<from #> [tu&] i* <to #> <month M>(?: ,? YEAR)?  <month M> <from #> [tu&] i* <to #>(?! M)(?: ,? YEAR)?",
     ),
     (
-        _nth,
+        _nth_of,
         "(?:<nth [On]>|R) <weekday W> i? <month M>(?: ,? YEAR)?"
         "  (?:<nth [On]>|R) <count [Cc]>? <unit [wd]> i? <month M>(?: ,? YEAR)?",
     ),
     # Weeks by number, months, quarters, seasons, years.
     (
-        lambda p: spans.calendar(dt.date.fromisocalendar(p.year or p.today.year, p["week"], 1), "w", 0),
+        lambda p: _calendar(dt.date.fromisocalendar(p.year or p.today.year, p["week"], 1), "w", 0),
         "K <week C>(?: ,? YEAR)?  w <week C> ,? YEAR  w <week C>(?=[.?!]*$)",
     ),
     (lambda p: p.month, "i <month M>  [Rr] i? <month M>  <month M> POST  i m <month M>(?: ,? i? YEAR)?"),
     (lambda p: p.month, "<month M> ,? i? YEAR  YEAR ,? i? <month M>  <month M>(?= [tu] i* M)  f <month M>(?= & M)"),
     (
-        lambda p: spans.quarter(p.today, p["quarter"], p.year),
+        lambda p: _quarter(p.today, p["quarter"], p.year),
         "[io] <quarter Q>  [io] <quarter n> q  <quarter O> q  <quarter Q> [t/]? ,? i? YEAR"
         "  <quarter [COn]> q ,? i? YEAR  YEAR t? ,? i? <quarter Q>  YEAR ,? i? <quarter [COn]> q",
     ),
     (
-        lambda p: spans.season(p.today, p["season"], p.year, p.back),
+        lambda p: _season(p.today, p["season"], p.year, p.back),
         "i <season S>  [Rr] i? <season S>  <season S> POST  <season S> ,? i? YEAR(?: t Y)?  YEAR ,? i? <season S>",
     ),
     (_year, "[ij] <year (?:y )?Y(?: y)?>  <year Y>(?= [tu] Y)  f <year Y>(?= & Y)"),
@@ -243,27 +396,27 @@ def _before(_: _Parts, span: Days) -> Days:
 def _week_of(_: _Parts, span: Days) -> Days:
     if span[0] != span[1]:
         raise ValueError(span)
-    return spans.calendar(span[0], "w", 0)
+    return _calendar(span[0], "w", 0)
 
 
 def _part(p: _Parts, span: Days) -> Days:
-    return spans.part_of(span, p["part"])
+    return _part_of(span, p["part"])
 
 
 _LEADING: Rules = (
     (_since, "g"),
     (_before, "[uv]"),
     (_part, "<part B> t?(?! i)"),
-    (lambda p, span: spans.half_of(span, p["half"]), "<half [On]> H  <half X>"),
+    (lambda p, span: _half_of(span, p["half"]), "<half [On]> H  <half X>"),
     (_week_of, "<unit w> j"),
     (
-        lambda p, span: spans.beside(span, int(p.count), p.unit, after=p.match["side"] == "g"),
+        lambda p, span: _beside(span, int(p.count), p.unit, after=p.match["side"] == "g"),
         "<count [Cc]>? <unit [dwemy]> <side [gv]>",
     ),
 )
 _FOLLOWING: Rules = (
     (_part, "y? <part b>"),
-    (lambda p, span: spans.half_of(span, p["half"]), "<half X> y?"),
+    (lambda p, span: _half_of(span, p["half"]), "<half X> y?"),
     (_since, "p"),
     (_before, "N"),
 )

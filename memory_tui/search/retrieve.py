@@ -22,11 +22,10 @@ from memory_tui.providers.builtin import static_table
 from memory_tui.providers.chain import ChainMember
 from memory_tui.search import formulas, lexical_2026_9
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, date_on_screen, distinct, vectors_of
-from memory_tui.search.day_spans import day_at
 from memory_tui.search.evidence import Evidence, KeywordSide, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.keyword import Matcher
-from memory_tui.search.question_dates import Time, time_in
+from memory_tui.search.question_dates import Time, day_at, time_in
 from memory_tui.search.score import Rules
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, NearestBy
 from memory_tui.settings import Settings

@@ -102,59 +102,38 @@ class Rules(Struct, frozen=True):
         )
 
 
-SCORED = np.dtype(
-    [
-        ("vector_points", "f8"),
-        ("text_points", "f8"),
-        ("hybrid", "f8"),
-        ("age_factor", "f8"),
-        ("age_points", "f8"),
-        ("date_points", "f8"),
-        ("fresh", "f8"),  # the score as it would be without age
-        ("merit", "f8"),  # what the order goes by: within a group of named notes what their content comes to
-        ("score", "f8"),
-        ("inside", "?"),  # whether the second stage looked into it
-        ("part", "i8"),  # the part of the question that it answers, -1 where that is one
-        ("second", "f8"),
-        ("lost", "f8"),
-        ("beside", "i8"),  # the better candidate beside it, -1 for none
-    ]
+def _columns(floats: str, integers: str, flags: str) -> list[tuple[str, str]]:
+    kinds = (("f8", floats), ("i8", integers), ("?", flags))
+    return [(name, kind) for kind, names in kinds for name in names.split()]
+
+
+_SCORED = _columns(
+    "vector_points text_points hybrid age_factor age_points date_points fresh merit score second lost",
+    "part beside",
+    "inside",
 )
-"""What the knobs make of a candidate."""
-CANDIDATE = np.dtype(
-    [
-        ("row", "i8"),
-        ("file", "i8"),
-        ("first_line", "i8"),
-        ("last_line", "i8"),
-        ("cosine", "f8"),
-        ("vector_rank", "i8"),
-        ("vector", "f8"),
-        ("bm25", "f8"),
-        ("text_rank", "i8"),
-        ("text", "f8"),
-        ("age_days", "f8"),
-        ("named", "f8"),  # 1 for chunks of the days that the query names
-        ("level", "i8"),
-        ("ordering", "f8"),  # orders chunks without points: the keyword score of a text that was looked through
-        ("importance", "f8"),
-        ("project", "f8"),
-        *((name, SCORED[name]) for name in SCORED.names or ()),
-        ("passed", "?"),
-        ("keyword", "?"),  # whether the relaxed floor lets it through
-        ("rescued", "?"),
-        ("bar", "f8"),  # what its score had to reach
-        ("faded", "?"),  # whether it would have reached that without its age
-        ("place", "i8"),  # 1-based among those that passed, else 0
-        ("displaced", "?"),  # whether it would be recalled but for variety
-        ("leads", "?"),
-        ("relevance", "f8"),
-        ("similarity", "f8"),
-        ("twin", "i8"),  # the candidate chosen before that is most like it, -1 for none
-        ("chosen", "i8"),  # 1-based among those that variety put in order, 0 where it did not
-    ]
+SCORED = np.dtype(_SCORED)
+"""What the knobs make of a candidate.
+
+`fresh` is the score as it would be without age; `merit` is what the order goes by: within a group of named notes what
+their content comes to. `part` is the part of the question that it answers, -1 where that is one. The second stage
+looked `inside`; it `lost` points because it stands `beside` a better candidate (-1 for none).
+"""
+_BROUGHT = _columns(
+    "cosine vector bm25 text age_days named ordering importance project",
+    "row file first_line last_line vector_rank text_rank level",
+    "",
 )
-"""A candidate: what it brings along before any knob, what the knobs make of it, what became of it."""
+_FATE = _columns("bar relevance similarity", "place twin chosen", "passed keyword rescued faded displaced leads")
+CANDIDATE = np.dtype([*_BROUGHT, *_SCORED, *_FATE])
+"""A candidate: what it brings along before any knob, what the knobs make of it, what became of it.
+
+`named` is 1 for chunks of the days that the query names; `ordering` orders chunks without points: the keyword score of
+a text that was looked through. Its score had to reach `bar`; `keyword` tells that the relaxed floor lets it through,
+`faded` that it would have reached the bar without its age. `place` is 1-based among those that passed, else 0. Those
+`displaced` would be recalled but for variety, which put it in order as number `chosen` (0: not); `twin` is the one
+chosen before that is most like it, -1 for none.
+"""
 
 
 class Candidates(Struct, frozen=True):
@@ -302,7 +281,7 @@ def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rule
     table["importance"] = table["project"] = 1.0
     if profile.exact_paths:
         table["level"] = [evidence.lexical.levels.get(file, 0) for file in table["file"].tolist()]
-    if profile.terms:
+    if "importance" in profile.terms:
         lexical = evidence.lexical
         notes = [lexical.annotations.get(row, NOTHING_SAID) for row in rows.tolist()]
         table["importance"] = [lexical_2026_9.importance_factor(entry.importance) for entry in notes]

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory_tui.cancel import Stop
@@ -18,20 +16,11 @@ from memory_tui.events import Event, LevelsMeasured
 from memory_tui.explain import noise, trace_json
 from memory_tui.explain.noise import UNRELATED
 from memory_tui.plan import Options
-from memory_tui.search.level import (
-    USUAL,
-    AnswerSignals,
-    ByKind,
-    LevelBasis,
-    UnrelatedEvidence,
-    level_of,
-    likelihood,
-)
+from memory_tui.search.level import USUAL, AnswerSignals, ByKind, LevelBasis, UnrelatedEvidence, level_of, likelihood
 from memory_tui.search.trace import Trace
 from memory_tui.settings import Settings
 from tests.support.tui import NOW, sample
 
-SHARES = st.floats(0, 1)
 NOTHING = "nothing holds these words"
 
 
@@ -45,24 +34,6 @@ def signals(window: float = 0.0, closeness: float = 0.0, cosine: float | None = 
 
 HERE = UnrelatedEvidence(3.0, 24, 7)
 ALL_HERE: ByKind = dict.fromkeys(USUAL, HERE)
-
-
-@given(SHARES, SHARES, SHARES, SHARES)
-def test_more_of_any_signal_never_makes_an_answer_less_likely(
-    window: float, closeness: float, cosine: float, more: float
-) -> None:
-    before = signals(window, closeness, cosine)
-    for name in ("window", "closeness", "cosine", "rarest"):
-        assert likelihood(replace(before, **{name: getattr(before, name) + more}), HERE) >= likelihood(before, HERE)
-
-
-def test_a_few_unrelated_questions_that_the_notes_answer_move_nothing() -> None:
-    nothing_held = [2.0] * 20
-    assert (
-        UnrelatedEvidence.of([*nothing_held, 14.0, 15.0, 16.0, 17.0], 1, 9).mean
-        == UnrelatedEvidence.of(nothing_held, 1, 9).mean
-    )
-    assert UnrelatedEvidence.of([4.0], 1, 9).mean == 4.0
 
 
 def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
-from memory_tui.explain.words import MatchedWords
 from memory_tui.index import abilities
 from memory_tui.index.store import Store
 from memory_tui.notices import language_label
@@ -16,7 +15,7 @@ from memory_tui.plan import Options
 from memory_tui.providers import builtin
 from memory_tui.providers.base import Identity, identity_key
 from memory_tui.providers.builtin import Scripted
-from memory_tui.search.trace import Elsewhere, NothingMatched, Trace
+from memory_tui.search.trace import Trace
 from tests.support.index import integrity
 
 NOTES = {
@@ -66,7 +65,7 @@ def test_meaning_counts_by_how_much_of_a_question_the_table_knows(place) -> None
         engine.index.sync()
         found = engine.search.search("私の犬の名前は")
     (said,) = (notice for notice in found.notices if notice.kind == "language_unknown")
-    assert language_label(**said.fields) == "MOSTLY WORDS (Japanese)"
+    assert language_label(*said.fields.values()) == "MOSTLY WORDS (Japanese)"
     assert 0.15 <= said.fields["known"] < 0.5
     assert found.recalled
     for hit in found.recalled:
@@ -94,7 +93,7 @@ def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, qu
         found = engine.search.search(question)
         theirs = engine.search.rank(engine.search.gather(question), engine.plan.with_profile("openclaw-2026.3"))
     said = [notice for notice in found.notices if notice.kind == "language_unknown"]
-    assert [language_label(**one.fields) for one in said] == ([f"WORDS ONLY ({language})"] if language else [])
+    assert [language_label(*one.fields.values()) for one in said] == ([f"WORDS ONLY ({language})"] if language else [])
     assert all(not hit.vector_points for hit in found.recalled) or not language
     if language == "Chinese":
         assert paths(found)[0] == "memory/书.md"
@@ -134,20 +133,6 @@ def test_without_vectors_too_the_letters_of_the_text_are_looked_through(place, m
         assert trace.mode == "keywords only"
         assert paths(trace) == found
         assert "holds the letters" in next(n for n in trace.notices if n.code == "full_text").message
-
-
-def test_rare_letters_weigh_more_in_recommended_and_the_arithmetic_holds(place, monkeypatch) -> None:
-    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
-    with opened(place, "none", "recommended") as engine:
-        engine.index.sync()
-        evidence = engine.search.gather("printer cellar")
-        trace = engine.search.rank(evidence, engine.plan.settings)
-    assert paths(trace) == ["MEMORY.md", "memory/2026-11-02.md"]
-    assert trace.recalled[0].score > trace.recalled[1].score
-    text = evidence.texts[trace.recalled[0].chunk.rowid]
-    assert MatchedWords(trace.plan, trace.profile).counts(text) == {"printer": 1, "cellar": 1}
-    gone = asked(place, "zebra", provider="none", profile="recommended")
-    assert gone.empty == NothingMatched(("zebra",), "OR", Elsewhere(looked=("zebra",)))
 
 
 def test_full_text_search_that_comes_back_is_made_again(place, monkeypatch) -> None:
@@ -278,16 +263,6 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
 # --- trigrams ------------------------------------------------------------------------------------------------------
 
 
-def test_trigrams_find_parts_of_words(place) -> None:
-    assert paths(asked(place, "recyc", provider="none")) == []
-    trace = asked(place, "recyc", provider="none", **{"store.fts.tokenizer": "trigram"})
-    assert paths(trace) == ["memory/2026-11-02.md"]
-    assert asked(place, "デプロイ戦略", provider="none", **{"store.fts.tokenizer": "trigram"}).recalled
-    with closing(Store.open(place / "index.sqlite")) as store:
-        assert store.words.cut() == "trigram"
-        assert integrity(store) == []
-
-
 def test_words_too_short_for_trigrams_are_looked_for_in_the_text(place) -> None:
     trigram = {"store.fts.tokenizer": "trigram"}
     trace = asked(place, "会議", provider="none", **trigram)
@@ -314,11 +289,3 @@ def test_another_tokenizer_makes_the_index_again_and_keeps_its_vectors(place) ->
     with opened(place) as engine:
         assert engine.index.sync().rebuilt
         assert engine.status().fts.tokenizer == "unicode61"
-
-
-def test_without_trigrams_unicode61_is_used_with_a_notice(place, monkeypatch) -> None:
-    monkeypatch.setenv("MEMORY_TUI_DISABLE", "trigram")
-    with opened(place, **{"store.fts.tokenizer": "trigram"}) as engine:
-        engine.index.sync()
-        assert engine.status().fts.tokenizer == "unicode61"
-        assert [notice.code for notice in engine.status().notices] == ["trigram"]

@@ -31,10 +31,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         )
     (folder / "memory" / "line.md").write_text("deploy the rollback a-a-a of service " * 4_000)
     options = Options(
-        workspace=str(folder),
-        index=str(tmp_path / "i.sqlite"),
-        provider="scripted",
-        changes=(("sync.watch", "false"),),
+        workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="scripted", changes=(("sync.watch", "false"),)
     )
     with Engine.open(options) as opened:
         opened.index.sync()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -224,37 +223,6 @@ def test_every_size_of_chunks(
         )
 
 
-@pytest.mark.parametrize(
-    "extra",
-    [
-        *[
-            [],
-            ["notes"],
-            ["."],
-            [".."],
-            ["../.."],
-            ["../outer"],
-            ["notes", "."],
-            ["memory/linkdir"],
-            ["memory/link.md"],
-        ],
-        *[["memory/linkdir/2026-10-02.md"], ["memory/nested", "notes/outside.md", "notes"], ["memory/UPPER.MD"]],
-        *[["USER.md", "USER.md", "./USER.md"], ["../beside"], ["../beside/a.md", "../beside"], ["../beside/link"]],
-        *[["../beside", "../beside/sub"], ["nowhere", "memory.md"], ["../beside/sub/../a.md"], ["\ufeff notes\u3000"]],
-    ],
-    ids=" ".join,
-)
-def test_the_notes_of_a_workspace_are_those_of_the_plain_reading(
-    oracle_workspace: Path, tmp_path: Path, extra: list[str]
-) -> None:
-    workspace = tmp_path / "outer" / "workspace"
-    shutil.copytree(oracle_workspace, workspace, symlinks=True)
-    put(tmp_path / "outer", "beside/a.md", "beside/sub/b.md", "beside/sub/c.txt", "beside/.d/e.md", "z.md")
-    (tmp_path / "outer/beside/link").symlink_to(tmp_path / "outer/beside/sub")
-    found = [note.path for note in scan(Roots.open(workspace, extra)).notes]
-    assert sorted(found) == reference.listed(workspace, extra)
-
-
 def test_a_chunk_on_the_same_lines_as_a_keyword_hit_passes_the_relaxed_floor(tmp_path: Path) -> None:
     """The original knows its keyword hits by path and lines, and slices of one long line share those."""
     workspace = tmp_path / "workspace"
@@ -289,9 +257,7 @@ def test_without_a_provider_every_keyword_is_asked_alone(
 
 
 EACH = "router VLAN vlan coffee the a x1 snake_case 路由器 中 パス 여권 🚀 é e\u0301 !!! --- 3.14 ＦＵＬＬ ß"
-WORDS = st.sampled_from(
-    [*EACH.split(" "), "\x00", "\ufeff", "\u3000", "\r", "plum plum plum", "z" * 40],
-)
+WORDS = st.sampled_from([*EACH.split(" "), "\x00", "\ufeff", "\u3000", "\r", "plum plum plum", "z" * 40])
 LINES = st.lists(WORDS, max_size=12).map(" ".join) | WORDS.map(lambda word: f"{word} " * 60)
 NOTE = st.lists(LINES, min_size=1, max_size=8).map("\n".join)
 NAMES = [

@@ -38,26 +38,7 @@ from tests.support.provider_server import Asked, Handler, Play, serving, shaped
 
 ORACLE = oracles() / "oracle-2026.9"
 RELEASE = ORACLE / "2026.9.6"
-CONFIGURATIONS = (
-    "pins-default",
-    "pins-trigram",
-    "w1-clock-2026-03-01",
-    "w1-default",
-    "w1-extrapaths",
-    "w1-min0-max20",
-    "w1-none",
-    "w1-trigram",
-    "w2-clock-2027-03-01",
-    "w2-default",
-    "w2-extrapaths",
-    "w2-lexical-only",
-    "w2-min0-max20",
-    "w2-none",
-    "w2-project-website",
-    "w2-trigram",
-    "w3-bench",
-    "zerovec",
-)
+CONFIGURATIONS = sorted(path.parent.name for path in RELEASE.glob("*/config.json") if "sessions" not in str(path))
 """All but sessions, which are conversations of OpenClaw's own database and archives of it."""
 
 

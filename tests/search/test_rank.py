@@ -11,15 +11,7 @@ from memory_tui.explain import wording
 from memory_tui.notices import short_reason
 from memory_tui.search.excerpts import window
 from memory_tui.search.rank import rank
-from memory_tui.search.trace import (
-    AllBelowGate,
-    BelowMinScore,
-    DisplacedByMmr,
-    LoweredByDecay,
-    QueryPlan,
-    Recalled,
-    Trace,
-)
+from memory_tui.search.trace import AllBelowGate, BelowMinScore, DisplacedByMmr, LoweredByDecay, Recalled, Trace
 from memory_tui.settings import Settings
 from tests.support.search import evidence, settings
 
@@ -43,14 +35,6 @@ def test_cosines_of_the_built_in_table_are_lifted_where_they_mostly_stand_alone_
     assert rank(ours, settings("recommended")).recalled == rank(found, settings("recommended")).recalled
 
 
-def test_a_keyword_only_hit_cannot_pass_the_gate_of_2026_3() -> None:
-    trace = rank(evidence([0.1, 0.0], {1: -50.0}), settings(OPENCLAW))
-    assert trace.recalled == ()
-    assert isinstance(trace.empty, AllBelowGate)
-    assert trace.empty.floor == pytest.approx(0.35)
-    assert trace.floor == pytest.approx(0.3), "keyword hits fell back to the relaxed floor"
-
-
 def test_the_relaxed_floor_admits_keyword_hits_when_nothing_passes() -> None:
     # Text score 1 times weight 0.3, plus a little vector: over 0.3, under 0.35.
     trace = rank(evidence([0.05, 0.4], {0: -99.0}), settings(OPENCLAW))
@@ -58,17 +42,6 @@ def test_the_relaxed_floor_admits_keyword_hits_when_nothing_passes() -> None:
     assert trace.recalled[0].verdict == Recalled(1, relaxed=True)
     assert trace.floor == pytest.approx(0.3)
     assert rank(evidence([0.05, 0.4], {0: -99.0}), settings("openclaw-2026.2", minScore=0.36)).recalled == ()
-
-
-def test_a_side_that_did_not_propose_counts_nothing_in_openclaw_and_its_true_score_in_recommended() -> None:
-    cosines = [0.9, 0.8, 0.7, 0.6, 0.5]
-    found = evidence(cosines, {4: -3.0})
-    theirs = rank(found, settings(OPENCLAW, maxResults=1, candidateMultiplier=1, minScore=0))
-    keyword_hit = next(c for c in (*theirs.recalled, *theirs.lost) if c.chunk.rowid == 4)
-    assert keyword_hit.vector == 0.0
-    assert keyword_hit.cosine == pytest.approx(0.5)
-    ours = rank(found, settings("recommended"))
-    assert next(c for c in ours.recalled if c.chunk.rowid == 4).vector == pytest.approx(0.5 / 0.9)
 
 
 def test_decay_is_named_when_it_alone_stopped_a_hit() -> None:
@@ -126,15 +99,6 @@ def test_mmr_names_the_twin() -> None:
     assert verdict.similarity == 1.0
 
 
-def test_hybrid_off_is_the_cosine_alone() -> None:
-    trace = rank(
-        evidence([0.5, 0.3], {1: -9.0}, ages=[60, 60]),
-        settings(OPENCLAW, **{"hybrid.enabled": False, "temporalDecay.enabled": True}),
-    )
-    assert trace.mode == "vectors only"
-    assert [c.score for c in trace.recalled] == pytest.approx([0.5])
-
-
 def test_hits_without_any_word_of_the_question_are_said_to_be_so() -> None:
     def said(trace: Trace) -> bool:
         return "meaning_alone" in {notice.code for notice in trace.notices}
@@ -142,20 +106,6 @@ def test_hits_without_any_word_of_the_question_are_said_to_be_so() -> None:
     assert said(rank(evidence([0.3, 0.2], {}), settings("recommended")))
     assert not said(rank(evidence([0.3, 0.2], {1: -1.0}), settings("recommended")))
     assert not said(rank(evidence([0.9], {}), settings(OPENCLAW))), "there all words have to match"
-
-
-def test_what_no_note_holds_is_said_of_the_words_that_were_looked_for() -> None:
-    def said(plan: QueryPlan) -> str:
-        found = evidence([0.3, 0.2], {})
-        trace = rank(replace(found, recommended=replace(found.recommended, plan=plan)), settings("recommended"))
-        return next(notice.message for notice in trace.notices if notice.code == "meaning_alone")
-
-    rest = ". These hits are near in meaning alone, and may have nothing to do with it."
-    assert said(QueryPlan(("film",), (), "film")) == f"No note holds a word of the query{rest}"
-    assert said(QueryPlan(("film",), ("did",), "film")) == f"No note holds one of the words that count{rest}"
-    assert said(QueryPlan(("film",), ("did", "sunny"), "film", common=("sunny",))) == (
-        f"No note holds one of the words that count; left out as too common: sunny{rest}"
-    )
 
 
 def test_without_vectors_words_answer_alone_and_the_mode_says_so() -> None:
@@ -248,24 +198,6 @@ def test_every_candidate_has_one_verdict_that_holds(found: object, chosen: Setti
     assert (trace.empty is None) == bool(trace.recalled)
     if trace.empty is not None:
         assert all(wording.empty(trace.empty, trace.profile))
-
-
-@given(any_evidence, any_settings, st.integers(1, 7))
-def test_a_shorter_answer_is_the_beginning_of_a_longer_one(found: object, chosen: Settings, fewer: int) -> None:
-    """With a fixed candidate pool, asking for fewer results only cuts the list."""
-    wide = chosen.update({"profile": "recommended"}, "test")
-    longer = rank(found, wide)  # type: ignore[arg-type]
-    short = rank(found, wide.set("query.maxResults", min(fewer, wide.whole("query.maxResults")), "test"))  # type: ignore[arg-type]
-    assert [c.chunk for c in short.recalled] == [c.chunk for c in longer.recalled][: len(short.recalled)]
-
-
-@given(any_evidence, any_settings, st.floats(0, 1))
-def test_raising_min_score_never_recalls_more(found: object, chosen: Settings, floor: float) -> None:
-    plain = chosen.update({"profile": "openclaw-2026.2"}, "test")
-    low, high = sorted((plain.number("query.minScore"), floor))
-    few = rank(found, plain.set("query.minScore", high, "test"))  # type: ignore[arg-type]
-    many = rank(found, plain.set("query.minScore", low, "test"))  # type: ignore[arg-type]
-    assert few.funnel.over_gate <= many.funnel.over_gate
 
 
 @pytest.mark.parametrize(

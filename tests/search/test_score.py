@@ -41,12 +41,6 @@ def test_weights_are_clamped_and_divided_by_their_sum(given_: tuple, expected: t
     assert formulas.normalised_weights(*given_) == pytest.approx(expected)
 
 
-def test_candidates_are_results_times_four_but_never_over_200() -> None:
-    assert formulas.candidate_limit(6, 4, 1) == 24
-    assert formulas.candidate_limit(50, 20, 1) == 200
-    assert formulas.candidate_limit(6, 4, 200) == 200
-
-
 def likeness(tokens: list[frozenset[str]]) -> Callable[[int], formulas.Floats]:
     return Likeness(tokens).row
 
@@ -116,11 +110,3 @@ def test_a_cosine_is_summed_in_the_order_of_its_numbers(rows: int, dims: int, se
     for found, own in zip(formulas.cosine(vectors, query).tolist(), vectors, strict=True):
         lengths = math.sqrt(total(own * own)) * math.sqrt(total(query * query))
         assert found == 1.0 - float(np.float32(1.0 - total(own * query) / lengths))
-
-
-@given(st.floats(-1e6, 1e6), st.floats(0.1, 1e5))
-def test_age_is_never_below_nothing_and_decay_never_above_one(days: float, half_life: float) -> None:
-    """Whatever the clock says: a note from tomorrow is as old as one of today."""
-    factor = float(formulas.decay_factor(np.array([days]), half_life)[0])
-    assert 0 <= factor <= 1
-    assert days > 0 or factor == 1

@@ -244,14 +244,6 @@ def test_the_line_that_answers_beats_twenty_that_do_not() -> None:
     assert hits[0].second.line == hits[0].chunk.start_line + 20
 
 
-@given(st.sampled_from([0.1, 0.3, 0.4, 0.6, 0.7]), st.sampled_from([0.1, 0.3, 0.6, 0.9]))
-def test_what_is_best_at_everything_reaches_a_minscore_of_1(vector: float, second: float) -> None:
-    found = one_note(["the zebra crossing is new"], [0.5], {0: -2.0}, ("zebra", "crossing"))
-    weights = {"hybrid.vectorWeight": vector, "hybrid.textWeight": 1 - vector, "secondStage.weight": second}
-    hits = rank(found, made.settings("recommended", minScore=1.0, **weights)).recalled
-    assert [hit.score for hit in hits] == [1.0]
-
-
 def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     from memory_tui.errors import ProviderError
 

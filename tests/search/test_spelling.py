@@ -82,16 +82,6 @@ def test_a_name_is_found_in_another_script(
     assert not ask(question, text, spelling_enabled="false").plan.corrections
 
 
-def test_a_corrected_word_weighs_what_it_weighs_where_it_is_spelled_right(ask: Callable[..., Trace]) -> None:
-    lines = ["We back up with restic.", "The cellar is dry; restic ran.", "restic ran.", *["It rained."] * 9]
-    text = "\n\n".join(f"# Part\n\n{line}\n{'Nothing else was seen. ' * 60}" for line in lines)
-    wrong, right = (
-        ask(question, text, "none").recalled for question in ("restick of the cellar", "restic of the cellar")
-    )
-    assert len(wrong) > 1
-    assert [(hit.chunk.start_line, hit.score) for hit in wrong] == [(hit.chunk.start_line, hit.score) for hit in right]
-
-
 @pytest.mark.parametrize("form", ["Pi-hole", "pihole", "Pi hole"])
 @pytest.mark.parametrize("question", ["Pi-hole", "pihole", "Pi hole"])
 def test_each_way_to_write_a_compound_finds_the_others(ask: Callable[..., Trace], form: str, question: str) -> None:

@@ -7,14 +7,9 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from memory_tui.search.corpus import Corpus
-from memory_tui.search.evidence import Postings
-from memory_tui.search.formulas import MOST_CANDIDATES
 from memory_tui.search.keyword import Matcher
 from tests.support.stores import Made, cut_note, vectors_for
 
@@ -36,20 +31,6 @@ def write(made: Made, name: str, text: str) -> None:
 def text(rng: random.Random) -> str:
     lines = [" ".join(rng.choices(WORDS, range(1, len(WORDS) + 1), k=rng.randint(1, 9))) for _ in range(20)]
     return "\n".join(lines[: rng.randint(1, 20)])
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(-9, -1), min_size=0, max_size=3 * MOST_CANDIDATES))
-def test_matches_beyond_the_pool_know_their_rank(values: list[int]) -> None:
-    bm25 = np.array(values, np.float64)
-    rows = np.arange(len(values), dtype=np.int64) * 3
-    order = np.lexsort((rows, bm25))
-    found = Postings.of(rows, bm25)
-    assert found.rows[:MOST_CANDIDATES].tolist() == rows[order][:MOST_CANDIDATES].tolist()
-    assert sorted(found.rows.tolist()) == rows.tolist()
-    for rank_, row in enumerate(rows[order].tolist(), 1):
-        assert found.rank_of(row) == (rank_, bm25[row // 3])
-    assert found.rank_of(1) is None
 
 
 def test_a_question_weighs_words_by_lucenes_idf(made: Made) -> None:
