@@ -88,7 +88,6 @@ class Backend:
     @cached_property
     def client(self) -> QmdClient:
         """Return QMD, as configured."""
-
         return QmdClient(self._plan, self._approvals)
 
     def choose(self, name: str) -> None:
@@ -131,7 +130,6 @@ class Backend:
 
     def settle(self, stop: Stop) -> None:
         """Wait a moment for an update that runs; make the index where nobody ever did. Raises QmdFailure, Cancelled."""
-
         client = self.client
         if self._thread is None and not client.place.index.exists() and not qmd_upkeep.state(client)["updated"]:
             self._notice("QMD's index is made for the first time.")
@@ -185,7 +183,6 @@ class Backend:
 
     def probe(self) -> BackendFallback | None:
         """Ask QMD something that nobody waits for; why it is still not well, None where it is. Raises Cancelled."""
-
         try:
             self.client.ask(_PROBE, 1, stop=self._stop)
         except QmdFailure as failure:

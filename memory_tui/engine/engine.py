@@ -138,7 +138,6 @@ class Engine:
 
     def status(self, deep: bool = False) -> Status:
         """Return the whole state, computed now; `deep` embeds one text with the provider."""
-
         probe = self.providers.probe() if deep else None
 
         def read(store: Store) -> Status:
@@ -238,7 +237,7 @@ class Engine:
                 self.index.request_sync("provider")
 
     def _recover(self) -> None:
-        for entry in self.notes.recover():
+        for entry in self.notes.curator.recover():
             self._notice(f"{entry.title}: {entry.reason}.")
 
 

@@ -18,12 +18,10 @@ from memory_tui.inbox import inputs
 from memory_tui.inbox.checks import CheckProgress, examine
 from memory_tui.inbox.entries import Decisions, Suggestion
 from memory_tui.index.note_rows import LastText
-from memory_tui.notes import budget, curator, restore
+from memory_tui.notes import budget, curator
 from memory_tui.notes.budget import PromptBudget
-from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import Curator
-from memory_tui.notes.journal import JournalEntry
-from memory_tui.notes.restore import Version, keep_lost, versions
+from memory_tui.notes.restore import keep_lost
 from memory_tui.openclaw.trust import FileTrust, TrustReport
 from memory_tui.plan import Plan
 from memory_tui.recalls import recall_log
@@ -46,13 +44,11 @@ class Notes:
     @cached_property
     def curator(self) -> Curator:
         """Return what changes notes and takes changes back; after each one the index is brought up to date."""
-
         return curator.curator(self.plan, lambda _: self._index.request_sync("edit"))
 
     @cached_property
     def decisions(self) -> Decisions:
         """Return what was decided about suggestions without changing a note."""
-
         return Decisions(self.curator.journal.folder, self._notice)
 
     def read(self, path: str) -> Document:
@@ -89,7 +85,6 @@ class Notes:
 
     def prompt(self, path: str = "", data: bytes | None = None) -> PromptBudget | None:
         """What OpenClaw 2026.9 puts into the prompt; with `data` as if the note `path` held that. None elsewhere."""
-
         return budget.prompt_of(self.plan, self.curator.trust, path, data)
 
     def trust(self) -> TrustReport | None:
@@ -104,22 +99,8 @@ class Notes:
         trust = self.curator.trust
         return None if trust is None else trust.of(path)
 
-    def versions(self, path: str) -> list[Version]:
-        """The texts that journal and git know of the note `path`, newest first. Raises EditRefused, PathRefused."""
-
-        return versions(self.curator.journal, self.curator.git, path, self.curator.read(path))
-
-    def restore(self, path: str, ref: str, *, lost_lines: bool = False) -> Change:
-        """The change that gives a note the text of the version `ref`; with `lost_lines` the lines that it lacks alone.
-
-        Raises EditRefused, PathRefused.
-        """
-
-        return restore.to_version(self.curator, path, ref, lost_lines=lost_lines)
-
     def keep_lost(self, last: LastText, now: bytes | None) -> str:
         """Write down that a daily note lost lines; returns what a person should know, empty where nothing is lost."""
-
         if self.plan.read_only:
             return ""
         try:
@@ -127,11 +108,6 @@ class Notes:
         except EditRefused as error:
             return f"{last.path} lost lines, and its last text could not be kept. {error.message}"
         return "" if entry is None else f"{entry.title}. The inbox offers to bring them back."
-
-    def recover(self) -> tuple[JournalEntry, ...]:
-        """Settle changes that were cut off; returns them. Raises EditRefused."""
-
-        return self.curator.recover()
 
     def examine(
         self,
@@ -144,7 +120,6 @@ class Notes:
 
         `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
         """
-
         now = self.plan.clock()
         view = inputs.view(self.plan, now, self.trust(), self.curator, self.recalled_paths())
         suggestions = examine(view, progress, stopped)
@@ -152,7 +127,6 @@ class Notes:
 
     def recalled_paths(self) -> frozenset[str] | None:
         """Return the paths that logged recalls and reads delivered; None where too few were logged to tell."""
-
         entries = recall_log.read(recall_log.recall_log_path(self.plan.roots.workspace)).entries
         if len(entries) < _FEWEST_RECALLS or entries[-1].at - entries[0].at < _FEWEST_SECONDS:
             return None

@@ -148,12 +148,13 @@ def restoring(engine: Engine, entry: JournalEntry | Commit, path: str, *, lost_l
     """
     from memory_tui.notes.git import Commit
     from memory_tui.notes.journal import LOST
+    from memory_tui.notes.restore import to_version
 
     if isinstance(entry, Commit):
         ref = f"git:{entry.hash}"
     else:
         ref = f"before-{entry.id}" if entry.kind == LOST else str(entry.id)
-    return planned(engine.notes.restore(path, ref, lost_lines=lost_lines))
+    return planned(to_version(engine.notes.curator, path, ref, lost_lines=lost_lines))
 
 
 Make = Callable[["Curator"], "Change"]

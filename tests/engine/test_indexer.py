@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from memory_tui import events
 from memory_tui.engine.engine import Engine
-from memory_tui.errors import IndexUnavailable, ProviderError
+from memory_tui.errors import IndexUnavailable
 from memory_tui.index import integrity
 from memory_tui.index.index_file import rebuild_of
 from memory_tui.index.store import Store
@@ -116,32 +116,6 @@ def test_indexing_is_paused_and_goes_on(engine: Engine, heard: Heard, monkeypatc
     heard.wait_for(lambda e: isinstance(e, events.IndexingPaused) and not e.on)
     assert engine.index.writer.wait_idle(LONG)
     assert engine.status().freshness.fresh == 12
-
-
-def test_what_a_rebuild_sends_costs_is_foretold(
-    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Engine.open(options) as engine:
-        assert engine.providers.forecast().send > 0
-        engine.index.sync()
-        costs = engine.providers.forecast()
-        assert (costs.files, costs.chunks, costs.send, costs.usd) == (12, engine.status().chunks, 0, 0.0)
-    with Engine.open(replace(options, provider="none")) as engine:
-        assert engine.providers.forecast() is None
-    with Engine.open(replace(options, provider="openai")) as engine, pytest.raises(ProviderError, match="No API key"):
-        engine.providers.forecast()
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with Engine.open(replace(options, provider="openai")) as engine:
-        costs = engine.providers.forecast()
-        assert (costs.model, costs.approved) == ("text-embedding-3-small", False)
-        assert costs.usd == pytest.approx(0.02 * costs.tokens / 1e6)
-    config = tmp_path / "memory-tui.json"
-    config.write_text(
-        '{"agents": {"defaults": {"memorySearch": {"provider": "openai", "remote": {'
-        '"baseUrl": "https://embed.example/v1", "apiKey": "sk-test"}}}}}'
-    )
-    with Engine.open(replace(options, provider="", config=str(config))) as engine:
-        assert engine.providers.forecast().usd is None, "the list price is not that of another host"
 
 
 KEEP = """
