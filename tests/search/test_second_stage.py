@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.explain.reranking import Reranking
+from memory_tui.explain.reranking import Reranking, tuned
 from memory_tui.providers.base import Vectors
 from memory_tui.providers.builtin import StaticTable
 from memory_tui.search import corpus, second_stage
@@ -206,7 +206,7 @@ def test_counterfactuals_rank_by_the_same_stage(given_: tuple[Evidence, Settings
     knobs = [chosen.set("secondStage.weight", value / 10, "test") for value in range(11)]
     knobs += [chosen.set("secondStage.neighbour", value / 10, "test") for value in range(6)]
     replay = Reranking(evidence)
-    for one, rows in zip(knobs, replay.recalled(knobs), strict=True):
+    for one, rows in zip(knobs, replay.recalled([*map(tuned, knobs)]), strict=True):
         assert [hit.chunk.rowid for hit in rank(evidence, one).recalled] == list(rows)
 
 
@@ -229,7 +229,7 @@ def test_the_best_of_each_part_comes_before_all_others(
     leading = [hit for hit in traces[-1].recalled if hit.second is not None and hit.second.leads]
     assert {hit.second.asked: hit.score for hit in leading if hit.second} == best
     assert list(traces[-1].recalled[: len(leading)]) == leading
-    for trace, rows in zip(traces, Reranking(evidence).recalled(tries), strict=True):
+    for trace, rows in zip(traces, Reranking(evidence).recalled([*map(tuned, tries)]), strict=True):
         assert [hit.chunk.rowid for hit in trace.recalled] == list(rows)
     assert {hit.chunk: hit.score for hit in every(traces[0])} == {hit.chunk: hit.score for hit in every(traces[-1])}
 
