@@ -268,11 +268,14 @@ class Http:
                 response = next(items, None)
                 self._stop.check()
                 assert isinstance(response, httpx.Response)
-                fields = {
-                    name.decode("latin-1").lower(): value.decode("utf-8", "replace")
-                    for name, value in response.headers.raw
-                }
-                yield HttpAnswer(response.status_code, fields, (part for part in items if isinstance(part, bytes)))
+                yield HttpAnswer(
+                    response.status_code,
+                    {
+                        name.decode("latin-1").lower(): text.decode("utf-8", "replace")
+                        for name, text in response.headers.raw
+                    },
+                    (part for part in items if isinstance(part, bytes)),
+                )
                 self._stop.check()
             except (httpx.RequestError, httpx.InvalidURL) as error:
                 late = isinstance(error, httpx.TimeoutException) and (

@@ -226,10 +226,8 @@ def test_an_export_that_pools_by_itself_is_taken_at_its_word(tmp_path: Path) -> 
     [
         ({}, 512),
         ({"sentence_bert_config": {"max_seq_length": 128}, "config": {"max_position_embeddings": 512}}, 128),
-        ({"tokenizer_config": {"model_max_length": 1000000000000000019884624838656}}, 512),
-        ({"sentence_bert_config": {"max_seq_length": -5}, "tokenizer_config": {"model_max_length": True}}, 512),
-        ({"sentence_bert_config": {"max_seq_length": None}, "config": {"max_position_embeddings": "many"}}, 512),
-        ({"config_sentence_transformers": {"prompts": ["query"]}}, 512),
+        ({"sentence_bert_config": {"max_seq_length": -5}, "tokenizer_config": {"model_max_length": 10**30}}, 512),
+        ({"config_sentence_transformers": {"prompts": ["query"]}, "config": {"max_position_embeddings": "many"}}, 512),
     ],
 )
 def test_the_limit_is_the_least_that_the_models_files_tell(tmp_path: Path, settings: Any, limit: int) -> None:
@@ -237,30 +235,25 @@ def test_the_limit_is_the_least_that_the_models_files_tell(tmp_path: Path, setti
     assert (model.limit, model.prompts["query"]) == (limit, "")
 
 
-def test_a_text_over_the_limit_is_not_cut_and_costs_the_others_nothing(tmp_path: Path) -> None:
+def test_a_text_over_the_limit_is_not_cut(tmp_path: Path) -> None:
     model = OnnxModel(write(tmp_path / "m", sentence_bert_config={"max_seq_length": 10}) / "model.onnx", 1)
     half = "walrus walrus walrus walrus "
-    both, first, _ = map(model.embed, (half + "cake " * 6, half, "x" * 300))
-    assert unit(both)[1] > unit(first)[1] + 0.3
-    assert np.isfinite(both).all()
+    assert unit(model.embed(half + "cake " * 6))[1] > unit(model.embed(half))[1] + 0.3
+    assert np.isfinite(model.embed("x" * 300)).all()
 
 
 @pytest.mark.parametrize(
     ("model", "settings", "words"),
     [
         pytest.param(b"not a model", {}, "INVALID_PROTOBUF", id="not a model"),
-        pytest.param(model_bytes()[:90], {}, "INVALID_PROTOBUF", id="cut off"),
         pytest.param(model_bytes(inputs=("pixel_values",)), {}, "asks for pixel_values", id="of pictures"),
         pytest.param(model_bytes(inputs=("attention_mask",)), {}, "takes no input_ids", id="of no text"),
         pytest.param(model_bytes(weights="../../outside"), {}, "escapes", id="weights elsewhere"),
         (None, {"tokenizer": "{"}, "tokenizer.json cannot be read"),
-        (None, {"tokenizer": {"model": 1}}, "tokenizer.json is missing or damaged"),
         pytest.param(None, {"config": "[" * 9_000}, "config.json cannot be read", id="config of brackets"),
         (None, {"modules": [{"type": "sentence_transformers.models.Dense"}]}, "Dense"),
         (None, {"pooling": {"pooling_mode_weightedmean_tokens": True}}, "pools by"),
         (None, {"pooling": {**MEAN, "pooling_mode_cls_token": True}}, "pools by"),
-        (None, {"pooling": {"a": 1}}, "pools by"),
-        (None, {"pooling": "{"}, r"config\.json"),
     ],
 )
 def test_a_model_that_cannot_be_used_says_why(tmp_path: Path, model: bytes | None, settings: Any, words: str) -> None:
