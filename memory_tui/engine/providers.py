@@ -7,10 +7,9 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.approval import Approval, Approvals
@@ -28,7 +27,6 @@ from memory_tui.providers.base import Identity, Provider
 from memory_tui.providers.chain import (
     Chain,
     ChainMember,
-    Fallback,
     MemberState,
     ServingProvider,
     who,
@@ -38,9 +36,7 @@ from memory_tui.secrets import finder as secret_finder
 from memory_tui.settings import Settings
 from memory_tui.workspace.roots import scan
 
-Record = TypeVar("Record")
-
-_FALLBACK, _FAILURE, _HITS = "fallback", "provider_failure", "cache_hits"
+_FAILURES, _HITS = "provider_failures", "cache_hits"
 _SOONEST_SECONDS, _LOOK_SECONDS = 1.0, 5.0
 
 
@@ -84,7 +80,7 @@ class SyncProvider:
     def has_nothing_to_do(self, store: Store) -> bool:
         """Tell whether a sync of `store` would ask nobody for vectors and write nothing down about who makes them."""
         identity = store.identity()
-        if not self._plan.settings.on("cache.enabled") or store.meta(_FALLBACK) or store.meta(_FAILURE):
+        if not self._plan.settings.on("cache.enabled") or store.meta(_FAILURES):
             return False
         return identity is None or not identity.dims or not store.lacking()
 
@@ -102,8 +98,10 @@ class SyncProvider:
         `cache.maxEntries`, and plan the next try of who failed.
         """
         hits = cache_hits(store) + report.reused
-        records = {_FALLBACK: _written(self._chain.fallback), _FAILURE: _written(self._chain.failure())}
-        for key, text in {**records, _HITS: str(hits) if hits else ""}.items():
+        self._chain.heed_tests()
+        failures = self._chain.failures()
+        written = msgspec.json.encode(failures).decode() if failures else ""
+        for key, text in ((_FAILURES, written), (_HITS, str(hits) if hits else "")):
             if text != (store.meta(key) or ""):
                 index_write.remember(store, key, text)
         if report.changed:
@@ -141,21 +139,13 @@ class SyncProvider:
                 self._timer.cancel()
 
 
-def _written(record: Struct | None) -> str:
-    return msgspec.json.encode(record).decode() if record else ""
-
-
-def _read(text: str | None, kind: type[Record]) -> Record | None:
-    """Return what was written as `text`; None where nothing was, or what makes no sense."""
-    try:
-        return msgspec.json.decode(text, type=kind) if text else None
-    except msgspec.MsgspecError:
-        return None
-
-
 def adopt(store: Store, chain: Chain) -> None:
     """Have `chain` know what the last index run met, while this process has asked nobody."""
-    chain.adopt(_read(store.meta(_FALLBACK), Fallback), _read(store.meta(_FAILURE), MemberState))
+    try:
+        chain.adopt(msgspec.json.decode(store.meta(_FAILURES) or "[]", type=tuple[MemberState, ...]))
+    except msgspec.MsgspecError:
+        # Another version wrote it, and the next index run finds out by itself.
+        chain.adopt(())
 
 
 def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvider:

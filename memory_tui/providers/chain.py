@@ -108,6 +108,7 @@ class MemberState(Struct, frozen=True):
 
 
 _FAILURE = ("error", "cause", "next_step", "next_try", "failed_at")
+_NO_TRAFFIC = {"last_ms": 0.0, "calls": 0, "texts": 0, "traffic": Traffic(), "today": Traffic(), "worked": False}
 _TESTS = state_db.Table("provider_tests", most=100)
 
 
@@ -253,19 +254,22 @@ class ChainMember(Provider):
 
         Raises ProviderError, Cancelled.
         """
-        self.reset()
         result = self._ask(
-            lambda provider: (self._counted(provider, [_PROBE, _PROBE], kind), provider.identity), approved=False
+            lambda provider: (self._counted(provider, [_PROBE, _PROBE], kind), provider.identity),
+            approved=False,
+            pauses=False,
         )
+        self.reset()
         self._set(worked=True)
         return result
 
-    def _ask(self, ask: Callable[[Provider], T], *, approved: bool = True, pauses: bool = False) -> T:
+    def _ask(self, ask: Callable[[Provider], T], *, approved: bool = True, pauses: bool | None = None) -> T:
         """Return what the provider answers, unless it is left alone; note its failures."""
         reached = False
         try:
             provider = self.make(approved=approved)
-            if pauses or not provider.identity_known:
+            # What is known already asks nobody.
+            if pauses or (pauses is None and not provider.identity_known):
                 self._check_pause()
             reached = True
             return ask(provider)
@@ -306,13 +310,11 @@ class ChainMember(Provider):
 
     def adopt(self, failure: MemberState | None) -> None:
         """Take over how another process met it, while this one has not asked it."""
-        fits = failure is not None and (failure.name, failure.model, failure.host) == self.endpoint
-        if failure is None or not fits or _passed_since(self.endpoint, failure.failed_at or 0.0):
-            if self.adopted:
-                self.reset()
-            return
-        self.adopted, self._failures = True, 1
-        self._set(**{name: getattr(failure, name) for name in _FAILURE})
+        if failure is not None and not _passed_since(self.endpoint, failure.failed_at or 0.0):
+            self.adopted, self._failures = True, 1
+            self._set(**{name: getattr(failure, name) for name in _FAILURE})
+        elif self.adopted:
+            self.reset()
 
     def reset(self) -> None:
         """Let it be asked again although it failed."""
@@ -398,8 +400,6 @@ class Chain:
     def __init__(self, settings: ProviderSettings, on_change: Callable[[ProviderError], None]) -> None:
         self.settings = settings
         self.name = settings.requested or "auto"
-        self.fallback: Fallback | None = None
-        """The last replacement, None while the first choice is used."""
         self.restored = 0
         """How often somebody asked for the first choice to be tried again."""
         self._on_change = on_change
@@ -436,6 +436,16 @@ class Chain:
         return member.identity if member and member.identity_known else None
 
     @property
+    def fallback(self) -> Fallback | None:
+        """The last replacement, None while the first choice is used."""
+        with self._lock:
+            if not self._active:
+                return None
+            before, now = self._members[self._active - 1], self._members[self._active]
+            health = before.health
+            return Fallback(before.name, now.name, now.model, health.error, health.failed_at or 0.0, health.next_try)
+
+    @property
     def error(self) -> ProviderError | None:
         """Why there are no vectors although they were asked for; None while all is well."""
         self.heed_tests()
@@ -446,14 +456,13 @@ class Chain:
         message = f"{fallback.cause} {fallback.to}, in its place: {error.message}"
         return ProviderFailure(error.state, message, error.next_step)
 
-    def failure(self) -> MemberState | None:
-        """Return how the provider in use failed, for other processes; None while it gives vectors."""
-        if self.error is None:
-            return None
+    def failures(self) -> tuple[MemberState, ...]:
+        """Return who was given up and how the provider in use failed, for other processes."""
         with self._lock:
-            member = self._current()
-            failure = {name: getattr(member.health, name) for name in _FAILURE}
-        return MemberState(member.name, member.role, "failing", "", member.host, model=member.model, **failure)
+            healths = [member.health for member in self._members[: self._active + 1]]
+            states = ("given up",) * self._active + ("failing",)
+            pairs = zip(healths, states, strict=False)
+            return tuple(replace(health, state=state, **_NO_TRAFFIC) for health, state in pairs if health.error)
 
     def members(self) -> tuple[MemberState, ...]:
         """Return every provider of the chain in order, with its state; first those that `auto` passed over."""
@@ -528,13 +537,13 @@ class Chain:
         with self._lock:
             for member in self._members:
                 member.heed_tests()
-            if self.fallback and self._members and _passed_since(self._members[0].endpoint, self.fallback.at):
-                self._active, self.fallback = 0, None
+            if self._active and not self._members[0].health.error:
+                self._active = 0
 
     def restore(self) -> None:
         """Go back to the first choice, and ask at once whoever is paused, for what was refused before too."""
         with self._lock:
-            self._active, self.fallback = 0, None
+            self._active = 0
             self.restored += 1
             for member in self._members:
                 member.reset()
@@ -543,7 +552,7 @@ class Chain:
         """Begin anew, because what decides the choice has changed: an approval, a key, a file."""
         with self._lock:
             members, self._members, self._passed = self._members, [], []
-            self._active, self.fallback = 0, None
+            self._active = 0
         for member in members:
             member.close()
 
@@ -554,7 +563,7 @@ class Chain:
 
     # What a sync does.
 
-    def adopt(self, fallback: Fallback | None, failure: MemberState | None) -> None:
+    def adopt(self, failures: Sequence[MemberState]) -> None:
         """Start where another process ended, while this one has asked nobody: with its fallback, until the first choice
         has answered, and with an outage that began then.
         """
@@ -565,16 +574,15 @@ class Chain:
             healths = [member.health for member in members if not member.adopted]
             if any(health.calls or health.worked or health.error for health in healths):
                 return
-            replaces = fallback is not None and [member.name for member in members[:2]] == [
-                fallback.source,
-                fallback.to,
-            ]
-            if fallback is not None and replaces and not _passed_since(members[0].endpoint, fallback.at):
-                self._active, self.fallback = 1, fallback
-            else:
-                self._active, self.fallback = 0, None
-            approval = failure is not None and failure.cause == Cause.NEEDS_APPROVAL.value
-            members[self._active].adopt(None if approval else failure)
+            by_endpoint = {(failure.name, failure.model, failure.host): failure for failure in failures}
+            self._active = 0
+            for at, member in enumerate(members):
+                failure = by_endpoint.get(member.endpoint) if at == self._active else None
+                given_up = failure is not None and failure.state == "given up"
+                approval = failure is not None and failure.cause == Cause.NEEDS_APPROVAL.value and not given_up
+                member.adopt(None if approval else failure)
+                if given_up and member.health.error and at + 1 < len(members):
+                    self._active += 1
 
     def proven(self, space: Identity | None) -> ChainMember | None:
         """Return the provider in use; where its vectors would take the place of those of `space`, one that answers.
@@ -600,12 +608,12 @@ class Chain:
             fallback, first = self.fallback, self._all()[0] if self.fallback else None
         if fallback is None or first is None or first.lacks_approval:
             return
-        due = first.health.next_try or fallback.next_try
+        due = first.health.next_try
         if due is None or self.settings.clock.now() >= due:
             with suppress(ProviderError):
                 first.try_out(self.settings.batches.probe)
                 with self._lock:
-                    self._active, self.fallback = 0, None
+                    self._active = 0
 
     def of_space(self, space: Identity) -> ChainMember | None:
         """Return the provider that makes vectors of `space`, where the chain has it; otherwise the one in use."""
@@ -669,8 +677,6 @@ class Chain:
                 moved = follows.role == "fallback" or not member.health.worked or state_of(error) not in PASSING
             if moved and follows is not None:
                 self._active += 1
-                now, next_try = self.settings.clock.now(), member.health.next_try
-                self.fallback = Fallback(member.name, follows.name, follows.model, error.message, now, next_try)
                 message = f"{error.message} {follows.name} is used instead of {member.name}."
                 error = ProviderFailure(state_of(error), message, error.next_step)
         if moved or not again:
