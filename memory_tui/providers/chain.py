@@ -198,8 +198,12 @@ class ChainMember(Provider):
 
     def batches(self) -> BatchService | None:
         """Return its batch service, where it has one and it is switched on; ask nobody. Raises ProviderError."""
-        if self._batches is None and self.settings.jobs.enabled:
-            self._batches = registry.batch_service(self.name, self.settings)
+        if self._batches is None and self.settings.jobs.enabled and self.name in registry.BATCHING:
+            # Late, because it loads the HTTP client.
+            from memory_tui.providers.batch import BatchService
+
+            wire = registry.wire_of(self.name, self.settings)
+            self._batches = BatchService(wire, self.settings) if wire else None
         return self._batches
 
     # What a provider does.

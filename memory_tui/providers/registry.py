@@ -27,7 +27,6 @@ from memory_tui.providers.options import (
 )
 
 if TYPE_CHECKING:
-    from memory_tui.providers.batch import BatchService
     from memory_tui.providers.download import ModelSource
 
 PRICES_AS_OF = "2026-11-21"
@@ -247,16 +246,6 @@ def model_files(name: str, settings: ProviderSettings) -> tuple[ModelSource, ...
     from memory_tui.providers import local
 
     return local.sources(name, settings)
-
-
-def batch_service(name: str, settings: ProviderSettings) -> BatchService | None:
-    """Return the batch service of the provider `name`, None where it has none. Raises ProviderError as `create`."""
-    answer = wire_of(name, settings) if name in BATCHING else None
-    if answer is None:
-        return None
-    from memory_tui.providers.batch import BatchService
-
-    return BatchService(answer, settings)
 
 
 CHARACTERS_A_TOKEN = 4

@@ -29,9 +29,9 @@ def play() -> Iterator[BatchPlay]:
 def service_for(play: BatchPlay, name: str = "openai", **more: Any) -> BatchService:
     base = f"{play.url}/{'v1beta' if name == 'gemini' else 'v1'}"
     settings = settings_for(play, name, base_url=base, jobs=BatchOptions(enabled=True), **more)
-    found = registry.batch_service(name, settings)
-    assert found is not None
-    return found
+    wire = registry.wire_of(name, settings)
+    assert wire is not None
+    return BatchService(wire, settings)
 
 
 def unit(text: str) -> np.ndarray:
