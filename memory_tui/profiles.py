@@ -146,10 +146,9 @@ PROFILES: Mapping[str, Profile] = {p.name: p for p in (RECOMMENDED, OPENCLAW_202
 
 def get(name: str) -> Profile:
     """Return the profile called `name`. Raises SettingError."""
-    try:
-        return PROFILES[name]
-    except KeyError:
-        raise SettingError(f"There is no profile {name!r}.", f"Choose one of {', '.join(PROFILES)}.") from None
+    if name not in PROFILES:
+        raise SettingError(f"There is no profile {name!r}.", f"Choose one of {', '.join(PROFILES)}.")
+    return PROFILES[name]
 
 
 def compose(name: str, configured: Mapping[str, Value], chosen: Mapping[str, Value]) -> Settings:
