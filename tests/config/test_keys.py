@@ -380,6 +380,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "auth.order": ({}, _login),
     "meta.lastTouchedVersion": ({}, _profile),
     "plugins.slots.memory": ({}, _profile),
+    "plugins.entries.memory-tui.config.profile": ({"plugins.slots.memory": "memory-tui"}, _profile),
     "agents.defaults.sandbox.mode": ({}, _plan(lambda plan: flush.writable(plan.config, "s"))),
     **{
         f"models.providers.{account}.{name}": ({}, _shared(registered))
