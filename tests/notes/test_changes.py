@@ -234,12 +234,6 @@ def test_demoting_makes_the_topic_note():
     assert change.notes == ("Nothing is left below the heading Home network, so it goes too.",)
 
 
-def test_headings_are_ranked_by_shared_rare_words():
-    texts = MEMORY.decode().split("\n")
-    assert promote.ranked(texts, "the omada router again")[0][1].title == "Home network"
-    assert promote.ranked(texts, "麻婆豆腐")[0][0] == 0
-
-
 # --- tidy ----------------------------------------------------------------------------------------------------------
 
 
