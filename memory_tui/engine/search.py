@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from memory_tui import profiles, state_db
 from memory_tui.cancel import Stop
+from memory_tui.engine.index import Index
 from memory_tui.engine.providers import embeds_here, provider_notice, who_answers, withheld_query
 from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError, StateUnavailable
 from memory_tui.explain import noise, why_not
@@ -35,9 +36,6 @@ from memory_tui.search.rank import rank
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import Settings
 from memory_tui.workspace.roots import document
-
-if TYPE_CHECKING:
-    from memory_tui.engine.index import Index
 
 Outcome = TypeVar("Outcome")
 

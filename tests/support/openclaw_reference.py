@@ -5,13 +5,11 @@ again here: tables in memory, loops instead of arrays, sqlite-vec for every dist
 whose vector is all zeros scores 0 and not 1.
 """
 
-# ruff: noqa: PTH112, PTH113, PTH114, PTH118
 from __future__ import annotations
 
 import datetime as dt
 import hashlib
 import math
-import os
 import re
 import struct
 import unicodedata
@@ -115,41 +113,6 @@ class Options:
     def candidates(self) -> int:
         """How many each side proposes."""
         return min(200, max(1, self.max_results * self.multiplier))
-
-
-def listed(workspace: Path, extra: list[str]) -> list[str]:
-    """The paths under which the notes of a workspace are stored: lists, walks, and the first of each real file."""
-    found: list[str] = []
-
-    def walk(folder: str) -> None:
-        for name in sorted(os.listdir(folder)):
-            path = os.path.join(folder, name)
-            if os.path.islink(path):
-                continue
-            if os.path.isdir(path):
-                walk(path)
-            elif os.path.isfile(path) and path.endswith(".md"):
-                found.append(path)
-
-    for name in ("MEMORY.md", "memory.md"):
-        path = os.path.join(workspace, name)
-        if os.path.isfile(path) and not os.path.islink(path):
-            found.append(path)
-    folder = os.path.join(workspace, "memory")
-    if os.path.isdir(folder) and not os.path.islink(folder):
-        walk(folder)
-    written = [item.strip(WHITESPACE) for item in extra]
-    for path in dict.fromkeys(os.path.normpath(os.path.join(workspace, item)) for item in written if item):
-        if os.path.islink(path):
-            continue
-        if os.path.isdir(path):
-            walk(path)
-        elif os.path.isfile(path) and path.endswith(".md"):
-            found.append(path)
-    first: dict[str, str] = {}
-    for path in found:
-        first.setdefault(os.path.realpath(path), path)
-    return sorted(os.path.relpath(path, workspace) for path in first.values())
 
 
 class Program:
