@@ -60,47 +60,31 @@ def test_texts_go_up_and_their_vectors_come_back_by_id_whatever_the_order(play: 
     service.close()
 
 
-def test_what_openai_is_sent(play: BatchPlay) -> None:
+def test_what_is_sent_and_that_the_key_goes_along(play: BatchPlay) -> None:
+    text_id = "a" * 64
     service = service_for(play, output_dimensionality=256)
     service.create(service.upload(TEXTS))
     purpose, file = play.forms[0].get_payload()
-    assert purpose.get_payload() == "batch"
-    assert file.get_content_type() == "application/jsonl"
+    assert (purpose.get_payload(), file.get_content_type()) == ("batch", "application/jsonl")
     assert file.get_filename().endswith(".jsonl")
     assert [(id_of(line), text_of(line)) for line in play.requests()] == TEXTS
-    assert play.requests()[0] == {
-        "custom_id": "a" * 64,
-        "method": "POST",
-        "url": "/v1/embeddings",
-        "body": {"model": "text-embedding-3-small", "input": "alpha", "dimensions": 256},
-    }
-    body = play.jobs[0].body
-    assert (body["endpoint"], body["completion_window"]) == ("/v1/embeddings", "24h")
+    body = {"model": "text-embedding-3-small", "input": "alpha", "dimensions": 256}
+    line = {"custom_id": text_id, "method": "POST", "url": "/v1/embeddings", "body": body}
+    assert (play.requests()[0], play.jobs[0].body["endpoint"], play.jobs[0].body["completion_window"]) == (
+        *(line, "/v1/embeddings", "24h"),
+    )
     service.close()
-
-
-def test_what_voyage_is_sent(play: BatchPlay) -> None:
     service = service_for(play, "voyage")
     service.create(service.upload(TEXTS))
-    assert play.requests()[0] == {"custom_id": "a" * 64, "body": {"input": "alpha"}}
-    body = play.jobs[0].body
-    assert body["completion_window"] == "12h"
-    assert body["request_params"] == {"model": "voyage-4-large", "input_type": "document"}
+    assert play.requests(1)[0] == {"custom_id": text_id, "body": {"input": "alpha"}}
+    assert play.jobs[1].body["completion_window"] == "12h"
+    assert play.jobs[1].body["request_params"] == {"model": "voyage-4-large", "input_type": "document"}
     service.close()
-
-
-def test_what_gemini_is_sent_and_that_the_key_goes_along(play: BatchPlay) -> None:
+    play.headers.clear()
     service = service_for(play, "gemini")
-    job = service.create(service.upload(TEXTS))
-    fetched(service, job)
-    assert play.requests()[0] == {
-        "key": "a" * 64,
-        "request": {
-            "content": {"parts": [{"text": "alpha"}]},
-            "taskType": "RETRIEVAL_DOCUMENT",
-            "model": "models/gemini-embedding-001",
-        },
-    }
+    fetched(service, service.create(service.upload(TEXTS)))
+    content = {"content": {"parts": [{"text": "alpha"}]}, "taskType": "RETRIEVAL_DOCUMENT"}
+    assert play.requests(2)[0] == {"key": text_id, "request": {**content, "model": "models/gemini-embedding-001"}}
     assert {call for call, _ in play.headers} == {"POST /files", "POST /batches", "GET /batches", "GET /files"}
     assert all(headers["x-goog-api-key"] == KEY for _, headers in play.headers)
     service.close()
