@@ -141,7 +141,7 @@ def test_links_that_lead_nowhere() -> None:
         "to do: create [it](gone.md)",
         "`[it](gone.md)` is how a link is written",
         "```\n[it](gone.md)\n```",
-        "the key lies in `/root/.printd/key.pub` there",
+        "the key lies in `/srv/.printd/key.pub` there",
     ):
         assert named(text) == [], text
 
