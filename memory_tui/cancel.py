@@ -35,11 +35,11 @@ class Stop:
         self._event.clear()
 
     def is_set(self) -> bool:
-        """Whether it is wished."""
+        """Return whether it is wished."""
         return self._event.is_set() or any(other.is_set() for other in self._others)
 
     def check(self) -> None:
-        """Raises Cancelled when it is wished."""
+        """Raise Cancelled when it is wished."""
         if self.is_set():
             raise Cancelled
 
@@ -95,12 +95,12 @@ class Stopped(BaseException):
 
 
 def exit_status(number: int) -> int:
-    """What a program returns that signal `number` ended, as shells report it: 128 and the number."""
+    """Return what a program returns that signal `number` ended, as shells report it: 128 and the number."""
     return 128 + number
 
 
 def signal_sentence(number: int, more: str = "") -> str:
-    """One line about the end by signal `number`; `more` says what that means."""
+    """Return one line about the end by signal `number`; `more` says what that means."""
     what = "ctrl+c" if number == signal.SIGINT else signal.Signals(number).name
     return f"memory-tui: stopped by {what}.{more and ' '}{more}"
 

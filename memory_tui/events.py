@@ -50,7 +50,7 @@ class VectorsMade(Event, frozen=True):
 
     @property
     def pace(self) -> str:
-        """`7.0 a second, 59 s left`; empty for work that takes no while."""
+        """Return `7.0 a second, 59 s left`; empty for work that takes no while."""
         if self.seconds_left is None or self.seconds_left < 2:
             return ""
         rate = f"{self.rate:,.0f}" if self.rate >= 10 else f"{self.rate:.1f}"
@@ -67,7 +67,7 @@ class ModelFetching(Event, frozen=True):
 
     @property
     def progress(self) -> str:
-        """`12 of 330 MB`, or `12 MB` where nobody knows how many there will be."""
+        """Return `12 of 330 MB`, or `12 MB` where nobody knows how many there will be."""
         return f"{self.done / 1e6:,.0f}{f' of {self.total / 1e6:,.0f}' if self.total else ''} MB"
 
 

@@ -151,7 +151,7 @@ class Plan(Struct, frozen=True):
         return bool(self.options.memories) or self.config.value(release.SLOT) == release.LANCEDB_PLUGIN
 
     def backend_value(self, key: str) -> object:
-        """The value of memory.backend or of a key below memory.qmd: as asked for now, as configured, or the default."""
+        """Return the value of memory.backend or of a key below memory.qmd: as asked now, configured, or the default."""
         return self.backend_values[key] if key in self.backend_values else self.config.value(key)
 
     @property
@@ -174,7 +174,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def sibling(self) -> Path | None:
-        """The index of the same notes that is cut by the rules of the other releases; None for one that was named."""
+        """Return the index of the same notes that is cut by the rules of the other releases; None for a named one."""
         if self.options.index:
             return None
         stem, mark = self.index.stem, _SUFFIX["2026.9"]
@@ -198,7 +198,7 @@ class Plan(Struct, frozen=True):
             )
 
     def _their_index(self) -> Path:
-        """Where OpenClaw keeps its index: in the agent's database from 2026.8 on, in a file of its own before."""
+        """Return where OpenClaw keeps its index: in the agent's database from 2026.8 on, in a file before."""
         database, file = places.agent_database(self.agent.id), self.config.store_path
         newest = self.settings.word("profile") == profiles.NEWEST and not file.is_file()
         return database if self.config.kind == "openclaw" and (newest or database.is_file()) else file
@@ -343,7 +343,7 @@ def _roots(options: Options, config: Config, workspace: Path, provider: str, set
 
 
 def _own_rules(config: Config) -> dict[str, Value]:
-    """The knobs of memory-tui's own configuration: of `config` where it is that, else of the file beside OpenClaw's."""
+    """Return the knobs of memory-tui's own configuration: of `config` where it is that, else beside OpenClaw's."""
     if config.kind == "openclaw" and places.own_path().is_file():
         config = configuration.load(str(places.own_path()), None)
     values = config.values if config.kind == "own" else {}

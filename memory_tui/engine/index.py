@@ -181,7 +181,7 @@ class Index:
 
     @contextmanager
     def reader(self) -> Iterator[Store | None]:
-        """A read-only connection; None while there is no index. Raises Cancelled, IndexUnavailable."""
+        """Yield a read-only connection; None while there is no index. Raises Cancelled, IndexUnavailable."""
         with ExitStack() as stack:
             try:
                 store = stack.enter_context(self.readers.borrow(self.opener.path))
@@ -197,7 +197,7 @@ class Index:
 
     @contextmanager
     def reader_or_empty(self) -> Iterator[Store]:
-        """A read-only connection, or one to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
+        """Yield a read-only connection, to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
         with self.reader() as store:
             if store is not None:
                 yield store
@@ -254,7 +254,7 @@ class Index:
             self.request_sync("resume")
 
     def catch_up(self) -> None:
-        """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed.
+        """Index what changed first, for commands that ask once, where `sync.onSearch` allows or nothing is indexed.
 
         While another process is writing, or while nothing can be written, the answer is of what is indexed so far, and
         a notice says so. Raises MemoryTuiError where nothing is indexed.
@@ -272,7 +272,7 @@ class Index:
             self.opener.notices.append(self._not_used(error))
 
     def _begun(self) -> bool:
-        """Whether there is an index that can be read; only read, because to open one to write may cost seconds."""
+        """Return whether there is an index that can be read; opened to read, as to write may cost seconds."""
         try:
             with self.readers.borrow(self.opener.path) as store:
                 return store is not None and store.recipe() is not None
@@ -280,7 +280,7 @@ class Index:
             return False
 
     def _nothing_changed(self) -> bool:
-        """Whether reading tells that a sync would change nothing, so that nobody has to open the index for writing."""
+        """Return whether reading tells that a sync would change nothing, so that nobody opens the index to write."""
         try:
             if not self.opener.whole():
                 return False
@@ -304,7 +304,7 @@ class Index:
             raise
 
     def _background(self, store: Store, reason: str, force: bool) -> None:
-        """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
+        """Do a sync that nobody waits for: of the keeper alone, put off while another process is writing."""
         with self._lock:
             self._request = None
         if self.paused or (reason in AUTOMATIC and not self.leadership.leads()):
@@ -385,7 +385,7 @@ class Index:
 
     @contextmanager
     def searching(self, store: Store) -> Iterator[tuple[Unsearchable, ...]]:
-        """Around a search of `store`: what it cannot find, compared now where that is cheap.
+        """Yield what a search of `store` cannot find, compared now where that is cheap.
 
         What has changed is left to the writer, after the search: so its answer and what it says are of one moment.
         """
@@ -400,7 +400,7 @@ class Index:
                 self.wish_search_sync()
 
     def wish_search_sync(self) -> None:
-        """Somebody asks, and the index is old or missing: have it made, where `sync.onSearch` allows."""
+        """Have an old or missing index made because somebody asks, where `sync.onSearch` allows."""
         if self._plan.settings.on("sync.onSearch") and not self._plan.options.once:
             self.request_sync("search")
 
@@ -516,7 +516,7 @@ class Index:
         self.opener.notices[:] = [notice for notice in self.opener.notices if notice != mended]
 
     def _condemn_failed(self, outcome: Future[None]) -> None:
-        """A damaged file that could not be moved aside, because another was writing it, is condemned when met again."""
+        """Condemn a damaged file again when it is met again, where another process kept it from being moved aside."""
         if outcome.cancelled() or outcome.exception() is not None:
             self._condemned = None
 
@@ -536,7 +536,7 @@ class Index:
             self._listener(event)
 
     def _run_clock(self) -> None:
-        """Twice a second: see what became of roots and index, take over from a keeper that ended, sweep."""
+        """See twice a second what became of roots and index, take over from a keeper that ended, sweep."""
         while not self.writer.closing.wait(TICK_SECONDS):
             self.root_watch.review()
             if self._follow_sessions() and not self.watcher.on:
@@ -555,7 +555,7 @@ class Index:
                 return
 
     def _changed_elsewhere(self) -> bool:
-        """Whether the index is not what it was known to be; True once for each change. Raises IndexUnavailable."""
+        """Return whether the index is not what it was known to be; once a change. Raises IndexUnavailable."""
         now = time.monotonic()
         if now < self._look_at and locks.living(self.opener.path) is not None:
             return False

@@ -84,7 +84,7 @@ class Notes:
         )
 
     def prompt(self, path: str = "", data: bytes | None = None) -> PromptBudget | None:
-        """What OpenClaw 2026.9 puts into the prompt; with `data` as if the note `path` held that. None elsewhere."""
+        """Return what OpenClaw 2026.9 puts into the prompt; with `data` as if `path` held that. None elsewhere."""
         return budget.prompt_of(self.plan, self.curator.trust, path, data)
 
     def trust(self) -> TrustReport | None:

@@ -208,7 +208,7 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> t
 
 @lru_cache(maxsize=20_000)
 def _title(text: str) -> str:
-    """The title of a note that begins with `text`: its first heading that is more than a date, else its first words."""
+    """Return the title of a note that begins with `text`: its first heading beyond a date, else its first words."""
     lines = text.split("\n")
     return title_of(lines) or next((line.strip() for line in lines if line.strip() and not is_heading(line)), "")
 

@@ -54,7 +54,7 @@ def chunk_text(text: str, tokens: int = 400, overlap: int = 80) -> list[Chunk]:
 
 
 def cap_bytes(chunks: Iterable[Chunk], limit: int) -> list[Chunk]:
-    """`chunks` with each one above min(`limit`, 8000) bytes of UTF-8 replaced by pieces within it, on the same lines.
+    """Return `chunks`, each one above min(`limit`, 8000) bytes of UTF-8 replaced by pieces on the same lines.
 
     A piece holds at least one character, even where that alone passes the limit.
     """
@@ -85,7 +85,7 @@ def pieces(text: str, limit: int) -> Iterator[str]:
 
 
 def chunk_id(source: str, path: str, chunk: Chunk, model: str) -> str:
-    """The documented id: SHA-256 of source, path, lines, hash and embedding model; equal chunks of a note share it."""
+    """Return the documented id: SHA-256 of source, path, lines, hash and model; equal chunks of a note share it."""
     return jsstring.sha256_hex(f"{source}:{path}:{chunk.start_line}:{chunk.end_line}:{chunk.hash}:{model}")
 
 
@@ -95,7 +95,7 @@ def sealed(start_line: int, end_line: int, text: str) -> Chunk:
 
 
 def _segments(text: str, size: int) -> tuple[list[str], Sequence[int], list[int]]:
-    """Segments, their line numbers, and `sums`: sums[i] is the length of all before segment i, one added for each."""
+    """Return segments, their line numbers, and `sums`: the length of all before each segment, one added for each."""
     lines = text.split("\n")
     lengths = list(map(jsstring.utf16_len if jsstring.has_astral(text) else len, lines))
     numbers: Sequence[int] = range(1, len(lines) + 1)

@@ -178,7 +178,7 @@ def _emitted(segments: Sequence[_Segment]) -> Iterator[tuple[int, int, str]]:
 
 
 def _overlap(segments: Sequence[_Segment], window: int) -> list[_Segment]:
-    """The end of `segments` that is repeated in the next chunk: whole ones, or the tail of one that fits none."""
+    """Return the end of `segments` that the next chunk repeats: whole ones, or the tail of one where none fits."""
     overlap: list[_Segment] = []
     left = window
     for segment in reversed(segments):

@@ -129,7 +129,7 @@ def shown_day(path: str) -> date | None:
 
 
 def title_of(lines: Sequence[str], at: int = 0) -> str:
-    """The nearest heading above 0-based line `at` that is more than a date, else the first; empty without one."""
+    """Return the nearest heading above 0-based line `at` that is more than a date, else the first, else ""."""
     headings = [(number, name) for number, line in enumerate(lines) if (name := heading_of(line))]
     above = [name for number, name in headings if number <= at]
     return above[-1] if above else headings[0][1] if headings else ""
@@ -382,7 +382,7 @@ def entry_hash(path: str, label: str, mime: str, data: bytes) -> str:
 
 
 def path_in(text: str, digest: str) -> str:
-    """The path of the media file whose label `text` is, by the hash of the chunk; empty for the text of a note."""
+    """Return the path of the media file whose label `text` is, by the chunk's hash; empty for the text of a note."""
     kind = next((kind for kind, label in _MEDIA_LABELS.items() if text.startswith(label)), None)
     if kind is None or jsstring.sha256_hex(text) == digest:
         return ""

@@ -27,7 +27,7 @@ from memory_tui.workspace.scan import NoteFile, Scan, Settled, Walk, storable
 
 
 def entries(base: str, written: Iterable[str | ExtraPath]) -> tuple[ExtraPath, ...]:
-    """What was `written`, with absolute paths: `~` stands for home, relative ones start in `base`; no repeats."""
+    """Return what was `written` with absolute paths: `~` is home, relative ones start in `base`; no repeats."""
     extra = (item if isinstance(item, ExtraPath) else ExtraPath(item) for item in written)
     return tuple(
         dict.fromkeys(
@@ -42,7 +42,7 @@ _NAMED_LINES = re.compile(r"(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:-L?(?P<las
 
 
 def named_lines(typed: str) -> tuple[str, int | None, int | None]:
-    """`path:12`, `path:12-24`, or a citation `path#L12-L24`, as path, first and last line; None where none is named."""
+    """Split `path:12`, `path:12-24`, `path#L12-L24` into path, first and last line; None where none is named."""
     match = _NAMED_LINES.match(typed)
     if match is None:
         return typed, None, None
@@ -329,7 +329,7 @@ def check_folder(base: str) -> None:
 
 
 def _absolute(roots: Roots, path: str) -> str:
-    """The absolute form of a typed or stored path; of a stored one with `\\xff` in it, the file that it stands for."""
+    """Return the absolute form of a typed or stored path; of one with `\\xff` in it, the file that it stands for."""
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
