@@ -226,11 +226,11 @@ def _fetch(chain: Chain, args: argparse.Namespace) -> int:
     with waiting("Asking where the model is"):
         files = download.look_up_all(registry.model_files(chain.name, chain.settings), chain.settings)
     fetched = download.fetch_all(files, chain.settings) if args.yes else ()
-    shown = [
+    listed = [
         {"url": file.source.url, "size": file.size, "sha256": file.sha256, "path": str(file.path)} for file in files
     ]
     model = chain.settings.model_path
-    data = {"provider": chain.name, "model": model, "files": shown, "fetched": [str(path) for path in fetched]}
+    data = {"provider": chain.name, "model": model, "files": listed, "fetched": [str(path) for path in fetched]}
     lines = [f"Model of {chain.name}: {model}"]
     for file in files:
         size = plural(file.size, "byte") if file.size else "size not told"

@@ -8,13 +8,10 @@ import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from memory_tui.errors import ProviderError
 from memory_tui.formatting import install_extra
-
-if TYPE_CHECKING:
-    from memory_tui.providers.base import Vectors
+from memory_tui.providers.base import Vectors
 
 
 class Cause(Enum):
