@@ -21,6 +21,7 @@ from memory_tui.explain.why_not import WhyNot
 from memory_tui.notices import Notice, notice
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank, rank
+from memory_tui.search.retrieve import MAX_QUERY
 from memory_tui.search.trace import ChunkRef
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
 
@@ -475,7 +476,9 @@ def _salient(text: str, evidence: Evidence) -> list[str]:
     counts = Counter(_words(text))
     others = Counter(word for other in evidence.texts.values() for word in set(_words(other)))
     useless = {*tokens.WORD.findall(evidence.query.lower()), *tokens.stop_words("en")}
-    usable = [word for word in counts if word not in useless and not word.isdigit()]
+    # A question that is as long as one may be takes no word more.
+    room = MAX_QUERY - len(evidence.query)
+    usable = [word for word in counts if word not in useless and not word.isdigit() and len(word) < room]
     usable = [word for word in usable if len(word) > 2 or tokens.is_cjk(word)]
     return sorted(usable, key=lambda word: (others[word] / counts[word], -len(word), word))
 

@@ -21,7 +21,6 @@ from memory_tui import jsstring
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 
 Id = str | int
-_NOTIFICATIONS = "notifications/"
 _NO_ID = "Invalid request: a request needs an id, which is text or a whole number."
 _ECHOED = ("requestId", "progressToken")
 
@@ -71,7 +70,7 @@ def read_line(line: bytes) -> Message | None:
     if "\\u" in text and isinstance(value, dict) and "params" in value:
         value["params"] = _well_formed(value["params"])
     message = _message(value)
-    if isinstance(message, Notification) and not message.method.startswith(_NOTIFICATIONS):
+    if isinstance(message, Notification) and not message.method.startswith("notifications/"):
         return InvalidMessage(INVALID_REQUEST, _NO_ID)
     return message
 

@@ -24,10 +24,13 @@ from mcp.shared.exceptions import MCPError
 
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
+from memory_tui.index.store import Store
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options
 from memory_tui.search import retrieve
+from memory_tui.search.corpus import Corpus
 from memory_tui.search.evidence import Evidence
+from memory_tui.search.retrieve import Question
 from tests.support.mcp import PROGRAM, STARTED, Wire, end_all, scripted
 from tests.support.provider_server import Play, hang, serving
 from tests.support.waiting import LONG
@@ -83,9 +86,9 @@ def test_nothing_is_asked_ahead_of_a_question_that_waits_already(
 ) -> None:
     gathered, gather = [], retrieve.gather
 
-    def recorded(query: str, *args: Any, **more: Any) -> Evidence:
-        gathered.append(query)
-        return gather(query, *args, **more)
+    def recorded(store: Store, corpus: Corpus, question: Question, *args: Any) -> Evidence:
+        gathered.append(question.text)
+        return gather(store, corpus, question, *args)
 
     monkeypatch.setattr(retrieve, "gather", recorded)
     options = Options(workspace=str(workspace), index=str(workspace.parent / "i.sqlite"), provider="scripted")
