@@ -256,18 +256,14 @@ def status(
     index: Index,
     providers: Providers,
     unrelated: ByKind,
-    *,
     who: ServingProvider,
     notices: Sequence[Notice],
     probe: dict[str, Any] | None,
     trust: TrustReport | None,
 ) -> Status:
     """Return the whole state; `probe` is the outcome of a deep check, `unrelated` what unrelated questions reach."""
-    vec0_use, watcher = index.opener.vec0(), index.watcher
-    counts, identity, vec0 = store.counts(), store.identity(), abilities.vec0(vec0_use)
+    counts, identity, vec0 = store.counts(), store.identity(), abilities.vec0(index.opener.vec0())
     profile, rejected = plan.settings.values["profile"], tuple(store.rejected())
-    tokenizer, no_words = store.words.cut(), abilities.fts5()
-    most = plan.config.value("cache.maxEntries")
     return Status(
         backend="builtin",
         agent_id=plan.agent.id,
@@ -289,36 +285,14 @@ def status(
         config_path=str(plan.config.path or ""),
         sources=plan.roots.sources,
         extra_paths=plan.roots.extra,
-        source_counts=tuple(
-            SourceCounts(name, *counts.by_source.get(name, (0, 0)))
-            for name in dict.fromkeys((*plan.roots.sources, *counts.by_source))
-        ),
-        cache=VectorCache(
-            plan.settings.on("cache.enabled"),
-            counts.cached,
-            counts.cached_bytes,
-            most if isinstance(most, int) else 0,
-            cache_hits(store),
-        ),
-        fts=WordSearch(
-            enabled=True,
-            available=bool(tokenizer),
-            tokenizer=tokenizer or None,
-            engine=f"fts5 of SQLite {apsw.sqlite_lib_version()}" if tokenizer else "letters of the text",
-            error=no_words or (None if tokenizer else "the index was made without it"),
-        ),
-        vector=VectorSearch(
-            enabled=plan.settings.on("store.vector.enabled"),
-            available=vec0.ready,
-            engine=_compared_by(store, vec0),
-            load_error=None if vec0.ready else vec0.detail,
-            dims=identity.dims if identity else None,
-            extension_path=vec0.use.library or None,
-        ),
+        source_counts=_by_source(plan, store),
+        cache=_cache(plan, store),
+        fts=_word_search(store),
+        vector=_vector_search(plan, store, vec0),
         fallback=who.instead,
         who=who,
-        watching=watcher.on,
-        watch_detail=watcher.detail,
+        watching=index.watcher.on,
+        watch_detail=index.watcher.detail,
         read_only=plan.read_only,
         freshness=freshness,
         in_part=tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale),
@@ -334,6 +308,37 @@ def status(
         roots=index.root_watch.states(),
         trust=trust,
         levels=LevelBasis(str(profile.value), unrelated),
+    )
+
+
+def _by_source(plan: Plan, store: Store) -> tuple[SourceCounts, ...]:
+    counts = store.counts().by_source
+    names = dict.fromkeys((*plan.roots.sources, *counts))
+    return tuple(SourceCounts(name, *counts.get(name, (0, 0))) for name in names)
+
+
+def _cache(plan: Plan, store: Store) -> VectorCache:
+    counts, most = store.counts(), plan.config.value("cache.maxEntries")
+    most = most if isinstance(most, int) else 0
+    return VectorCache(plan.settings.on("cache.enabled"), counts.cached, counts.cached_bytes, most, cache_hits(store))
+
+
+def _word_search(store: Store) -> WordSearch:
+    tokenizer = store.words.cut()
+    engine = f"fts5 of SQLite {apsw.sqlite_lib_version()}" if tokenizer else "letters of the text"
+    error = abilities.fts5() or (None if tokenizer else "the index was made without it")
+    return WordSearch(True, bool(tokenizer), tokenizer or None, engine, error)
+
+
+def _vector_search(plan: Plan, store: Store, vec0: Vec0) -> VectorSearch:
+    identity = store.identity()
+    return VectorSearch(
+        enabled=plan.settings.on("store.vector.enabled"),
+        available=vec0.ready,
+        engine=_compared_by(store, vec0),
+        load_error=None if vec0.ready else vec0.detail,
+        dims=identity.dims if identity else None,
+        extension_path=vec0.use.library or None,
     )
 
 

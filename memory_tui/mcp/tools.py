@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
@@ -90,7 +90,8 @@ def memory_search(
         )
         if not late and (reply := _of_qmd(memory, request, settings, manner, cancel)) is not None:
             return TracedAnswer(reply, None)
-        ranked = _at_once(memory, request, settings, cancel) if late else _ranked(memory, request, settings, cancel)
+        find = partial(_rank, by_words=True) if late else _ranked
+        ranked = find(memory, request, settings, cancel)
         passages = _passages(ranked, settings)
         if not passages and not late:
             ranked = _roomier(memory, request, settings, cancel, ranked)
@@ -260,11 +261,6 @@ def _roomier(memory: Engine, request: dict[str, Any], settings: Settings, cancel
     return ranked
 
 
-def _at_once(memory: Engine, request: dict[str, Any], settings: Settings, cancel: Stop) -> Ranked:
-    """The ranking by words, without waiting for a provider or an index."""
-    return _rank(memory, request, settings, cancel, by_words=True)
-
-
 def _passages(ranked: Ranked, settings: Settings) -> tuple[Excerpt, ...]:
     """The passages that the budget of characters allows; none where there is no budget, or no second stage."""
     from memory_tui.search.excerpts import excerpts
@@ -281,13 +277,9 @@ def _source(request: dict[str, Any]) -> str:
 def _wait(memory: Engine, seconds: float, cancel: Stop) -> None:
     """Until nothing is being indexed, or `seconds` are over. Raises Cancelled."""
     for _ in range(round(seconds / _PAUSE_SECONDS)):
-        with cancel.around(_nothing):
-            if memory.index.writer.wait_idle(_PAUSE_SECONDS):
-                return
-
-
-def _nothing() -> None:
-    """There is nothing to stop: the wait is short."""
+        cancel.check()
+        if memory.index.writer.wait_idle(_PAUSE_SECONDS):
+            return
 
 
 # --- answers -------------------------------------------------------------------------------------------------------

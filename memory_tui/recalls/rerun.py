@@ -24,14 +24,10 @@ from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 
 _AGENT = "the agent"
 """The origin of settings that an agent gave with its question."""
-_QMD = "qmd"
 _QUERY_CELLS = 60
 _COUNTED: Mapping[Reply, str] = {"no answer": "without an answer", "no level": "without a level"}
 """How many there were of a reply, where that is not said by its own word."""
 _KNOBS = {"profile": "", "query.maxResults": "results ", "query.minScore": "minScore "}
-
-Key = tuple[str, int, int]
-"""Path, first and last line of a hit."""
 
 
 class HitChange(Struct, frozen=True):
@@ -150,10 +146,10 @@ def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidenc
 
 
 def _changes(entry: RecallEntry, now: Trace) -> tuple[HitChange, ...]:
-    old: dict[Key, tuple[int, float | None]] = {}
+    old: dict[tuple[str, int, int], tuple[int, float | None]] = {}
     for place, hit in enumerate(entry.hits, 1):
         # Of several passages of one chunk the first is that of its hit; one from behind the limit was no hit.
-        if entry.backend == _QMD:
+        if entry.backend == "qmd":
             old.setdefault((hit.path, hit.start_line, hit.end_line), (place, None))
         elif hit.rank <= (entry.ranked or hit.rank):
             old.setdefault((hit.path, hit.start_line, hit.end_line), (hit.rank or place, hit.score))
@@ -171,7 +167,7 @@ def _changes(entry: RecallEntry, now: Trace) -> tuple[HitChange, ...]:
 
 def _since(entry: RecallEntry, now: Trace) -> Iterator[str]:
     """Yield what the log shows to be different now."""
-    if entry.backend == _QMD:
+    if entry.backend == "qmd":
         yield "QMD answered then, the index answers now"
     elif entry.provider and (entry.provider, entry.model) != (now.provider, now.model):
         yield f"vectors of {entry.provider} {entry.model} then, of {now.provider} {now.model} now"

@@ -6,7 +6,7 @@ import datetime as dt
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from memory_tui import jsstring, tokens
 from memory_tui.errors import ProviderError, QueryError
 from memory_tui.index import abilities
-from memory_tui.index.store import Rejected, Store, Withheld
+from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
@@ -64,6 +64,11 @@ class Question(Struct, frozen=True):
         """Return how many candidates of each side are ranked: of 2026.9 all, which tell what is never recalled."""
         return MOST_CANDIDATES if self.rules is None or self.rules.profile.exact_paths else self.rules.limit
 
+    @property
+    def compares(self) -> bool:
+        """Return whether vectors were to be compared, whatever came of it."""
+        return self.vector is not None or self.pointless
+
     def ranked_by(self, settings: Settings) -> Question:
         """Return the question for an answer that `settings` alone rank."""
         return replace(self, rules=Rules.of(settings, "hybrid"))
@@ -101,10 +106,9 @@ def _embedded(question: Question, needed: Identity, provider: Provider) -> Quest
 
 
 def gather(store: Store, corpus: Corpus, question: Question, now: float, source: str = "") -> Evidence:
-    """Everything the index knows about `question`; `source` keeps to memory or sessions. `now` is in epoch seconds.
+    """Return what the index knows about `question`; `source` keeps to memory or sessions, `now` is in epoch seconds.
 
-    All of the answer is of one state of the index: that of `corpus`, which whoever calls has read in the snapshot that
-    is open, or from an index that nobody writes. Raises QueryError, Cancelled when the store was interrupted.
+    All is of one state of the index: that of `corpus`. Raises QueryError, Cancelled when the store was interrupted.
     """
     with store.snapshot():
         laps = [time.perf_counter()]
@@ -113,28 +117,19 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         named_time = time_in(text, day_at(now, question.zone)) if question.reads_time else None
         any_word = question.rules is None or question.rules.corrects
         matcher = Matcher(store.words, corpus, eligible, full_text, vector is None, any_word)
-        openclaw = matcher.openclaw(text)
         recommended = matcher.recommended(text, named_time, spells=question.spells, in_parts=question.in_parts)
-        keywords = matcher.keywords(text) if vector is None else None
+        openclaw, keywords = matcher.openclaw(text), matcher.keywords(text) if vector is None else None
         newest = chunking == chunking_2026_9.VERSION
         lexical, read = lexical_2026_9.search(store, matcher, text, openclaw) if newest else (Lexical.none(), {})
         laps.append(time.perf_counter())
-        sides = (openclaw, recommended, *(keywords.each if keywords else ()))
-        matched = [row for side in sides for row in side.postings.rows[: question.most].tolist()]
-        matched += [hit.row for hit in lexical.hits]
+        matched = _matched((openclaw, recommended, *(keywords.each if keywords else ())), lexical, question.most)
         cosine, nearest, nearest_by = _compared(store, corpus, vector, eligible, matched, question.most)
         laps.append(time.perf_counter())
-        compared = vector is not None or question.pointless
-        language, share = _hardly_known(text, corpus.identity) if compared else ("", 1.0)
+        language, share = _hardly_known(text, corpus.identity) if question.compares else ("", 1.0)
         pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
-        rowids = corpus.rowids[pool].tolist()
-        read_before = {rowid: read[rowid] for rowid in rowids if rowid in read}
-        texts = read_before | store.texts([rowid for rowid in rowids if rowid not in read_before])
-        if len(texts) < len(pool):
-            raise store.damaged("chunks are missing")
+        texts = _texts(store, corpus.rowids[pool].tolist(), read)
         laps.append(time.perf_counter())
         spent = 1000 * np.array([question.seconds, *np.diff(laps)])
-        without_vector: list[Rejected | Withheld] = [*store.rejected(), *store.withheld()]
         missing = None if full_text else abilities.fts5()
         return Evidence(
             query=question.query,
@@ -162,15 +157,34 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             chunking=chunking,
             notices=(*question.notices, *_notices(corpus, text, recommended, missing, vector=vector is not None)),
             timings=dict(zip(("embed", "text", "vector", "read"), spent.tolist(), strict=True)),
-            withheld={chunk.rowid: str(chunk) for chunk in without_vector},
+            withheld=_without_vector(store),
             uuid=corpus.uuid,
             source=source,
             language=language,
             known_share=0.0 if question.pointless else share,
             any_word=any_word,
-            # The places that a store knows are among all of its chunks.
             vector=vector if nearest_by == SQLITE_VEC else None,
         )
+
+
+def _matched(sides: Iterable[KeywordSide], lexical: Lexical, most: int) -> list[int]:
+    """Return the rows that each side of words proposes, `most` of each, and those of the newest release."""
+    rows = [row for side in sides for row in side.postings.rows[:most].tolist()]
+    return rows + [hit.row for hit in lexical.hits]
+
+
+def _without_vector(store: Store) -> dict[int, str]:
+    rejected = {chunk.rowid: str(chunk) for chunk in store.rejected()}
+    return rejected | {chunk.rowid: str(chunk) for chunk in store.withheld()}
+
+
+def _texts(store: Store, rowids: Sequence[int], read: Mapping[int, str]) -> dict[int, str]:
+    """Return the texts of chunks, those that were not `read` before from the store."""
+    texts = {rowid: read[rowid] for rowid in rowids if rowid in read}
+    texts |= store.texts([rowid for rowid in rowids if rowid not in texts])
+    if len(texts) < len(set(rowids)):
+        raise store.damaged("chunks are missing")
+    return texts
 
 
 def _notices(corpus: Corpus, text: str, side: KeywordSide, missing: str | None, *, vector: bool) -> list[Notice]:
