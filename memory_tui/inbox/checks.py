@@ -391,10 +391,10 @@ def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]
 
 def _untrusted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
-        if said := run.inputs.trust.get(note.path):
+        if text := run.inputs.trust.get(note.path):
             # A new state is a new suggestion, though an older one was kept.
             yield Suggestion(
-                check.kind, Passage(note.path, 1, 1, ""), notice("not_trusted", state=said), check.actions, digest(said)
+                check.kind, Passage(note.path, 1, 1, ""), notice("not_trusted", state=text), check.actions, digest(text)
             )
 
 
@@ -497,7 +497,7 @@ def changes(suggestions: Sequence[Suggestion], action: Action, curator: Curator)
     """What `action` does to the notes about all of `suggestions`, as one change. Raises EditRefused like `change`."""
     if len(suggestions) == 1:
         return change(suggestions[0], action, curator)
-    spots = [_seen(curator.plan, one) for one in suggestions if action in ("delete", "move back")]
+    spots = [_seen(curator.plan, row) for row in suggestions if action in ("delete", "move back")]
     if action == "move back":
         return curator.plan.with_trust(move_back(spots, curator.read))
     if action != "delete":

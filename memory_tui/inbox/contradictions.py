@@ -158,19 +158,19 @@ def pairs(
     for at, item in enumerate(items):
         if at % _OFTEN == 0 and stopped():
             raise Cancelled
-        if (found := fact(item)) is not None:
-            by_subject[found.subject].append(found)
+        if (reply := fact(item)) is not None:
+            by_subject[reply.subject].append(reply)
         if any(sign in item.text[:_KEYS_END] for sign in _KEY_SIGNS) and (prefix := _KEY.match(item.text)):
             keys[prefix[1].replace("**", "")] += 1
     lines: Counter[str] = Counter()
     for key, count in keys.items():
         lines[_subject(key)] += count
     for subject, facts in by_subject.items():
-        lasting = [one for one in facts if one.item.note.day is None]
+        lasting = [row for row in facts if row.item.note.day is None]
         if " " not in subject and lines[subject] - len(lasting) >= _SPEAKS:
             continue
         yield from _lasting(lasting)
-        logs = [(day, one) for one in facts if (day := one.item.note.day) and 0 <= (today - day).days <= _RECENT_DAYS]
+        logs = [(day, row) for row in facts if (day := row.item.note.day) and 0 <= (today - day).days <= _RECENT_DAYS]
         if not logs:
             continue
         # The last line of the newest day.
@@ -181,7 +181,7 @@ def pairs(
         if not lasting and before is not None and newest.sort not in _MEASURED and newest.whole and before[1].whole:
             older = [before[1]]
         yield from (
-            Contradiction(one, newest, day) for one in older if _differ(one, newest) and not _knows(one, newest, day)
+            Contradiction(row, newest, day) for row in older if _differ(row, newest) and not _knows(row, newest, day)
         )
 
 

@@ -214,8 +214,8 @@ class ServedMemory:
         """Log `entry`; a log that cannot be written costs nobody an answer, and is complained of."""
         from memory_tui.recalls import recall_log
 
-        wanted = self.options.log
-        if entry is None or not (memory.plan.settings.on("recall.log") if wanted is None else wanted):
+        target = self.options.log
+        if entry is None or not (memory.plan.settings.on("recall.log") if target is None else target):
             return
         try:
             recall_log.append_recall(recall_log.recall_log_path(memory.plan.roots.workspace), entry)

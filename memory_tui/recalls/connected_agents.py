@@ -77,30 +77,30 @@ class AgentProgram(Struct, frozen=True):
 def rows(plan: Plan) -> tuple[AgentProgram, ...]:
     """Every agent program; a connected one has a row for each connection. Raises ConfigError, IndexUnavailable."""
     every = connection.every()
-    found: list[AgentProgram] = []
+    reply: list[AgentProgram] = []
     for name in HOSTS:
-        mine = [made for made in every if made.host == name]
-        found += [_row(host(name), made, plan) for made in mine] or [_row(host(name), None, plan)]
-    return tuple(found)
+        mine = [done for done in every if done.host == name]
+        reply += [_row(host(name), done, plan) for done in mine] or [_row(host(name), None, plan)]
+    return tuple(reply)
 
 
 def rankings(plan: Plan) -> tuple[AgentRanking, ...]:
     """How the answers of agents that ask this memory are ranked, one a connection."""
-    found = []
+    reply = []
     # Where a record, or what it names, cannot be read, the page of agents says so.
     with suppress(MemoryTuiError):
-        for made in connection.every():
+        for done in connection.every():
             with suppress(MemoryTuiError):
-                if not _other_memory(made, plan):
-                    found.append(_ranking(made, plan))
-    return tuple(found)
+                if not _other_memory(done, plan):
+                    reply.append(_ranking(done, plan))
+    return tuple(reply)
 
 
 def wiring_of(plan: Plan, row: Host, scope: Scope, project: Path, *, log: bool) -> Wiring:
     """What `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
-    asked = wiring.of_agent(plan.options, plan.workspace)
-    profile = dict(asked.changes)["profile"]
-    words = table.openclaw_arguments(profile) if row.name == "openclaw" else tuple(wiring.words_of(asked))
+    query = wiring.of_agent(plan.options, plan.workspace)
+    profile = dict(query.changes)["profile"]
+    words = table.openclaw_arguments(profile) if row.name == "openclaw" else tuple(wiring.words_of(query))
     return Wiring(scope, project, wiring.command(), words, profile, log)
 
 
@@ -114,8 +114,8 @@ def _row(row: Host, made: HostConnection | None, plan: Plan) -> AgentProgram:
             ranking = _ranking(made, plan)
         except MemoryTuiError as error:
             problem = f"{error.message} {error.next_step}".rstrip()
-    asked, failed = newest(row, Path(memory) if memory else plan.roots.workspace)
-    return AgentProgram(row, made, ranking, memory, lost, asked, failed, problem)
+    query, failed = newest(row, Path(memory) if memory else plan.roots.workspace)
+    return AgentProgram(row, made, ranking, memory, lost, query, failed, problem)
 
 
 def newest(row: Host, workspace: Path) -> tuple[RecallEntry | None, RecallEntry | None]:

@@ -140,8 +140,8 @@ def refusal(needs: Sequence[str], context: Context) -> str:
             sentence = _CHOSEN[need](context)
         else:
             flag, words = RULES[need]
-            wanted = not flag.startswith("not ")
-            sentence = "" if getattr(context, flag.removeprefix("not ")) is wanted else words
+            target = not flag.startswith("not ")
+            sentence = "" if getattr(context, flag.removeprefix("not ")) is target else words
         if sentence:
             return sentence
     return ""

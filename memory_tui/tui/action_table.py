@@ -18,7 +18,7 @@ DECIDE = ("writable", "suggestion")
 
 def opening(place: str, *meanings: str) -> list[Action]:
     """The actions that open overlays at `place`, those of `meanings` in their order or all."""
-    found = {
+    reply = {
         opener.meaning or row.key: Action(
             row.key,
             opener.meaning,
@@ -33,7 +33,7 @@ def opening(place: str, *meanings: str) -> list[Action]:
         for opener in row.openers
         if opener.place == place
     }
-    return [found[meaning] for meaning in meanings] if meanings else list(found.values())
+    return [reply[meaning] for meaning in meanings] if meanings else list(reply.values())
 
 
 def renewing() -> list[Action]:

@@ -192,8 +192,8 @@ class MemoryApp(GlobalActions):
 
     def get_css_variables(self) -> dict[str, str]:
         """The theme's colours, and the roles that are made from them."""
-        found = super().get_css_variables()
-        self.theme_variables = {**found, **roles(self.current_theme, found)}
+        reply = super().get_css_variables()
+        self.theme_variables = {**reply, **roles(self.current_theme, reply)}
         return self.theme_variables
 
     def _load_screen_css(self, screen: Screen[Any]) -> None:
@@ -491,11 +491,11 @@ def run(
     app.typed_early = typed if typed or (asks and not ground) else None
     if leads:
         app.do_first_steps()
-    with signals.heard(app) as heard, signals.screen_alone():
+    with signals.heard(app) as event, signals.screen_alone():
         code = app.run()
-    if heard.number:
-        report_signal(heard.number, app.last_words)
-        return exit_status(heard.number)
+    if event.number:
+        report_signal(event.number, app.last_words)
+        return exit_status(event.number)
     if app.error is not None:
         raise app.error
     return app.return_code or 0 if code is None else code
@@ -549,14 +549,14 @@ class ActionPalette(Provider):
         """What holds every word of `query`, then what has words like them; of a number the line of the note."""
         from memory_tui.sanitize import one_line
 
-        matcher, wanted = self.matcher(query), query.lower().split()
+        matcher, target = self.matcher(query), query.lower().split()
         for action, refusal in self._offered():
             title = self._title(action)
-            if score := found_by(action, wanted):
+            if score := found_by(action, target):
                 yield Hit(score, self._beside(matcher.highlight(title), refusal), self._run(action), title)
         for key in TUNE_KEYS if self.screen.query("TuneStrip") else ():
             title = f"Turn {BY_KEY[key].label}: {BY_KEY[key].help}"
-            if all(word in f"{title} {key}".lower() for word in wanted):
+            if all(word in f"{title} {key}".lower() for word in target):
                 yield Hit(1.5, matcher.highlight(title), partial(self._turn, key))
         number, reader = query.strip().removeprefix(":"), self._reader()
         if number.isdecimal() and len(number) < 10 and reader is not None and reader.page is not None:
@@ -567,8 +567,8 @@ class ActionPalette(Provider):
         """The reader of the view in front, where it shows a note."""
         from memory_tui.tui.widgets.reader import Reader
 
-        shown = (reader for reader in self.screen.query(Reader) if reader.display and reader.page is not None)
-        return next(shown, None)
+        drawn = (reader for reader in self.screen.query(Reader) if reader.display and reader.page is not None)
+        return next(drawn, None)
 
     def _go_to_line(self, reader: Reader, line: int) -> None:
         """Put the cursor of `reader` on `line`, on the last one where there are fewer."""

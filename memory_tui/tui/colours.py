@@ -90,8 +90,8 @@ def environment_theme() -> str:
     """The theme that the environment asks for: plain terminal colours under NO_COLOR, else what TEXTUAL_THEME names."""
     if "NO_COLOR" in os.environ:
         return "ansi-dark"
-    asked = [name.strip() for name in os.environ.get("TEXTUAL_THEME", "").split(",")]
-    return next((name for name in asked if _is_theme(name)), "")
+    query = [name.strip() for name in os.environ.get("TEXTUAL_THEME", "").split(",")]
+    return next((name for name in query if _is_theme(name)), "")
 
 
 def asked_theme() -> str:
@@ -145,10 +145,10 @@ LATE_SECONDS = 5.0
 
 def theme_of(answer: str) -> str:
     """Our theme for the ground in a terminal's `answer` to OSC 11; empty where it holds none."""
-    found = _GROUND.search(answer)
-    if found is None:
+    reply = _GROUND.search(answer)
+    if reply is None:
         return ""
-    parts = [int(part, 16) / (16 ** len(part) - 1) * 255 for part in found.groups()]
+    parts = [int(part, 16) / (16 ** len(part) - 1) * 255 for part in reply.groups()]
     ground = Color(*map(round, parts))
     dark = contrast(ground, Color(255, 255, 255)) >= contrast(ground, Color(0, 0, 0))
     return DARK.name if dark else LIGHT.name
@@ -181,10 +181,10 @@ def ask_ground(terminal: str = "/dev/tty", seconds: float = ANSWER_SECONDS) -> t
         return "", ""
     finally:
         os.close(line)
-    found = _GROUND.search(read)
-    if found is None:
+    reply = _GROUND.search(read)
+    if reply is None:
         return "", read
-    return found[0], read[: found.start()].removesuffix("\x1b") + read[found.end() :]
+    return reply[0], read[: reply.start()].removesuffix("\x1b") + read[reply.end() :]
 
 
 def _read(line: int, seconds: float) -> str:
@@ -221,8 +221,8 @@ class LateAnswer:
 
     def release(self) -> list[Key]:
         """The keys that were kept, which are no answer."""
-        held, self.held, self._text = self.held, [], ""
-        return held
+        rest, self.held, self._text = self.held, [], ""
+        return rest
 
 
 READABLE, VISIBLE = 4.5, 3.0
@@ -297,19 +297,19 @@ def roles(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
             **{"bad": "ansi_red", "mark": "ansi_magenta", "match": "ansi_yellow", "selection": "ansi_bright_black"},
         }
     base = Color(*Color.parse(variables["background"]).rgb)
-    found = {"background": base, "panel": base + Color.parse(variables["panel"])}
-    own = {
+    reply = {"background": base, "panel": base + Color.parse(variables["panel"])}
+    new = {
         name: base + Color.parse(variables[name]) for name in ("foreground", "primary", "warning", "error", "success")
     }
-    own["accent"] = base + Color.parse(variables.get("accent", variables["warning"]))
-    own["quiet"] = base.blend(own["foreground"], 0.68)
-    own["faint"] = base.blend(own["foreground"], 0.45)
+    new["accent"] = base + Color.parse(variables.get("accent", variables["warning"]))
+    new["quiet"] = base.blend(new["foreground"], 0.68)
+    new["faint"] = base.blend(new["foreground"], 0.45)
     for name, (colour, share) in GROUNDS.items():
-        found[name] = base.blend(own[colour], share)
-    under = [found[name] for name in UNDER_ROLES]
+        reply[name] = base.blend(new[colour], share)
+    under = [reply[name] for name in UNDER_ROLES]
     texts = {
-        name: pushed(own[colour], found.values() if name == "body" else under, READABLE, dark=theme.dark)
+        name: pushed(new[colour], reply.values() if name == "body" else under, READABLE, dark=theme.dark)
         for name, colour in TEXTS.items()
     }
-    shapes = {name: pushed(own[colour], under, VISIBLE, dark=theme.dark) for name, colour in SHAPES.items()}
-    return {name: colour.hex6 for name, colour in {**found, **texts, **shapes}.items()}
+    shapes = {name: pushed(new[colour], under, VISIBLE, dark=theme.dark) for name, colour in SHAPES.items()}
+    return {name: colour.hex6 for name, colour in {**reply, **texts, **shapes}.items()}

@@ -141,8 +141,8 @@ class PartStyles(dict[str, RenderStyles]):
         return part in self._parts
 
     def __missing__(self, part: str) -> RenderStyles:
-        self[part] = made = self._make_style(part)
-        return made
+        self[part] = done = self._make_style(part)
+        return done
 
 
 class LastingStyles(Stylesheet):
@@ -196,9 +196,9 @@ class LastingStyles(Stylesheet):
         if parts not in self._named:
             part = DOMNode(classes=" ".join(parts))
             about = [rule for name in part._selector_names for rule in self.rules_map.get(name, ())]
-            selectors = [one for rule in about for several in rule.selector_set for one in several.selectors]
+            selectors = [row for rule in about for several in rule.selector_set for row in several.selectors]
             self._named[parts] = (
-                {one.name for one in selectors},
-                {name for one in selectors for name in one.pseudo_classes},
+                {row.name for row in selectors},
+                {name for row in selectors for name in row.pseudo_classes},
             )
         return self._named[parts]

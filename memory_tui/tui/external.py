@@ -123,8 +123,8 @@ async def _keep(view: View, begun: ExternalEdit, path: str, line: int, problem: 
 
 def _outcome(done: AppliedChange | None, path: str, name: str) -> str:
     if done is not None:
-        kept = f"{one_line(done.change.title)}: kept as change {done.entry.id}; {key_of('undo')} undoes it."
-        return f"{kept} {one_line(done.untold)}".strip()
+        rest = f"{one_line(done.change.title)}: kept as change {done.entry.id}; {key_of('undo')} undoes it."
+        return f"{rest} {one_line(done.untold)}".strip()
     if name in _AT_ONCE:
         return f"{name} does not wait for its window: what is saved there is not in the journal."
     return f"{one_line(path)} is as it was."
@@ -137,17 +137,17 @@ MOST_REPEATED = 400
 
 def on_screen(engine: Engine, tuning: Tuning | None) -> tuple[Options, Mapping[str, object]]:
     """The options that open what is on screen, with the date that was chosen there, and the knobs that were turned."""
-    asked, turned = engine.plan.options, tuning.turned if tuning is not None else {}
+    query, turned = engine.plan.options, tuning.turned if tuning is not None else {}
     answers = "qmd" if engine.backend.is_qmd else "builtin"
-    changes = [(key, value) for key, value in asked.changes if key not in turned]
+    changes = [(key, value) for key, value in query.changes if key not in turned]
     if tuning is not None and (profile := tuning.settings.word("profile")) != tuning.opened.word("profile"):
         # Its values are its own, so that no knob of them counts as turned.
-        changes = [*(one for one in changes if one[0] != "profile"), ("profile", profile)]
+        changes = [*(row for row in changes if row[0] != "profile"), ("profile", profile)]
     opened = replace(
-        asked,
+        query,
         workspace=str(engine.plan.roots.workspace),
         changes=tuple(changes),
-        backend=answers if asked.backend or answers != engine.plan.backend else "",
+        backend=answers if query.backend or answers != engine.plan.backend else "",
     )
     days = tuning.days if tuning is not None else 0
     return replace(opened, now=engine.plan.clock() + days * _DAY) if days else opened, turned
@@ -174,11 +174,11 @@ def forms(
         data.append({"path": path, "startLine": first, "endLine": last, "text": text})
         lines = ["--from", str(first), "--lines", str(last - first + 1)]
         commands.append(shlex.join(["memory-tui", "get", path, *lines, *memory]))
-    asked = {"question": question} if question else {}
+    query = {"question": question} if question else {}
     if question:
         knobs = [word for key, value in turned.items() for word in ("--set", f"{key}={_plain(value)}")]
         commands = [shlex.join(["memory-tui", "search", question, *memory, *knobs])]
-    whole: Mapping[str, object] = {**asked, **data[0]} if len(data) == 1 else {**asked, "places": data}
+    whole: Mapping[str, object] = {**query, **data[0]} if len(data) == 1 else {**query, "places": data}
     return {
         "text with its citation": "\n".join(texts),
         "citation": "\n".join(f"{path}#L{first}-L{last}" for (path, first, last), _ in places),

@@ -171,9 +171,9 @@ class GlobalActions(App[int]):
         """Read how wide panes were left, and have them follow."""
         from memory_tui.tui.widgets.panes import Panes, read_shares
 
-        found = await self.jobs.attempt(lambda _: read_shares())
-        if isinstance(found, dict):
-            self.shares.update(found)
+        reply = await self.jobs.attempt(lambda _: read_shares())
+        if isinstance(reply, dict):
+            self.shares.update(reply)
             for view in self.views:
                 for panes in view.query(Panes):
                     panes.follow(self.shares)
@@ -205,9 +205,9 @@ class GlobalActions(App[int]):
         prefix, view = which.leave() if which is not None else "", self.view
         if not prefix or view is None:
             return False
-        found = after_prefix(prefix, view.places()).get(event.character or "")
-        if found is not None:
-            self.call_later(self.action_do, found.id)
+        reply = after_prefix(prefix, view.places()).get(event.character or "")
+        if reply is not None:
+            self.call_later(self.action_do, reply.id)
         elif event.key != "escape":
             key = typed(event)
             view.show_message(why_nothing(f"{prefix}{key}" if len(key) == 1 else key, view.places()))
@@ -421,21 +421,21 @@ class GlobalActions(App[int]):
         from memory_tui.tui.views.dialogs import LineDialog, looks_secret
 
         effects: list[str] = []
-        asked = "One line, added with the time to today's log."
+        query = "One line, added with the time to today's log."
 
         def remark(text: str) -> str:
             return looks_secret(text) or " ".join(effects)
 
-        dialog = LineDialog("Remember this", asked, "Keep", remark=remark)
-        dialog.ask(self, lambda said: said and self._remember(said))
+        dialog = LineDialog("Remember this", query, "Keep", remark=remark)
+        dialog.ask(self, lambda words: words and self._remember(words))
         self._foresee(effects, dialog)
 
     @task("plan")
     async def _foresee(self, effects: list[str], dialog: LineDialog) -> None:
         """Find where a line in today's log goes, and what it does to its trust."""
-        found = await self.jobs.attempt(lambda engine: engine.notes.curator.plan.remember("-"))
-        if not isinstance(found, MemoryTuiError):
-            effects += map(one_line, (found.end, *(words for words in found.notes if "changes nothing" not in words)))
+        reply = await self.jobs.attempt(lambda engine: engine.notes.curator.plan.remember("-"))
+        if not isinstance(reply, MemoryTuiError):
+            effects += map(one_line, (reply.end, *(words for words in reply.notes if "changes nothing" not in words)))
             dialog.remark_again()
 
     @task("write", exclusive=False)
@@ -542,17 +542,17 @@ class GlobalActions(App[int]):
         if engine is None:
             return
         question = self.question if self.current_mode == "search" else ""
-        found = external.forms(places, question, *external.on_screen(engine, self.tuning))
+        reply = external.forms(places, question, *external.on_screen(engine, self.tuning))
         title = "Copy as" if len(places) == 1 else f"Copy {len(places)} places as"
-        Picker(title, list(found)).ask(self, lambda name: self._copy(found[name], name))
+        Picker(title, list(reply)).ask(self, lambda name: self._copy(reply[name], name))
 
     def _copy(self, text: str, what: str) -> None:
         from memory_tui.sanitize import safe
         from memory_tui.tui import external
 
-        shown = safe(text, keep_newlines=True)
-        self.copy_to_clipboard(shown)
-        self.show_message(f"Sent {what} to the clipboard of the terminal{external.repeated(shown)}")
+        drawn = safe(text, keep_newlines=True)
+        self.copy_to_clipboard(drawn)
+        self.show_message(f"Sent {what} to the clipboard of the terminal{external.repeated(drawn)}")
 
 
 def _method(view: View, name: str) -> Callable[[], None] | None:

@@ -62,8 +62,8 @@ class Evaluation(Struct, frozen=True):
 
     def grade(self, text: str, chunk: ChunkRef) -> int | None:
         """The label of a chunk for the question `text`; None without one."""
-        found = self.query(text)
-        return found.grade(chunk) if found is not None else None
+        reply = self.query(text)
+        return reply.grade(chunk) if reply is not None else None
 
     @property
     def judged(self) -> tuple[Query, ...]:
@@ -72,12 +72,12 @@ class Evaluation(Struct, frozen=True):
 
     def labelled(self, notebook: Notebook) -> Evaluation:
         """The same with another notebook; evidence stays, labels are those of the notebook."""
-        kept = {
+        rest = {
             query.text: replace(self.cases[query.text], query=query)
             for query in notebook.judged
             if query.text in self.cases
         }
-        return replace(self, notebook=notebook, cases=kept, compared=None)
+        return replace(self, notebook=notebook, cases=rest, compared=None)
 
     def missing(self, generation: int | None = None) -> tuple[Query, ...]:
         """The questions that have to be asked, again where the index is of another generation."""
@@ -101,7 +101,7 @@ def words(compared: ScoreComparison, text: str = "") -> list[str]:
     ]
     if not change:
         parts += [
-            f"{len(found)} {word}" for found, word in ((compared.broke, "broke"), (compared.mended, "mended")) if found
+            f"{len(reply)} {word}" for reply, word in ((compared.broke, "broke"), (compared.mended, "mended")) if reply
         ]
     return parts
 
@@ -254,12 +254,12 @@ def search_knobs(
         from memory_tui.tune import knob_search
         from memory_tui.tune.evaluate import Case
 
-        known = {case.query.text: case for case in cases}
-        found = []
+        seen = {case.query.text: case for case in cases}
+        reply = []
         for done, query in enumerate(queries):
             post(JobProgress("asking saved queries", done, len(queries)))
-            found.append(known.get(query.text) or Case.of(query, engine.search.gather(query.text)))
-        return knob_search.tune(found, settings, metric, progress=lambda words: post(JobProgress(words)))
+            reply.append(seen.get(query.text) or Case.of(query, engine.search.gather(query.text)))
+        return knob_search.tune(reply, settings, metric, progress=lambda words: post(JobProgress(words)))
 
     return run
 

@@ -206,10 +206,10 @@ def load_keys(path: Path) -> str:
     import tomllib
 
     try:
-        given = tomllib.loads(data.decode("utf-8"))
+        args = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         return _unused(path, [f"It is not TOML: {one_line(str(error), 120)}."])
-    keys, faults = keys_given(given)
+    keys, faults = keys_given(args)
     if faults:
         return _unused(path, faults)
     use(keys)
@@ -223,7 +223,7 @@ def _unused(path: Path, faults: list[str]) -> str:
 
 def keys_given(given: Mapping[str, object]) -> tuple[dict[str, tuple[str, ...]], list[str]]:
     """The keys by meaning that a file with the values `given` asks for, and what is wrong with it, as sentences."""
-    found: dict[str, tuple[str, ...]] = {}
+    reply: dict[str, tuple[str, ...]] = {}
     faults: list[str] = []
     for name, value in given.items():
         if name not in MEANINGS:
@@ -240,8 +240,8 @@ def keys_given(given: Mapping[str, object]) -> tuple[dict[str, tuple[str, ...]],
             faults.append(f'"{name}" keeps {shown(ALWAYS[name])}, which boxes and dialogs have too: add it.')
         if name in WHILE_TYPING and all(is_letter(key) for key in keys):
             faults.append(f'"{name}" needs a key that is no letter, because it is wanted while typing.')
-        found[name] = keys
-    return found, faults + _conflicts(found)
+        reply[name] = keys
+    return reply, faults + _conflicts(reply)
 
 
 def _unknown(name: str) -> str:

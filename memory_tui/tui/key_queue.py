@@ -97,8 +97,8 @@ class KeyQueue:
 
     async def take(self, event: events.Event) -> None:
         """Carry `event` out now, or after those that came before it."""
-        for one in self._without_answer(event):
-            await self._queue(one)
+        for row in self._without_answer(event):
+            await self._queue(row)
 
     async def _queue(self, event: events.Event) -> None:
         leaving = event.key if isinstance(event, events.Key) and event.key in LEAVING else ""

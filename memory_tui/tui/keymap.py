@@ -87,7 +87,7 @@ def bindings(where: str) -> list[Binding]:
 
     The second letter of a prefix is no binding: the app waits for it.
     """
-    found = [
+    reply = [
         Binding(
             key.replace(",", "comma"),
             f"app.do('{action.id}')",
@@ -101,19 +101,19 @@ def bindings(where: str) -> list[Binding]:
         if not is_sequence(key)
     ]
     if where == "everywhere":
-        found += [Binding(key, f"app.prefix('{key}')", words, show=False) for key, words in PREFIXES.items()]
-    return found
+        reply += [Binding(key, f"app.prefix('{key}')", words, show=False) for key, words in PREFIXES.items()]
+    return reply
 
 
 def after_prefix(prefix: str, where: Iterable[str]) -> dict[str, Action]:
     """Second letter -> action at the places `where`, nearest first."""
-    found: dict[str, Action] = {}
+    reply: dict[str, Action] = {}
     for place in where:
         for action in ACTIONS:
             for key in action.keys:
                 if action.where == place and is_sequence(key) and key[0] == prefix:
-                    found.setdefault(key[1], action)
-    return found
+                    reply.setdefault(key[1], action)
+    return reply
 
 
 LAST = ("ask", "commands", "help", "leave", "back")
@@ -127,7 +127,7 @@ def hints(where: Iterable[str]) -> list[tuple[str, Action]]:
     """
     places = list(where)
     typing = bool(TYPING & set(places))
-    found = []
+    reply = []
     taken: set[str] = set()
     for place in places:
         here = [action for action in ACTIONS if action.where == place]
@@ -135,9 +135,9 @@ def hints(where: Iterable[str]) -> list[tuple[str, Action]]:
             letters = typing and place not in TYPING
             keys = [key for key in keys_at(action) if key not in taken and not (letters and is_letter(key))]
             if action.hint and keys and (typing or action.id != "back"):
-                found.append((shown(keys[0]), action))
+                reply.append((shown(keys[0]), action))
         taken |= {key for action in here for key in action.keys}
-    return sorted(found, key=lambda pair: LAST.index(pair[1].id) if pair[1].id in LAST else -1)
+    return sorted(reply, key=lambda pair: LAST.index(pair[1].id) if pair[1].id in LAST else -1)
 
 
 def typed(event: Key) -> str:
@@ -170,7 +170,7 @@ def found_by(action: Action, wanted: Sequence[str]) -> float:
     from rapidfuzz import fuzz
 
     meaning = MEANINGS[action.meaning].words if action.meaning else ""
-    held = f"{action.help} {action.shown_keys} {action.hint} {meaning} {action.also}".lower()
-    missing = [word for word in wanted if word not in held]
-    alike = all(max(fuzz.ratio(word, own) for own in held.split()) >= ALIKE for word in missing)
+    rest = f"{action.help} {action.shown_keys} {action.hint} {meaning} {action.also}".lower()
+    missing = [word for word in wanted if word not in rest]
+    alike = all(max(fuzz.ratio(word, new) for new in rest.split()) >= ALIKE for word in missing)
     return 1.0 / (1 + len(missing)) if alike else 0.0

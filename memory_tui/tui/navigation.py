@@ -207,5 +207,5 @@ def overlay(key: str) -> OverlayView | None:
 def make(target: str, *arguments: object) -> Screen[Any]:
     """The view of a row's `target`; its module is imported only now."""
     module, _, name = target.partition(":")
-    made: Screen[Any] = getattr(import_module(f"memory_tui.tui.views.{module}"), name)(*arguments)
-    return made
+    done: Screen[Any] = getattr(import_module(f"memory_tui.tui.views.{module}"), name)(*arguments)
+    return done

@@ -37,7 +37,7 @@ class Draft:
         self._lines = shown.split("\n")
         self._safe = [_visible(line) for line in self._lines]
         self.text = "\n".join(self._safe)
-        self.changed_characters = sum(one != other for one, other in zip(self._lines, self._safe, strict=True))
+        self.changed_characters = sum(row != other for row, other in zip(self._lines, self._safe, strict=True))
         """Lines that are not shown as they are."""
 
     def restored(self, text: str) -> str:
@@ -81,7 +81,7 @@ def left_over(engine: Engine) -> str:
     """What editors left unsaved, as a sentence, empty when nothing; for worker threads."""
     from memory_tui.notes.journal import left
 
-    paths = dict.fromkeys(one_line(one.path) for one in left(engine.notes.curator.journal))
+    paths = dict.fromkeys(one_line(row.path) for row in left(engine.notes.curator.journal))
     return (
         f"Unsaved text is kept for {', '.join(paths)}. Press {key_of('edit')} on the note to continue." if paths else ""
     )
@@ -130,8 +130,8 @@ def carried(engine: Engine, carry: Carry) -> Planned:
 def headings(engine: Engine, carry: Carry) -> list[str]:
     """The headings that the lines could go below, the best first."""
     plan = engine.notes.curator.plan
-    found = plan.choices(spot_of(plan, carry.path, carry.first, carry.last, carry.seen), carry.target)
-    return [section.title for section in found if section.title]
+    reply = plan.choices(spot_of(plan, carry.path, carry.first, carry.last, carry.seen), carry.target)
+    return [section.title for section in reply if section.title]
 
 
 def planned(change: Change) -> Planned:
@@ -223,31 +223,31 @@ def opened(engine: Engine, path: str, most: int) -> Opened:
             f"{key_of('editor')} opens it in your own editor.",
         )
     journal = engine.notes.curator.journal
-    found = next(iter(left(journal, path)), None)
-    if found is not None and found.text == Draft(editor_text(data, path)).text:
-        found = None
-    before = found.before if found is not None else data
+    reply = next(iter(left(journal, path)), None)
+    if reply is not None and reply.text == Draft(editor_text(data, path)).text:
+        reply = None
+    before = reply.before if reply is not None else data
     beginning = engine.notes.curator.plan.beginning(path) if before is None else ""
-    return Opened(before, editor_text(before, path), Typing(journal, path, found), found, beginning)
+    return Opened(before, editor_text(before, path), Typing(journal, path, reply), reply, beginning)
 
 
 def standing(engine: Engine, path: str, before: bytes | None, text: str) -> list[tuple[str, str]]:
     """What saving `text` means for the prompt, with the line where each file is cut, and for trust: words and style."""
     data, curator = text.encode("utf-8", "replace"), engine.notes.curator
-    found = engine.notes.prompt(path, data)
-    said: list[tuple[str, str]] = []
-    if found is not None and any(file.path == path for file in found.files):
-        others = [file for file in found.files if file.path != path and file.taken < file.used]
-        own = next(file for file in found.files if file.path == path)
-        said.append((own.sentence, "bad" if own.taken < own.used else "warn" if own.remark else ""))
-        said.append((found.sentence, ""))
-        said += [(file.sentence, "bad") for file in others]
+    reply = engine.notes.prompt(path, data)
+    words: list[tuple[str, str]] = []
+    if reply is not None and any(file.path == path for file in reply.files):
+        others = [file for file in reply.files if file.path != path and file.taken < file.used]
+        new = next(file for file in reply.files if file.path == path)
+        words.append((new.sentence, "bad" if new.taken < new.used else "warn" if new.remark else ""))
+        words.append((reply.sentence, ""))
+        words += [(file.sentence, "bad") for file in others]
     elif path == curator.plan.memory():
-        said += [(one.sentence, "bad" if one.cut else "") for one in curator.plan.budget(data)]
+        words += [(row.sentence, "bad" if row.cut else "") for row in curator.plan.budget(data)]
     if curator.trust is not None:
         effects = curator.trust.effects([(path, before, data)])
-        said[2:2] = [(effect, "warn") for effect in effects if "changes nothing" not in effect]
-    return said
+        words[2:2] = [(effect, "warn") for effect in effects if "changes nothing" not in effect]
+    return words
 
 
 class OutsideChange(Struct, frozen=True):
@@ -269,7 +269,7 @@ def outside(engine: Engine, path: str, before: bytes | None, text: str) -> Outsi
     if now is None:
         return OutsideChange("another program took the note away")
     old, new = (editor_text(data, path).split("\n") for data in (before, now))
-    moves = [one for one in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if one[0] != "equal"]
+    moves = [item for item in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if item[0] != "equal"]
     # From the first to the last line that differs, as they stand on disk; a line that is gone has only its place.
     first, last = moves[0][3] + 1 if moves else 1, max([moves[-1][4], moves[0][3] + 1]) if moves else 1
     lines = f"line {first}" if first == last else f"lines {first}-{last}"

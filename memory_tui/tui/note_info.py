@@ -100,8 +100,8 @@ def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:
     if (trust := engine.notes.trust_of(page.path)) is not None:
         rows.insert(0, Statement("trust", trust.words, "" if trust.state in ("agent", "unrecorded") else "warn"))
     rows[:0] = _claude(engine, page)
-    told, marked = _marks(engine, page, here)
-    rows += told
+    text, marked = _marks(engine, page, here)
+    rows += text
     budget = _budget(engine, page)
     rows += _prompt(engine, page.path)
     roots, state = engine.plan.roots, engine.index.watched_state
@@ -188,12 +188,12 @@ def _budget(engine: Engine, page: Page) -> About:
 
 def _prompt(engine: Engine, path: str) -> Iterator[Statement]:
     """What OpenClaw 2026.9 puts into the prompt of the note `path`, and of all files together."""
-    found = engine.notes.prompt()
-    own = next((file for file in found.files if file.path == path), None) if found else None
-    if found is None or own is None:
+    reply = engine.notes.prompt()
+    new = next((file for file in reply.files if file.path == path), None) if reply else None
+    if reply is None or new is None:
         return
-    yield Statement("prompt", own.sentence, "bad" if own.taken < own.used else "warn" if own.remark else "")
-    yield Statement("", found.sentence, "bad" if any(file.taken < file.used for file in found.files) else "")
+    yield Statement("prompt", new.sentence, "bad" if new.taken < new.used else "warn" if new.remark else "")
+    yield Statement("", reply.sentence, "bad" if any(file.taken < file.used for file in reply.files) else "")
 
 
 def _recalls(engine: Engine, page: Page) -> tuple[list[Statement], frozenset[int]]:
@@ -208,13 +208,13 @@ def _recalls(engine: Engine, page: Page) -> tuple[list[Statement], frozenset[int
     except OSError:
         words = "nothing yet" if engine.plan.settings.on("recall.log") else "not logged (recall.log is off)"
         return [Statement("recalled", words)], frozenset()
-    found = [(entry, hit) for entry in entries for hit in entry.hits if hit.path == page.path]
-    lines = frozenset(line for _, hit in found for line in range(hit.lines[0], hit.lines[1] + 1))
-    if not found:
+    reply = [(entry, hit) for entry in entries for hit in entry.hits if hit.path == page.path]
+    lines = frozenset(line for _, hit in reply for line in range(hit.lines[0], hit.lines[1] + 1))
+    if not reply:
         return [Statement("recalled", "never, as far as the log goes back")], lines
-    times = len({entry.id for entry, _ in found})
-    last = max(entry.at for entry, _ in found)
-    by = ", ".join(sorted({one_line(entry.client, 20) or "an agent" for entry, _ in found}))
+    times = len({entry.id for entry, _ in reply})
+    last = max(entry.at for entry, _ in reply)
+    by = ", ".join(sorted({one_line(entry.client, 20) or "an agent" for entry, _ in reply}))
     return [
         Statement("recalled", f"{plural(times, 'time')}, last {datetime.fromtimestamp(last):%Y-%m-%d %H:%M}, by {by}")
     ], lines
@@ -226,21 +226,21 @@ def _marks(engine: Engine, page: Page, here: frozenset[int]) -> tuple[list[State
 
     place = recalled_lines.marks_path(engine.plan.roots.workspace)
     try:
-        found = _marked(str(place), _state(place))
+        reply = _marked(str(place), _state(place))
     except MemoryTuiError as error:
         return [Statement("here", error.message, "bad")], here
     except OSError:
-        found = recalled_lines.Marks()
-    lines = found.lines.get(page.path, frozenset()) | here
+        reply = recalled_lines.Marks()
+    lines = reply.lines.get(page.path, frozenset()) | here
     rows = []
-    if page.path in found.last:
-        last = f"last {datetime.fromtimestamp(found.last[page.path]):%Y-%m-%d %H:%M}"
+    if page.path in reply.last:
+        last = f"last {datetime.fromtimestamp(reply.last[page.path]):%Y-%m-%d %H:%M}"
         rows.append(Statement("here", f"{plural(len(lines), 'line')} recalled by your questions, {last}"))
     elif here:
         rows.append(Statement("here", f"{plural(len(here), 'line')} recalled since the app started"))
-    if found.unread:
+    if reply.unread:
         rows.append(
-            Statement("", f"{plural(found.unread, 'line')} of the record of your recalls could not be read", "warn")
+            Statement("", f"{plural(reply.unread, 'line')} of the record of your recalls could not be read", "warn")
         )
     return rows, lines
 
@@ -312,8 +312,8 @@ def difference(engine: Engine, entry: JournalEntry | Commit, path: str | None) -
 
     if isinstance(entry, Commit):
         return tuple(_parsed(History(engine.plan.roots.workspace).diff(path or "", entry.hash)))
-    said = [DiffLine("hunk", f"{entry.reason[0].upper()}{entry.reason[1:]}.")] if entry.reason else []
-    return *said, *diff.lines(engine.notes.curator.journal.change_of(entry))
+    text = [DiffLine("hunk", f"{entry.reason[0].upper()}{entry.reason[1:]}.")] if entry.reason else []
+    return *text, *diff.lines(engine.notes.curator.journal.change_of(entry))
 
 
 def _parsed(text: str) -> Iterator[DiffLine]:

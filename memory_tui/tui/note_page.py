@@ -124,8 +124,8 @@ def line_after(before: Sequence[str], after: Sequence[str], line: int) -> int:
     if line > len(before) - behind:
         return line + len(after) - len(before)
     text = before[line - 1]
-    found = [at + 1 for at in range(same, len(after) - behind) if after[at] == text]
-    return min(found, key=lambda at: abs(at - line), default=line)
+    reply = [at + 1 for at in range(same, len(after) - behind) if after[at] == text]
+    return min(reply, key=lambda at: abs(at - line), default=line)
 
 
 def shown_line(line: str) -> str:
@@ -267,16 +267,16 @@ def _parts(line: str) -> Iterator[Mark]:
             yield *begin.span("box"), "good" if begin["box"] != "[ ]" else "warn"
         at = begin.end()
     table = bool(_TABLE.match(line))
-    for found in _INLINE.finditer(line, at):
+    for reply in _INLINE.finditer(line, at):
         if table:
-            yield from _bars(line, at, found.start())
-        kind = next(name for name in _STYLES if found[name] is not None)
-        if kind == "comment" and (said := _ANNOTATION.fullmatch(found[0])):
-            first, last = found.start() + said.start("said"), found.start() + said.end("said")
-            yield from ((found.start(), first, "muted"), (first, last, "chip"), (last, found.end(), "muted"))
+            yield from _bars(line, at, reply.start())
+        kind = next(name for name in _STYLES if reply[name] is not None)
+        if kind == "comment" and (text := _ANNOTATION.fullmatch(reply[0])):
+            first, last = reply.start() + text.start("said"), reply.start() + text.end("said")
+            yield from ((reply.start(), first, "muted"), (first, last, "chip"), (last, reply.end(), "muted"))
         else:
-            yield *found.span(), _STYLES[kind]
-        at = found.end()
+            yield *reply.span(), _STYLES[kind]
+        at = reply.end()
     if table:
         yield from _bars(line, at, len(line))
 
@@ -291,13 +291,13 @@ def overlaid(text: str, first: int, layers: Sequence[Sequence[Mark]]) -> Iterato
     """`text`, which begins at character `first` of its line, as pieces; where marks meet, those of later layers win."""
     last = first + len(text)
     cuts = {first, last}
-    kept = [[mark for mark in layer if mark[0] < last and mark[1] > first] for layer in layers]
-    for layer in kept:
+    rest = [[mark for mark in layer if mark[0] < last and mark[1] > first] for layer in layers]
+    for layer in rest:
         for start, end, _ in layer:
             cuts |= {max(start, first), min(end, last)}
     at = sorted(cuts)
     for start, end in pairwise(at):
-        name = next((name for layer in reversed(kept) for begin, finish, name in layer if begin <= start < finish), "")
+        name = next((name for layer in reversed(rest) for begin, finish, name in layer if begin <= start < finish), "")
         yield text[start - first : end - first], name
 
 
@@ -316,8 +316,8 @@ def find_in(lines: Sequence[str], text: str) -> list[Match]:
 
     def every() -> Iterator[Match]:
         for row, line in enumerate(lines):
-            for found in pattern.finditer(line):
-                yield row, *found.span()
+            for reply in pattern.finditer(line):
+                yield row, *reply.span()
 
     return list(islice(every(), MOST))
 
@@ -330,13 +330,13 @@ def closest(names: Sequence[str], letters: str, limit: int = 200, *, shortest: b
     """
     from rapidfuzz import fuzz, process
 
-    wanted = letters.casefold().replace(" ", "")
-    if not wanted:
+    target = letters.casefold().replace(" ", "")
+    if not target:
         return list(range(min(limit, len(names))))
     folded = [name.casefold() for name in names]
     scores = process.cdist([letters.casefold()], folded, scorer=fuzz.partial_ratio)[0]
     ranked = sorted(
-        (not _holds(name, wanted), wanted not in name, -float(score), len(name) * shortest, at)
+        (not _holds(name, target), target not in name, -float(score), len(name) * shortest, at)
         for at, (name, score) in enumerate(zip(folded, scores, strict=True))
     )
     return [at for misses, _, score, _, at in ranked if not misses or score <= -70][:limit]
@@ -372,11 +372,11 @@ def groups(rows: Sequence[FileRow], today: date) -> list[Group]:
         return []
     first = tuple(_first_read(rows, today))
     taken = {row.path for row in first}
-    found: dict[tuple[int, str, str], list[FileRow]] = {}
+    reply: dict[tuple[int, str, str], list[FileRow]] = {}
     for row in rows:
         if row.path not in taken:
-            found.setdefault(_group_of(row, today), []).append(row)
-    ordered = sorted(found.items(), key=lambda item: (item[0][0], _descending(item[0][1])))
+            reply.setdefault(_group_of(row, today), []).append(row)
+    ordered = sorted(reply.items(), key=lambda item: (item[0][0], _descending(item[0][1])))
     return [
         Group("start", "Read at session start", first),
         *(Group(key, title, tuple(sorted(files, key=by_day))) for (_, key, title), files in ordered),
@@ -385,11 +385,11 @@ def groups(rows: Sequence[FileRow], today: date) -> list[Group]:
 
 def _first_read(rows: Sequence[FileRow], today: date) -> Iterator[FileRow]:
     """MEMORY.md and the logs of today and yesterday; a log that is not there is told as absent."""
-    known = {row.path: row for row in rows}
-    yield from [known[name] for name in ROOTS if name in known][:1]
+    seen = {row.path: row for row in rows}
+    yield from [seen[name] for name in ROOTS if name in seen][:1]
     for day in (today, today - timedelta(days=1)):
         path = f"memory/{day.isoformat()}.md"
-        yield known.get(path) or replace(
+        yield seen.get(path) or replace(
             rows[0],
             path=path,
             source="memory",

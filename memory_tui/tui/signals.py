@@ -164,20 +164,20 @@ def _give_back() -> None:
 @contextmanager
 def screen_alone() -> Iterator[None]:
     """Keep what libraries write to standard error off the screen, which is drawn there too; say it afterwards."""
-    own = sys.__stderr__
-    if own is None or os.name != "posix" or own.fileno() != 2:
+    new = sys.__stderr__
+    if new is None or os.name != "posix" or new.fileno() != 2:
         yield
         return
-    own.flush()
-    with tempfile.TemporaryFile() as said:
-        screen = os.fdopen(os.dup(2), "w", encoding=own.encoding, errors="replace")
+    new.flush()
+    with tempfile.TemporaryFile() as text:
+        screen = os.fdopen(os.dup(2), "w", encoding=new.encoding, errors="replace")
         _screen.append(screen.fileno())
-        os.dup2(said.fileno(), 2)
+        os.dup2(text.fileno(), 2)
         sys.__stderr__ = screen  # type: ignore[misc]
         try:
             yield
         finally:
-            own.flush()
+            new.flush()
             # Of a terminal that was closed nobody reads the rest.
             with suppress(OSError):
                 screen.flush()
@@ -185,11 +185,11 @@ def screen_alone() -> Iterator[None]:
             _screen.clear()
             with suppress(OSError):
                 screen.close()
-            sys.__stderr__ = own  # type: ignore[misc]
-            said.seek(max(0, said.tell() - _MOST_SAID))
+            sys.__stderr__ = new  # type: ignore[misc]
+            text.seek(max(0, text.tell() - _MOST_SAID))
             with suppress(OSError):
-                own.write(said.read().decode("utf-8", "replace"))
-                own.flush()
+                new.write(text.read().decode("utf-8", "replace"))
+                new.flush()
 
 
 @contextmanager

@@ -187,26 +187,26 @@ class Facts(Struct, frozen=True):
 
     def after(self, news: Sequence[Event]) -> Facts:
         """These facts with what `news` say of single files and the watcher; counts follow with the next gathering."""
-        told: dict[str, tuple[str, str, int | None]] = {}
+        text: dict[str, tuple[str, str, int | None]] = {}
         status = self.status
         watching, detail = status.watching, status.watch_detail
         for event in news:
             match event:
                 case FileIndexed():
-                    told[event.path] = ("fresh", "", event.chunks)
+                    text[event.path] = ("fresh", "", event.chunks)
                 case FileFailed():
-                    told[event.path] = ("failed", event.reason, None)
+                    text[event.path] = ("failed", event.reason, None)
                 case FileRemoved():
-                    told[event.path] = ("removed", "", None)
+                    text[event.path] = ("removed", "", None)
                 case WatchChanged():
                     watching, detail = event.on, event.detail
                 case _:
                     pass
-        if not told:
+        if not text:
             return replace(self, status=replace(status, watching=watching, watch_detail=detail))
-        rows = tuple(_told(row, told.get(row.path)) for row in self.rows if told.get(row.path, ("",))[0] != "removed")
+        rows = tuple(_told(row, text.get(row.path)) for row in self.rows if text.get(row.path, ("",))[0] != "removed")
         stale = {
-            path: note for path, note in status.freshness.stale.items() if note.state != "pending" or path not in told
+            path: note for path, note in status.freshness.stale.items() if note.state != "pending" or path not in text
         }
         status = replace(
             status,

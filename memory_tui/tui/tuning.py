@@ -206,7 +206,7 @@ class Tuning(Struct, frozen=True):
     @property
     def turned(self) -> dict[str, Scalar]:
         """The knobs that were turned on screen, with their values."""
-        return {key: one.value for key, one in self.settings.values.items() if one.origin == ORIGIN}
+        return {key: row.value for key, row in self.settings.values.items() if row.origin == ORIGIN}
 
     def difference(self) -> str:
         """What differs from how the app was opened, as `label value` words."""
@@ -247,8 +247,8 @@ def stepped(knob: Knob, value: Scalar, direction: int, *, fine: bool = False) ->
     grid = float(value) / step
     # 1e-9 of a step absorbs the error of decimal fractions, so that 0.35 counts as a point of the grid.
     target = (math.floor(grid + 1e-9) + 1 if direction > 0 else math.ceil(grid - 1e-9) - 1) * step
-    kept = min(knob.top, max(knob.low, round(target, 6)))
-    return kept if isinstance(knob.default, float) else int(kept)
+    rest = min(knob.top, max(knob.low, round(target, 6)))
+    return rest if isinstance(knob.default, float) else int(rest)
 
 
 class PlaceChange(Struct, frozen=True):
@@ -262,17 +262,17 @@ def changes(now: Trace, before: Trace) -> dict[int, PlaceChange]:
     """For each chunk (rowid) that is recalled now or was before, what became of it."""
     old = {candidate.chunk.rowid: place for place, candidate in enumerate(before.recalled, 1)}
     new = {candidate.chunk.rowid: place for place, candidate in enumerate(now.recalled, 1)}
-    found = {}
+    reply = {}
     for rowid, place in new.items():
         was = old.get(rowid)
         if was is None:
-            found[rowid] = PlaceChange("new")
+            reply[rowid] = PlaceChange("new")
         else:
-            found[rowid] = PlaceChange("=" if was == place else f"{was - place:+d}", was)
+            reply[rowid] = PlaceChange("=" if was == place else f"{was - place:+d}", was)
     for rowid, was in old.items():
         if rowid not in new:
-            found[rowid] = PlaceChange("out", was)
-    return found
+            reply[rowid] = PlaceChange("out", was)
+    return reply
 
 
 def summary(now: Trace, before: Trace) -> str:
@@ -282,10 +282,10 @@ def summary(now: Trace, before: Trace) -> str:
     for change in marks.values():
         word = {"=": "same", "new": "new", "out": "out"}.get(change.mark) or ("up" if change.mark[0] == "+" else "down")
         counts[word] += 1
-    gone = [one.chunk for one in before.recalled if marks[one.chunk.rowid].mark == "out"]
-    if gone:
-        more = " ..." if len(gone) > 1 else ""
-        counts[f"out ({fit_path(safe(gone[0].path), 24)}:{gone[0].start_line}{more})"] = counts.pop("out")
+    lost = [row.chunk for row in before.recalled if marks[row.chunk.rowid].mark == "out"]
+    if lost:
+        more = " ..." if len(lost) > 1 else ""
+        counts[f"out ({fit_path(safe(lost[0].path), 24)}:{lost[0].start_line}{more})"] = counts.pop("out")
     return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "nothing recalled"
 
 
@@ -313,13 +313,13 @@ class Answer(Struct, frozen=True):
         trace, base = rank(dated(evidence, tuning.days), tuning.settings), tuning.baseline
         if not tuning.compared:
             return cls(evidence, tuning.days, trace, trace, base)
-        known = (
+        seen = (
             last is not None
             and last.evidence is evidence
             and last.compared is base
             and (last.baseline.settings is base.settings)
         )
-        before = last.baseline if last and known else rank(dated(evidence, base.days), base.settings)
+        before = last.baseline if last and seen else rank(dated(evidence, base.days), base.settings)
         return cls(evidence, tuning.days, trace, before, base)
 
     @property
@@ -393,7 +393,7 @@ def _logarithmic(knob: Knob) -> bool:
 def dials(settings: Settings, opened: Settings, days: int = 0) -> list[Dial]:
     """Every knob of the strip in its order, the date as `days` from now."""
     profile = profiles.get(settings.word("profile"))
-    found = []
+    reply = []
     counts = _counts(settings)
     for key in TUNE_KEYS:
         knob, value = BY_KEY[key], settings.values[key]
@@ -405,9 +405,9 @@ def dials(settings: Settings, opened: Settings, days: int = 0) -> list[Dial]:
         changed = value.value != opened.values[key].value
         origin = value.origin if changed else opened.values[key].origin
         reach = _reach(settings) if key == "query.minScore" else 1.0
-        found.append(Dial(knob, value.value, origin, ignored, changed, counts.get(key, ""), reach))
+        reply.append(Dial(knob, value.value, origin, ignored, changed, counts.get(key, ""), reach))
     frozen = "" if settings.on(_DECAY) else "decay is off, so nothing ages"
-    return [*found, Dial(DATE, days, "days from now; type a number, - for the past", frozen, days != 0)]
+    return [*reply, Dial(DATE, days, "days from now; type a number, - for the past", frozen, days != 0)]
 
 
 def _reach(settings: Settings) -> float:
@@ -429,8 +429,8 @@ def _counts(settings: Settings) -> dict[str, str]:
 def weighing(dials: Sequence[Dial]) -> str:
     """That weights count for something else than they say: `weights .90 : .60 count as .60 : .40`; else empty."""
     pair = [dial for dial in dials if dial.counts and not dial.ignored]
-    said, counted = (" : ".join(words) for words in ([dial.shown for dial in pair], [dial.counts for dial in pair]))
-    return f"weights {said} count as {counted}" if pair else ""
+    text, counted = (" : ".join(words) for words in ([dial.shown for dial in pair], [dial.counts for dial in pair]))
+    return f"weights {text} count as {counted}" if pair else ""
 
 
 def slider(dial: Dial, width: int) -> str:

@@ -287,14 +287,14 @@ class WorkerJobs:
 
         Raises what it raises; Cancelled without an engine.
         """
-        engine, gone = self._opened(), Stop()
+        engine, lost = self._opened(), Stop()
 
         def job() -> T:
-            if gone.is_set() or self._closed:
+            if lost.is_set() or self._closed:
                 raise Cancelled
             return work(engine)
 
-        with self._wanted(gone, stop):
+        with self._wanted(lost, stop):
             return await asyncio.shield(self._thread(job))
 
     async def attempt(
@@ -331,23 +331,23 @@ class WorkerJobs:
 
         Raises what it raises.
         """
-        loop, gone = asyncio.get_running_loop(), Stop()
-        told: asyncio.Queue[object] = asyncio.Queue()
+        loop, lost = asyncio.get_running_loop(), Stop()
+        text: asyncio.Queue[object] = asyncio.Queue()
 
         def post(value: object) -> None:
-            if gone.is_set() or self._closed:
+            if lost.is_set() or self._closed:
                 raise Cancelled
             if value is not None:
-                loop.call_soon_threadsafe(told.put_nowait, value)
+                loop.call_soon_threadsafe(text.put_nowait, value)
 
         def job() -> object:
             post(None)
             return work(post)
 
-        with self._wanted(gone):
+        with self._wanted(lost):
             done = self._thread(job)
-            done.add_done_callback(lambda _: told.put_nowait(END))
-            while (value := await told.get()) is not END:
+            done.add_done_callback(lambda _: text.put_nowait(END))
+            while (value := await text.get()) is not END:
                 yield value
             yield done.result()
 

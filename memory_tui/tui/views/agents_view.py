@@ -104,11 +104,11 @@ class ConnectionView(View):
 
     def do_write(self) -> None:
         """Write the files, then go back and have the agent's server answer."""
-        found = self.listing.found
-        if found is None:
+        reply = self.listing.found
+        if reply is None:
             self.show_message("The difference is not known yet.")
             return
-        self._writer.write(found)
+        self._writer.write(reply)
         self.back()
 
 
@@ -184,9 +184,9 @@ class AgentsView(View):
     @task("agents")
     async def do_again(self) -> None:
         """Read the connections again, then have every connected agent's server answer a query."""
-        found = await self.home.jobs.attempt(_rows)
-        if not isinstance(found, MemoryTuiError):
-            self.listing.found = found
+        reply = await self.home.jobs.attempt(_rows)
+        if not isinstance(reply, MemoryTuiError):
+            self.listing.found = reply
         self.listing.do_again()
         self._prove()
 
@@ -198,8 +198,8 @@ class AgentsView(View):
         self.listing.show()
         async for answer in self.home.jobs.parts(_proofs(rows)):
             if answer is not None:
-                key, found = answer
-                self._answers[key] = found
+                key, reply = answer
+                self._answers[key] = reply
                 self.listing.show()
         self._asking = False
         self.listing.show()
@@ -238,8 +238,8 @@ class AgentsView(View):
 
     def _show(self, row: AgentProgram, scope: Scope, log: bool) -> None:
 
-        made = row.connection
-        project = made.project if made is not None and made.scope == "project" else Path.cwd()
+        done = row.connection
+        project = done.project if done is not None and done.scope == "project" else Path.cwd()
         self.app.push_screen(ConnectionView(self, connecting(row.host, scope, project, log), self.changed))
 
     def do_disconnect(self) -> None:
@@ -264,11 +264,11 @@ class AgentsView(View):
             written += [*self._agent(row, width), *text("", width)]
         if not any(row.asked for row in rows):
             written += [*text(NOBODY, width, "muted", 1), *text("", width)]
-        said: list[Piece] = [
+        words: list[Piece] = [
             (f" {key_of('go recalls')} ", "mark"),
             ("What agents asked, and how well it was answered", ""),
         ]
-        return [*written, (said, ASKED)]
+        return [*written, (words, ASKED)]
 
     def _agent(self, row: AgentProgram, width: int) -> list[Line]:
         sign, state, style = _state(row)
@@ -280,10 +280,10 @@ class AgentsView(View):
             for at, (pieces, _) in enumerate(lines):
                 written.append(([(f"   {label if at == 0 else '':<15}", "muted"), *pieces], None))
 
-        made = row.connection
-        if made is not None:
-            if made.scope == "project":
-                add("project", str(made.project))
+        done = row.connection
+        if done is not None:
+            if done.scope == "project":
+                add("project", str(done.project))
             if row.memory:
                 add("memory", f"another one: {row.memory}", "warn")
             if row.ranking is not None:
@@ -294,11 +294,11 @@ class AgentsView(View):
                 add("connection", f"{sentence} Press enter to connect it again.", "bad")
         if row.asked is not None:
             add("last query", _asked(row.asked))
-        elif made is not None:
+        elif done is not None:
             add("last query", "none is logged." if row.logs else _UNLOGGED, "muted")
         if row.failed is not None:
             add("last error", f"{_when(row.failed.at)}  {row.failed.outcome or 'no answer'}", "warn")
-        if made is not None:
+        if done is not None:
             add("latency", *self._latency(row))
         return written
 
@@ -340,17 +340,17 @@ def _proofs(rows: list[AgentProgram]) -> Callable[[PostPart], None]:
                 continue
             start = row.connection.start
             try:
-                found: Proof | MemoryTuiError = prove(start, question_of(start))
+                reply: Proof | MemoryTuiError = prove(start, question_of(start))
             except MemoryTuiError as error:
-                found = error
-            post((_key(row), found))
+                reply = error
+            post((_key(row), reply))
 
     return run
 
 
 def _key(row: AgentProgram) -> Key:
-    made = row.connection
-    return row.host.name, str(made.project) if made is not None and made.scope == "project" else ""
+    done = row.connection
+    return row.host.name, str(done.project) if done is not None and done.scope == "project" else ""
 
 
 def _summary(rows: tuple[AgentProgram, ...]) -> str:

@@ -37,8 +37,8 @@ def looks_secret(text: str) -> str:
     """A word of warning where `text` looks as if it held a password or key."""
     from memory_tui.secrets.finder import find as secrets_in
 
-    found = secrets_in(text)
-    return f"This looks like a secret ({found[0].kind}); notes are read by agents." if found else ""
+    reply = secrets_in(text)
+    return f"This looks like a secret ({reply[0].kind}); notes are read by agents." if reply else ""
 
 
 class LineDialog(Dialog[str]):
@@ -173,11 +173,11 @@ def path_of(letters: str, paths: Mapping[str, str]) -> tuple[str, str]:
     """
     if letters in paths:
         return paths[letters], ""
-    found = [path for name, path in paths.items() if letters.casefold() in name.casefold()]
-    if len(found) == 1 or (not found and ("/" in letters or letters.endswith(".md"))):
-        return (found or [letters])[0], ""
-    count = f"{len(found):,} notes have" if found else "No note has"
-    way = f"{key_of('why line')}, then tab completes it." if found else f"{key_of('ask')} asks for words."
+    reply = [path for name, path in paths.items() if letters.casefold() in name.casefold()]
+    if len(reply) == 1 or (not reply and ("/" in letters or letters.endswith(".md"))):
+        return (reply or [letters])[0], ""
+    count = f"{len(reply):,} notes have" if reply else "No note has"
+    way = f"{key_of('why line')}, then tab completes it." if reply else f"{key_of('ask')} asks for words."
     return "", f"{count} “{one_line(letters)}” in the name. {way}"
 
 
@@ -194,7 +194,7 @@ def near(paths: Sequence[str]) -> Propose:
         name, colon, line = typed.partition(":")
         if not name.strip():
             return paths[:SHOWN]
-        found = process.extract(
+        reply = process.extract(
             name.strip().lower(),
             {path: path.lower() for path in paths},
             scorer=fuzz.partial_ratio,
@@ -202,9 +202,9 @@ def near(paths: Sequence[str]) -> Propose:
             score_cutoff=CLOSE,
         )
         whole = name.strip().lower()
-        close = [f"{path}{colon}{line}" for _, _, path in sorted(found, key=lambda one: one[2].lower() != whole)]
-        own = typed.strip()
-        return close if own in close or not set(own) & set("/:#.") else [own, *close]
+        close = [f"{path}{colon}{line}" for _, _, path in sorted(reply, key=lambda row: row[2].lower() != whole)]
+        new = typed.strip()
+        return close if new in close or not set(new) & set("/:#.") else [new, *close]
 
     return propose
 
@@ -265,7 +265,7 @@ class Prompt(Dialog[str]):
         self._followed, self._proposed = typed, list(self._propose(typed))
         proposals = self.query_one(OptionList)
         proposals.clear_options()
-        proposals.add_options([Option(Content(safe(one))) for one in self._proposed])
+        proposals.add_options([Option(Content(safe(row))) for row in self._proposed])
         proposals.highlighted = 0 if self._proposed else None
 
     @on(Input.Submitted)
@@ -388,10 +388,10 @@ class Picker(Dialog[str]):
     def _narrow(self, letters: str) -> None:
         self._narrowed = letters
         typed = letters.strip()
-        found = [self._names[at] for at in closest(self._folded, typed, shortest=not self._ordered)]
-        offered = [typed] if self._new and typed and typed not in found else []
-        self.query_one(NameList).show([*found, *offered], self._new if offered else "")
-        listed = f"{len(found):,} to choose from, up and down choose, enter takes" if found or offered else NO_NAME
+        reply = [self._names[at] for at in closest(self._folded, typed, shortest=not self._ordered)]
+        offered = [typed] if self._new and typed and typed not in reply else []
+        self.query_one(NameList).show([*reply, *offered], self._new if offered else "")
+        listed = f"{len(reply):,} to choose from, up and down choose, enter takes" if reply or offered else NO_NAME
         self.query_one("#picker", Vertical).border_subtitle = listed
 
     def action_move(self, way: str) -> None:
@@ -534,9 +534,9 @@ class Preview(Dialog[str]):
         """Title, effect, diff, and the buttons."""
         with Vertical(id="preview") as box:
             box.border_title = Content(one_line(self._planned.change.title))
-            said = [*self._planned.effect, *self._planned.change.notes]
-            if said:
-                yield Static("\n".join(map(one_line, said)), id="effect", markup=False)
+            text = [*self._planned.effect, *self._planned.change.notes]
+            if text:
+                yield Static("\n".join(map(one_line, text)), id="effect", markup=False)
             yield DiffList()
             with Horizontal():
                 for key, label in self._options.items():

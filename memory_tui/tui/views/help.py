@@ -183,13 +183,13 @@ def _keys(action: Action) -> str:
 
 def matching(letters: str, width: int) -> Iterator[Content]:
     """The keys of every view that hold each word of `letters`, in their help, meaning or place."""
-    wanted = letters.lower().split()
+    target = letters.lower().split()
     for action in ACTIONS:
         if not _keys(action):
             continue
         place = PLACES[action.where]
-        held = f"{_keys(action)} {action.help} {MEANINGS[action.meaning].words} {place} {action.also}".lower()
-        if all(word in held for word in wanted):
+        rest = f"{_keys(action)} {action.help} {MEANINGS[action.meaning].words} {place} {action.also}".lower()
+        if all(word in rest for word in target):
             yield from _entry(_keys(action), f"{action.help}  [{place}]", width)
 
 

@@ -51,9 +51,9 @@ class CandidateActions(Part):
 
     def do_promote(self) -> None:
         """Show what MEMORY.md would get, and copy it when that is wanted."""
-        found, chosen = self._map.found, self._map.chosen_logs(self._map.often)
-        if found is not None and chosen:
-            places = [place for path in chosen for place in found.recalled_often(path)]
+        reply, chosen = self._map.found, self._map.chosen_logs(self._map.often)
+        if reply is not None and chosen:
+            places = [place for path in chosen for place in reply.recalled_often(path)]
             self._changes.propose(lambda curator: curator.plan.promote_all(places))
 
 
@@ -112,13 +112,13 @@ class MapView(View):
 
     @task("map")
     async def _gather(self, rows: Sequence[FileRow], facts: Facts) -> None:
-        found = await self.home.jobs.attempt(gathered(rows, facts.today))
-        if isinstance(found, MemoryTuiError):
-            self.show_message(sentence_of(found))
+        reply = await self.home.jobs.attempt(gathered(rows, facts.today))
+        if isinstance(reply, MemoryTuiError):
+            self.show_message(sentence_of(reply))
             return
         if self.found is not None:
-            found = replace(found, findings=self.found.findings)
-        self.found = found
+            reply = replace(reply, findings=self.found.findings)
+        self.found = reply
         self._show_layer()
         self._list()
 
@@ -146,13 +146,13 @@ class MapView(View):
     @task("findings")
     async def _examine(self) -> None:
         self.show_message("Looking through the notes for findings ...")
-        found = await self.home.jobs.attempt(_findings)
-        if isinstance(found, MemoryTuiError):
-            self.show_message(sentence_of(found))
+        reply = await self.home.jobs.attempt(_findings)
+        if isinstance(reply, MemoryTuiError):
+            self.show_message(sentence_of(reply))
         elif self.found is not None:
-            self.found = replace(self.found, findings=found)
+            self.found = replace(self.found, findings=reply)
             self._show_layer()
-            self.show_message(f"{plural(sum(found.values()), 'finding')}; {key_of('view 4')} opens the inbox.")
+            self.show_message(f"{plural(sum(reply.values()), 'finding')}; {key_of('view 4')} opens the inbox.")
 
     # --- candidates ----------------------------------------------------------------------------------------------
 
@@ -182,26 +182,26 @@ class MapView(View):
         return any(dropped)
 
     def _forgotten_lines(self, notes: Sequence[FileRow], width: int) -> list[Line]:
-        found = self.found
-        if found is None:
+        reply = self.found
+        if reply is None:
             return text("Reading the records of recalls ...", width, "muted")
         if not notes:
             return text(
                 f"Every daily log older than {FORGOTTEN_DAYS} days was recalled since, or there is none.", width
             )
-        if found.activity.since is None:
+        if reply.activity.since is None:
             engine = self.home.engine
             records = engine is not None and engine.plan.settings.on("recall.marks")
             lead = text(NO_RECALL if records else NOT_RECORDED, width, "muted")
         else:
-            lead = text(f"Recalls are recorded since {found.activity.since}.", width, "muted")
+            lead = text(f"Recalls are recorded since {reply.activity.since}.", width, "muted")
         return [
             *lead,
             *(
                 (
                     [
                         *_named(note, width - 18),
-                        (f" {age_words((found.today - note.day).days if note.day else None):>11}", "muted"),
+                        (f" {age_words((reply.today - note.day).days if note.day else None):>11}", "muted"),
                     ],
                     note.path,
                 )
@@ -210,20 +210,20 @@ class MapView(View):
         ]
 
     def _often_lines(self, notes: Sequence[FileRow], width: int) -> list[Line]:
-        found = self.found
-        if found is None:
+        reply = self.found
+        if reply is None:
             return []
         if not notes:
-            said = (
+            words = (
                 f"No daily log that MEMORY.md has nothing of was recalled {OFTEN} times. What is recalled often "
                 f"belongs there: {key_of('promote')} promotes it."
             )
-            return text(said, width, "muted")
+            return text(words, width, "muted")
         return [
             (
                 [
                     *_named(note, width - 18),
-                    (f" {plural(found.activity.count(note.path), 'recall'):>11}", "muted"),
+                    (f" {plural(reply.activity.count(note.path), 'recall'):>11}", "muted"),
                 ],
                 note.path,
             )
@@ -242,26 +242,26 @@ class MapView(View):
     @on(Calendar.Moved)
     def _list_month(self) -> None:
         """List the notes of the month under the cursor, and go to the first one of its day."""
-        found, day = self.found, self.query_one(Calendar).day
-        if found is None or day is None:
+        reply, day = self.found, self.query_one(Calendar).day
+        if reply is None or day is None:
             return
-        days = sorted(each for each in found.days if (each.year, each.month) == (day.year, day.month))
-        notes = [(each, note) for each in days for note in found.days[each]]
+        days = sorted(each for each in reply.days if (each.year, each.month) == (day.year, day.month))
+        notes = [(each, note) for each in days for note in reply.days[each]]
         self.month.show(partial(self._month_lines, notes, day), f"{day:%B %Y}: {plural(len(notes), 'note')}")
         at = next((row for row, (each, _note) in enumerate(notes) if each == day), None)
         if at is not None:
             self.month.cursor = at
 
     def _month_lines(self, notes: Sequence[tuple[dt.date, FileRow]], day: dt.date, width: int) -> list[Line]:
-        found = self.found
-        if found is None or not notes:
+        reply = self.found
+        if reply is None or not notes:
             return text("No note has this month in its name.", width, "muted")
         return [
             (
                 [
                     (f" {each:%a} {each.day:>2}  ", "strong" if each == day else "muted"),
                     (fit(one_line(note.title) or safe(note.path), width - 29), "strong" if each == day else ""),
-                    (f" {plural(found.activity.count(note.path), 'recall'):>10} {note.size / 1000:>5.1f} KB", "muted"),
+                    (f" {plural(reply.activity.count(note.path), 'recall'):>10} {note.size / 1000:>5.1f} KB", "muted"),
                 ],
                 note.path,
             )
@@ -314,4 +314,4 @@ def _named(note: FileRow, room: int) -> list[Piece]:
 
 def _findings(engine: Engine) -> Counter[str]:
     """How many open findings each note has."""
-    return Counter(one.place.path for one in engine.notes.examine())
+    return Counter(row.place.path for row in engine.notes.examine())

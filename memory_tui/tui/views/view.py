@@ -247,9 +247,9 @@ class View(Screen[None]):
     def _fitting(self, size: Size) -> dict[str, bool]:
         """Each class that stands for a size of the terminal, and whether it is that of `size`."""
         across, down = self.app.HORIZONTAL_BREAKPOINTS or [], self.app.VERTICAL_BREAKPOINTS or []
-        held = self._get_breakpoint_classes(size.width, across) | self._get_breakpoint_classes(size.height, down)
+        rest = self._get_breakpoint_classes(size.width, across) | self._get_breakpoint_classes(size.height, down)
         return {
-            **{name: name in held for _, name in (*across, *down)},
+            **{name: name in rest for _, name in (*across, *down)},
             "-broad": size.width >= BROAD,
             "-slim": size.width < SLIM,
             "-huge": size.width >= HUGE,
@@ -299,8 +299,8 @@ class View(Screen[None]):
 
     def places(self) -> tuple[str, ...]:
         """Where the user is, nearest first, in terms of the action table."""
-        own = getattr(self.focused, "PLACES", ())
-        return tuple(dict.fromkeys((*own, *self.MORE_PLACES, self.PLACE, "everywhere")))
+        new = getattr(self.focused, "PLACES", ())
+        return tuple(dict.fromkeys((*new, *self.MORE_PLACES, self.PLACE, "everywhere")))
 
     def context(self) -> Context:
         """What decides which actions can be done now."""

@@ -100,23 +100,23 @@ class Calendar(Widget, can_focus=True):
 
     def words(self, day: dt.date) -> str:
         """A day in words: the text equal of its sign."""
-        found = self.found
-        if found is None:
+        reply = self.found
+        if reply is None:
             return ""
-        notes = found.days.get(day, ())
+        notes = reply.days.get(day, ())
         if not notes:
             return f"{_named(day)}   no note"
         more = f" and {plural(len(notes) - 1, 'more note')}" if len(notes) > 1 else ""
         subject = one_line(notes[0].title, 40) or safe(notes[0].path.removeprefix("memory/"))
-        known: list[str] = ["recalled", *(["findings"] if found.findings is not None else []), "written"]
-        recalls, *others = [_amount(found, layer, day) for layer in known]
-        counted = _amount(found, self.counted, day) or recalls
-        told = [_named(day), counted, subject + more, age_words((found.today - day).days)]
-        told += [words for words in (recalls, *others) if words != counted]
+        seen: list[str] = ["recalled", *(["findings"] if reply.findings is not None else []), "written"]
+        recalls, *others = [_amount(reply, layer, day) for layer in seen]
+        counted = _amount(reply, self.counted, day) or recalls
+        text = [_named(day), counted, subject + more, age_words((reply.today - day).days)]
+        text += [words for words in (recalls, *others) if words != counted]
         # What has no room is left out whole; the day, its recalls and its subject stay.
-        while len(told) > 3 and cell_len("   ".join(told)) > self.size.width - len(" ▌ "):
-            told.pop()
-        return "   ".join(told)
+        while len(text) > 3 and cell_len("   ".join(text)) > self.size.width - len(" ▌ "):
+            text.pop()
+        return "   ".join(text)
 
     # --- going about ---------------------------------------------------------------------------------------------
 
@@ -138,13 +138,13 @@ class Calendar(Widget, can_focus=True):
 
     def _towards(self, target: dt.date, unit: Callable[[dt.date], tuple[int, ...]]) -> None:
         """Go to the day with a note nearest to `target`, in another `unit` of time on that side; none: stay."""
-        here, found = self.day, self.found
-        if here is None or found is None:
+        here, reply = self.day, self.found
+        if here is None or reply is None:
             return
         beyond = [
             day
-            for day in found.days
-            if day <= found.today and (day < here) == (target < here) and unit(day) != unit(here)
+            for day in reply.days
+            if day <= reply.today and (day < here) == (target < here) and unit(day) != unit(here)
         ]
         self._go(min(beyond, key=lambda day: (abs((day - target).days), day), default=here))
 

@@ -96,7 +96,7 @@ class EditArea(TextArea):
 
     def _look(self) -> None:
         self._matches = find_in(self.document.lines, self._wanted)
-        self._found = {row: list(found) for row, found in groupby(self._matches, itemgetter(0))}
+        self._found = {row: list(reply) for row, reply in groupby(self._matches, itemgetter(0))}
         self._drawn_otherwise()
 
     def to_match(self, direction: int) -> str:

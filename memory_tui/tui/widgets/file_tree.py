@@ -122,8 +122,8 @@ class FileTree(RowList):
         self._say_marks()
         # While files are filtered the first one is at hand, not its group.
         first = next((row.path for row in self._rows if not isinstance(row, Group)), None)
-        kept = any(self.key_of(i) == keep for i in range(len(self._rows)))
-        self.rows_changed(keep if kept or not self._filter else first)
+        rest = any(self.key_of(i) == keep for i in range(len(self._rows)))
+        self.rows_changed(keep if rest or not self._filter else first)
 
     @property
     def marked_notes(self) -> set[str]:
@@ -143,13 +143,13 @@ class FileTree(RowList):
         item = self._rows[row]
         if isinstance(item, Group):
             return item.key
-        group = next((one for one in reversed(self._rows[:row]) if isinstance(one, Group)), None)
+        group = next((hit for hit in reversed(self._rows[:row]) if isinstance(hit, Group)), None)
         return group.key if group is not None and item.state != ABSENT else None
 
     def alike(self, kind: Hashable) -> set[Hashable]:
         """The notes of a group, folded or not."""
-        found = next((row for row in self._rows if isinstance(row, Group) and row.key == kind), None)
-        return {file.path for file in found.files if file.state != ABSENT} if found is not None else set()
+        reply = next((row for row in self._rows if isinstance(row, Group) and row.key == kind), None)
+        return {file.path for file in reply.files if file.state != ABSENT} if reply is not None else set()
 
     @property
     def file(self) -> FileRow | None:
@@ -169,15 +169,15 @@ class FileTree(RowList):
     @property
     def newest(self) -> str | None:
         """The path of the newest dated note that is not of the future."""
-        found = beside(self._shown[0], None, self._shown[1], 1) if self._shown else None
-        return found.path if found else None
+        reply = beside(self._shown[0], None, self._shown[1], 1) if self._shown else None
+        return reply.path if reply else None
 
     def beside(self, direction: int) -> str | None:
         """The path of the dated note one older (+1) or newer (-1) than the one under the cursor."""
         if self._shown is None:
             return None
-        found = beside(self._shown[0], self.file, self._shown[1], direction)
-        return found.path if found else None
+        reply = beside(self._shown[0], self.file, self._shown[1], direction)
+        return reply.path if reply else None
 
     # --- keys ----------------------------------------------------------------------------------------------------
 

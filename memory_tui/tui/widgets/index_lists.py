@@ -88,15 +88,15 @@ def paced(facts: Facts, pace: Pace, progress: IndexingProgress | None) -> list[t
     rows: list[tuple[str, str, str]] = []
     if progress is not None and pace.rates:
         left = f", {progress.seconds_left:,.0f} s" if progress.seconds_left is not None else ""
-        said = f"{pace.rates[-1]:,.0f} files a second now, {progress.total - progress.done:,} left{left}"
-        rows.append(("speed", f"{_line(pace.rates)}  {said}", ""))
+        text = f"{pace.rates[-1]:,.0f} files a second now, {progress.total - progress.done:,} left{left}"
+        rows.append(("speed", f"{_line(pace.rates)}  {text}", ""))
     if pace.answered:
         times = sorted(pace.answered)
         middle, late = times[len(times) // 2], times[min(len(times) - 1, len(times) * 95 // 100)]
-        said = f"last {len(times)} questions: half under {middle:,.1f} ms, 95 % under {late:,.1f} ms"
+        text = f"last {len(times)} questions: half under {middle:,.1f} ms, 95 % under {late:,.1f} ms"
         if len(times) < FEW_ANSWERS:
-            said = f"last {plural(len(times), 'question')}: {', '.join(f'{one:,.1f}' for one in pace.answered)} ms"
-        rows.append(("questions", f"{_line(pace.answered)}  {said}", ""))
+            text = f"last {plural(len(times), 'question')}: {', '.join(f'{row:,.1f}' for row in pace.answered)} ms"
+        rows.append(("questions", f"{_line(pace.answered)}  {text}", ""))
     for link in facts.status.links:
         if link.traffic.calls:
             rows += _traffic(link)
@@ -113,17 +113,17 @@ def _traffic(link: MemberState) -> Iterator[tuple[str, str, str]]:
 
 def _counted(traffic: Traffic, link: MemberState) -> str:
     failed = f", {traffic.failed:,} failed" if traffic.failed else ""
-    said = f"{plural(traffic.calls, 'call')}{failed}, {plural(traffic.texts, 'text')}, {traffic.bytes / 1000:,.1f} KB"
+    text = f"{plural(traffic.calls, 'call')}{failed}, {plural(traffic.texts, 'text')}, {traffic.bytes / 1000:,.1f} KB"
     if not link.host or on_this_machine(link.host):
-        return said
+        return text
     from memory_tui.providers import registry
 
     price = registry.price_per_million(link.name, link.model, link.host)
     if price is None:
-        return f"{said}, about {plural(traffic.tokens, 'token')}, price unknown"
+        return f"{text}, about {plural(traffic.tokens, 'token')}, price unknown"
     usd = price * traffic.tokens / 1e6
     return (
-        f"{said}, about {plural(traffic.tokens, 'token')}, {usd:.4f} US dollars by the list of {registry.PRICES_AS_OF}"
+        f"{text}, about {plural(traffic.tokens, 'token')}, {usd:.4f} US dollars by the list of {registry.PRICES_AS_OF}"
     )
 
 
@@ -153,9 +153,9 @@ def _coverage(facts: Facts) -> Iterator[tuple[str, str, str]]:
     if facts.rows:
         yield "coverage", "█ fresh  ▒ behind  × failed  · no note of this day", ""
     for year, month in drawn:
-        found = days[year, month]
+        reply = days[year, month]
         last = calendar.monthrange(year, month)[1]
-        line = "".join(next((sign for sign in "×▒█" if sign in found.get(day, ())), "·") for day in range(1, last + 1))
+        line = "".join(next((sign for sign in "×▒█" if sign in reply.get(day, ())), "·") for day in range(1, last + 1))
         bad = "×" in line or "▒" in line
         yield f"{dt.date(year, month, 1):%b %Y}", line, "warn" if bad else ""
     others = [signs[row.state] for row in facts.rows if row.day is None]
@@ -164,8 +164,8 @@ def _coverage(facts: Facts) -> Iterator[tuple[str, str, str]]:
         counts = Counter(rest)
         if rest:
             named = (("█", "fresh"), ("▒", "behind"), ("×", "failed"))
-            said = ", ".join(f"{counts[sign]:,} {word}" for sign, word in named if counts[sign])
-            yield label, f"{plural(len(rest), 'note')}: {said}", "" if set(rest) == {"█"} else "warn"
+            text = ", ".join(f"{counts[sign]:,} {word}" for sign, word in named if counts[sign])
+            yield label, f"{plural(len(rest), 'note')}: {text}", "" if set(rest) == {"█"} else "warn"
 
 
 def home(words: str) -> str:
@@ -174,8 +174,8 @@ def home(words: str) -> str:
 
 
 def _search(facts: Facts) -> str:
-    gone = facts.lost_notes
-    return wording.mode(facts.mode) + (f", in what the index keeps: notes {gone.state}" if gone else "")
+    lost = facts.lost_notes
+    return wording.mode(facts.mode) + (f", in what the index keeps: notes {lost.state}" if lost else "")
 
 
 def _watched(facts: Facts) -> tuple[str, str]:
@@ -347,8 +347,8 @@ def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
         case events.RootsChanged():
             return "folders", event.text, "bad" if event.lost else ""
         case events.ShrinkHeld():
-            held = f"{event.missing:,} of {event.total:,} notes ({event.reason})"
-            return "vanished", f"{held}: kept until you agree", "bad"
+            body = f"{event.missing:,} of {event.total:,} notes ({event.reason})"
+            return "vanished", f"{body}: kept until you agree", "bad"
         case events.LevelsMeasured():
             return "levels", "compared with what unrelated questions reach in these notes from now on", ""
         case events.Noticed() | events.BackendChanged():
@@ -366,8 +366,8 @@ def _finished(event: events.SyncFinished) -> tuple[str, str, str] | None:
         parts.append(f"{plural(event.embedded, 'text')} embedded")
     if not parts and event.reason in QUIET:
         return None
-    said = ", ".join(parts) or "nothing changed"
-    return "sync", f"finished ({event.reason}): {said}", "muted"
+    text = ", ".join(parts) or "nothing changed"
+    return "sync", f"finished ({event.reason}): {text}", "muted"
 
 
 _COUNTING = (events.VectorsMade, events.ModelFetching)
@@ -397,13 +397,13 @@ class EventLog(RowList):
             return
         follows = self.cursor in (-1, len(self._lines) - 1)
         for event in news:
-            said = words(event)
+            text = words(event)
             if isinstance(event, events.ProviderChanged):
                 # Told after every sync; only news is worth a line.
-                said, self._provider = (None if said == self._provider else said), said
-            if said is not None:
+                text, self._provider = (None if text == self._provider else text), text
+            if text is not None:
                 at = datetime.fromtimestamp(event.at).strftime("%H:%M:%S")
-                self._write(event, (at, said[0], one_line(said[1]), said[2]))
+                self._write(event, (at, text[0], one_line(text[1]), text[2]))
         dropped = max(0, len(self._lines) - KEPT)
         del self._lines[:dropped]
         self._counting = {kind: at - dropped for kind, at in self._counting.items() if at >= dropped}

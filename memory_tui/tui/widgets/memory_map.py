@@ -108,8 +108,8 @@ class MemoryMap(Struct, frozen=True):
     def often(self) -> list[FileRow]:
         """Daily logs that are recalled often, and that MEMORY.md has nothing of; the most often first."""
         logs = [note for note in self.notes if note.day is not None and note.path not in self.promoted]
-        found = [note for note in logs if self.activity.count(note.path) >= OFTEN]
-        return sorted(found, key=lambda note: (-self.activity.count(note.path), note.path))
+        reply = [note for note in logs if self.activity.count(note.path) >= OFTEN]
+        return sorted(reply, key=lambda note: (-self.activity.count(note.path), note.path))
 
     def recalled_often(self, path: str) -> list[tuple[str, int, int]]:
         """The lines of a log that were recalled often, else all that ever were, else (to its end, 0) the whole log."""

@@ -86,8 +86,8 @@ _HUNK = re.compile(r"@@ -(\d+)")
 
 def shown_text(line: DiffLine) -> str:
     """The text of a line of a difference; where a part begins, the number of its first line."""
-    found = _HUNK.match(line.text) if line.kind == "hunk" else None
-    return f"╌╌ line {max(1, int(found[1]))}" if found is not None else safe(line.text)
+    reply = _HUNK.match(line.text) if line.kind == "hunk" else None
+    return f"╌╌ line {max(1, int(reply[1]))}" if reply is not None else safe(line.text)
 
 
 class DiffList(RowList):

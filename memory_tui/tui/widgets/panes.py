@@ -25,8 +25,8 @@ SCOPE = "screen"
 
 def read_shares() -> dict[str, float]:
     """The part of the width that the first pane of each view was given; for worker threads. May raise a state error."""
-    found = SHARES.of(SCOPE).read()
-    return {key: float(value) for key, value in found.items() if isinstance(value, int | float) and 0 < value < 1}
+    reply = SHARES.of(SCOPE).read()
+    return {key: float(value) for key, value in reply.items() if isinstance(value, int | float) and 0 < value < 1}
 
 
 class Panes(Horizontal):
@@ -70,9 +70,9 @@ class Panes(Horizontal):
     @property
     def _sized(self) -> dict[str, Widget]:
         """The panes that can be given a width, by the name of their share."""
-        shown = self._shown
-        first = {self.place: shown[0]} if len(shown) > 1 else {}
-        return first | ({f"{self.place}, last": shown[-1]} if len(shown) > 2 else {})
+        drawn = self._shown
+        first = {self.place: drawn[0]} if len(drawn) > 1 else {}
+        return first | ({f"{self.place}, last": drawn[-1]} if len(drawn) > 2 else {})
 
     @property
     def _side_by_side(self) -> bool:
@@ -92,9 +92,9 @@ class Panes(Horizontal):
             home_of(self).show_message("The panes stand one above the other here, so none gets wider.")
             return
         above = focused.ancestors_with_self if focused is not None else []
-        own = next((name for name, pane in sized.items() if pane in above), "")
-        share = own or self.place
-        self._widen(share, sized[share].outer_size.width + (wider if own else -wider) * STEP)
+        new = next((name for name, pane in sized.items() if pane in above), "")
+        share = new or self.place
+        self._widen(share, sized[share].outer_size.width + (wider if new else -wider) * STEP)
         home_of(self).keep_share(share)
 
     def do_narrower(self) -> None:

@@ -113,9 +113,9 @@ class QueryInput(Box):
     def remember(self) -> None:
         """Keep the question, once, for later."""
         self._back = 0
-        asked = self.value.strip()
-        if asked and self.earlier[-1:] != [asked]:
-            self.earlier.append(asked)
+        query = self.value.strip()
+        if query and self.earlier[-1:] != [query]:
+            self.earlier.append(query)
 
 
 class QueryBox(Horizontal):
@@ -163,15 +163,15 @@ class QueryBox(Horizontal):
         How surely stands before how many, and that before by what; it stays where the question has to scroll for it.
         """
         outcome, level = self.query_one("#outcome", Static), self._level
-        said = self._outcome if outcome.display else ""
+        words = self._outcome if outcome.display else ""
         whole = "  ".join(filter(None, (self._answered, level)))
         # The box has a cell for the cursor, each of the others one on either side. After a resize, its own size is old.
         room = self.screen.size.width - len(" / ") - cell_len(self.input.value) - 1
-        ways = [(whole, said), (level, said), (level, "") if level else ("", said)]
-        shown = next((way for way in ways if sum(cell_len(text) + 2 for text in way if text) <= room), ways[-1])
-        if shown != self._shown:
-            self._shown = shown
-            for part, text in zip((self.query_one("#answered", Static), outcome), shown, strict=True):
+        ways = [(whole, words), (level, words), (level, "") if level else ("", words)]
+        drawn = next((way for way in ways if sum(cell_len(text) + 2 for text in way if text) <= room), ways[-1])
+        if drawn != self._shown:
+            self._shown = drawn
+            for part, text in zip((self.query_one("#answered", Static), outcome), drawn, strict=True):
                 part.update(Content(f" {text} " if text else ""))
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -262,9 +262,9 @@ def lost_at(trace: Trace, cut: Cut) -> list[int]:
 def outside(trace: Trace, evidence: Evidence) -> list[tuple[ChunkRef, float]]:
     """Chunks that neither side proposed, with their cosine, nearest first; those that any profile could propose."""
     inside = {candidate.chunk.rowid for part in (trace.recalled, trace.lost) for candidate in part}
-    found = {row: ref for row in evidence.pool.tolist() if (ref := evidence.refs[row]).rowid not in inside}
-    cosines = [0.0] * len(found) if evidence.cosine is None else evidence.cosine[[*found]].tolist()
-    return sorted(zip(found.values(), cosines, strict=True), key=lambda pair: -pair[1])
+    reply = {row: ref for row in evidence.pool.tolist() if (ref := evidence.refs[row]).rowid not in inside}
+    cosines = [0.0] * len(reply) if evidence.cosine is None else evidence.cosine[[*reply]].tolist()
+    return sorted(zip(reply.values(), cosines, strict=True), key=lambda pair: -pair[1])
 
 
 def cuts(trace: Trace) -> list[Cut]:

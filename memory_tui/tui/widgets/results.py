@@ -129,8 +129,8 @@ def rows_of(trace: Trace) -> Iterator[Row]:
     """The rows of the list, top to bottom. Losers are named, not looked at: most are never scrolled to."""
     if trace.empty is not None:
         yield from guide(*wording.empty(trace.empty, trace.profile))
-    kept = len(trace.recalled)
-    for i in range(kept):
+    rest = len(trace.recalled)
+    for i in range(rest):
         yield HitRow(i, i + 1, True)
     beyond = _over_the_gate(trace)
     if beyond:
@@ -138,7 +138,7 @@ def rows_of(trace: Trace) -> Iterator[Row]:
     for i in range(len(trace.lost)):
         if i == beyond:
             yield GateRow(_floor_label(trace))
-        yield HitRow(i, kept + i + 1, False)
+        yield HitRow(i, rest + i + 1, False)
     if trace.unsearchable:
         yield GateRow("not searchable as they are on disk")
         for item in trace.unsearchable:
@@ -151,12 +151,12 @@ def rows_at(answer: Answer, cut: Cut) -> list[Row]:
     if cut == "disk":
         return [MissingRow(item) for item in trace.unsearchable]
     if cut == "pool":
-        found = [
+        reply = [
             OutsideRow(ref, cosine, answer.evidence.texts.get(ref.rowid, ""))
             for ref, cosine in outside(trace, answer.evidence)
         ]
-        more = trace.funnel.chunks - trace.funnel.candidates - len(found)
-        return [*found, *([GateRow(f"and {plural(more, 'chunk')} farther away")] if more > 0 else [])]
+        more = trace.funnel.chunks - trace.funnel.candidates - len(reply)
+        return [*reply, *([GateRow(f"and {plural(more, 'chunk')} farther away")] if more > 0 else [])]
     return [HitRow(i, len(trace.recalled) + i + 1, False) for i in lost_at(trace, cut)]
 
 
@@ -226,10 +226,10 @@ class HitList(RowList):
         self._chunks = answer.evidence.texts
         self._trace, self._now, self._scale = answer.trace, answer.trace.now, perfect(answer.trace)
         before, self._moves = self._moves, changes(answer.trace, answer.baseline) if compare else {}
-        own = rows_at(answer, cut) if cut is not None else list(rows_of(answer.trace))
-        self.rows = [*rows_of_qmd(qmd), *own] if qmd is not None and cut is None else own
+        new = rows_at(answer, cut) if cut is not None else list(rows_of(answer.trace))
+        self.rows = [*rows_of_qmd(qmd), *new] if qmd is not None and cut is None else new
         if self.marks:
-            self.marks.keep(one.chunk.id for one in (*answer.trace.recalled, *answer.trace.lost))
+            self.marks.keep(row.chunk.id for row in (*answer.trace.recalled, *answer.trace.lost))
         self.rows_changed(key)
         if self._moves != before:
             self._show_dropped()
@@ -264,8 +264,8 @@ class HitList(RowList):
         """The candidates that are marked, in the order of their places, else the one under the cursor."""
         trace = self._trace
         every = (*trace.recalled, *trace.lost) if trace is not None else ()
-        marked = [one for one in every if one.chunk.id in self.marks] if self.marks else []
-        return marked or [one for one in (self.hit,) if one is not None]
+        marked = [row for row in every if row.chunk.id in self.marks] if self.marks else []
+        return marked or [row for row in (self.hit,) if row is not None]
 
     def show_sentences(self, sentence: str, *next_steps: str) -> None:
         """List nothing but a sentence and what to do next."""
@@ -352,14 +352,14 @@ class HitList(RowList):
             if not alone:
                 return pieces
             used = sum(cell_len(words) for words, _ in pieces)
-            shown, left = (0, len(text.body)), max(1, width - used - 2)
-            return [*pieces, ("  ", ""), *self._body(hit, candidate, text, shown, left)]
+            drawn, left = (0, len(text.body)), max(1, width - used - 2)
+            return [*pieces, ("  ", ""), *self._body(hit, candidate, text, drawn, left)]
         room = width - INDENT
         lines = list(draw.wrap(text.body, room))
         start, end = lines[min(line, len(lines)) - 1] if line <= len(lines) else (len(text.body), len(text.body))
         last = line == self.height_of_hit(hit, width) - 1 and line < len(lines)
-        shown = (start, len(text.body)) if last else (start, end)
-        return [(" " * INDENT, ""), *self._body(hit, candidate, text, shown, room)]
+        drawn = (start, len(text.body)) if last else (start, end)
+        return [(" " * INDENT, ""), *self._body(hit, candidate, text, drawn, room)]
 
     def height_of_hit(self, hit: HitRow, width: int) -> int:
         """Lines of one hit."""
@@ -369,10 +369,10 @@ class HitList(RowList):
 
     def _text_of(self, candidate: Candidate) -> HitText:
         text = self._chunks.get(candidate.chunk.rowid, candidate.snippet)
-        known = candidate.chunk.rowid, candidate.second.line if candidate.second is not None else None, text
-        if known not in self._texts:
-            self._texts[known] = hit_text(candidate, text, self._words, self._now)
-        return self._texts[known]
+        seen = candidate.chunk.rowid, candidate.second.line if candidate.second is not None else None, text
+        if seen not in self._texts:
+            self._texts[seen] = hit_text(candidate, text, self._words, self._now)
+        return self._texts[seen]
 
     def _named(self, hit: HitRow, text: HitText, least: int, room: int) -> list[Piece]:
         """Name and title in at most `room` cells."""

@@ -139,11 +139,11 @@ class RowList(ScrollView, can_focus=True):
     def rows_changed(self, keep: Hashable = None) -> None:
         """Rows are other ones now; the cursor goes to the row about `keep`, else to the first it may stand on."""
         self._measure()
-        found = None if keep is None else self.row_of(keep)
-        if found is None:
-            found = self.first_row()
-        moved = found != self.cursor
-        self.set_reactive(RowList.cursor, found)
+        reply = None if keep is None else self.row_of(keep)
+        if reply is None:
+            reply = self.first_row()
+        moved = reply != self.cursor
+        self.set_reactive(RowList.cursor, reply)
         self.show_cursor()
         self.redraw()
         if moved or keep is None:

@@ -110,8 +110,8 @@ def _working(progress: IndexingProgress | None) -> Iterator[BarStatement]:
     if left := _left(progress):
         yield BarStatement(left, left.rpartition(", ")[2], 60, "$quiet")
     if progress.lacking and progress.total:
-        asked, lacking = f"{progress.asked:,}", f"{progress.lacking:,}"
-        yield BarStatement(f"vectors for {asked} of {lacking} chunks", f"vectors {asked}/{lacking}", 72, "$quiet")
+        query, lacking = f"{progress.asked:,}", f"{progress.lacking:,}"
+        yield BarStatement(f"vectors for {query} of {lacking} chunks", f"vectors {query}/{lacking}", 72, "$quiet")
         if progress.pace:
             yield BarStatement(progress.pace, progress.pace.rpartition(", ")[2], 61, "$quiet")
     if progress.fetching:
@@ -153,8 +153,8 @@ def _counted(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarSta
         yield BarStatement(pending, pending, 85, "$warn")
     if facts.failed and facts.lost_notes is None:
         yield BarStatement(f"{len(facts.failed)} failed", f"{len(facts.failed)} failed", 86, "$bad")
-    known = not (facts.doubt or facts.lost_notes or facts.failed or facts.shrink)
-    if known and status.chunks and progress is None and not status.freshness.pending:
+    seen = not (facts.doubt or facts.lost_notes or facts.failed or facts.shrink)
+    if seen and status.chunks and progress is None and not status.freshness.pending:
         yield BarStatement("fresh", "fresh", 79, "$good")
 
 
@@ -237,8 +237,8 @@ def _stale(facts: Facts) -> bool:
 
 
 def _mode(facts: Facts, progress: IndexingProgress | None) -> BarStatement:
-    if (gone := facts.lost_notes) is not None:
-        text = f" {WORDS[gone.state][0]} "
+    if (lost := facts.lost_notes) is not None:
+        text = f" {WORDS[lost.state][0]} "
         return BarStatement(text, text, 99, "bold $body on $bad-ground")
     if progress is not None:
         word = "REBUILDING" if progress.rebuilding else "INDEXING"
@@ -266,21 +266,21 @@ def _mode(facts: Facts, progress: IndexingProgress | None) -> BarStatement:
 
 def fitted(parts: Sequence[BarStatement], width: int) -> list[tuple[str, str]]:
     """(text, style) of the statements that fit `width` cells, two blanks apart; the weightiest always stay."""
-    shown = {i: part.long for i, part in enumerate(parts)}
+    drawn = {i: part.long for i, part in enumerate(parts)}
     steps = sorted(
         [(part.weight, i, part.short) for i, part in enumerate(parts)]
         + [(part.weight + DROPPED_LATER, i, "") for i, part in enumerate(parts)]
     )
 
     def length() -> int:
-        texts = [text for text in shown.values() if text]
+        texts = [text for text in drawn.values() if text]
         return sum(map(cell_len, texts)) + 2 * (len(texts) - 1) + 1
 
     for _, i, text in steps:
         if length() <= width:
             break
-        shown[i] = text
-    return [(text, parts[i].style) for i, text in shown.items() if text]
+        drawn[i] = text
+    return [(text, parts[i].style) for i, text in drawn.items() if text]
 
 
 LETTERS = 80
@@ -382,7 +382,7 @@ class KeyHints(Widget):
         if (where := tuple(places)) != self._places or context != self._situation:
             now = context.hints
             self._places = where
-            actions = [(key, replace(one, hint=now.get(one.id, one.hint))) for key, one in hints(where)]
+            actions = [(key, replace(row, hint=now.get(row.id, row.hint))) for key, row in hints(where)]
             if (actions, context) != (self._actions, self._situation):
                 self._actions, self._situation = actions, context
                 self.refresh()
@@ -426,10 +426,10 @@ class KeyHints(Widget):
             lines = wrapped(self.message, max(8, self.size.width - 2))
             return Content.styled("\n".join(f" {line}" for line in lines), "bold $body on $warn-ground")
         if self._dialog is not None:
-            shown = [(f" {key}", f" {word} ") for key, word in self._dialog]
-            while sum(len(key) + len(word) for key, word in shown) > self.size.width and len(shown) > 1:
-                del shown[-2]
-            return Content.assemble(*[piece for key, word in shown for piece in ((key, "bold $key"), word)])
+            drawn = [(f" {key}", f" {word} ") for key, word in self._dialog]
+            while sum(len(key) + len(word) for key, word in drawn) > self.size.width and len(drawn) > 1:
+                del drawn[-2]
+            return Content.assemble(*[piece for key, word in drawn for piece in ((key, "bold $key"), word)])
         parts: list[Content] = []
         for key, action in self._kept():
             off = bool(action.refuse(self._situation))
@@ -446,14 +446,14 @@ class KeyHints(Widget):
         Without colour nothing is dim, so only what can be done is hinted at.
         """
         plain = self.app.no_color
-        kept = [one for one in self._actions if not (plain and one[1].refuse(self._situation))]
-        while sum(map(_width, kept)) > self.size.width:
-            near = [i for i, (_, action) in enumerate(kept) if action.id not in LAST]
+        rest = [row for row in self._actions if not (plain and row[1].refuse(self._situation))]
+        while sum(map(_width, rest)) > self.size.width:
+            near = [i for i, (_, action) in enumerate(rest) if action.id not in LAST]
             if not near:
                 break
-            refused = [i for i in near if kept[i][1].refuse(self._situation)]
-            del kept[(refused or near)[-1]]
-        return kept
+            refused = [i for i in near if rest[i][1].refuse(self._situation)]
+            del rest[(refused or near)[-1]]
+        return rest
 
     async def on_click(self, event: events.Click) -> None:
         """Do what the hint under the mouse says."""

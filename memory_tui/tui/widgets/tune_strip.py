@@ -87,14 +87,14 @@ def explained(dial: Dial, width: int, verdict: str = "") -> list[Content]:
     lead = f" {scale} " if scale else " "
     words = f"{verdict}; {describe(dial)}" if verdict else describe(dial)
     _, end = next(wrap(words, width - cell_len(lead)))
-    found = [Content.assemble((lead, "$vector"), (words[:end].rstrip(), "$quiet"))]
+    reply = [Content.assemble((lead, "$vector"), (words[:end].rstrip(), "$quiet"))]
     rest, most = words[end:].lstrip(), _help_lines(width)
     for start, stop in wrap(rest, width - 1) if rest else ():
         # What is too long for the lines of the strip is cut in the last of them.
-        line = (rest[start:] if len(found) == most - 1 else rest[start:stop]).strip()
-        if len(found) < most:
-            found.append(Content.styled(f" {line}", "$quiet").truncate(width, ellipsis=True))
-    return [*found, *[Content("")] * (most - len(found))]
+        line = (rest[start:] if len(reply) == most - 1 else rest[start:stop]).strip()
+        if len(reply) < most:
+            reply.append(Content.styled(f" {line}", "$quiet").truncate(width, ellipsis=True))
+    return [*reply, *[Content("")] * (most - len(reply))]
 
 
 def _help_lines(width: int) -> int:
@@ -155,13 +155,13 @@ class TuneStrip(Widget, can_focus=True):
 
     def show(self, tuning: Tuning, verdict: str) -> None:
         """Show the knobs, and in `verdict` how the hits differ from the baseline."""
-        shown, base = dials(tuning.settings, tuning.opened, tuning.days), tuning.baseline
-        known = (shown, verdict, f"{base.name} ({one_line(base.title, BASE)})", tuning.written)
-        if known == (self._dials, self._verdict, self._base, self._written):
+        drawn, base = dials(tuning.settings, tuning.opened, tuning.days), tuning.baseline
+        seen = (drawn, verdict, f"{base.name} ({one_line(base.title, BASE)})", tuning.written)
+        if seen == (self._dials, self._verdict, self._base, self._written):
             return
-        self._dials, self._verdict, self._base, self._written = known
-        said = f"against {self._base}: {verdict}" if verdict else one_line(tuning.written)
-        self._title = Content("  ".join(filter(None, ("Tune", weighing(shown), said))))
+        self._dials, self._verdict, self._base, self._written = seen
+        text = f"against {self._base}: {verdict}" if verdict else one_line(tuning.written)
+        self._title = Content("  ".join(filter(None, ("Tune", weighing(drawn), text))))
         self._describe()
         self._redraw()
 
@@ -187,11 +187,11 @@ class TuneStrip(Widget, can_focus=True):
             self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
 
     def _measures(self, width: int) -> Content:
-        kept = list(self._measured)
-        while len(kept) > 1 and cell_len("  ".join(kept)) > width - 2:
-            kept.pop()
-        style = "$quiet" if not self._known else "$mark" if any(" > " in part for part in kept) else ""
-        return Content.styled(f" {'  '.join(kept)}", style).truncate(width, ellipsis=True)
+        rest = list(self._measured)
+        while len(rest) > 1 and cell_len("  ".join(rest)) > width - 2:
+            rest.pop()
+        style = "$quiet" if not self._known else "$mark" if any(" > " in part for part in rest) else ""
+        return Content.styled(f" {'  '.join(rest)}", style).truncate(width, ellipsis=True)
 
     @property
     def dial(self) -> Dial | None:
@@ -332,15 +332,15 @@ class TuneStrip(Widget, can_focus=True):
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Choose a knob; on its slider, take hold of it."""
-        found = self._knob_at(event)
-        if found is None:
+        reply = self._knob_at(event)
+        if reply is None:
             return
         # The first click on a choice only chooses the knob: a look at it takes no other profile.
-        again, self._clicked = found[0] == self._clicked, found[0]
-        self._select(found[0])
-        if found[1] is not None and (again or not self._dials[found[0]].knob.choices):
+        again, self._clicked = reply[0] == self._clicked, reply[0]
+        self._select(reply[0])
+        if reply[1] is not None and (again or not self._dials[reply[0]].knob.choices):
             self.capture_mouse()
-            self._slide(found[1])
+            self._slide(reply[1])
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Drag the slider."""
@@ -383,12 +383,12 @@ class TuneStrip(Widget, can_focus=True):
         lines, spans = self._placed(cursor)
         if self.has_focus and y == len(lines) and 1 <= x <= PACKED_SLIDER:
             return self._at, (x - 1) / (PACKED_SLIDER - 1)
-        found = next((span for span in spans if span.y == y and span.start <= x < span.end), None)
-        if found is None:
+        reply = next((span for span in spans if span.y == y and span.start <= x < span.end), None)
+        if reply is None:
             return None
         # A second click on a value turns it: a switch flips, a choice goes on.
-        again = found.at == self._at and self.has_focus and not self._dials[found.at].slides
-        return found.at, (1.0 if again else None)
+        again = reply.at == self._at and self.has_focus and not self._dials[reply.at].slides
+        return reply.at, (1.0 if again else None)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """The wheel turns the knob under the mouse."""
@@ -400,13 +400,13 @@ class TuneStrip(Widget, can_focus=True):
 
     def _wheel(self, event: events.MouseEvent, direction: int) -> None:
         event.stop()
-        found = self._knob_at(event)
-        if found is None:
+        reply = self._knob_at(event)
+        if reply is None:
             return
         # Who scrolls past a switch or a choice does not mean to turn it, unless it is the one in focus.
-        chosen = self.has_focus and found[0] == self._at
-        self._select(found[0])
-        if chosen or self._dials[found[0]].slides:
+        chosen = self.has_focus and reply[0] == self._at
+        self._select(reply[0])
+        if chosen or self._dials[reply[0]].slides:
             self._step(direction)
 
     # --- drawing -------------------------------------------------------------------------------------------------

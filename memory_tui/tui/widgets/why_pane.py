@@ -144,21 +144,21 @@ class WhyPane(RowList):
             return
         number = int(at or 0)
         if number < len(subject.flips):
-            found = subject.flips[number]
-            if self._previewed is not found:
-                self._arm(found)
+            reply = subject.flips[number]
+            if self._previewed is not reply:
+                self._arm(reply)
             elif home.tuning is not None:
                 self._arm(None)
-                home.turn(home.tuning.to(found.settings))
-                home.show_message(f"Set: {wording.turned(found)}. {key_of('undo')} undoes it.")
+                home.turn(home.tuning.to(reply.settings))
+                home.show_message(f"Set: {wording.turned(reply)}. {key_of('undo')} undoes it.")
 
     def _arm(self, found: Change | None) -> None:
         """Say what `found` changes, as long as enter sets it; None for no change."""
         self._previewed = found
-        said = f"{wording.preview(found)} Press enter again to set it." if found is not None else ""
+        text = f"{wording.preview(found)} Press enter again to set it." if found is not None else ""
         for hints in self.screen.query(KeyHints):
             hints.show_message("")
-            hints.stand(said)
+            hints.stand(text)
 
     def watch_cursor(self) -> None:
         """On another change, enter says first what that does."""
@@ -213,8 +213,8 @@ class WhyPane(RowList):
         key = self.key
         self._measure()
         rows = range(self.count()) if key is not None else range(0)
-        found = next((row for row in rows if self.key_of(row) == key), -1)
-        self.set_reactive(RowList.cursor, -1 if self._sum_first and found >= self.size.height else found)
+        reply = next((row for row in rows if self.key_of(row) == key), -1)
+        self.set_reactive(RowList.cursor, -1 if self._sum_first and reply >= self.size.height else reply)
         self.show_cursor()
         self._reveal()
 

@@ -41,8 +41,8 @@ def quote_rows(
     for number, line in enumerate(lines[start : start + MOST], first + start):
         spans = words.spans(line)
         for begin, end in wrap(line, width - 2):
-            own = [(max(begin, a) - begin, min(end, b) - begin) for a, b in spans if a < end and b > begin]
-            yield [SIDES[number == asked], *marked(line[begin:end], own, "strong" if number == asked else "")]
+            new = [(max(begin, a) - begin, min(end, b) - begin) for a, b in spans if a < end and b > begin]
+            yield [SIDES[number == asked], *marked(line[begin:end], new, "strong" if number == asked else "")]
 
 
 Grade = Callable[[ChunkRef], int | None]
@@ -221,7 +221,7 @@ def _packed(subject: Subject, width: int) -> Iterator[Keyed]:
     facts = _facts(subject)
     # Which words matched is what most people want to know, so it stands where it is always in sight.
     yield from ((row, None) for row in packed_rows([line for line in facts if line.label == "terms"], width))
-    steps = [(row, None) for row in packed_rows([one for one in _steps(subject) if one.label in _PACKED], width)]
+    steps = [(row, None) for row in packed_rows([item for item in _steps(subject) if item.label in _PACKED], width)]
     changes = list(_changes(subject, width, packed=True))
     # A hit is there by its sum; what is not there wants to be recalled.
     yield from [*steps, *changes] if subject.recalled else [*changes, *steps]
@@ -238,13 +238,13 @@ def _heading(subject: Subject, width: int) -> Iterator[Row]:
     answer, candidate = subject.answer, subject.candidate
     place = candidate.chunk if candidate is not None else None
     name = f"{place.path}:{place.start_line}-{place.end_line}" if place else answer.place.path if answer else ""
-    asked = f"  line {answer.place.line}" if answer is not None and place and answer.place.line else ""
-    yield [(fit_path(safe(name), width - len(asked)), "strong"), (asked, "muted")]
+    query = f"  line {answer.place.line}" if answer is not None and place and answer.place.line else ""
+    yield [(fit_path(safe(name), width - len(query)), "strong"), (query, "muted")]
     fate = answer.fate if answer is not None else candidate.verdict if candidate is not None else None
     if fate is not None:
         style = "good" if isinstance(fate, Recalled) and not fate.kept_back else "warn"
-        said = wording.sentence(answer.fate) if answer is not None else wording.sentence(fate)
-        yield from folded(one_line(said), width, style)
+        text = wording.sentence(answer.fate) if answer is not None else wording.sentence(fate)
+        yield from folded(one_line(text), width, style)
     if answer is not None and answer.place.remark:
         yield from folded(one_line(answer.place.remark), width, "warn")
 
@@ -284,8 +284,8 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
         return
     recalled = changes is not None and changes.recalled
     label = f"{'to drop' if recalled else 'recall':<{LABEL}}" if subject.flips else " " * LABEL
-    for number, found in enumerate(subject.flips):
-        for row in _flip(found, label, subject, width, packed=packed):
+    for number, reply in enumerate(subject.flips):
+        for row in _flip(reply, label, subject, width, packed=packed):
             yield row, f"flip {number}"
             label = " " * LABEL
     if changes is not None and not changes.singles and not subject.working:
@@ -294,15 +294,15 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
         if changes.no_pair is not None:
             yield [(label, "muted"), (notices.NO_PAIR, "")], None
     alone = wording.none_alone(changes.not_alone) if changes is not None else ""
-    said = [(alone, "muted")] if alone else []
-    asked = subject.questions
-    if asked is not None and asked.rephrased:
-        said.append((f"query: {'  or '.join(one_line(wording.rephrased(q)) for q in asked.rephrased)}", "good"))
-    elif asked is not None and asked.none is not None and changes is not None and not recalled:
-        said.append((one_line(asked.none.message), "muted"))
+    words = [(alone, "muted")] if alone else []
+    query = subject.questions
+    if query is not None and query.rephrased:
+        words.append((f"query: {'  or '.join(one_line(wording.rephrased(q)) for q in query.rephrased)}", "good"))
+    elif query is not None and query.none is not None and changes is not None and not recalled:
+        words.append((one_line(query.none.message), "muted"))
     if subject.working:
-        said.append((f"{subject.working} ...", "muted"))
-    for text, style in said:
+        words.append((f"{subject.working} ...", "muted"))
+    for text, style in words:
         for part in _folded(text.replace("   ", "  "), width - LABEL):
             yield [(label, "muted"), (part, style)], None
             label = " " * LABEL
@@ -346,11 +346,11 @@ def _quote(subject: Subject, width: int) -> Iterator[Row]:
     """What the agent reads of a hit; of a line that was asked about, its chunk around it."""
     answer, candidate = subject.answer, subject.candidate
     words = MatchedWords.of(subject.trace)
-    if answer is not None and answer.best is not None and (asked := answer.place.line) is not None:
+    if answer is not None and answer.best is not None and (query := answer.place.line) is not None:
         best = answer.best
         chunk = best.chunk
-        yield [(f"The chunk of line {asked}, lines {chunk.start_line} to {chunk.end_line}:", "muted")]
-        yield from quote_rows(best.text, chunk.start_line, width, words, asked)
+        yield [(f"The chunk of line {query}, lines {chunk.start_line} to {chunk.end_line}:", "muted")]
+        yield from quote_rows(best.text, chunk.start_line, width, words, query)
     elif candidate is not None:
         yield [(f"What the agent reads, from line {candidate.snippet_line}:", "muted")]
         first = candidate.snippet_line
@@ -372,8 +372,8 @@ def _json_rows(subject: Subject, width: int) -> Iterator[Row]:
     elif candidate is not None:
         data = trace_json.candidate(candidate)
         changes = subject.changes
-        data["flips"] = [trace_json.flip(found) for found in changes.singles] if changes else []
-        data["sets"] = [trace_json.change_set(found) for found in changes.sets] if changes else []
+        data["flips"] = [trace_json.flip(reply) for reply in changes.singles] if changes else []
+        data["sets"] = [trace_json.change_set(reply) for reply in changes.sets] if changes else []
     else:
         data = {}
     for line in json.dumps(data, indent=2, ensure_ascii=False).split("\n"):

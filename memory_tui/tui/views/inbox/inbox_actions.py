@@ -59,8 +59,8 @@ class InboxActions(Part):
 
     def chosen(self, rows: RowList, /) -> None:
         """Do what is proposed, or what the line of the proposal says."""
-        one = self._inbox.queue.suggestion
-        if rows.id == "suggestions" and one is not None:
+        row = self._inbox.queue.suggestion
+        if rows.id == "suggestions" and row is not None:
             first = self._inbox.queue.chosen[0]
             self._act(BRING_BACK if first.id in self._inbox.hidden else inbox_proposal.entered(first))
         elif rows.id == "proposal":
@@ -77,12 +77,12 @@ class InboxActions(Part):
 
     def _act(self, action: str) -> None:
         """Do `action` about the marked suggestions, else the one under the cursor, or say why not."""
-        chosen, one = self._inbox.queue.chosen, self._inbox.queue.suggestion
-        if action == READ and one is not None:
-            self.view.read_note(one.place.path, (one.place.first, one.place.last))
+        chosen, row = self._inbox.queue.chosen, self._inbox.queue.suggestion
+        if action == READ and row is not None:
+            self.view.read_note(row.place.path, (row.place.first, row.place.last))
             return
         reason = refusal(("writable", "suggestion"), self.view.context())
-        lacking = [one for one in chosen if action not in (BRING_BACK, *one.actions)]
+        lacking = [row for row in chosen if action not in (BRING_BACK, *row.actions)]
         if not chosen or reason:
             self.view.show_message(reason)
         elif lacking:
@@ -111,18 +111,18 @@ class InboxActions(Part):
             if new and new != words:
                 self._preview([one], partial(inbox_proposal.rewritten, one=one, words=new), "Write")
 
-        said, name = f"{one_line(str(one.place))}: {one_line(one.reason)}", "Edit the line"
+        text, name = f"{one_line(str(one.place))}: {one_line(one.reason)}", "Edit the line"
         if one.kind == "promotion":
-            said = f"{one_line(str(one.place))}. Its marker stays; OpenClaw's counts in brackets may go."
+            text = f"{one_line(str(one.place))}. Its marker stays; OpenClaw's counts in brackets may go."
             name = "Edit the promoted entry"
-        self.view.app.push_screen(LineDialog(name, said, "Go on", value=words), typed)
+        self.view.app.push_screen(LineDialog(name, text, "Go on", value=words), typed)
 
     def _preview(self, chosen: Sequence[Suggestion], plan: Callable[[Engine], Planned], verb: str) -> None:
         self._proposals.preview(plan, verb, lambda _done: self._inbox.drop(chosen))
 
     @task("write", exclusive=False)
     async def _decide(self, chosen: Sequence[Suggestion], days: float) -> None:
-        before = {one: self._inbox.hidden.get(one.id, 0.0) for one in chosen}
+        before = {row: self._inbox.hidden.get(row.id, 0.0) for row in chosen}
         decision = await self.home.jobs.write(partial(inbox_proposal.decided, chosen=chosen, days=days))
         self._decisions.append((decision, before))
         self._inbox.put_off(decision.until)

@@ -139,9 +139,9 @@ def title(shown: Shown | None) -> str:
 
 def written(shown: Shown, width: int) -> Sequence[Line]:
     """Reason, places with what stands there, what is proposed, what that changes, and what else can be done."""
-    one = shown.suggestion
+    row = shown.suggestion
     return [
-        *text(one_line(one.reason), width),
+        *text(one_line(row.reason), width),
         *(text(f"It is {put_off(shown.until)}.", width, "muted") if shown.until else ()),
         *_texts(shown, width),
         *_proposed(shown, width),
@@ -156,12 +156,12 @@ def _shows_difference(shown: Shown) -> bool:
 
 def _texts(shown: Shown, width: int) -> Iterator[Line]:
     """The places, each with what stands there, unless the difference shows it or both say the same."""
-    one = shown.suggestion
-    if one.other is None:
-        yield from _place(one.place, width, "", said=not _shows_difference(shown))
+    row = shown.suggestion
+    if row.other is None:
+        yield from _place(row.place, width, "", said=not _shows_difference(shown))
     else:
-        yield from _place(one.place, width, "this", said=one.kind != "exact duplicate")
-        yield from _place(one.other, width, "that", said=one.kind != "exact duplicate")
+        yield from _place(row.place, width, "this", said=row.kind != "exact duplicate")
+        yield from _place(row.other, width, "that", said=row.kind != "exact duplicate")
 
 
 def _place(place: Passage, width: int, which: str, *, said: bool) -> Iterator[Line]:
@@ -181,8 +181,8 @@ def _proposed(shown: Shown, width: int) -> Iterator[Line]:
         yield from _action("enter", "bring it back into the queue", BRING_BACK, width)
     else:
         first = entered(shown.suggestion)
-        said = "read the note there" if first == READ else words(shown.suggestion, shown.suggestion.actions[0])
-        yield from _action("enter", said, first, width)
+        line = "read the note there" if first == READ else words(shown.suggestion, shown.suggestion.actions[0])
+        yield from _action("enter", line, first, width)
 
 
 def _others(shown: Shown, width: int) -> Iterator[Line]:
@@ -193,11 +193,11 @@ def _others(shown: Shown, width: int) -> Iterator[Line]:
 
 
 def _action(key: str, sentence: str, action: str, width: int) -> Iterator[Line]:
-    said = one_line(sentence)
+    line = one_line(sentence)
     style = "strong" if key == "enter" else ""
-    for number, (start, end) in enumerate(wrap(said, width - 8)):
+    for number, (start, end) in enumerate(wrap(line, width - 8)):
         lead = f" {key if number == 0 else '':<6}"
-        yield [(lead, "mark"), (said[start:end], style)], (action,) if number == 0 else None
+        yield [(lead, "mark"), (line[start:end], style)], (action,) if number == 0 else None
 
 
 def _difference(shown: Shown, width: int) -> Iterator[Line]:
@@ -209,8 +209,8 @@ def _difference(shown: Shown, width: int) -> Iterator[Line]:
         yield from text("Working it out ...", width, "muted")
     else:
         yield from diff_lines(shown.planned, width, shown.suggestion.place.path)
-        for said in shown.planned.effect:
-            yield from text(said, width, "warn")
+        for line in shown.planned.effect:
+            yield from text(line, width, "warn")
 
 
 def diff_lines(planned: Planned, width: int, path: str) -> Iterator[Line]:
@@ -239,7 +239,7 @@ class Findings(Struct, frozen=True):
     @property
     def open(self) -> list[Suggestion]:
         """What is neither kept nor put off."""
-        return [one for one in self.found if one.id not in self.hidden]
+        return [row for row in self.found if row.id not in self.hidden]
 
 
 class DecisionRecord(Struct, frozen=True):
@@ -274,8 +274,8 @@ def examination(engine: Engine, *, changed: bool = False) -> Callable[[Callable[
             tell(None)
             return False
 
-        found = engine.notes.examine(step, stopped, every=True)
-        return Findings(found, engine.notes.decisions.hidden(found, engine.plan.clock()), time.monotonic() - begun)
+        reply = engine.notes.examine(step, stopped, every=True)
+        return Findings(reply, engine.notes.decisions.hidden(reply, engine.plan.clock()), time.monotonic() - begun)
 
     return run
 
@@ -342,13 +342,13 @@ def decided(engine: Engine, chosen: Sequence[Suggestion], days: float) -> Decisi
 def _set(engine: Engine, until: Mapping[Suggestion, float]) -> DecisionRecord:
     """Have suggestions put off as `until` says."""
     decisions = engine.notes.decisions
-    for one, end in until.items():
+    for row, end in until.items():
         if not end:
-            decisions.reopen(one.id)
+            decisions.reopen(row.id)
         elif math.isinf(end):
-            decisions.keep(one)
+            decisions.keep(row)
         else:
-            decisions.snooze(one, end)
+            decisions.snooze(row, end)
     return DecisionRecord(until, time.time())
 
 
@@ -378,15 +378,15 @@ class Suggestions(RowList):
 
         The cursor stays on its suggestion; where that is gone it goes to the next.
         """
-        self.marks.keep(one.id for one in found)
-        keep = self._next({one.id for one in found})
+        self.marks.keep(row.id for row in found)
+        keep = self._next({row.id for row in found})
         self.hidden = hidden
         self._rows = [*self._grouped(found), *sentences]
         self.rows_changed(keep)
 
     def stand_on(self, wanted: Iterable[str]) -> None:
         """Put the cursor on the first suggestion of `wanted`, by id, that is listed."""
-        rows = (self.row_of(one) for one in wanted)
+        rows = (self.row_of(item) for item in wanted)
         row = next((row for row in rows if row is not None), None)
         if row is not None:
             self.cursor = row
@@ -395,19 +395,19 @@ class Suggestions(RowList):
         """The suggestion under the cursor, or the nearest after, else before it, that is still there."""
         at = max(0, self.cursor)
         order = [*self._rows[at:], *reversed(self._rows[:at])]
-        return next((one.id for one in order if not isinstance(one, tuple) and one.id in known), None)
+        return next((row.id for row in order if not isinstance(row, tuple) and row.id in known), None)
 
     def _grouped(self, found: Sequence[Suggestion]) -> Iterable[Piece | Suggestion]:
         by_kind: dict[str, dict[str, list[Suggestion]]] = {}
-        for one in found:
-            kind, group = ("", "") if one.id in self.hidden else (one.kind, one.group)
-            by_kind.setdefault(kind, {}).setdefault(group, []).append(one)
+        for row in found:
+            kind, group = ("", "") if row.id in self.hidden else (row.kind, row.group)
+            by_kind.setdefault(kind, {}).setdefault(group, []).append(row)
         for kind, check in BY_KIND.items():
             sign, style = SIGNS[check.severity]
             # The newest night first.
-            for group, own in sorted(by_kind.get(kind, {}).items(), reverse=True):
-                yield f" {sign} {check.title}{group and ' '}{group}: {len(own):,}", style
-                yield from own
+            for group, new in sorted(by_kind.get(kind, {}).items(), reverse=True):
+                yield f" {sign} {check.title}{group and ' '}{group}: {len(new):,}", style
+                yield from new
         if rest := by_kind.get("", {}).get(""):
             yield f" z kept or put off: {len(rest):,}", "muted"
             yield from rest
@@ -415,15 +415,15 @@ class Suggestions(RowList):
     @property
     def chosen(self) -> list[Suggestion]:
         """The suggestions that are marked, else the one under the cursor."""
-        marked = [one for one in self._rows if not isinstance(one, tuple) and one.id in self.marks]
-        return marked or [one for one in (self.suggestion,) if one is not None]
+        marked = [row for row in self._rows if not isinstance(row, tuple) and row.id in self.marks]
+        return marked or [row for row in (self.suggestion,) if row is not None]
 
     def kind_of(self, row: int, /) -> Hashable:
         """The heading that a suggestion stands below."""
-        one = self._rows[row]
-        if isinstance(one, tuple):
+        item = self._rows[row]
+        if isinstance(item, tuple):
             return None
-        return ("", "") if one.id in self.hidden else (one.kind, one.group)
+        return ("", "") if item.id in self.hidden else (item.kind, item.group)
 
     @property
     def suggestion(self) -> Suggestion | None:
@@ -437,27 +437,27 @@ class Suggestions(RowList):
 
     def key_of(self, row: int, /) -> Hashable:
         """The id of a suggestion."""
-        one = self._rows[row]
-        return None if isinstance(one, tuple) else one.id
+        item = self._rows[row]
+        return None if isinstance(item, tuple) else item.id
 
     def height_of(self, row: int, width: int, /) -> int:
         """Two lines for a suggestion where the list is narrow."""
-        one = self._rows[row]
-        return len(wrapped(one[0], width - 2)) if isinstance(one, tuple) else 1 if width >= _ROOMY else 2
+        item = self._rows[row]
+        return len(wrapped(item[0], width - 2)) if isinstance(item, tuple) else 1 if width >= _ROOMY else 2
 
     def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
         """The place, and the reason beside or below it."""
-        one = self._rows[row]
-        if isinstance(one, tuple):
-            return [(("" if line == 0 else " ") + wrapped(one[0], width - 2)[line], one[1])]
-        sign, style = SIGNS[BY_KIND[one.kind].severity]
-        reason = put_off(self.hidden[one.id]) if one.id in self.hidden else one.reason
+        item = self._rows[row]
+        if isinstance(item, tuple):
+            return [(("" if line == 0 else " ") + wrapped(item[0], width - 2)[line], item[1])]
+        sign, style = SIGNS[BY_KIND[item.kind].severity]
+        reason = put_off(self.hidden[item.id]) if item.id in self.hidden else item.reason
         if line:
             return [(fit(f"     {one_line(reason)}", width), "muted")]
         roomy = width >= _ROOMY
-        place = fit_path(safe(str(one.place)), (_PLACE if roomy else width - 4) - 1)
+        place = fit_path(safe(str(item.place)), (_PLACE if roomy else width - 4) - 1)
         lead = [
-            (" ■ " if one.id in self.marks else "   ", "mark"),
+            (" ■ " if item.id in self.marks else "   ", "mark"),
             (f"{sign} ", style),
             (fit(place, _PLACE) if roomy else place, ""),
         ]

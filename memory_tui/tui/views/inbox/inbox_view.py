@@ -128,7 +128,7 @@ class InboxView(View):
 
     def returned(self) -> None:
         """Look through the notes after a step back or forward, and stand on what that brought back."""
-        self._before = {one.id for one in self._found.found}
+        self._before = {row.id for row in self._found.found}
         self.changed()
 
     def changed(self) -> None:
@@ -165,7 +165,7 @@ class InboxView(View):
         self.show()
         before, self._before = self._before, None
         if before is not None:
-            self.queue.stand_on(one.id for one in self._found.found if one.id not in before)
+            self.queue.stand_on(row.id for row in self._found.found if row.id not in before)
         if self._stale:
             self._again_soon()
 
@@ -202,7 +202,7 @@ class InboxView(View):
         """Bring both panes up to date."""
         hidden = self.hidden
         listed = [
-            one for one in self._found.found if (self.all or one.id not in hidden) and self.kind in (None, one.kind)
+            row for row in self._found.found if (self.all or row.id not in hidden) and self.kind in (None, row.kind)
         ]
         self.queue.show(listed, hidden, self._sentences(listed))
         self._entitle()
@@ -218,15 +218,15 @@ class InboxView(View):
         count = len(self.open)
         words = f"Inbox: {count:,} open" if self._known else "Inbox"
         if self.kind is not None:
-            some = sum(one.kind == self.kind for one in self.open)
+            some = sum(row.kind == self.kind for row in self.open)
             words = f"Inbox: {some:,} of {count:,}, {BY_KIND[self.kind].title}"
-        said = "esc shows all kinds" if self.kind is not None else ""
+        text = "esc shows all kinds" if self.kind is not None else ""
         if self._found.hidden and not self.all:
-            said = said or f"{len(self._found.hidden):,} kept or put off: ze"
+            text = text or f"{len(self._found.hidden):,} kept or put off: ze"
         rows = self.queue
         rows.border_title, rows.border_subtitle = (
             rows.marks.beside(words),
-            f"{self._progress} ...  esc stops" if self._progress else said,
+            f"{self._progress} ...  esc stops" if self._progress else text,
         )
 
     def _sentences(self, listed: Sequence[Suggestion]) -> list[Piece]:
@@ -259,22 +259,22 @@ class InboxView(View):
 
     def drop(self, chosen: Sequence[Suggestion]) -> None:
         """What was suggested is done."""
-        done = {one.id for one in chosen}
-        self._found = replace(self._found, found=tuple(one for one in self._found.found if one.id not in done))
+        done = {row.id for row in chosen}
+        self._found = replace(self._found, found=tuple(row for row in self._found.found if row.id not in done))
 
     def put_off(self, until: Mapping[Suggestion, float]) -> None:
         """Show suggestions where they belong when they are put off `until` then, 0 when they are not."""
-        ends = {one.id: end for one, end in until.items()}
+        ends = {row.id: end for row, end in until.items()}
         self._decided.update(ends)
         self.queue.marks.drop()
         self._hide(ends)
         self.show()
-        self.queue.stand_on(one.id for one, end in until.items() if not end)
+        self.queue.stand_on(row.id for row, end in until.items() if not end)
 
     def _hide(self, until: Mapping[str, float]) -> None:
         """Have suggestions put off `until` then by id, 0 for not at all."""
         hidden = {**self._found.hidden, **until}
-        self._found = replace(self._found, hidden={one: end for one, end in hidden.items() if end})
+        self._found = replace(self._found, hidden={row: end for row, end in hidden.items() if end})
 
     def _marking(self) -> RowList:
         """The queue, from the proposal too."""
@@ -291,76 +291,76 @@ class InboxView(View):
 
     def _propose(self) -> None:
         """Show what is under the cursor, and work out what its action would change when the cursor rests."""
-        one, engine = self.queue.suggestion, self.home.engine
+        row, engine = self.queue.suggestion, self.home.engine
         before = self._shown
-        if one is None or engine is None:
+        if row is None or engine is None:
             self._shown, self._resting = None, False
             stop(self, "proposal")
             self._write()
             return
-        known = self._planned.get(one.id)
+        seen = self._planned.get(row.id)
         self._shown = Shown(
-            one,
-            known if isinstance(known, Planned) else None,
-            known if isinstance(known, str) else "",
-            self.hidden.get(one.id, 0.0),
+            row,
+            seen if isinstance(seen, Planned) else None,
+            seen if isinstance(seen, str) else "",
+            self.hidden.get(row.id, 0.0),
             self.context().unwritable,
         )
-        if known is None and changes_notes(one.actions[0]):
-            if before is not None and before.suggestion.id == one.id and self._resting:
+        if seen is None and changes_notes(row.actions[0]):
+            if before is not None and before.suggestion.id == row.id and self._resting:
                 return
             self._resting = True
-            self._work_out(one)
+            self._work_out(row)
         elif self._resting:
             self._resting = False
             stop(self, "proposal")
         if before != self._shown:
             self._write()
-            if before is None or before.suggestion.id != one.id:
+            if before is None or before.suggestion.id != row.id:
                 self.proposal.scroll_home(animate=False)
 
     @task("proposal")
     async def _work_out(self, one: Suggestion) -> None:
         """When the cursor rests, find what the action under it would change."""
         await self.home.jobs.rest(REST)
-        found = await self.home.jobs.attempt(partial(inbox_proposal.proposed, chosen=[one], action=one.actions[0]))
+        reply = await self.home.jobs.attempt(partial(inbox_proposal.proposed, chosen=[one], action=one.actions[0]))
         self._resting = False
-        self._planned[one.id] = sentence_of(found) if isinstance(found, MemoryTuiError) else found
+        self._planned[one.id] = sentence_of(reply) if isinstance(reply, MemoryTuiError) else reply
         self._propose()
 
     def _write(self) -> None:
-        shown = self._shown
+        drawn = self._shown
 
         def lines(width: int) -> Sequence[Line]:
-            return [] if shown is None else written(shown, width)
+            return [] if drawn is None else written(drawn, width)
 
-        self.proposal.show(lines, title(shown))
+        self.proposal.show(lines, title(drawn))
 
     # --- where the user is ---------------------------------------------------------------------------------------
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The lines that are suggested about."""
-        one = self.queue.suggestion
-        return (one.place.path, one.place.first, one.place.last) if one is not None else None
+        row = self.queue.suggestion
+        return (row.place.path, row.place.first, row.place.last) if row is not None else None
 
     def line_in_note(self) -> int:
         """Their first."""
-        one = self.queue.suggestion
-        return one.place.first if one is not None else 1
+        row = self.queue.suggestion
+        return row.place.first if row is not None else 1
 
     def text_in_note(self) -> str:
         """What stands there, secrets masked."""
-        one = self.queue.suggestion
-        return one.place.text if one is not None else ""
+        row = self.queue.suggestion
+        return row.place.text if row is not None else ""
 
     def more_context(self) -> dict[str, Any]:
         """What can be done about the suggestion."""
-        one = self.queue.suggestion
-        actions = self.queue.chosen[0].actions if one is not None else ()
+        row = self.queue.suggestion
+        actions = self.queue.chosen[0].actions if row is not None else ()
         meanings = {MEANING[action] for action in actions}
         moving = next((HINTS[action] for action in actions if action in HINTS), "")
         return {
-            "suggestion": one is not None,
+            "suggestion": row is not None,
             "deletes": "remove" in meanings,
             "moves": "move" in meanings,
             "twin": "move other" in meanings,
@@ -374,7 +374,7 @@ class InboxView(View):
         from memory_tui.inbox.checks import BY_KIND
         from memory_tui.tui.views.dialogs import Picker
 
-        counts = {kind: sum(one.kind == kind for one in self.open) for kind in BY_KIND}
+        counts = {kind: sum(row.kind == kind for row in self.open) for kind in BY_KIND}
         names = {f"{BY_KIND[kind].title}: {count:,}  ({kind})": kind for kind, count in counts.items() if count}
 
         def chosen(name: str) -> None:

@@ -132,13 +132,13 @@ class IndexView(View):
         from memory_tui.tui.views.dialogs import Confirm
 
         cost = await self.home.jobs.attempt(lambda engine: engine.providers.forecast())
-        told = f" The cost is unknown: {cost.message}" if isinstance(cost, MemoryTuiError) else _cost_of(cost)
+        text = f" The cost is unknown: {cost.message}" if isinstance(cost, MemoryTuiError) else _cost_of(cost)
         files = self.home.facts.status.freshness.total if self.home.facts else 0
         self.app.push_screen(
             Confirm(
                 "Index everything anew",
                 f"{plural(files, 'note')} will be read and cut into chunks again. Vectors "
-                f"of text that did not change are reused.{told} Searches go on with the old index meanwhile. No "
+                f"of text that did not change are reused.{text} Searches go on with the old index meanwhile. No "
                 "note is changed.",
                 "Reindex",
             ),

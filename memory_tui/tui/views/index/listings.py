@@ -66,15 +66,15 @@ class Listing(Part, Generic[F]):
         self.show()
         if self._gather is None:
             return
-        found = await self.home.jobs.attempt(self._gather)
-        if isinstance(found, MemoryTuiError):
-            self._problem = sentence_of(found)
+        reply = await self.home.jobs.attempt(self._gather)
+        if isinstance(reply, MemoryTuiError):
+            self._problem = sentence_of(reply)
             self.show()
         else:
-            first, self._problem, self.found = self.found is None, "", found
+            first, self._problem, self.found = self.found is None, "", reply
             self.show()
             if first:
-                self._arrived(found)
+                self._arrived(reply)
 
     def show(self) -> None:
         """Draw what is known by now."""
@@ -153,7 +153,7 @@ def _results(results: list[Result], width: int) -> list[Line]:
     """The worst first; evidence below the title, the fix below that."""
     order = list(SIGNS)
     written: list[Line] = []
-    for result in sorted(results, key=lambda one: order.index(one.finding.state)):
+    for result in sorted(results, key=lambda row: order.index(row.finding.state)):
         finding = result.finding
         glyph, style = SIGNS[finding.state]
         title: list[Piece] = [
@@ -192,7 +192,7 @@ class SessionsView(View):
             waiting="Reading the sessions ...",
             gather=_flushes,
             lines=_sessions,
-            summary=lambda found: f"{found.today} {'was written today' if found.written else 'is not written yet'}",
+            summary=lambda reply: f"{reply.today} {'was written today' if reply.written else 'is not written yet'}",
         )
         self.parts = (self.listing,)
 
@@ -218,26 +218,26 @@ def _sessions(found: Flushes, width: int) -> list[Line]:
             *text(f"They would be in {one_line(found.folder)}.", width, "muted"),
         ]
     written: list[Line] = []
-    for one in found.sessions:
-        decision = one.decision
+    for row in found.sessions:
+        decision = row.decision
         style = "warn" if decision.flush else ""
         written.append(
             (
                 [
-                    (f" {_bar(one)} ", style),
-                    (fit(one_line(one.session), 36), "strong"),
-                    (f"  used {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.modified))}", "muted"),
+                    (f" {_bar(row)} ", style),
+                    (fit(one_line(row.session), 36), "strong"),
+                    (f"  used {time.strftime('%Y-%m-%d %H:%M', time.localtime(row.modified))}", "muted"),
                 ],
-                one.session,
+                row.session,
             )
         )
-        said = f"{'Flush now' if decision.flush else 'No flush'}: {decision.detail}."
+        words = f"{'Flush now' if decision.flush else 'No flush'}: {decision.detail}."
         flushed = (
             ""
-            if one.flushed_at is None
-            else f" Flushed last at {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.flushed_at))}."
+            if row.flushed_at is None
+            else f" Flushed last at {time.strftime('%Y-%m-%d %H:%M', time.localtime(row.flushed_at))}."
         )
-        written += text(f"{said}{flushed}", width, style or "muted", _BAR + 3)
+        written += text(f"{words}{flushed}", width, style or "muted", _BAR + 3)
     return written
 
 

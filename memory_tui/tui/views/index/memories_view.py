@@ -44,8 +44,8 @@ class ShownMemories(Struct, frozen=True):
 
     def find(self, key: object) -> MemoryEntry | None:
         """The entry with the id `key`, wherever it stands."""
-        every = [*self.entries, *(one.entry for one in (*self.hits, *self.misses))]
-        return next((one for one in every if one.id == key), None)
+        every = [*self.entries, *(row.entry for row in (*self.hits, *self.misses))]
+        return next((row for row in every if row.id == key), None)
 
 
 class MemoriesView(View):
@@ -76,16 +76,16 @@ class MemoriesView(View):
             entries = memories.table().entries()
         except TableMissing:
             return ShownMemories(place, True, 0)
-        shown = partial(ShownMemories, place, memories.writable, len(entries))
+        drawn = partial(ShownMemories, place, memories.writable, len(entries))
         if self._query:
-            found = memories.search(self._query, category=self._category)
-            return shown(hits=found.hits, misses=found.misses)
-        fitting = [one for one in entries if self._category in ("", one.category)]
-        return shown(tuple(sorted(fitting, key=lambda one: one.created_at, reverse=True)[: self._limit]))
+            reply = memories.search(self._query, category=self._category)
+            return drawn(hits=reply.hits, misses=reply.misses)
+        fitting = [row for row in entries if self._category in ("", row.category)]
+        return drawn(tuple(sorted(fitting, key=lambda row: row.created_at, reverse=True)[: self._limit]))
 
     def _summary(self, found: ShownMemories) -> str:
-        said = [plural(found.total, "entry"), *((self._category,) if self._category else ())]
-        return ", ".join([*said, *(() if found.writable else ("only read",))])
+        words = [plural(found.total, "entry"), *((self._category,) if self._category else ())]
+        return ", ".join([*words, *(() if found.writable else ("only read",))])
 
     def _lines(self, found: ShownMemories, width: int) -> list[Line]:
         lines = list(text(f"{self._summary(found)}: {one_line(found.place, 200)}", width, "muted"))
@@ -94,9 +94,9 @@ class MemoriesView(View):
             return [*lines, *text('memory-tui ltm store "TEXT" stores the first one.', width, "muted")]
         if self._query:
             return [*lines, *self._answer(found, width)]
-        chosen = [one for one in found.entries if self._letters.casefold() in one.text.casefold()]
-        for one in chosen:
-            lines += self._entry(one, width)
+        chosen = [row for row in found.entries if self._letters.casefold() in row.text.casefold()]
+        for row in chosen:
+            lines += self._entry(row, width)
         if not chosen:
             lines += text(f"No entry holds “{one_line(self._letters, 40)}”; esc shows all.", width, "muted")
         if len(found.entries) == self._limit:
@@ -129,11 +129,11 @@ class MemoriesView(View):
     @property
     def entry(self) -> MemoryEntry | None:
         """The entry under the cursor; where there is none, that is said."""
-        found = self.listing.found
-        one = found.find(self.listing.rows.key) if found is not None else None
-        if one is None:
+        reply = self.listing.found
+        row = reply.find(self.listing.rows.key) if reply is not None else None
+        if row is None:
             self.show_message("No entry is under the cursor.")
-        return one
+        return row
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
@@ -146,8 +146,8 @@ class MemoriesView(View):
         if self.listing.rows.key == "older":
             self._limit += PAGE
             self.listing.do_again()
-        elif (one := self.entry) is not None:
-            self._open = "" if self._open == one.id else one.id
+        elif (row := self.entry) is not None:
+            self._open = "" if self._open == row.id else row.id
             self.listing.show()
 
     def do_search_entries(self) -> None:
@@ -196,9 +196,9 @@ class MemoriesView(View):
 
     def do_forget(self) -> None:
         """Delete the entry under the cursor."""
-        one = self.entry
-        if one is not None:
-            self._agreed(lambda memories: memories.forget([one.id]), f"Forgotten; {key_of('undo')} undoes it.")
+        row = self.entry
+        if row is not None:
+            self._agreed(lambda memories: memories.forget([row.id]), f"Forgotten; {key_of('undo')} undoes it.")
 
     def do_undo(self) -> None:
         """Undo the last change of entries."""
@@ -206,15 +206,15 @@ class MemoriesView(View):
 
     def _agreed(self, work: Callable[[Memories], object], said: str) -> None:
         """Do `work`, once a person has agreed that memory-tui writes this table."""
-        found = self.listing.found
-        if found is None:
+        reply = self.listing.found
+        if reply is None:
             return
-        if found.writable:
+        if reply.writable:
             self._write(work, said)
             return
         from memory_tui.tui.views.dialogs import Confirm
 
-        question = f"memory-tui has only read {one_line(found.place, 200)} so far. Each change can be undone."
+        question = f"memory-tui has only read {one_line(reply.place, 200)} so far. Each change can be undone."
         Confirm("Write these memories?", question, "Agree").ask(
             self.app, lambda _yes: self._write(work, said, approve=True)
         )
@@ -236,14 +236,14 @@ class MemoriesView(View):
         from memory_tui.notes.promote import Spot
         from memory_tui.tui.views.dialogs import Preview
 
-        one = self.entry
-        if one is None:
+        row = self.entry
+        if row is None:
             return
-        spot = Spot(f"LanceDB {one.id[:8]}", f"- {' '.join(one.text.split())}\n".encode("utf-8", "replace"), 1, 1)
+        spot = Spot(f"LanceDB {row.id[:8]}", f"- {' '.join(row.text.split())}\n".encode("utf-8", "replace"), 1, 1)
         planned = await self.home.jobs.run(lambda engine: note_changes.planned(engine.notes.curator.plan.promote(spot)))
 
         Preview(planned, "Promote").ask(
-            self.app, lambda _yes: self._promoted(one, partial(note_changes.applied, change=planned.change))
+            self.app, lambda _yes: self._promoted(row, partial(note_changes.applied, change=planned.change))
         )
 
     @task("write", exclusive=False)

@@ -164,11 +164,11 @@ class CompareView(View):
         """Compare, once more where that was done before."""
         self.query_one(Statements).show([("state", "Reading OpenClaw's index and the notes ...", "muted")])
         self.query_one(ComparedFiles).show((), "")
-        found = await self.home.jobs.attempt(_compare)
-        if isinstance(found, MemoryTuiError):
-            self.query_one(Statements).show([("state", sentence_of(found), "bad")])
+        reply = await self.home.jobs.attempt(_compare)
+        if isinstance(reply, MemoryTuiError):
+            self.query_one(Statements).show([("state", sentence_of(reply), "bad")])
         else:
-            self._show(found)
+            self._show(reply)
 
     def do_agreeing(self) -> None:
         """Show or hide the files that agree."""
@@ -214,5 +214,5 @@ class CompareView(View):
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The first line of the note under the cursor, where it is on disk."""
         file = self.query_one(ComparedFiles).file
-        known = {row.path for row in self.home.facts.rows} if self.home.facts else set()
-        return (file.path, 1, 1) if file is not None and file.path in known else None
+        seen = {row.path for row in self.home.facts.rows} if self.home.facts else set()
+        return (file.path, 1, 1) if file is not None and file.path in seen else None

@@ -63,10 +63,10 @@ class ProvidersView(View):
 
     def more_context(self) -> dict[str, bool]:
         """Whether a provider waits for approval."""
-        found = self.listing.found
+        reply = self.listing.found
         return {
-            "proposal": found is not None and found.proposal is not None,
-            "approved": found is not None and bool(found.approvals),
+            "proposal": reply is not None and reply.proposal is not None,
+            "approved": reply is not None and bool(reply.approvals),
         }
 
     def _choose_used(self, found: ProvidersListing) -> None:
@@ -98,14 +98,14 @@ class ProvidersView(View):
     async def _try_out(self, name: str) -> None:
         """One real call, with a sentence of our own, to the provider called `name`."""
         self.show_message(f"Asking {name} ...")
-        found = await self.home.jobs.attempt(lambda engine: engine.providers.chain.try_out(name))
-        self._tried = {"ok": False, "error": found.message} if isinstance(found, MemoryTuiError) else found
+        reply = await self.home.jobs.attempt(lambda engine: engine.providers.chain.try_out(name))
+        self._tried = {"ok": False, "error": reply.message} if isinstance(reply, MemoryTuiError) else reply
         self.show_message("The provider answered." if self._tried["ok"] else "The provider failed the test.")
         self.listing.do_again()
 
     def _link(self) -> MemberState | None:
-        found, key = self.listing.found, self.listing.rows.key
-        links = found.status.links if found is not None else ()
+        reply, key = self.listing.found, self.listing.rows.key
+        links = reply.status.links if reply is not None else ()
         return next((link for link in links if link.name == key), None)
 
     @on(RowList.Chosen)
@@ -113,11 +113,11 @@ class ProvidersView(View):
         """Let the provider that waits for it have the notes, after asking."""
         from memory_tui.tui.views.dialogs import Confirm
 
-        found = self.listing.found
-        if found is None or found.proposal is None:
+        reply = self.listing.found
+        if reply is None or reply.proposal is None:
             return
-        name, host = found.proposal.name, found.proposal.host
-        sent = found.forecast
+        name, host = reply.proposal.name, reply.proposal.host
+        sent = reply.forecast
 
         what = "the texts of all notes"
         off = sent is not None and not sent.withholding
@@ -142,8 +142,8 @@ class ProvidersView(View):
     @task("consent", exclusive=False)
     async def _approve(self, change: Callable[[Engine], object]) -> None:
         """Change what a provider may get, then look at what there is now."""
-        found = await self.home.jobs.attempt(change, write=True)
-        self.show_message(sentence_of(found) if isinstance(found, MemoryTuiError) else "Remembered.")
+        reply = await self.home.jobs.attempt(change, write=True)
+        self.show_message(sentence_of(reply) if isinstance(reply, MemoryTuiError) else "Remembered.")
         self.listing.do_again()
 
     # --- words ---------------------------------------------------------------------------------------------------
@@ -155,8 +155,8 @@ class ProvidersView(View):
         written += text(one_line(status.who.sentence), width, "" if status.who.fine else "warn")
         for link in status.links:
             written += _link(link, width)
-        kept, hits = status.cache.entries, status.cache.hits
-        written += text(f"Cache: {kept:,} vectors kept, {hits:,} found so far.", width, "muted")
+        rest, hits = status.cache.entries, status.cache.hits
+        written += text(f"Cache: {rest:,} vectors kept, {hits:,} found so far.", width, "muted")
         if self._tried is not None:
             written += [*text("", width), *text("One real call", width, "head"), *_trial(self._tried, width)]
         if found.forecast is not None:
@@ -165,9 +165,9 @@ class ProvidersView(View):
             written += [*text("", width), *text("Approved", width, "head")]
             written += [
                 line
-                for made in found.approvals
+                for done in found.approvals
                 for line in text(
-                    f"{made.provider} at {made.host} may get these notes since {minute(made.at)} ({made.how}).", width
+                    f"{done.provider} at {done.host} may get these notes since {minute(done.at)} ({done.how}).", width
                 )
             ]
         return written
@@ -227,12 +227,12 @@ def _forecast(found: Forecast, width: int) -> list[Line]:
     if found.elsewhere:
         written += text(f"Price: {_price(found)}.", width)
     if found.host and not found.takes_secrets:
-        kept = (
+        rest = (
             f"{plural(found.withheld, 'text')} that look like secrets are kept back."
             if found.withholding
             else "Nothing is withheld: remote.withholdSecrets is off."
         )
-        written += text(kept, width, "" if found.withholding else "warn")
+        written += text(rest, width, "" if found.withholding else "warn")
     for flagged in found.flagged[:20]:
         written += text(
             f"{one_line(flagged.path)}:{flagged.start_line}-{flagged.end_line} looks like {', '.join(flagged.kinds)}",

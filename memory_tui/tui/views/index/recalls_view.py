@@ -147,12 +147,12 @@ class RecallsView(View):
             return
         from memory_tui.recalls.rerun import replay
 
-        found = await self.home.jobs.attempt(lambda engine: replay(entry, engine.plan.settings, engine.search.gather))
-        if isinstance(found, MemoryTuiError):
+        reply = await self.home.jobs.attempt(lambda engine: replay(entry, engine.plan.settings, engine.search.gather))
+        if isinstance(reply, MemoryTuiError):
             self._replay = None
-            self.show_message(sentence_of(found))
+            self.show_message(sentence_of(reply))
         else:
-            self._replay = found
+            self._replay = reply
         self.listing.show()
 
     def do_filter(self) -> None:

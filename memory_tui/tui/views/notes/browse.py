@@ -80,11 +80,11 @@ class BrowseView(View):
 
     @task("activity")
     async def _count_recalls(self) -> None:
-        found = await self.home.jobs.attempt(lambda engine: recalled_lines.activity(engine.plan.roots.workspace))
-        if isinstance(found, MemoryTuiError):
-            self.show_message(sentence_of(found))
+        reply = await self.home.jobs.attempt(lambda engine: recalled_lines.activity(engine.plan.roots.workspace))
+        if isinstance(reply, MemoryTuiError):
+            self.show_message(sentence_of(reply))
         else:
-            self.listed.recalled(found)
+            self.listed.recalled(reply)
 
     def facts_changed(self, facts: Facts, /) -> None:
         """List the files; read the note under the cursor again when it changed on disk."""
@@ -138,15 +138,15 @@ class BrowseView(View):
         file = self.listed.file
         if file is None or self.home.engine is None:
             return
-        wanted = (file.path, file.mtime)
-        if wanted == self._wanted and not self._stale(file):
+        target = (file.path, file.mtime)
+        if target == self._wanted and not self._stale(file):
             page = self.pane.reader.page
             if line is not None and page is not None and page.path == file.path and page.whole:
                 self.pane.reader.go_to_line(line)
             elif line is not None and file.state != ABSENT:
                 self.pane.read(file.path, line=line)
             return
-        self._wanted = wanted
+        self._wanted = target
         if file.state == ABSENT:
             self.pane.show_nothing(f"There is no {file.path} yet.", self._how_to_begin(file))
         else:
@@ -308,16 +308,16 @@ class ReaderView(View):
         """Of a transcript, go to the message that was meant."""
         path, (first, last) = self._first
         if page.whole and self._words and page.path == path and path.startswith("sessions/"):
-            said = [str(line).lower() for line in page.lines[first - 1 : last]]
-            held = [sum(word in line for word in self._words) for line in said]
+            text = [str(line).lower() for line in page.lines[first - 1 : last]]
+            rest = [sum(word in line for word in self._words) for line in text]
             self._words = ()
-            if any(held):
-                self.pane.reader.cursor = first - 1 + held.index(max(held))
+            if any(rest):
+                self.pane.reader.cursor = first - 1 + rest.index(max(rest))
 
     def go_to(self, path: str, line: int | None = None) -> bool:
         """Any note can be shown here."""
-        known = {row.path for row in self.home.facts.rows} if self.home.facts else set()
-        if path not in known:
+        seen = {row.path for row in self.home.facts.rows} if self.home.facts else set()
+        if path not in seen:
             return False
         self.pane.read(path, line=line or 1)
         return True

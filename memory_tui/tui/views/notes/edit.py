@@ -82,17 +82,17 @@ class EditView(View):
     async def _open(self) -> None:
         """Read the note; keys wait for it."""
         try:
-            found = await self.home.jobs.attempt(partial(note_changes.opened, path=self._path, most=MOST))
+            reply = await self.home.jobs.attempt(partial(note_changes.opened, path=self._path, most=MOST))
         finally:
             self.home.key_queue.let_go(self)
-        if isinstance(found, MemoryTuiError):
-            self._not_opened(found)
+        if isinstance(reply, MemoryTuiError):
+            self._not_opened(reply)
         else:
-            self._opened(found)
+            self._opened(reply)
 
     def _opened(self, found: note_changes.Opened) -> None:
-        self._before, shown, self._typing = found.before, found.shown, found.typing
-        self._draft, self._beginning = Draft(shown), found.beginning
+        self._before, drawn, self._typing = found.before, found.shown, found.typing
+        self._draft, self._beginning = Draft(drawn), found.beginning
         area = self._area
         text = found.left.text if found.left is not None else found.beginning or self._draft.text
         lines = text.count("\n") + 1
@@ -138,12 +138,12 @@ class EditView(View):
         """Say which lines another program wrote meanwhile."""
         if self._draft is None or self._writing:
             return
-        found = await self.home.jobs.run(
+        reply = await self.home.jobs.run(
             partial(note_changes.outside, path=self._path, before=self._before, text=self._area.text)
         )
-        self._others = found
-        self._area.mark_outside(found.rows)
-        self._area.border_subtitle = Content(f"{found.words}; ctrl+s keeps both" if found.words else "")
+        self._others = reply
+        self._area.mark_outside(reply.rows)
+        self._area.border_subtitle = Content(f"{reply.words}; ctrl+s keeps both" if reply.words else "")
 
     @on(TextArea.Changed)
     def _rest(self) -> None:
@@ -200,10 +200,10 @@ class EditView(View):
     async def _measure(self, text: str) -> None:
         """Say how much of the text goes into the prompt, where each file is cut, and what saving does to trust."""
         work = partial(note_changes.standing, path=self._path, before=self._before, text=text)
-        said = await self.home.jobs.run(work)
-        lines = [(f" {one_line(words)}\n", f"${style}" if style else "$quiet") for words, style in said]
+        line = await self.home.jobs.run(work)
+        lines = [(f" {one_line(words)}\n", f"${style}" if style else "$quiet") for words, style in line]
         standing = self.query_one("#standing", Static)
-        standing.display = bool(said)
+        standing.display = bool(line)
         standing.update(Content.assemble(*lines).rstrip())
 
     @property
@@ -226,8 +226,8 @@ class EditView(View):
     @on(Input.Changed, "#find-text")
     def _find(self) -> None:
         """Mark what is found, and go to the first place from the cursor on."""
-        if said := self._area.find(self.query_one(FindText).value):
-            self.show_message(said)
+        if text := self._area.find(self.query_one(FindText).value):
+            self.show_message(text)
 
     def do_next_match(self) -> None:
         """The next place."""

@@ -123,12 +123,12 @@ class HistoryView(View):
 
     @task("past")
     async def _gather(self) -> None:
-        found = await self.home.jobs.run(partial(note_info.past, path=self._path))
+        reply = await self.home.jobs.run(partial(note_info.past, path=self._path))
         changes = self.query_one(Changes)
-        changes.show(found)
-        changes.border_title = "Changes, with git" if found.repository else "Changes"
-        if found.trouble:
-            self.show_message(found.trouble)
+        changes.show(reply)
+        changes.border_title = "Changes, with git" if reply.repository else "Changes"
+        if reply.trouble:
+            self.show_message(reply.trouble)
 
     @on(RowList.Moved, "#changes")
     def _moved(self) -> None:

@@ -149,8 +149,8 @@ class NoteActions(Part):
         def chosen(title: str | None) -> None:
             self._carry(replace(carry, to=title or carry.to))
 
-        asked = "Below which heading?" if titles else "There is no heading yet: esc puts it at the end"
-        self.view.app.push_screen(Picker(asked, titles, new="a new heading"), chosen)
+        query = "Below which heading?" if titles else "There is no heading yet: esc puts it at the end"
+        self.view.app.push_screen(Picker(query, titles, new="a new heading"), chosen)
 
     def do_trash(self) -> None:
         """Move the note, or lines of it, or the notes that are marked in the list, to the trash."""

@@ -145,20 +145,20 @@ class NotePane(Part):
     async def _gather_about(self, page: Page) -> None:
         here = self.home.recalled.lines(page.path)
         self._generation = self.home.facts.status.generation if self.home.facts is not None else 0
-        found = await self.home.jobs.attempt(partial(note_info.gather, page=page, here=here))
-        if isinstance(found, MemoryTuiError):
-            self.about.show([*self._own_facts(page), note_info.Statement("more", found.message, "bad")])
+        reply = await self.home.jobs.attempt(partial(note_info.gather, page=page, here=here))
+        if isinstance(reply, MemoryTuiError):
+            self.about.show([*self._own_facts(page), note_info.Statement("more", reply.message, "bad")])
             return
-        self._known = found
-        self.reader.annotate(recalled=found.recalled, unread=found.unread, rules=found.rules)
-        self.about.show([*self._own_facts(page), *found.rows])
+        self._known = reply
+        self.reader.annotate(recalled=reply.recalled, unread=reply.unread, rules=reply.rules)
+        self.about.show([*self._own_facts(page), *reply.rows])
 
     def facts_changed(self, facts: Facts, /) -> None:
         """State, age and size of the note that is shown may be other ones now, and the links of notes to it."""
         page = self.reader.page
         if page is not None:
-            known = self._known.rows if self._known is not None and self._known.path == page.path else ()
-            self.about.show([*self._own_facts(page), *known])
+            seen = self._known.rows if self._known is not None and self._known.path == page.path else ()
+            self.about.show([*self._own_facts(page), *seen])
             if page.whole and facts.status.generation != self._generation:
                 self._gather_about(page)
 

@@ -48,7 +48,7 @@ class TrustView(View):
             waiting="Reading OpenClaw's ledger ...",
             gather=lambda engine: engine.notes.trust() or _NONE,
             lines=_lines,
-            summary=lambda found: "" if isinstance(found, str) else plural(len(found.files), "note"),
+            summary=lambda reply: "" if isinstance(reply, str) else plural(len(reply.files), "note"),
         )
         self.parts = (self.listing,)
 
@@ -60,13 +60,13 @@ class TrustView(View):
     @on(RowList.Chosen)
     def _chosen(self) -> None:
         """Approve, or read the note under the cursor to repair it."""
-        found, key = self.listing.found, self.listing.rows.key
-        if found is None or isinstance(found, str):
+        reply, key = self.listing.found, self.listing.rows.key
+        if reply is None or isinstance(reply, str):
             return
         if key == APPROVAL:
-            self._ask(approved=found.approved)
+            self._ask(approved=reply.approved)
             return
-        file = next((each for each in found.files if each.path == key), None)
+        file = next((each for each in reply.files if each.path == key), None)
         if file is None:
             self.show_message("There is no note under the cursor.")
         elif file.state not in ("untrusted", "edited"):
@@ -82,8 +82,8 @@ class TrustView(View):
             self.show_message(facts.unwritable)
             return
 
-        said = "memory-tui then writes OpenClaw's ledger at each edit of a note that is the agent's, and nothing else."
-        Confirm("Let edits made here update OpenClaw's ledger?", said, "Approve").ask(
+        words = "memory-tui then writes OpenClaw's ledger at each edit of a note that is the agent's, and nothing else."
+        Confirm("Let edits made here update OpenClaw's ledger?", words, "Approve").ask(
             self.app, lambda _yes: self._approve(lambda trust: trust.approve("trust view"))
         )
 

@@ -52,9 +52,9 @@ class Pair(Struct, frozen=True):
     @property
     def candidate(self) -> Candidate:
         """Either of the two."""
-        found = self.left or self.right
-        assert found is not None
-        return found
+        reply = self.left or self.right
+        assert reply is not None
+        return reply
 
 
 def place_of(candidate: Candidate | None) -> int:
@@ -74,14 +74,14 @@ def pairs(left: Trace, right: Trace, *, same_index: bool = True) -> list[Pair]:
     """
     if same_index:
         sides = [{c.chunk.rowid: c for c in (*trace.recalled, *trace.lost)} for trace in (left, right)]
-        wanted = dict.fromkeys(c.chunk.rowid for c in (*left.recalled, *right.recalled))
-        found = [Pair(sides[0].get(rowid), sides[1].get(rowid)) for rowid in wanted]
+        target = dict.fromkeys(c.chunk.rowid for c in (*left.recalled, *right.recalled))
+        reply = [Pair(sides[0].get(rowid), sides[1].get(rowid)) for rowid in target]
     else:
-        found = [Pair(hit, _sharing_lines(hit, right)) for hit in left.recalled]
-        known = {pair.right.chunk.rowid for pair in found if pair.right is not None}
-        found += [Pair(_sharing_lines(hit, left), hit) for hit in right.recalled if hit.chunk.rowid not in known]
+        reply = [Pair(hit, _sharing_lines(hit, right)) for hit in left.recalled]
+        seen = {pair.right.chunk.rowid for pair in reply if pair.right is not None}
+        reply += [Pair(_sharing_lines(hit, left), hit) for hit in right.recalled if hit.chunk.rowid not in seen]
     return sorted(
-        found,
+        reply,
         key=lambda pair: (
             min(p for p in (place_of(pair.left), place_of(pair.right)) if p),
             place_of(pair.left) or 1000,
@@ -91,13 +91,13 @@ def pairs(left: Trace, right: Trace, *, same_index: bool = True) -> list[Pair]:
 
 def _sharing_lines(hit: Candidate, other: Trace) -> Candidate | None:
     """The candidate of another index that shares most lines with `hit`, a recalled one before others."""
-    own, found, most = hit.chunk, None, (False, 0)
+    new, reply, most = hit.chunk, None, (False, 0)
     for candidate in (*other.recalled, *other.lost):
         chunk = candidate.chunk
-        shared = min(own.end_line, chunk.end_line) - max(own.start_line, chunk.start_line) + 1
-        if chunk.path == own.path and shared > 0 and (recalled(candidate), shared) > most:
-            found, most = candidate, (recalled(candidate), shared)
-    return found
+        shared = min(new.end_line, chunk.end_line) - max(new.start_line, chunk.start_line) + 1
+        if chunk.path == new.path and shared > 0 and (recalled(candidate), shared) > most:
+            reply, most = candidate, (recalled(candidate), shared)
+    return reply
 
 
 class SideBySideView(View):
@@ -148,12 +148,12 @@ class SideBySideView(View):
         query, source = self._evidence.query, self._evidence.source
         self._waiting = "its own index is asked ..."
         self.tuned()
-        found = await self.home.jobs.stoppable(ask)
-        if isinstance(found, MemoryTuiError):
-            self._waiting = sentence_of(found)
+        reply = await self.home.jobs.stoppable(ask)
+        if isinstance(reply, MemoryTuiError):
+            self._waiting = sentence_of(reply)
         else:
             left = self.sides[self._at[0] % len(self.sides)].name
-            self._others[profiles.NEWEST] = found
+            self._others[profiles.NEWEST] = reply
             names = [side.name for side in self.sides]
             self._at = [names.index(left), names.index(profiles.NEWEST)]
         self.tuned()
@@ -166,15 +166,15 @@ class SideBySideView(View):
             return []
         # A profile that goes by other chunks would rank these by half of its rules.
         usable = {name: self._evidence for name in profiles.PROFILES if can_rank(self._evidence, name)} | self._others
-        found = [
+        reply = [
             NamedRanking(name, usable[name], engine.plan.with_profile(name), tuning.days)
             for name in profiles.PROFILES
             if name in usable
         ]
         if tuning.tuned:
-            found.append(NamedRanking("as tuned", self._evidence, tuning.settings, tuning.days))
+            reply.append(NamedRanking("as tuned", self._evidence, tuning.settings, tuning.days))
         base = tuning.baseline
-        return [*found, NamedRanking(f"baseline {base.name}", self._evidence, base.settings, base.days)]
+        return [*reply, NamedRanking(f"baseline {base.name}", self._evidence, base.settings, base.days)]
 
     def tuned(self, *, keep: bool = True) -> None:
         """Rank both sides."""
@@ -203,15 +203,15 @@ class SideBySideView(View):
         cell = 31 if width >= 100 else 24
         sides = self.sides
         names = [sides[at % len(sides)].name for at in self._at]
-        asked = text(f"for: {one_line(self._evidence.query, 200)}", width, "muted")
+        query = text(f"for: {one_line(self._evidence.query, 200)}", width, "muted")
         for trace in self._traces:
-            for one in trace.notices:
-                asked += text(one.message, width, "warn") if one.kind == "other_vectors" else []
+            for row in trace.notices:
+                query += text(row.message, width, "warn") if row.kind == "other_vectors" else []
         for name in self._elsewhere:
-            asked += self._beside(name, width)
+            query += self._beside(name, width)
         head: list[Piece] = [*((fit(f" {name}", cell), "head") for name in names), ("place", "muted")]
         rows = [self._row(number, pair, cell, width) for number, pair in enumerate(self._pairs)]
-        return [*asked, (head, None), *(rows or text("Neither side recalls anything.", width, "strong"))]
+        return [*query, (head, None), *(rows or text("Neither side recalls anything.", width, "strong"))]
 
     def _beside(self, name: str, width: int) -> list[Line]:
         """What can be done about a profile that needs other chunks."""

@@ -94,14 +94,14 @@ def inquire(
 
         evidence = later(engine.search.gather(asked) if isinstance(asked, str) else asked, days)
         answer = engine.search.why(evidence, *place, settings)
-        found = Inquiry(answer, working="looking for what would change it")
-        post(found)
+        reply = Inquiry(answer, working="looking for what would change it")
+        post(reply)
         if answer.row is not None:
             saved = saved_effect(cases, settings)
             changes = flips(answer.evidence, settings, answer.row, engine.plan.with_profile, saved)
-            found = replace(found, changes=changes)
-            post(found)
-        return _with_questions(engine, found, days, post)
+            reply = replace(reply, changes=changes)
+            post(reply)
+        return _with_questions(engine, reply, days, post)
 
     return run
 

@@ -76,10 +76,10 @@ class Reading(Part):
 
     def context(self) -> dict[str, bool]:
         """Whether there is a step to undo or to redo."""
-        known = self._knobs.context()
+        seen = self._knobs.context()
         return {
-            "undo": known["undo"] or (self._is_last and bool(self.clause)),
-            "redo": known["redo"] or (self._is_last and self._taken_back),
+            "undo": seen["undo"] or (self._is_last and bool(self.clause)),
+            "redo": seen["redo"] or (self._is_last and self._taken_back),
         }
 
     def do_undo(self) -> None:
@@ -113,9 +113,9 @@ class Knobs(Part):
 
     def tuned(self, *, keep: bool = True) -> None:
         """Rank the same evidence under the knobs as they are now."""
-        tuning, engine, shown = self.home.tuning, self.home.engine, self._shown
-        if tuning is not None and engine is not None and shown.answer is not None:
-            shown.answer = Answer.of(engine.search.rank, shown.answer.evidence, tuning, shown.answer)
+        tuning, engine, drawn = self.home.tuning, self.home.engine, self._shown
+        if tuning is not None and engine is not None and drawn.answer is not None:
+            drawn.answer = Answer.of(engine.search.rank, drawn.answer.evidence, tuning, drawn.answer)
             self._relist(keep)
         else:
             self.show()

@@ -138,24 +138,24 @@ class KnobSearchView(View):
     def report_lines(self, width: int) -> Sequence[Line]:
         """The verdict, the knobs to turn, before and after, and what minScore and results trade."""
         if self.outcome is None:
-            said = "One half of the saved queries is searched for better knobs; the other half tests them."
-            return text(said, width, "muted")
+            words = "One half of the saved queries is searched for better knobs; the other half tests them."
+            return text(words, width, "muted")
         from memory_tui.render import evaluation
         from memory_tui.tune.knob_search import Better
 
-        found = self.outcome
-        better = isinstance(found, Better)
-        rows = [*text("", width), *text(evaluation.verdict(found), width, "good" if better else "strong"), ([], None)]
-        for key, value in found.changes.items():
+        reply = self.outcome
+        better = isinstance(reply, Better)
+        rows = [*text("", width), *text(evaluation.verdict(reply), width, "good" if better else "strong"), ([], None)]
+        for key, value in reply.changes.items():
             if key != PAIRED:
-                said = turn(key, value) if better else f"not: {turn(key, value)}"
-                rows += text(said, width, "strong" if better else "muted", 3)
+                words = turn(key, value) if better else f"not: {turn(key, value)}"
+                rows += text(words, width, "strong" if better else "muted", 3)
         if better:
             rows += text(f"enter applies this as one step; {key_of('undo')} undoes it.", width, "muted", 3)
-        if not found.changes and not better:
+        if not reply.changes and not better:
             rows += text(f"Mark more hits as correct ({key_of('judge')}).", width, "muted")
         # The table of the command line, without its verdict and its options.
-        table = [line for line in evaluation.outcome_lines(found) if "--set" not in line][1:]
+        table = [line for line in evaluation.outcome_lines(reply) if "--set" not in line][1:]
         return [
             *rows,
             ([], None),
@@ -166,9 +166,9 @@ class KnobSearchView(View):
         """Turn the knobs as the outcome says."""
         from memory_tui.tune.knob_search import Better
 
-        tuning, found = self.home.tuning, self.outcome
-        if not isinstance(found, Better) or tuning is None:
+        tuning, reply = self.home.tuning, self.outcome
+        if not isinstance(reply, Better) or tuning is None:
             self.show_message("No evidence for other settings, so there is nothing to apply.")
             return
-        self.home.turn(tuning.to(found.settings))
+        self.home.turn(tuning.to(reply.settings))
         self.show_message(f"The settings found are applied. {key_of('undo')} undoes it.")

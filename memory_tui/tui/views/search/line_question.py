@@ -105,23 +105,23 @@ def lines_holding(words: str, width: int, trace: Trace | None = None) -> Callabl
         for place, hit in reversed([*enumerate(trace.recalled if trace is not None else (), 1)])
         for line in range(hit.chunk.start_line, hit.chunk.end_line + 1)
     }
-    wanted = re.findall(r"\w+", words.casefold())
+    target = re.findall(r"\w+", words.casefold())
 
     def run(engine: Engine) -> dict[str, tuple[str, int]]:
-        found: dict[str, tuple[str, int]] = {}
-        holding = [paths for word in wanted if (paths := engine.search.holding([word])) is not None]
-        told = frozenset.intersection(*holding) if holding else {row.path for row in engine.notes.files()}
-        for path in sorted(told) if wanted else ():
+        reply: dict[str, tuple[str, int]] = {}
+        holding = [paths for word in target if (paths := engine.search.holding([word])) is not None]
+        text = frozenset.intersection(*holding) if holding else {row.path for row in engine.notes.files()}
+        for path in sorted(text) if target else ():
             try:
                 lines = engine.notes.read(path).text.split("\n")
             except MemoryTuiError:
                 # It is gone since it was indexed; the view of the index says so.
                 continue
             for number, line in enumerate(lines, 1):
-                if len(found) < MOST_LINES and all(word in line.casefold() for word in wanted):
+                if len(reply) < MOST_LINES and all(word in line.casefold() for word in target):
                     place = f"{safe(path.removeprefix('memory/'))}:{number}{recalled.get((path, number), '')}"
                     name = f"{place}  {one_line(line)}"
-                    found[fit(name, width)] = (path, number)
-        return found
+                    reply[fit(name, width)] = (path, number)
+        return reply
 
     return run

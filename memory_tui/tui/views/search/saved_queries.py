@@ -58,12 +58,12 @@ class SavedQueriesView(View):
 
     def _show(self, evaluation: Evaluation) -> None:
         queries = evaluation.notebook.queries if evaluation.notebook is not None else ()
-        said = evaluation.progress and f"{evaluation.progress} ..."
+        words = evaluation.progress and f"{evaluation.progress} ..."
         if evaluation.compared is not None:
             parts, tuning = judging.words(evaluation.compared), self.home.tuning
             sides = judging.sides(parts, tuning.baseline.name) if tuning is not None else ""
-            said = f"mean{sides}: {'  '.join(parts)}"
-        self.query_one(Rows).show(self._lines, f"Saved queries  {len(queries):,}", said, held=1 if queries else 0)
+            words = f"mean{sides}: {'  '.join(parts)}"
+        self.query_one(Rows).show(self._lines, f"Saved queries  {len(queries):,}", words, held=1 if queries else 0)
         self.update_hints()
 
     def _lines(self, width: int) -> list[Line]:

@@ -82,11 +82,11 @@ class Explainer(Part):
         hit = self._hits.hit
         if answer is None or hit is None or engine is None or tuning is None:
             stop(self, "flips")
-            theirs = self._hits.qmd_hit
-            if theirs is None or self._shown.qmd is None:
+            others = self._hits.qmd_hit
+            if others is None or self._shown.qmd is None:
                 self._pane.show(None)
             else:
-                self._pane.show(None, of_qmd(theirs, self._shown.qmd, answer.trace if answer is not None else None))
+                self._pane.show(None, of_qmd(others, self._shown.qmd, answer.trace if answer is not None else None))
         else:
             self._pane.show(Subject(answer.evidence, answer.trace, hit, working=LOOKING, grade=self._shown.grade))
             self._find_flips(find_flips(engine, answer.dated, tuning.settings, hit.chunk.rowid, self._shown.cases()))
@@ -97,8 +97,8 @@ class Explainer(Part):
         """Find what would change the verdict, and show all of it at once."""
         await self.home.jobs.rest(REST)
         flips: Flips | None = None
-        async for found in self.home.jobs.parts(search):
-            flips = found
+        async for reply in self.home.jobs.parts(search):
+            flips = reply
         pane = self._pane
         if pane.subject is not None:
             pane.show(replace(pane.subject, changes=flips, working=""))
@@ -147,5 +147,5 @@ class Explainer(Part):
         """Say why a line is or is not recalled."""
 
         if self._shown.answer is not None:
-            asked = self._shown.answer.evidence
-            self.view.app.push_screen(WhyNotView(asked, path, line, self._shown.cases()))
+            query = self._shown.answer.evidence
+            self.view.app.push_screen(WhyNotView(query, path, line, self._shown.cases()))

@@ -162,12 +162,12 @@ class Judge(Part):
             count = len(evaluation.judged)
             return [f"{count} judged; {key_of('tune')} turns the knobs and measures them"] if count else [NO_LABELS]
         sums = judging.words(evaluation.compared)
-        asked = [change.text for change in evaluation.compared.changes]
-        own = judging.words(evaluation.compared, question) if question in asked and len(asked) > 1 else []
+        query = [change.text for change in evaluation.compared.changes]
+        new = judging.words(evaluation.compared, question) if question in query and len(query) > 1 else []
         tuning = self.home.tuning
-        sides = judging.sides([*sums, *own], tuning.baseline.name) if tuning is not None else ""
+        sides = judging.sides([*sums, *new], tuning.baseline.name) if tuning is not None else ""
         parts = [f"{len(evaluation.compared.changes)} judged{sides}: {sums[0]}", *sums[1:]]
-        return [*parts, *([f"this query: {own[0]}", *own[1:]] if own else [])]
+        return [*parts, *([f"this query: {new[0]}", *new[1:]] if new else [])]
 
     def events_came(self, events: Sequence[Event], /) -> None:
         """Notes changed, so what the index knows about the saved questions is out of date."""
@@ -228,14 +228,14 @@ class Judge(Part):
 
     def do_save(self) -> None:
         """Keep the question in the notebook."""
-        known = self.evaluation.query(self._shown.question)
-        if known is not None and known.unanswerable:
-            said = "Query saved, as one that the notes do not answer."
-        elif known is not None and known.labels:
-            said = f"Query saved, with {plural(len(known.labels), 'judged hit')}."
+        seen = self.evaluation.query(self._shown.question)
+        if seen is not None and seen.unanswerable:
+            text = "Query saved, as one that the notes do not answer."
+        elif seen is not None and seen.labels:
+            text = f"Query saved, with {plural(len(seen.labels), 'judged hit')}."
         else:
-            said = f"Query saved. Press {key_of('judge')} to mark the hits that answer it."
-        self.change_notebook(judging.keep(self._shown.question), f"{said} {key_of('go queries')} lists saved queries.")
+            text = f"Query saved. Press {key_of('judge')} to mark the hits that answer it."
+        self.change_notebook(judging.keep(self._shown.question), f"{text} {key_of('go queries')} lists saved queries.")
 
 
 class HitActions(Part):
@@ -271,21 +271,21 @@ class HitActions(Part):
         texts = answer.evidence.texts if answer is not None else {}
         return [
             (
-                (one.chunk.path, one.chunk.start_line, one.chunk.end_line),
-                safe(texts.get(one.chunk.rowid, one.snippet), keep_newlines=True),
+                (row.chunk.path, row.chunk.start_line, row.chunk.end_line),
+                safe(texts.get(row.chunk.rowid, row.snippet), keep_newlines=True),
             )
-            for one in chosen
+            for row in chosen
         ]
 
     def do_promote(self) -> None:
         """Show what MEMORY.md would get, and copy it there when that is wanted."""
         rows = {row.path: row for row in self.home.facts.rows} if self.home.facts is not None else {}
-        chunks = [one.chunk for one in self.view.query_one(HitList).chosen]
-        stale = next((one.path for one in chunks if one.path in rows and rows[one.path].state != "fresh"), "")
+        chunks = [item.chunk for item in self.view.query_one(HitList).chosen]
+        stale = next((item.path for item in chunks if item.path in rows and rows[item.path].state != "fresh"), "")
         if stale:
             self.view.show_message(f"{safe(stale)} changed since it was indexed. {key_of('look again')} indexes it.")
         elif chunks:
-            places = [(one.path, one.start_line, one.end_line) for one in chunks]
+            places = [(item.path, item.start_line, item.end_line) for item in chunks]
             self.changes.propose(lambda curator: curator.plan.promote_all(places))
 
 

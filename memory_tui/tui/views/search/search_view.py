@@ -122,8 +122,8 @@ class SearchView(View):
             results.show_sentences(INVITATION, HOW, ASKED_BEFORE, *self._suggestions())
 
     def _suggestions(self) -> list[str]:
-        asked = self.home.suggestions
-        return ["", "For instance:", *(f"  {one_line(question)}" for question in asked)] if asked else []
+        query = self.home.suggestions
+        return ["", "For instance:", *(f"  {one_line(question)}" for question in query)] if query else []
 
     # --- asking --------------------------------------------------------------------------------------------------
 
@@ -160,11 +160,11 @@ class SearchView(View):
             self.query_one(HitList).show_sentences(one_line(both.message), one_line(both.next_step))
             self._show_nothing()
             return
-        self.shown.qmd, found = both
-        same = found.query == self.shown.asked
+        self.shown.qmd, reply = both
+        same = reply.query == self.shown.asked
         self._cut = self._cut if same else None
-        self.shown.asked = found.query
-        self.shown.answer = Answer.of(engine.search.rank, found, tuning)
+        self.shown.asked = reply.query
+        self.shown.answer = Answer.of(engine.search.rank, reply, tuning)
         self.reading.answered()
         self.relist(keep=same)
 
@@ -177,9 +177,9 @@ class SearchView(View):
         results.show(
             self.shown.answer, self.shown.grade, compare=tuning.compared, keep=keep, cut=self._cut, qmd=self.shown.qmd
         )
-        said = self._listed()
-        self._entitle(said)
-        self._show_outcome(said)
+        text = self._listed()
+        self._entitle(text)
+        self._show_outcome(text)
         self.judge.show_measures()
         self.explainer.explain()
 
@@ -215,15 +215,15 @@ class SearchView(View):
         elif trace.level is not None and trace.level.level != "found":
             mode += f", {trace.level.sentence[0].lower()}{trace.level.sentence[1:-1]}"
         mode += "".join(
-            f", {foreign_vectors(one.fields['provider'])}" for one in trace.notices if one.kind == "other_vectors"
+            f", {foreign_vectors(row.fields['provider'])}" for row in trace.notices if row.kind == "other_vectors"
         )
         days = self.shown.answer.days if self.shown.answer is not None else 0
         when = f" on {dt.datetime.fromtimestamp(trace.now, dt.UTC):%Y-%m-%d}" if days else ""
         facts = self.home.facts
-        gone = facts.lost_notes if facts is not None else None
-        kept = f", from the index alone: notes {gone.state}" if gone is not None else ""
+        lost = facts.lost_notes if facts is not None else None
+        rest = f", from the index alone: notes {lost.state}" if lost is not None else ""
         read = f", u takes back: {self.reading.clause}" if self.reading.clause else ""
-        return f"{trace.count}{when}{read}{mode}{kept}"
+        return f"{trace.count}{when}{read}{mode}{rest}"
 
     def _show_nothing(self) -> None:
         """There is no answer: the list says why, the other panes are empty."""
@@ -257,9 +257,9 @@ class SearchView(View):
 
     def backend_changed(self) -> None:
         """Another backend answers: ask again."""
-        asked = self.query_one(QueryBox).input.value
-        if asked.strip():
-            self._ask(asked)
+        query = self.query_one(QueryBox).input.value
+        if query.strip():
+            self._ask(query)
 
     def ask_again(self, question: str) -> None:
         """Put `question` into the box and ask it."""
@@ -271,14 +271,14 @@ class SearchView(View):
 
     def events_came(self, events: Sequence[Event]) -> None:
         """Notes changed: ask again, so that the list is about the notes as they are."""
-        asked = self.query_one(QueryBox).input.value
-        if asked.strip() and any(map(_changes_answers, events)):
-            self._ask(asked)
+        query = self.query_one(QueryBox).input.value
+        if query.strip() and any(map(_changes_answers, events)):
+            self._ask(query)
 
     def facts_changed(self, facts: Facts, /) -> None:
         """Whether there are notes at all decides what an empty list says; whether they are gone, what any list says."""
-        gone, self._gone = self._gone, facts.lost_notes
-        if self.shown.answer is not None and gone != self._gone:
+        lost, self._gone = self._gone, facts.lost_notes
+        if self.shown.answer is not None and lost != self._gone:
             self.relist(keep=True)
         if self.shown.answer is None and not self.query_one(QueryBox).input.value.strip():
             self._invite()
@@ -302,12 +302,12 @@ class SearchView(View):
         if self.shown.answer is None:
             self.show_message(INVITATION)
             return
-        found: list[Cut | None] = [None, *cuts(self.shown.answer.trace)]
-        if len(found) == 1:
+        reply: list[Cut | None] = [None, *cuts(self.shown.answer.trace)]
+        if len(reply) == 1:
             self.show_message("No chunk was dropped: every chunk is recalled.")
             return
-        at = found.index(self._cut) if self._cut in found else 0
-        self._list_cut(found[(at + direction) % len(found)])
+        at = reply.index(self._cut) if self._cut in reply else 0
+        self._list_cut(reply[(at + direction) % len(reply)])
 
     def do_next_stage(self) -> None:
         """List what was lost at the next stage."""
@@ -331,11 +331,11 @@ class SearchView(View):
 
     @on(RowList.Chosen, "#results")
     def _open_reader(self) -> None:
-        hit, theirs = self.query_one(HitList).hit, self.query_one(HitList).qmd_hit
-        if theirs is not None and theirs.path.startswith("qmd/"):
+        hit, others = self.query_one(HitList).hit, self.query_one(HitList).qmd_hit
+        if others is not None and others.path.startswith("qmd/"):
             self.show_message("This file is outside the workspace. Choose another hit.")
-        elif theirs is not None:
-            self.read_note(theirs.path, (theirs.start_line, theirs.end_line))
+        elif others is not None:
+            self.read_note(others.path, (others.start_line, others.end_line))
         if hit is not None:
             self.read_note(hit.chunk.path, (hit.chunk.start_line, hit.chunk.end_line), self.shown.trace)
 
@@ -375,9 +375,9 @@ class SearchView(View):
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The chunk of the hit under the cursor."""
-        hit, theirs = self.query_one(HitList).hit, self.query_one(HitList).qmd_hit
-        if theirs is not None and not theirs.path.startswith("qmd/"):
-            return (theirs.path, theirs.start_line, theirs.end_line)
+        hit, others = self.query_one(HitList).hit, self.query_one(HitList).qmd_hit
+        if others is not None and not others.path.startswith("qmd/"):
+            return (others.path, others.start_line, others.end_line)
         return (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line) if hit else None
 
     def line_in_note(self) -> int:
@@ -387,9 +387,9 @@ class SearchView(View):
 
     def text_in_note(self) -> str:
         """The text of the hit's chunk."""
-        hit, theirs = self.query_one(HitList).hit, self.query_one(HitList).qmd_hit
-        if theirs is not None:
-            return safe(theirs.snippet, keep_newlines=True)
+        hit, others = self.query_one(HitList).hit, self.query_one(HitList).qmd_hit
+        if others is not None:
+            return safe(others.snippet, keep_newlines=True)
         if hit is None or self.shown.answer is None:
             return ""
         return safe(self.shown.answer.evidence.texts.get(hit.chunk.rowid, hit.snippet), keep_newlines=True)

@@ -62,14 +62,14 @@ class WhyNotView(View):
         """Show what is known by now."""
         pane = self.query_one(WhyPane)
         try:
-            async for found in self.home.jobs.parts(search):
-                self._found = found
+            async for reply in self.home.jobs.parts(search):
+                self._found = reply
                 if isinstance(self._asked, str):
-                    self._asked = found.answer.evidence if not self._days else self._asked
-                pane.show(self._subject(found))
+                    self._asked = reply.answer.evidence if not self._days else self._asked
+                pane.show(self._subject(reply))
                 pane.stand()
-                if found.problem:
-                    self.show_message(found.problem)
+                if reply.problem:
+                    self.show_message(reply.problem)
                 self.update_hints()
         except Cancelled:
             raise

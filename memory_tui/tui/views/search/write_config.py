@@ -57,23 +57,23 @@ class WriteView(View):
 
     def report_lines(self, width: int) -> Sequence[Line]:
         """Changes in words, what has no place there, then the difference of the files."""
-        found = self.patch
-        if found is None:
+        reply = self.patch
+        if reply is None:
             return text("Reading the configuration ...", width, "muted")
         from memory_tui.config.config_patch import summary
 
-        if not found.changes:
+        if not reply.changes:
             rows = text("The configuration already has these values.", width, "strong")
         else:
-            rows = text(f"Into {one_line(str(found.target))}:", width, "strong")
-        for change in found.changes:
+            rows = text(f"Into {one_line(str(reply.target))}:", width, "strong")
+        for change in reply.changes:
             rows += text(f"{summary(change)}   at {one_line(change.place)}", width, "", 3)
-        for key, reason in found.left:
+        for key, reason in reply.left:
             rows += text(f"not written: {key}: {one_line(reason)}.", width, "warn", 3)
-        for note in found.notes if found.changes else ():
+        for note in reply.notes if reply.changes else ():
             rows += text(one_line(note), width, "muted")
         rows.append(([], None))
-        for line in found.diff().splitlines():
+        for line in reply.diff().splitlines():
             style = {"+": "good", "-": "bad", "@": "muted"}.get(line[:1], "")
             rows += text(safe(line), width, style)
         return rows
@@ -88,11 +88,11 @@ class WriteView(View):
 
     def do_write(self) -> None:
         """Write it, with a backup, unless the file was changed meanwhile."""
-        found = self.patch
-        if found is None or not found.files:
+        reply = self.patch
+        if reply is None or not reply.files:
             self.show_message("There is nothing to write.")
             return
-        self._writer.write(found)
+        self._writer.write(reply)
         self.back()
 
     def do_undo(self) -> None:
