@@ -162,7 +162,7 @@ def test_promotions_stand_by_night_and_a_night_is_marked_together(workspace: Pat
         queue = view.query_one(Suggestions)
         heads = [row[0].strip() for row in queue._rows if isinstance(row, tuple) and "promoted" in row[0]]
         assert heads == ["○ promoted by OpenClaw on 2026-03-18: 2", "○ promoted by OpenClaw on 2026-03-15: 2"]
-        last = next(one for one in view.open if one.kind == "promotion" and one.finding.group == "on 2026-03-15")
+        last = next(one for one in view.open if one.kind == "promotion" and one.group == "on 2026-03-15")
         queue.cursor = queue.row_of(last.id) or 0
         await press(pilot, "*", "m", "enter")
         text = (workspace / "MEMORY.md").read_text()
