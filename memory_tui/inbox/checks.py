@@ -497,7 +497,7 @@ def changes(suggestions: Sequence[Suggestion], action: Action, curator: Curator)
     """What `action` does to the notes about all of `suggestions`, as one change. Raises EditRefused like `change`."""
     if len(suggestions) == 1:
         return change(suggestions[0], action, curator)
-    spots = [_seen(curator.plan, row) for row in suggestions if action in ("delete", "move back")]
+    spots = [_seen(curator.plan, row.place, row.digest) for row in suggestions if action in ("delete", "move back")]
     if action == "move back":
         return curator.plan.with_trust(move_back(spots, curator.read))
     if action != "delete":
@@ -509,7 +509,7 @@ def changes(suggestions: Sequence[Suggestion], action: Action, curator: Curator)
 
 def rewritten(suggestion: Suggestion, text: str, curator: Curator) -> Change:
     """Return the change that puts `text` in the place of the last line of a suggestion. Raises EditRefused."""
-    spot = _seen(curator.plan, suggestion)
+    spot = _seen(curator.plan, suggestion.place, suggestion.digest)
     note = spot.lines()
     line = note.lines[spot.last - 1]
     if not text.strip() or "\n" in text or text == spot.texts()[-1]:
@@ -533,11 +533,11 @@ def change(suggestion: Suggestion, action: Action, curator: Curator) -> Change:
         return planner.rename(place.path, new)
     if action == "convert":
         return planner.with_trust(to_utf8(place.path, curator.read(place.path)))
-    spot = _seen(planner, suggestion)
+    spot = _seen(planner, suggestion.place, suggestion.digest)
     if action == "move back":
         return planner.with_trust(move_back([spot], curator.read))
     if action in ("merge", "merge other") and suggestion.other is not None:
-        other = _seen_at(planner, suggestion.other, suggestion.other_digest)
+        other = _seen(planner, suggestion.other, suggestion.other_digest)
         survivor, duplicate = (other, spot) if action == "merge" else (spot, other)
         return planner.merge_duplicates(survivor, [duplicate])
     if action == "demote":
@@ -547,20 +547,12 @@ def change(suggestion: Suggestion, action: Action, curator: Curator) -> Change:
     raise EditRefused(f"{action.capitalize()} changes no note.", "Choose another action.")
 
 
-def _seen(planner: Planner, suggestion: Suggestion) -> Spot:
-    return _seen_at(planner, suggestion.place, suggestion.digest)
-
-
-def _seen_at(planner: Planner, place: Passage, seen: str) -> Spot:
+def _seen(planner: Planner, place: Passage, seen: str) -> Spot:
     """The lines at `place`. Raises EditRefused where they are not those that were looked at, by their digest `seen`."""
-    spot = _spot(planner, place)
+    spot = planner.spot(place.path, place.first, place.last)
     if digest("\n".join(spot.texts())) != seen:
         raise EditRefused(f"{place} changed since the inbox examined it.", "Run the checks again.")
     return spot
-
-
-def _spot(planner: Planner, place: Passage) -> Spot:
-    return planner.spot(place.path, place.first, place.last)
 
 
 def _topic(spot: Spot) -> str:
