@@ -49,7 +49,7 @@ class SyncProvider:
     def __init__(self, plan: Plan, chain: Chain, ask_again: Callable[[], None]) -> None:
         self._plan, self._chain, self._ask_again = plan, chain, ask_again
         self._restored = 0
-        self._lock, self._settled = threading.Lock(), 0
+        self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
     def run(
@@ -112,35 +112,29 @@ class SyncProvider:
 
     def _wait(self) -> None:
         """Ask again once a provider that failed may be tried; a test that passes in another process ends the wait."""
+        at = self._chain.next_try
         with self._lock:
-            self._settled += 1
             if self._timer is not None:
                 self._timer.cancel()
-            if self._chain.next_try is not None:
-                self._start_timer()
+                self._timer = None
+            if at is not None:
+                wait = max(_SOONEST_SECONDS, min(at - self._chain.settings.clock.now(), _LOOK_SECONDS))
+                self._timer = threading.Timer(wait, self._look)
+                self._timer.daemon = True
+                self._timer.start()
 
-    def _start_timer(self) -> None:
-        at, now = self._chain.next_try, self._chain.settings.clock.now()
-        wait = max(_SOONEST_SECONDS, min(at - now, _LOOK_SECONDS)) if at is not None else _LOOK_SECONDS
-        self._timer = threading.Timer(wait, self._look, [self._settled])
-        self._timer.daemon = True
-        self._timer.start()
-
-    def _look(self, settled: int) -> None:
+    def _look(self) -> None:
         before = self._chain.next_try
         self._chain.heed_tests()
         due = self._chain.next_try
         if due is None or due != before or self._chain.settings.clock.now() >= due:
             self._ask_again()
-        with self._lock:
-            # A sync that was refused, because another process writes, settles nothing: it is asked for again.
-            if settled == self._settled:
-                self._start_timer()
+        else:
+            self._wait()
 
     def stop(self) -> None:
         """Plan no further try."""
         with self._lock:
-            self._settled += 1
             if self._timer is not None:
                 self._timer.cancel()
 

@@ -323,6 +323,8 @@ def test_a_test_call_that_works_ends_the_pause_of_every_process(
                 back.set() if isinstance(event, ProviderChanged) and event.name == "openai" and event.ok else None
             )
         )
+        # Its clock asks again for a sync that met another process at its writing.
+        engine.start()
         play.usual = refusal(401, "Incorrect API key provided")
         assert engine.search.search(QUESTION).mode == "keywords only"
         time.at += 10
