@@ -721,8 +721,6 @@ TABLE: Mapping[str, Sentence] = {
     "invalid_day": Sentence("Invalid date: this note never fades."),
     "day_ahead": Sentence("Its date is {days} days ahead. The note counts as new until then."),
     "said_twice": Sentence("{twin} says the same."),
-    "said_otherwise": Sentence("“{subject}” is {value} here, and {other} in {twin}."),
-    "outdated": Sentence("“{subject}” is {value} here, and {other} in {twin}, of {day}."),
     "day_passed": Sentence("{day} reads as a date to come, but it was {ago:of day} ago."),
     "path_gone": Sentence("{path} is not there."),
     "unlisted": Sentence(

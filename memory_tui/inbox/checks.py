@@ -1,4 +1,4 @@
-"""Inbox checks are one row each. They find secrets, repeats, contradictions, passed days, dead paths, lost lines and
+"""Inbox checks are one row each. They find secrets, repeats, passed days, dead paths, lost lines and
 tool output. `examine` lists everything they find, most pressing first.
 
 Nothing here changes a note: an action becomes a Change, which is shown and made like any other, and taken back by undo.
@@ -32,7 +32,6 @@ from memory_tui.secrets import finder as secret_finder
 from memory_tui.workspace.annotations import flaws
 
 if TYPE_CHECKING:
-    from memory_tui.inbox.contradictions import Contradiction
     from memory_tui.notes.curator import Curator
     from memory_tui.notes.planner import Planner
     from memory_tui.notes.promote import Spot
@@ -229,13 +228,6 @@ class Examination:
         reasons = ((at, output(item)) for at, item in enumerate(self.items))
         return {at: reason for at, reason in reasons if reason}
 
-    @cached_property
-    def contradictions(self) -> Sequence[Contradiction]:
-        """Return items that give one subject two values."""
-        from memory_tui.inbox.contradictions import pairs
-
-        return tuple(pairs(list(self.memories()), self.inputs.today, self.stopped))
-
     def memories(self) -> Iterator[NoteItem]:
         """Yield the items that do not look like the output of a tool."""
         return (item for at, item in enumerate(self.items) if at not in self.outputs)
@@ -270,11 +262,12 @@ def masked(text: str) -> str:
 
 
 def _secrets(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    known = secret_finder.known_of(note.text for note in run.inputs.notes)
     for note in run.inputs.notes:
         if run.stopped():
             raise Cancelled
         lines = note.text.split("\n")
-        for match in secret_finder.find(note.text):
+        for match in secret_finder.find(note.text, known):
             last = match.line + note.text.count("\n", match.start, match.end)
             secret = "\n".join(line.removesuffix("\r") for line in lines[match.line - 1 : last])
             yield Suggestion(
@@ -322,24 +315,6 @@ def _rank(item: NoteItem) -> tuple[bool, int, str, int]:
     """Sort key: the twin in a lasting note stays, else the newest, else the first."""
     day = item.note.day
     return day is not None, -day.toordinal() if day else 0, item.note.path, item.first
-
-
-def _contradictions(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    for older, newer, day in run.contradictions:
-        if day is None:
-            twin = str(_passage(newer.item))
-            values = {"subject": older.subject, "value": older.value, "other": newer.value}
-            finding = notice("said_otherwise", twin=twin, **values)
-            yield _suggestion(check, older.item, finding, newer.item)
-
-
-def _stale_facts(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    for older, newer, day in run.contradictions:
-        if day is not None:
-            twin = str(_passage(newer.item))
-            values = {"subject": older.subject, "value": older.value, "other": newer.value}
-            finding = notice("outdated", twin=twin, day=day.isoformat(), **values)
-            yield _suggestion(check, older.item, finding, newer.item)
 
 
 def _stale_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -443,7 +418,6 @@ _NIGHT = re.compile(r"## Promoted From Short-Term Memory \((\d{4}-\d{2}-\d{2})\)
 _LATER: tuple[Action, ...] = ("keep", "snooze")
 _MERGED: tuple[Action, ...] = ("merge", "merge other")
 """One of two passages goes: the one at `place`, or the other one."""
-_MENDED: tuple[Action, ...] = ("edit", *_MERGED, *_LATER)
 _PROMOTION: tuple[Action, ...] = ("keep", "edit", "move back", "delete", "snooze")
 
 CHECKS: tuple[InboxCheck, ...] = (
@@ -455,8 +429,6 @@ CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("annotation", "an annotation without effect", "warning", _LATER, _flawed),
     InboxCheck("bad date", "an odd date in its name", "warning", ("rename", *_LATER), _bad_dates),
     InboxCheck("exact duplicate", "said twice", "warning", (*_MERGED, *_LATER), _duplicates),
-    InboxCheck("contradiction", "two notes disagree", "warning", _MENDED, _contradictions),
-    InboxCheck("stale fact", "a newer log says otherwise", "warning", _MENDED, _stale_facts),
     InboxCheck("stale date", "a date that has passed", "warning", ("delete", *_LATER), _stale_dates),
     InboxCheck("dead path", "names a file that is not there", "warning", ("keep", "delete", "snooze"), _dead_paths),
     InboxCheck("unlisted", "not in Claude Code's index", "warning", ("keep", "trash note", "snooze"), _unlisted),

@@ -1,8 +1,8 @@
-"""Finds text that looks like a password or a key. It gives kind and position, never the secret itself.
+"""Finds text that holds a password or a key. It gives kind and position, never the secret itself.
 
-The finder knows keys in the format that their maker documents, values after a word like password, in many languages and
-in Markdown, and long words that are too random to be made up by a person. It verifies nothing over the network, and
-passes hexadecimal digits and public addresses, because notes are full of commits, digests and hosts.
+The finder knows keys in the format that their maker documents, and what people write: values after a label in many
+languages and in Markdown, passwords beside a user's name, words of a wallet. It verifies nothing over the network, and
+takes nothing for a secret merely because it looks random: notes are full of ids, commits, digests and hosts.
 
 Conversations are masked by OpenClaw's own patterns: its documented defaults, in their order, with JavaScript's meaning.
 A word, a digit, a border of words and letter case are ASCII there, white space is JavaScript's.
@@ -12,20 +12,31 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import re
-import string
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
-from itertools import pairwise
 
 from msgspec import Struct
 
 from memory_tui import jsstring
-from memory_tui.secrets.formats import BASIC, FORMATS, PRIVATE, QUOTED, TOKEN, KeyFormat
+from memory_tui.secrets.formats import BASIC, FORMATS, PRIVATE, TOKEN, KeyFormat
+from memory_tui.secrets.labels import (
+    HINTS,
+    LABELLED,
+    NOTHING_KNOWN,
+    Known,
+    Label,
+    Span,
+    columns,
+    in_columns,
+    labelled,
+    listed,
+    pairs,
+    placeholder,
+    prefix_of,
+)
 
-LABELLED, RANDOM = "labelled password or key", "random-looking text"
 _LONGEST_PIECE = 8000
 """Characters that are looked at together, because some patterns take quadratic time; cut between lines where it can."""
 
@@ -34,139 +45,77 @@ _WINDOW, _OVERLAP = 600, 200
 
 MASK = "***"
 
-
 _PRIVATE_KEY = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-
-_LABEL_PARTS = (
-    "pass,pw,pin,contrase,senha,mot de,mdp,clave,kennwort,wachtwoord,ordenord,senord,has\u0142o,haslo,ifre,heslo,"
-    "parola,jelsz,salasana,adgangskode,kodeord,schl\u00fcssel,密,口令,パス,暗証,암호,비밀,парол,كلمة,סיסמ,κωδικ,रहस्य,"
-    "पासवर्ड,mật kh,sandi,key,token,secret"
-)
-_LABELS_HOLD = _LABEL_PARTS.split(",")
-_HINTS = {*_LABELS_HOLD, *(word for form in FORMATS for word in form.holds)} - {":", "-", ".", "gh", "gl", "ac", "sk"}
-"""What a text has to hold, in lower case, to be looked through at all; keys of no other mark are long words."""
-
-# As people write them in notes: `**Password:** x`, `| Passwort | x |`, `密码：x`, `the password for the NAS is x`.
-_STRONG = (
-    r"passw(?:or[dt]|d)|passphrase|passcode|pass[- ]?code|mot de passe|contrase(?:ñ|n\u0303|n)a|senha|kennwort"
-    r"|wachtwoord|has[łl]o|(?:ş|s\u0327|s)ifre|l(?:ö|o\u0308)senord|heslo|parola|jelsz[oó]|salasana|adgangskode|kodeord"
-    r"|парол[ьяею]|密[码碼]|口令|パスワード|パスコード|暗証番号|암호|비밀번호|كلمة (?:المرور|السر)|סיסמה|κωδικός|पासवर्ड"
-    r"|mật khẩu|kata sandi|(?:wlan|wi-?fi|netzwerk|network)[ -]?(?:schlüssel|key|psk)"
-)
-_WEAK = r"(?<![^\W_])(?:pass|pwd|pw|psk|mdp|clave|pin(?:[ -]?code)?)(?![^\W_])"
-_NAMES = (
-    r"(?:api|access|auth|secret|private|bearer|app(?:lication)?|account|service|license|master|signing|encryption)"
-    r"[ _-]?(?:key|token)|token|secret|(?<=[a-z0-9]_)key"
-)
-_OF = (
-    r"(?:\s*\([^()\n]{0,40}\)"
-    r"|\s+(?:for|of|to|on|at|für|zum|zur|vom|von|pour|del?|para|do|da|di|per)\s+[^\n:=.;,|]{1,40}?)?"
-)
-_JOINED = (
-    r"(?:[:=：|→]|=>|->|:=|[—–]|(?:\bis\b|\bwas\b|\bist\b|\blautet\b|\best\b|\bes\b|\bé|\bè)"
-    r"(?:\s+(?:now|jetzt|nun)\b)?:?|[はが是为為])"
-)
-_LABEL = re.compile(
-    rf"(?:(?P<word>{_STRONG})|(?P<weak>{_WEAK})|(?P<name>{_NAMES}))[\"'*_`)\]]{{0,4}}"
-    rf"(?:{_OF}\s*[\"'*_`)\]]{{0,4}}{_JOINED}|(?P<bare>\s+(?:to\s+|now\s+|as\s+)?))(?P<open>[\s\"'*_`|]{{0,6}})",
-    re.IGNORECASE,
-)
-_SHORTEST = {"word": 4, "name": 16}
-_BETWEEN = re.compile(r"[^A-Za-z\u00c0-\u024f]+")
-_GAP = re.compile(r"(?:[<{].*|.*\*{3}.*|x{3,}|\.{3,}|pass(?:word)?|pw|pwd|secret|token)", re.IGNORECASE)
-_VALUE = re.compile(r"[^\s\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
-_QUOTED = {mark: re.compile(rf"[^{mark}\n]{{3,200}}(?={mark})") for mark in "\"'`"}
-_PIN = re.compile(r"\d{4,12}")
-_IDENTIFIER = re.compile(r"[A-Za-z]+(?:[_-](?:[a-z]+|[A-Z]+|v?\d{1,4})){2,}")
-_ADDRESS = re.compile(r"\b(?:https?|ftp|file|mailto|obsidian|data):\S+|\bsha\d{1,3}-\S+|\bAAAA[A-Z]\S+", re.ASCII)
-"""Links, images written out, digests of packages and public keys: long and random-looking, and no secret."""
-_LONG = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
-_ENTROPY_BITS = 4.0
-"""Bits a character; 24 random characters hardly ever have 4.5."""
-_CHANGES = 0.38
-"""Share of neighbours that are of two classes (small, capital, digit). In random text it is 0.62, in words 0.1."""
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-_SEQUENCES = (
-    string.ascii_uppercase * 2 + string.digits + "+/",
-    string.digits + string.ascii_uppercase * 2 + "+/",
-    (string.digits + string.ascii_uppercase) * 2,
-    "0123456789ABCDEFABCDEF" * 2,
-    string.ascii_uppercase + "=/",
-)
-"""Runs through an alphabet, as in examples."""
 _REST = re.compile(r"[A-Za-z0-9_+/=.~-]*")
-_NO_VALUE = re.compile(
-    r"\d{1,4}[-./:]\d{1,2}(?:[-./:]\d{1,4}|$)"  # dates and times
-    r"|v?\d+(?:\.\d+)+$"  # versions
-    r"|\d+[- ]?(?:char|digit|letter|sign|zeichen|stellig|bit|byte|day|tag|month|monat|min|hour|stunde|week|woche|year"
-    r"|jahr)"
-    r"|[<\[{][a-z]*$|.*(?:://|\.{3}|…|x{4}|\*{3}|•{3})"  # addresses and gaps
-    r"|\W*(?:1|last|kee|nord|dash)pass|\W*(?:bit|vault)warden"  # where it is kept
-    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}$"  # addresses of people
-    r"|(?:~|\.{1,2})?/[\w.-]+/|[\w./-]+\.(?:md|txt|py|js|ts|sh|env|json|ya?ml|toml|pdf|png|jpe?g|html?|kdbx)$|\[\["
-    r"|(?:null|none|nil|true|false|undefined)\b|(?:process\.env|os\.|self\.|config\.|settings\.|env\.|secrets?\.)",
-    re.IGNORECASE,
-)
-_TEMPLATE = re.compile(r"\$?|\{.*\}|<.*>")
-_REFERENCE = re.compile(
-    r"\$\{.*|\$\(.*|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%[A-Z_]+%|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z_][a-z_.]{2,}[\w.]*[\[(].*[\])]"
-)
-"""A value that names where the secret is: `${VAR}`, `$(command)`, `DB_PASSWORD`, `getenv("X")`."""
-_WORDLIKE = re.compile(r"[A-Z]?[a-z]+(?:[A-Z][a-z]{2,})*[A-Z]{0,3}|[A-Z]+")
-"""Letters as names and words have them: password, GitHub, keePassXC."""
-_UNSPOKEN = re.compile(
-    r"[bcdfghjklmnpqrstvwxz]{6}|q[^u]|[bcdfghkmpqtvz]x|j[bcdfghklmnpqrstvwxyz]|[bcdfghklmpqtvwxyz]j|v[bcdfghjkmnpqtwxz]"
-    r"|w[gjkmpqtvxz]|x[bdgjklmnrswz]|z[bdfgjkmnpqrsvx]|[cfgjkmpqsvwx]z|[bcdfghjklmnpqrstvwxz]q|[bcdfghjkmpqtvx]v|[fhjkpqv]g"
-    r"|k[bcdfgmpqt]|h[bcdfghjkpqvxz]|[fgmv]k|^[^aeiouyäöüéèáíóú]{3,}$",
-    re.IGNORECASE,
-)
-"""Letters that hardly ever stand together in a word, and words without a vowel."""
-_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_METHODS = re.compile(r"(?:sha|md|argon|bcrypt|pbkdf|base|utf|aes|oauth|rfc|cve|http|ipv|rsa|ed)-?\d", re.IGNORECASE)
+_CUT_FOR_SHOW = re.compile(r"\.{3}|…")
+_ID = re.compile(r"(?<![\w/-])[A-Za-z][A-Za-z0-9]{1,20}[_-][A-Za-z0-9_-]{12,80}")
+_ADDRESS = re.compile(r"https?://\S{8,400}")
+_ADDRESS_PART = re.compile(r"[\w-]{16,}")
+_FEWEST_IDS = 3
 
 
 class Finding(Struct, frozen=True):
     """That something at `start` to `end` (characters) looks like a secret: of which `kind`, and in which line from 1.
 
-    It does not hold the text, so that no log or traceback can.
+    `label` is what stood before it, where that made it one. It does not hold the text, so that no log or traceback can.
     """
 
     kind: str
     line: int
     start: int
     end: int
+    label: Label | None = None
 
 
-def find(text: str) -> tuple[Finding, ...]:
+def find(text: str, known: Known = NOTHING_KNOWN) -> tuple[Finding, ...]:
     """Find everything in `text` that looks like a secret, by position, without overlaps."""
     spans = [
-        (at + start, at + end, kind)
+        (at + start, at + end, kind, label)
         for at, piece in _pieces(text)
-        for start, end, kind in (*_by_maker(piece), *_labelled(piece), *_random(piece))
+        for start, end, kind, label in (*_by_maker(piece), *_written(piece, known))
     ]
     spans += _private(text)
     findings: list[Finding] = []
     line, counted = 1, 0
-    for start, end, kind in sorted(spans, key=lambda span: (span[0], -span[1])):
+    for start, end, kind, label in sorted(spans, key=lambda span: (span[0], -span[1])):
         if findings and start < findings[-1].end:
             last = findings[-1]
-            # The first to begin has the more telling name, unless it is only said to be random.
-            kind = kind if last.kind in (RANDOM, LABELLED) and kind != RANDOM else last.kind
-            findings[-1] = Finding(kind, last.line, last.start, max(end, last.end))
+            # The first to begin has the more telling name, unless that only tells of a label.
+            name, of = (kind, label) if last.kind == LABELLED else (last.kind, last.label)
+            findings[-1] = Finding(name, last.line, last.start, max(end, last.end), of)
         else:
             line += text.count("\n", counted, start)
             counted = start
-            findings.append(Finding(kind, line, start, end))
+            findings.append(Finding(kind, line, start, end, label))
     return tuple(findings)
 
 
-def masked(text: str, mask: Callable[[str], str] = lambda _secret: MASK) -> str:
-    """Return `text` with `mask` of what looks like a secret in its place; plain text costs next to nothing."""
-    if not (_LONG.search(text) or any(word in text.lower() for word in _HINTS)):
-        return text
+def known_of(texts: Iterable[str], cleared: Collection[tuple[str, str]] = ()) -> Known:
+    """Return what `texts` tell of values that are no secrets, and the labels with prefixes that a person `cleared`.
+
+    A prefix that three or more different values have, of which fewer than half stand after a label, is one of ids.
+    """
+    parts: set[str] = set()
+    values: dict[str, set[str]] = defaultdict(set)
+    secret: dict[str, set[str]] = defaultdict(set)
+    for text in texts:
+        for address in _ADDRESS.findall(text):
+            parts.update(_ADDRESS_PART.findall(address))
+        for match in _ID.finditer(text):
+            values[prefix_of(match[0])].add(match[0])
+        for finding in find(text) if any(len(found) >= _FEWEST_IDS for found in values.values()) else ():
+            if finding.kind == LABELLED:
+                value = text[finding.start : finding.end]
+                secret[prefix_of(value)].add(value)
+    ids = {name for name, seen in values.items() if len(seen) >= _FEWEST_IDS and 2 * len(secret[name]) < len(seen)}
+    return Known(frozenset(parts), frozenset(ids), frozenset(cleared))
+
+
+def masked(text: str, mask: Callable[[str], str] = lambda _secret: MASK, known: Known = NOTHING_KNOWN) -> str:
+    """Return `text` with `mask` of what looks like a secret in its place."""
     parts: list[str] = []
     at = 0
-    for finding in find(text):
+    for finding in find(text, known):
         parts += (text[at : finding.start], mask(text[finding.start : finding.end]))
         at = finding.end
     return "".join((*parts, text[at:]))
@@ -180,9 +129,9 @@ def masked_head(text: str, most: int) -> str:
     return (head if len(head) >= most + _OVERLAP else masked(text))[:most]
 
 
-def kinds(text: str) -> tuple[str, ...]:
+def kinds(text: str, known: Known = NOTHING_KNOWN) -> tuple[str, ...]:
     """Return the kinds of what `find` finds, each once."""
-    return tuple(dict.fromkeys(finding.kind for finding in find(text)))
+    return tuple(dict.fromkeys(finding.kind for finding in find(text, known)))
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
@@ -196,7 +145,7 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
     yield at, text[at:]
 
 
-def _private(text: str) -> Iterator[tuple[int, int, str]]:
+def _private(text: str) -> Iterator[Span]:
     """Yield private keys from their first line to their last, however long."""
     at = 0
     while (begun := text.find("-----BEGIN", at)) >= 0:
@@ -205,21 +154,22 @@ def _private(text: str) -> Iterator[tuple[int, int, str]]:
             end = text.find("-----END", match.end())
             line = text.find("\n", end) if end >= 0 else -1
             at = line if line >= 0 else len(text)
-            yield begun, at, PRIVATE
+            yield begun, at, PRIVATE, None
 
 
-def _by_maker(text: str) -> Iterator[tuple[int, int, str]]:
+def _by_maker(text: str) -> Iterator[Span]:
     """Yield keys whose maker gave them a form of their own."""
     small = text.lower()
     for form in FORMATS:
         for match in _compiled(form).finditer(text) if any(word in small for word in form.holds) else ():
             group = 1 if match.re.groups and match[1] is not None else 0
-            if form.kind == BASIC and (_REFERENCE.fullmatch(match[1]) or _GAP.fullmatch(match[1])):
-                continue
-            if form.anywhere and form.kind == TOKEN and not _is_token(match[0]):
-                continue
             start, end = match.span(group)
-            yield start, _end(text, end) if form.anywhere else end, form.kind
+            end = _end(text, end) if form.anywhere else end
+            if form.kind == BASIC and (placeholder(match[1]) or _GAP.fullmatch(match[1])):
+                continue
+            if (form.kind == TOKEN and not _is_token(match[0])) or _CUT_FOR_SHOW.match(text, end):
+                continue
+            yield start, end, form.kind, None
 
 
 @cache
@@ -243,120 +193,38 @@ def _end(text: str, end: int) -> int:
     return rest.end() if rest else end
 
 
-def _labelled(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield values after a word like password."""
-    small = text.lower()
-    labels = [word for word in _LABELS_HOLD if word in small]
-    if not labels:
+def _written(text: str, known: Known) -> Iterator[Span]:
+    """Yield what people write down as a secret."""
+    hints = set(HINTS.findall(text.lower()))
+    if not hints and "/" not in text:
         return
-    at = 0
+    at, before = 0, ""
+    labels: dict[int, str] = {}
     for line in text.split("\n"):
-        small = line.lower()
-        if any(word in small for word in labels):
-            for cut in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
-                window = line[cut : cut + _WINDOW]
-                yield from ((at + cut + start, at + cut + end, LABELLED) for start, end in _values(window))
-        at += len(line) + 1
-
-
-def _values(line: str) -> Iterator[tuple[int, int]]:
-    for match in _LABEL.finditer(line):
-        quote = match["open"][-1:]
-        at = match.end()
-        value_match = _QUOTED[quote].match(line, at) if quote in _QUOTED else None
-        if value_match is None or " " in value_match[0]:
-            value_match = _VALUE.match(line, at)
-        raw = value_match[0].rstrip(".,;:") if value_match else ""
-        if not value_match or _REFERENCE.fullmatch(raw) or (match["name"] and _IDENTIFIER.fullmatch(raw)):
-            continue
-        value = value_match[0].partition(',"')[0].rstrip(".,;:)]}>*_|\"'`")
-        if match["bare"]:
-            fits = match["name"] is None and _bare_secret(value)
+        if "|" not in line:
+            labels = {}
+        elif labels:
+            yield from _moved(in_columns(line, labels), at)
         else:
-            fits = len(value) >= _SHORTEST["name" if match["name"] else "word"] and _may_be_secret(value)
-        if fits:
-            yield at, at + len(value)
-    for pattern in QUOTED:
-        for match in pattern.finditer(line):
-            value = match["value"]
-            if (
-                len(value) >= 4
-                and not re.search(r"\s", value)
-                and not _placeholder(value)
-                and re.search("[A-Za-z]", value)
-            ):
-                yield match.span("value")
+            labels = columns(line)
+        hinted = any(word in line.lower() for word in hints)
+        for cut in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
+            window = line[cut : cut + _WINDOW]
+            if hinted:
+                yield from _moved(labelled(window, known), at + cut)
+            if hinted or before:
+                yield from _moved(listed(window, before), at + cut)
+            if hinted or "/" in window:
+                yield from _moved(pairs(window), at + cut)
+        at += len(line) + 1
+        before = line[:_OVERLAP] if hinted else ""
 
 
-def _placeholder(value: str) -> bool:
-    """Tell whether `value` is a template, a reference, a date, an address or a gap to be filled."""
-    return bool(_TEMPLATE.fullmatch(value) or _REFERENCE.fullmatch(value) or _NO_VALUE.match(value))
+def _moved(spans: Iterable[Span], by: int) -> Iterator[Span]:
+    return ((start + by, end + by, kind, label) for start, end, kind, label in spans)
 
 
-def _may_be_secret(value: str) -> bool:
-    """Tell whether `value`, after a label and a sign, is neither a placeholder nor a word."""
-    if _placeholder(value):
-        return False
-    if value.isdecimal():
-        return bool(_PIN.fullmatch(value))
-    letters = [sign for sign in value if sign.isalpha()]
-    if not letters or max(letters) > "\u024f":
-        return False
-    if any(not sign.isalpha() and sign not in "_-./'’:@," for sign in value):
-        return True
-    return len(value) >= 8 and not all(_spoken(part) for part in _BETWEEN.split(value))
-
-
-def _bare_secret(value: str) -> bool:
-    """Tell whether `value`, which merely follows a label, can be nothing but a secret."""
-    if len(value) < 8 or _METHODS.match(value) or not value.isascii() or _placeholder(value):
-        return False
-    digits = sum(sign.isdigit() for sign in value)
-    if not any(sign.isalpha() for sign in value):
-        return False
-    odd = digits and any(not sign.isalnum() and sign not in "_-./':,()" for sign in value)
-    return digits > 1 or bool(odd) or not all(_spoken(part) for part in _BETWEEN.split(value))
-
-
-def _spoken(letters: str) -> bool:
-    """Tell whether `letters` are those of a word or a name."""
-    if not letters or not letters.isascii():
-        return True
-    if not _WORDLIKE.fullmatch(letters):
-        return False
-    return all(part.isupper() or not _UNSPOKEN.search(part) for part in _PART.findall(letters))
-
-
-def _random(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield long words that nobody can have made up."""
-    addresses: list[tuple[int, int]] | None = None
-    for match in _LONG.finditer(text):
-        word = match[0]
-        if not _is_random(word):
-            continue
-        if addresses is None:
-            addresses = [address.span() for address in _ADDRESS.finditer(text)]
-        if not any(start <= match.start() < end for start, end in addresses):
-            yield *match.span(), RANDOM
-
-
-def _is_random(word: str) -> bool:
-    classes = ["d" if sign.isdigit() else "A" if sign.isupper() else "a" for sign in word if sign.isalnum()]
-    if len(set(classes)) < 3:
-        return False
-    changes = sum(sign != following for sign, following in pairwise(classes))
-    return (
-        changes >= _CHANGES * (len(classes) - 1)
-        and _entropy(word) > _ENTROPY_BITS
-        and not _UUID.search(word)
-        and not any(word.upper() in sequence for sequence in _SEQUENCES)
-    )
-
-
-def _entropy(word: str) -> float:
-    """Return Shannon's entropy in bits a character."""
-    return -sum(count / len(word) * math.log2(count / len(word)) for count in Counter(word).values())
-
+_GAP = re.compile(r"(?:[<{].*|.*\*{3}.*|x{3,}|\.{3,}|pass(?:word)?|pw|pwd|secret|token)", re.IGNORECASE)
 
 _SPACE = re.escape(jsstring.WHITESPACE)
 _PATTERNS = tuple(

@@ -86,7 +86,7 @@ _AT_WORDS = (
     KeyFormat("HubSpot token", ("pat-",), r"pat-[a-z]{2}\d-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     KeyFormat("Hugging Face token", ("hf_", "api_org_"), r"(?:hf|api_org)_[A-Za-z0-9]{30,}"),
     KeyFormat("Jina key", ("jina_",), r"jina_[\w-]{50,}"),
-    KeyFormat("JSON Web Token", ("eyj",), r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*"),
+    KeyFormat(TOKEN, ("eyj",), r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*"),
     KeyFormat("Langfuse key", ("sk-lf-",), r"sk-lf-[0-9a-f-]{36}"),
     KeyFormat("LangSmith key", ("lsv2_",), r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
     KeyFormat("LaunchDarkly key", ("api-", "sdk-"), r"(?:api|sdk)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
@@ -134,7 +134,7 @@ _AT_WORDS = (
     KeyFormat("SonarQube token", ("sqp_", "squ_", "sqa_"), r"sq[pua]_[0-9a-f]{40}"),
     KeyFormat("Sourcegraph token", ("sgp_",), r"sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}"),
     KeyFormat("Square OAuth Secret", ("sq0", "eaaa"), r"(?:sq0[a-z]{3}-[\w-]{22,}|EAAA[\w-]{56,})"),
-    KeyFormat("Stripe Access Key", ("k_live_", "k_test_", "whsec_"), r"[spr]k_(?:live|test)_\w{10,}"),
+    KeyFormat("Stripe Access Key", ("k_live_", "k_test_", "whsec_"), r"[sr]k_(?:live|test)_\w{10,}"),
     KeyFormat("Stripe Access Key", ("k_live_", "k_test_", "whsec_"), r"whsec_[A-Za-z0-9+/=]{24,}"),
     KeyFormat("Supabase key", ("sbp_", "sb_secret_"), r"(?:sbp_(?:v0_)?[0-9a-f]{40}|sb_secret_[\w-]{22,})"),
     KeyFormat("Tailscale key", ("tskey-",), r"tskey-[a-z]+-[A-Za-z0-9-]{16,}"),
@@ -155,8 +155,25 @@ _AT_WORDS = (
     ),
     KeyFormat(
         "password in a command",
-        ("sshpass", "curl"),
-        r"(?:sshpass\s+-p\s*" r"|curl\s[^\n]{0,200}?(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,60}:)(?![$<{])([^\s\"']{4,})",
+        ("sshpass", "-u", "mysql"),
+        r"(?:sshpass\s+-p\s*|mysql\w*\s[^\n|]{0,120}?-p|(?<=\s)(?:-u|--user)[ =]?[\"']?[^\s:\"'/]{1,60}:)"
+        r"(?![$<{\s])([^\s\"'`]{4,})",
+    ),
+    KeyFormat(
+        "proxy address",
+        ("hysteria2://", "hy2://", "trojan://", "vless://", "tuic://", "ss://"),
+        r"(?:hysteria2|hy2|trojan|vless|tuic|ss)://([^\s@/]{6,120})@",
+    ),
+    KeyFormat(
+        "private key of a wallet",
+        ("0x",),
+        r"(?i:private key|privater schlüssel|приватный ключ|clave privada|clé privée|私钥|私鑰|秘密鍵)[^\n]{0,40}?"
+        r"(0x[0-9a-fA-F]{64})(?![0-9a-fA-F])",
+    ),
+    KeyFormat(
+        "secret key",
+        ("_sk_", "secret_", "secret-", "_live_", "-live-", "-sk-"),
+        r"(?!pk[_-])[a-z][a-z0-9]{1,20}[_-](?:sk|secret|live)[_-](?=[\w-]*\d)[\w-]{16,120}",
     ),
 )
 _ANYWHERE = (

@@ -169,8 +169,6 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "invalid_day": [{"day": "2026-02-30"}],
     "day_ahead": [{"days": 40}],
     "said_twice": [{"twin": "MEMORY.md:4"}],
-    "said_otherwise": [{"subject": "NAS", "value": "otter", "other": "heron", "twin": "MEMORY.md:4"}],
-    "outdated": [{"subject": "NAS", "value": "otter", "other": "heron", "twin": "memory/a.md:4", "day": "2026-11-19"}],
     "day_passed": [{"day": "2026-11-19", "ago": 1}],
     "path_gone": [{"path": "memory/a.md"}],
     "unlisted": [{"line": "- [A](a.md)"}],

@@ -7,6 +7,7 @@ import json
 import random
 import re
 import string
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets.finder import redact
 from memory_tui.secrets.formats import BASIC, FORMATS, TOKEN, KeyFormat
+from tests.support.secret_lines import lines
 from tests.support.secret_samples import (
     AROUND,
     BASE64,
@@ -162,14 +164,51 @@ def test_a_labelled_value_is_found_in_the_words_of_many_languages(text: str) -> 
     assert text[found.start : found.end].strip("!") in ("hunter22", "hunter22hunter22", "48151623")
 
 
+@pytest.mark.parametrize(("name", "least", "alarms"), [("work", 1.0, 0.0), ("held", 0.9, 0.03)])
+def test_what_people_write_is_a_secret_and_ids_are_none(name: str, least: float, alarms: float) -> None:
+    secrets, others = [], []
+    for text, spans in lines(name):
+        found = secret_finder.find(text)
+        if spans:
+            secrets.append(all(any(one.start <= start and end <= one.end + 1 for one in found) for start, end in spans))
+        else:
+            others.append(bool(found))
+    assert sum(secrets) >= least * len(secrets)
+    assert sum(others) <= alarms * len(others)
+
+
+def test_what_only_looks_random_is_none_and_what_a_person_cleared_is_none_after_its_label() -> None:
+    assert secret_finder.find(f"the new one {_word(40)}") == ()
+    line = f"bot token: reader_{_word(24)}"
+    (found,) = secret_finder.find(line)
+    assert found.label is not None
+    cleared = secret_finder.known_of([line], {(found.label.words, found.label.prefix)})
+    assert secret_finder.find(line, cleared) == ()
+    assert secret_finder.find(line.replace("bot", "api"), cleared)
+    key = SAMPLES["GitHub Token"]
+    assert secret_finder.find(f"token: {key}", secret_finder.known_of([], {("token", "ghp_")}))
+
+
+def test_what_stands_in_an_address_or_has_the_prefix_of_many_is_an_id() -> None:
+    part, ids = _word(28), [f"crate_{_word(20, seed=seed)}" for seed in range(4)]
+    texts = [f"https://docs.example.org/d/{part}/edit", *(f"- {one} came" for one in ids)]
+    for value in (part, ids[0]):
+        assert secret_finder.find(f"token: {value}")
+        assert secret_finder.find(f"token: {value}", secret_finder.known_of(texts)) == ()
+    password = f"password: {ids[0]}"
+    assert secret_finder.find(password, secret_finder.known_of(texts))
+
+
 @pytest.mark.parametrize(
-    "text",
-    ["the new one " + _word(40), "(" + _word(64) + ")", "curl -H 'X: " + _word(40) + "'"],
+    "part", ["password ", "a/b ", "login: a ", "((", "mysql -p", "root/", "token key ", "ab, ", "w "]
 )
-def test_random_text_is_found_without_label_or_quotes(text: str) -> None:
-    (found,) = secret_finder.find(text)
-    assert found.kind == secret_finder.RANDOM
-    assert text[found.start : found.end] in text.split()[-1]
+def test_a_hostile_line_is_looked_through_in_the_time_of_its_length(part: str) -> None:
+    def seconds(length: int) -> float:
+        begun = time.process_time()
+        secret_finder.find(part * (length // len(part)))
+        return time.process_time() - begun
+
+    assert seconds(60_000) < 12 * seconds(15_000) + 0.05
 
 
 def _touched(text: str, value: str) -> bool:
@@ -368,7 +407,7 @@ def test_the_head_of_a_text_is_masked_as_the_whole_text_is(
 
 def test_a_long_text_of_which_the_head_is_shown_is_not_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
     seen, find = [], secret_finder.find
-    monkeypatch.setattr(secret_finder, "find", lambda text: seen.append(len(text)) or find(text))
+    monkeypatch.setattr(secret_finder, "find", lambda text, known: seen.append(len(text)) or find(text, known))
     text = "the password: hunter22 and more of it\n" * 5_000
     assert (
         secret_finder.masked_head(text, 300)

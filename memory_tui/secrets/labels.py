@@ -1,0 +1,341 @@
+"""Secrets as people write them: after a label, beside a user's name, as words of a wallet, as codes for emergencies.
+
+A rule here sees one line, and the line before it where only that holds the label. Nothing counts merely because it
+looks random: documents, folders, commits and orders have such names, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from memory_tui.secrets.formats import QUOTED
+
+LABELLED, PAIR, SEED, CODES = "labelled password or key", "user and password", "seed phrase", "backup code"
+
+_STRONG = (
+    r"passw(?:or[dt]|d)|passphrase|passcode|pass[- ]?code|mot de passe|contrase(?:ñ|n\u0303|n)a|senha|kennwort"
+    r"|wachtwoord|has[łl]o|(?:ş|s\u0327|s)ifre|l(?:ö|o\u0308)senord|heslo|parola|jelsz[oó]|salasana|adgangskode|kodeord"
+    r"|парол[ьяею]|密[码碼]|口令|パスワード|パスコード|暗証番号|암호|비밀번호|كلمة (?:المرور|السر)|סיסמה|κωδικός|पासवर्ड"
+    r"|mật khẩu|kata sandi|(?:wlan|wi-?fi|wep|wpa2?|netzwerk|network)[ -]?(?:schlüssel|key|psk)|pre-?shared key"
+)
+_SHORT = (
+    r"(?<![^\W_])(?:pwd|pw|psk|mdp|clave|pin(?:[ -]?code)?|пин(?:-?код)?|(?:door|gate|alarm|safe|lock)[ -]?code|türcode"
+    r"|code de la porte|código de la puerta|门禁码)(?![^\W_])"
+)
+_PASS = r"(?<![^\W_])pass(?=\s*[:=])"
+_PLAIN_KEY = r"(?:clé (?:d['’])?|clave (?:de )?|chiave |chave (?:de )?|klucz )api"
+_WEAK = (
+    r"(?:api|access|auth|secret|private|bearer|app(?:lication)?|account|service|licen[cs]e|master|signing|encryption"
+    r"|bot|client|shared|deploy|webhook)[ _-]?(?:key|token|secret)|token|secret|(?<=[a-z0-9]_)key"
+    rf"|(?:api|secret)-?schlüssel|{_PLAIN_KEY}|(?:api[ -]?)?ключ|токен|секрет\w*|[密秘私][钥鑰]|令牌|密匙"
+    r"|シークレット(?:キー)?|トークン|(?:api|秘密) ?[キ鍵]ー?|api ?키|토큰|시크릿|anahtar\w*|jeton\w*|khóa"
+)
+_WALLET = (
+    r"(?:seed|recovery|mnemonic|secret|backup)[ -]?(?:phrase|words)|mnemonic|(?<!\w)seed(?=\s*:)|wiederherstellungs"
+    r"(?:phrase|wörter)|frase (?:semilla|de recuperación|seed)|phrase (?:de récupération|secrète)|сид-?фраз\w*"
+    r"|助记词|恢复短语|リカバリーフレーズ|シードフレーズ|복구 구문|니모닉"
+)
+_CODE_LABEL = (
+    r"(?:backup|recovery|emergency|2fa|scratch)[ -]codes?|(?:wiederherstellungs|backup-?|ersatz)codes?|códigos? de "
+    r"(?:recuperación|respaldo)|codes? de (?:secours|récupération)|резервные коды|(?:备用|恢复)码|バックアップコード"
+)
+_LOGIN = (
+    r"ssh|s?ftp|log-?in|sign-?in|zugang\w*|anmeldung\w*|credentials?|creds|account|accès|acceso|usuario|identifiant\w*"
+    r"|logowanie|dostęp|inlog\w*|přihlášení|логин\w*|доступ\w*|вход|учётка|登[录錄入陆]|账号|帳號|帐号|ログイン|アカウント"
+    r"|로그인|계정|tài khoản|đăng nhập|giriş|panel|web ?ui"
+)
+HINTS = re.compile(
+    r"pass|pw|pin|contrase|senha|mot de|mdp|clave|kennwort|wachtwoord|ordenord|senord"
+    r"|hasło|haslo|ifre|heslo|psk|parola|jelsz|salasana|adgangskode|kodeord|schlüssel|密|口令"
+    r"|パス|暗証|암호|비밀|парол|كلمة|סיסמ|κωδικ|पासवर्ड|mật kh|sandi|key|token|secret|ключ|токен"
+    r"|секрет|钥|鑰|令牌|シークレット|トークン|キー|鍵|키|토큰|시크릿|anahtar|jeton|khóa|пин|shared|seed|phrase"
+    r"|mnemonic|фраз|助记|恢复|code|código|коды|コード|admin|root|门禁|备用|복구|니모닉|api"
+)
+"""What a line holds, in lower case, where a label may stand in it."""
+
+_NOT_BEFORE = re.compile(
+    r"(?:public|ssh|primary|foreign|cache|session|sort|partition|host|idempotency|object|s3|index|answer|open)[ _-]?$"
+)
+_OTHER = (
+    r"counts?|limits?|usage|used|budget|window|types?|hash\w*|lengths?|polic(?:y|ies)|managers?|reset\w*|rotation|expir\w*"
+    r"|fields?|prompts?|version|paths?|files?|folders?|names?|ids?|urls?|formats?|size|age|days?|pairs?|santa|bucket"
+)
+_NOT_AFTER = re.compile(rf"[ _-](?:{_OTHER})(?![^\W_])")
+"""What makes a label the name of another thing: `token limit`, `API key ID`."""
+_JOINED = (
+    r"(?:[:=：|→—–]|=>|->|:=|(?:\b(?:is|was|now|ist|lautet|est|es|je|är|to|là|jest)\b|\b[éè]|[はが是为為는은])"
+    r"(?:\s+(?:now|jetzt|nun|to)\b)?:?)"
+)
+_OPEN = r"(?P<open>[\s\"'*_`|「『«“„(]{0,6})"
+_LABEL = re.compile(
+    rf"(?:(?P<word>{_STRONG}|{_SHORT}|{_PASS})|(?P<name>{_WEAK}))(?P<form>[\"'*_`)\]]{{0,4}})"
+    rf"(?:(?P<between>(?:\s*+\([^()\n]{{0,40}}+\)|\s++[^\s:=：|→—–]{{1,24}}+){{0,6}}?)\s*[\"'*_`)\]]{{0,4}}{_JOINED}"
+    rf"|\s+(?=[\"'`])|(?:\s++[^\s:=「『«“„]{{1,24}}+){{0,3}}+\s*+(?=[「『«“„])|(?P<bare>\s+)){_OPEN}",
+    re.IGNORECASE,
+)
+_FURTHER = re.compile(
+    r"\s+(?:for|für|vom|von|para|de|для|от|к)\s+\S{1,20}(?:\s+[^\s:=]{1,20}){0,2}?\s+(\S{6,60})(?!\S)"
+)
+_VALUE = re.compile(r"[^\s\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
+_SHUT = dict(zip("\"'`「『«“„", "\"'`」』»”“", strict=True))
+_QUOTES = {mark: re.compile(rf"[^{mark}{shut}\n]{{3,60}}(?={shut})") for mark, shut in _SHUT.items()}
+_TRAILING = ".,;:)]}>*_|\"'`»”"
+_WORDS = re.compile(r"[A-Z]{0,4}[^\W\d_A-Z]+(?:[A-Z][^\W\d_A-Z]{2,})*[A-Z]{0,3}")
+_PIN = re.compile(r"\d{4,12}")
+_CONSTANT = re.compile(r"\b(?:const|let|var|val)\s[\w ]*$")
+_MIXED = re.compile(r"(?=\S*[^\W\d])(?=\S*\d)\S+")
+_IDENTIFIER = re.compile(r"[A-Za-z]+(?:[_.-](?:[a-z]+|[A-Z]+|v?\d{1,4})){2,}")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_GROUPED = re.compile(r"(?:[A-Za-z0-9]{4,6}-){3,7}[A-Za-z0-9]{4,6}")
+_HEX = re.compile(r"(?:0x)?[0-9a-f]{32,64}", re.IGNORECASE)
+_DOCUMENTED = re.compile(
+    r"(?:price|prod|cus|msg|thread|asst|run|dpl|req|sub|evt|file|pk|in|ch|pi)_|sha\d{1,3}[:-]|0x[0-9a-f]{40}$|AAAA[A-Z]"
+)
+"""How makers begin the names of what is public: prices, messages, digests, addresses of a chain."""
+_NO_VALUE = re.compile(
+    r"\d{1,4}[-./:]\d{1,2}(?:[-./:]\d{1,4}|$)|\d{4}-W?\d\d\b"  # dates and times
+    r"|v?\d+(?:\.\d+)+\W?$|\D{1,20}\d+(?:\.\d+)+\W?$"  # versions
+    r"|[\d.,]+[- ]?(?:\+?%|[km]?b|char|digit|letter|sign|zeichen|stellig|bit|byte|day|tag|month|monat|min|hour|stunde"
+    r"|week|woche|year|jahr|fps|ghz|mhz|v|w|mm|cm|km|kg|x\d+)[a-z]{0,8}\W?$"
+    r"|[\d.,×x*+=/-]+=[\d.,]+$|#\d+$"  # sums and numbers of issues
+    r"|[<\[{][a-z]*$|.*(?:://|\.{3}|…|x{4}|\*{3}|•{3})"  # addresses and gaps
+    r"|\W*(?:1|last|kee|nord|dash)pass|\W*(?:bit|vault)warden"  # where it is kept
+    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}$"  # addresses of people
+    r"|(?:~|\.{1,2})?/[\w.-]+/|[\w./-]+\.(?:md|txt|py|js|ts|sh|env|json|ya?ml|toml|pdf|png|jpe?g|html?|kdbx)$|\[\["
+    r"|(?:null|none|nil|true|false|undefined)\b|(?:process\.env|os\.|self\.|config\.|settings\.|env\.|secrets?\.)"
+    r"|(?:sha|md|argon|bcrypt|pbkdf|base|utf|aes|oauth|rfc|cve|http|ipv|rsa|ed)-?\d{1,5}\w?$|\dfa$",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(
+    r"\$?\{.*|\$\(.*|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%[A-Z_]+%|<.*>|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
+    r"|[a-z_][a-z_.]{2,}[\w.]*[\[(].*[\])]?"
+)
+"""A value that names where the secret is: `${VAR}`, `$(command)`, `DB_PASSWORD`, `getenv("X")`. Letter case counts."""
+
+_HOST = (
+    r"(?:\d{1,3}(?:\.\d{1,3}){3}"
+    r"|[\w-]+(?:\.[\w-]+)*\.(?!(?:js|ts|py|md|go|rs|sh|json|ya?ml|txt|html?)\b)[a-z]{2,12})(?::\d{2,5})?"
+)
+_MACHINE = re.compile(rf"(?<![\w./@-]){_HOST}[)`\"*]{{0,2}}[\s,;:(|→-]{{1,4}}$", re.IGNORECASE)
+_AFTER_LOGIN = re.compile(rf"(?:{_LOGIN}|{_STRONG})(?P<rest>[^/]{{0,20}})$", re.IGNORECASE)
+_USER = r"[A-Za-z0-9._+-]{2,40}(?:@[A-Za-z0-9-]{1,40}(?:\.[A-Za-z0-9-]{1,20}){1,4})?"
+_PAIRS = {
+    sign: re.compile(
+        rf"(?<![A-Za-z0-9_/.@+-])(?P<user>{_USER})[`\"*]{{0,2}}(?P<sep>{between})[`\"*]{{0,2}}(?P<pw>[!-~]{{5,60}})"
+    )
+    for sign, between in (*((sign, rf"\s{{0,2}}{sign}\s{{0,2}}") for sign in "/:,"), (" ", r"(?<=[a-z]) "))
+}
+_ADMINS = frozenset(("root", "admin", "administrator", "user", "postgres", "pi", "ubuntu"))
+_PHRASE = re.compile(r"(?:(?:\d{1,2}[.)]?\s*)?[a-zß-ÿ]{3,8}(?:[\s,]+|$)){12,24}")
+_FUNCTION = re.compile(
+    r"\b(?:the|and|for|with|that|you|are|not|from|have|der|die|das|und|mit|que|los|las|con|les|est)\b"
+)
+_CODE = re.compile(r"(?<![\w-])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,3}|\d{6,10})(?![\w-])")
+
+
+class Label(Struct, frozen=True):
+    """What stands before a value, in lower case, and what the value begins with: `bot token`, `chorbot_`."""
+
+    words: str
+    prefix: str
+
+
+class Known(Struct, frozen=True):
+    """What is known of a workspace: parts of its addresses, prefixes of its ids, labels with prefixes that are none."""
+
+    in_addresses: frozenset[str] = frozenset()
+    prefixes: frozenset[str] = frozenset()
+    cleared: frozenset[tuple[str, str]] = frozenset()
+
+
+NOTHING_KNOWN = Known()
+Span = tuple[int, int, str, Label | None]
+
+
+def prefix_of(value: str) -> str:
+    """Return the letters before the first `_` or `-` of a value, with that sign; empty where there are none."""
+    match = re.match(r"[A-Za-z][A-Za-z0-9]{1,20}[_-]", value)
+    return match[0] if match else ""
+
+
+def labelled(line: str, known: Known) -> Iterator[Span]:
+    """Yield the values after a label in a line, with the label."""
+    end = 0
+    for match in _LABEL.finditer(line):
+        at = match.end()
+        value = _value(line, match)
+        word = match["word"] is not None
+        name = line[match.start() : match.end("form")].strip("\"'*_`)] ").lower()
+        if at < end or _another_thing(line, match) or not value:
+            continue
+        if word:
+            code = value.isdecimal() and name.endswith(("pin", "code", "код")) and not name.startswith("pass")
+            fits = _bare(value) if match["bare"] and not code else _password(value)
+        else:
+            fits = _key(value, name, known, bare=bool(match["bare"]))
+        label = Label(name, prefix_of(value))
+        if fits and not _example(line, match.start(), value) and (name, label.prefix) not in known.cleared:
+            end = at + len(value)
+            yield at, end, LABELLED, label
+        elif word and (further := _FURTHER.match(line, match.end("form"))) and _bare(further[1], 4):
+            yield *further.span(1), LABELLED, label
+    for pattern in QUOTED:
+        for match in pattern.finditer(line):
+            text = match["value"]
+            if (
+                len(text) >= 4
+                and not re.search(r"\s", text)
+                and not placeholder(text)
+                and re.search("[A-Za-z]", text)
+                and re.search("[^a-z]", text)
+                and not _example(line, match.start(), text)
+            ):
+                yield *match.span("value"), LABELLED, None
+
+
+def _example(line: str, at: int, value: str) -> bool:
+    """Tell whether a short value is that of a declared constant, which programs in notes make up."""
+    return len(value) < 16 and bool(_CONSTANT.search(line, max(0, at - 40), at))
+
+
+def _value(line: str, match: re.Match[str]) -> str:
+    """Return what stands after a label; inside quotes all of it, where it has a word of letters and digits."""
+    quote = match["open"][-1:]
+    quoted = _QUOTES[quote].match(line, match.end()) if quote in _QUOTES else None
+    if quoted and (" " not in quoted[0] or any(map(_MIXED.fullmatch, quoted[0].split()))):
+        return quoted[0]
+    plain = _VALUE.match(line, match.end())
+    if plain is None or _REFERENCE.fullmatch(plain[0].rstrip(".,;:")):
+        return ""
+    return plain[0].partition(',"')[0].rstrip(_TRAILING)
+
+
+def _another_thing(line: str, match: re.Match[str]) -> bool:
+    """Tell whether the label is the name of something else, or its cell of a table holds more than the label."""
+    between = (match["between"] or "").lower()
+    if _NOT_AFTER.match(line.lower(), match.end("form")) or _NOT_AFTER.search(between):
+        return True
+    if match["name"] and _NOT_BEFORE.search(line[max(0, match.start() - 14) : match.start()].lower()):
+        return True
+    joiner = line[match.end("between") : match.start("open")] if match["between"] is not None else ""
+    return "|" in joiner and bool(between.strip())
+
+
+def placeholder(value: str) -> bool:
+    """Tell whether `value` is a template, a reference, a date, an address or a gap to be filled."""
+    return bool(_REFERENCE.fullmatch(value) or _NO_VALUE.match(value))
+
+
+def _password(value: str) -> bool:
+    """Tell whether `value`, after the label of a password and a sign, is neither a placeholder nor words."""
+    if len(value) < 4 or placeholder(value):
+        return False
+    if value.isdecimal():
+        return bool(_PIN.fullmatch(value))
+    letters = [sign for sign in value if sign.isalpha()]
+    if not letters or (max(letters) > "\u024f" and not _MIXED.fullmatch(value)):
+        return False
+    signs = any(not sign.isalnum() and sign not in "_-./'’:@," for sign in value)
+    return signs or any(sign.isdigit() for sign in value) or _random(value)
+
+
+def _random(value: str) -> bool:
+    """Tell whether the letters of `value` change their case as no word's do."""
+    if len(value) < 8 or not value.isalpha() or value in (value.lower(), value.upper()):
+        return False
+    return 3 * sum(map(str.isupper, value)) >= len(value) or not _WORDS.fullmatch(value)
+
+
+def _bare(value: str, classes: int = 3) -> bool:
+    """Tell whether `value`, which merely follows a label, can be nothing but a password."""
+    digits = sum(sign.isdigit() for sign in value)
+    if len(value) < 6 or not value.isascii() or placeholder(value) or not any(map(str.isalpha, value)):
+        return False
+    if classes == 3 and _classes(value) >= 3 and re.search(r"[^\w\s./':,-]", value):
+        return True
+    mixed = digits > 0 and (_classes(value) >= classes or (classes == 3 and len(value) >= 8 and digits > 1))
+    return mixed or (classes == 3 and _random(value))
+
+
+def _classes(value: str) -> int:
+    """Count the classes of signs in `value`: small, capital, digit, other."""
+    tests = (str.islower, str.isupper, str.isdigit, lambda sign: not sign.isalnum())
+    return sum(any(map(test, value)) for test in tests)
+
+
+def _key(value: str, name: str, known: Known, *, bare: bool) -> bool:
+    """Tell whether `value` is a key: long, of letters and digits, and nobody's public name."""
+    if len(value) < 16 or placeholder(value) or _DOCUMENTED.match(value) or not _MIXED.fullmatch(value):
+        return False
+    if value in known.in_addresses or prefix_of(value) in known.prefixes or not value.isascii():
+        return False
+    if _GROUPED.fullmatch(value) or _UUID.fullmatch(value):
+        return "token" not in name
+    if name.endswith("secret") and re.fullmatch(r"[a-z]+_[a-z_]*[a-z]_\d{2,8}", value):
+        return True
+    if _IDENTIFIER.fullmatch(value) or max(map(len, re.split(r"[^A-Za-z0-9]+", value))) < 8:
+        return False
+    return not bare or bool(_HEX.fullmatch(value)) or _classes(value) >= 3
+
+
+def pairs(line: str) -> Iterator[Span]:
+    """Yield the passwords beside a user's name: after a login, a machine, or an address of mail."""
+    for sign, pattern in _PAIRS.items():
+        for match in pattern.finditer(line):
+            password = match["pw"].rstrip(_TRAILING)
+            if len(password) < 5 or placeholder(password) or "/" in password:
+                continue
+            before = line[max(0, match.start() - 70) : match.start()]
+            if _is_pair(sign, match["user"].lower(), password, before, spaced=len(match["sep"]) > 1):
+                yield match.start("pw"), match.start("pw") + len(password), PAIR, None
+
+
+def _is_pair(sign: str, user: str, password: str, before: str, *, spaced: bool) -> bool:
+    """Tell whether a user's name and a password stand beside each other, after what stands `before` them."""
+    classes, admin, login = _classes(password), user in _ADMINS, _AFTER_LOGIN.search(before)
+    if sign == " ":
+        return classes == 4 and "@" in user
+    if classes >= 3 and sign == "/" and (admin or "@" in user or login):
+        return True
+    if classes >= 3 and sign != "/" and ":" not in password:
+        return (login is not None and ":" in login["rest"]) or (sign == ":" and admin and not spaced)
+    fewest = 2 if spaced or admin else 3
+    return sign == "/" and classes >= fewest and bool(re.search(r"\d", password) and _MACHINE.search(before))
+
+
+_COLUMN = re.compile(rf"{_STRONG}|pw|pass|pwd|pin")
+_WALLET_LABEL, _CODES_LABEL = re.compile(_WALLET, re.IGNORECASE), re.compile(_CODE_LABEL, re.IGNORECASE)
+
+
+def listed(line: str, before: str) -> Iterator[Span]:
+    """Yield the words of a wallet and codes for emergencies, beside their label or one line after it."""
+    for label, kind in ((_WALLET_LABEL, SEED), (_CODES_LABEL, CODES)):
+        here = label.search(line)
+        if here is None and not label.search(before):
+            continue
+        at = here.end() if here else 0
+        if kind == CODES:
+            codes = (code for code in _CODE.finditer(line, at) if any(map(str.isdigit, code[0])))
+            yield from ((*code.span(), CODES, None) for code in codes)
+        elif (phrase := _PHRASE.search(line, at)) and not _FUNCTION.search(phrase[0]):
+            yield phrase.start(), phrase.start() + len(phrase[0].rstrip()), SEED, None
+
+
+def columns(line: str) -> dict[int, str]:
+    """Return the cells of a table's first row that are the label of a password: number -> label."""
+    cells = (cell.strip(" *`").lower() for cell in line.split("|"))
+    return {at: cell for at, cell in enumerate(cells) if _COLUMN.fullmatch(cell)}
+
+
+def in_columns(line: str, labels: dict[int, str]) -> Iterator[Span]:
+    """Yield the cells below such a label."""
+    at = 0
+    for number, cell in enumerate(line.split("|")):
+        value = cell.strip(" *`")
+        if number in labels and _password(value):
+            start = at + cell.index(value)
+            yield start, start + len(value), LABELLED, Label(labels[number], prefix_of(value))
+        at += len(cell) + 1
