@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from memory_tui.index import abilities, index_file
 from memory_tui.index.abilities import Vec0
 from memory_tui.index.freshness import Freshness
 from memory_tui.index.index_file import FileSize
-from memory_tui.index.note_rows import openings
 from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.locks import Role
 from memory_tui.notices import Notice, notice
@@ -29,7 +27,7 @@ from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import Plan
 from memory_tui.providers.chain import MemberState, ServingProvider
 from memory_tui.search.level import ByKind, LevelBasis
-from memory_tui.workspace.notes import is_heading, shown_day, title_of
+from memory_tui.workspace.days import date_of, span
 from memory_tui.workspace.roots import Roots, RootState
 from memory_tui.workspace.scan import Scan
 
@@ -48,7 +46,9 @@ class FileRow(Struct, frozen=True):
     kind: str = ""
     """The type of a fact in Claude Code's memory; empty for other notes."""
     title: str = ""
-    """Its first heading, else its first words, as they are indexed; not yet safe to show."""
+    """What it is called beside its date, or beside its path where it has none; not yet safe to show."""
+    dated: str = ""
+    """Its date as in ISO 8601: the day, week or month that begins with `day`."""
 
 
 class VectorSearch(Struct, frozen=True):
@@ -182,7 +182,6 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> t
     """
     indexed, lacking = store.indexed(), _withheld_or_rejected(store)
     on_disk = {note.path: note for note in scan.notes}
-    titles = {path: _title(text) for path, text in openings(store).items()}
     facts = claude_code.facts(roots, {note.path: note.absolute for note in scan.notes})
     rows = []
     for path in sorted({*on_disk, *freshness.stale}):
@@ -198,19 +197,13 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> t
                 row.chunks if row else 0,
                 file.size if file else 0,
                 file.mtime_ns / 1e9 if file else 0.0,
-                shown_day(path),
+                span(dated)[0] if (dated := row.dated if row else date_of(path)) else None,
                 facts[path].type if path in facts else "",
-                titles.get(path, ""),
+                row.title if row else "",
+                dated,
             )
         )
     return tuple(rows)
-
-
-@lru_cache(maxsize=20_000)
-def _title(text: str) -> str:
-    """Return the title of a note that begins with `text`: its first heading beyond a date, else its first words."""
-    lines = text.split("\n")
-    return title_of(lines) or next((line.strip() for line in lines if line.strip() and not is_heading(line)), "")
 
 
 def _withheld_or_rejected(store: Store) -> dict[str, str]:

@@ -527,7 +527,7 @@ def _age(candidate: Candidate, trace: Trace) -> ScoreLine:
         how = f"dated {-days:,.0f} d ahead, so not aged"
     else:
         # An age of few half-lives needs more digits to be redone.
-        source = "" if candidate.age_basis == "name" else " by file time"
+        source = " by file time" if candidate.age_basis == "mtime" else ""
         how = f"{days:.{1 if half_life >= 30 else 3}f} d old{source}, half-life {half_life} d"
     fading = "decay" if days is not None else "age"
     operation: Operation = "x" if multiplies else "+"

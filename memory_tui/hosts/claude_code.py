@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from memory_tui.durable import read_regular
 from memory_tui.errors import QueryError
+from memory_tui.workspace.markdown import front_matter
 from memory_tui.workspace.roots import Roots
 
 EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
@@ -216,7 +217,6 @@ TYPES = ("user", "feedback", "project", "reference")
 MOST_HEAD = 4000
 """How much of a file may be its front matter."""
 _POINTER = re.compile(r"\]\(<?(?:\./)?([^)>\s#]+\.md)>?\)")
-_MEMBER = re.compile(r"(?P<indent>[ \t]*)(?P<key>[\w-]+):[ \t]*(?P<value>.*?)[ \t]*\Z")
 _SLUG_WORDS = 6
 _DESCRIPTION = 140
 
@@ -231,22 +231,7 @@ class ClaudeFact(Struct, frozen=True):
 
 def fact_of(text: str) -> ClaudeFact | None:
     """Return the fact that a file holds; None where it has no front matter with a name."""
-    lines = text[:MOST_HEAD].removeprefix("\ufeff").splitlines()
-    if not lines or lines[0].rstrip() != "---" or "---" not in (line.rstrip() for line in lines[1:]):
-        return None
-    fields: dict[str, str] = {}
-    above = ""
-    for line in lines[1:]:
-        if line.rstrip() == "---":
-            break
-        if (member := _MEMBER.match(line)) is None:
-            continue
-        key, value = member["key"], member["value"].strip("\"'")
-        if not member["indent"]:
-            above = key
-            fields.setdefault(key, value)
-        elif above == "metadata":
-            fields.setdefault(key, value)
+    fields = front_matter(text[:MOST_HEAD])
     if not fields.get("name"):
         return None
     kind = fields.get("type", "")

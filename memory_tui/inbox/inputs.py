@@ -14,7 +14,7 @@ from memory_tui.inbox.checks import InboxInputs
 from memory_tui.inbox.entries import DatedNote
 from memory_tui.notes import budget
 from memory_tui.workspace import chunking_2026_9, notes
-from memory_tui.workspace.notes import shown_day
+from memory_tui.workspace.days import date_of, span
 from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
 
 if TYPE_CHECKING:
@@ -94,4 +94,5 @@ def _notes(roots: Roots) -> Iterator[DatedNote]:
             # The list of files says so; there is nothing to suggest about what nobody can read.
             continue
         read = notes.of_bytes(note.path, data, changed)
-        yield DatedNote(read.path, read.text, shown_day(read.path), read.replaced, bool(notes.utf16_of(data)))
+        day = span(dated)[0] if (dated := date_of(read.path, read.text)) else None
+        yield DatedNote(read.path, read.text, day, read.replaced, bool(notes.utf16_of(data)))

@@ -40,6 +40,8 @@ class NewFile(Struct, frozen=True):
     size: int
     detail: str
     indexed_at: float
+    title: str
+    dated: str
     chunks: Sequence[NewChunk]
 
 
@@ -54,11 +56,12 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
         rows, bodies, annotations, rowid = [], [], [], last
         for file in files:
             file_id = store.value(
-                "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at, chunks) "
-                "VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?) ON CONFLICT(path) DO UPDATE SET source = excluded.source, "
+                "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at, title, dated, chunks) "
+                "VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?, ?, ?) ON CONFLICT(path) DO UPDATE SET source = excluded.source, "
                 "hash = excluded.hash, mtime = excluded.mtime, size = excluded.size, state = 'ok', "
-                "detail = excluded.detail, indexed_at = excluded.indexed_at, chunks = excluded.chunks RETURNING id",
-                (*astuple(file)[:7], sum(not chunk.occurrence for chunk in file.chunks)),
+                "detail = excluded.detail, indexed_at = excluded.indexed_at, title = excluded.title, "
+                "dated = excluded.dated, chunks = excluded.chunks RETURNING id",
+                (*astuple(file)[:9], sum(not chunk.occurrence for chunk in file.chunks)),
             )
             for ordinal, chunk in enumerate(file.chunks):
                 rowid += 1

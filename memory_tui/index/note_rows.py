@@ -20,63 +20,33 @@ from memory_tui.workspace import chunking_2026_9, transcripts
 from memory_tui.workspace.annotations import NOTHING_SAID, without_markers
 from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import AnnotatedChunk, chunk_note
-from memory_tui.workspace.notes import Document, MediaDocument, shown_day, utf16_of
+from memory_tui.workspace.days import date_of, shown_day
+from memory_tui.workspace.markdown import headings
+from memory_tui.workspace.notes import Document, MediaDocument, utf16_of
+from memory_tui.workspace.titles import title_of
 from memory_tui.workspace.transcripts import Transcript
 
 LONGEST = 200
 """Characters of a heading that count; a whole file in one `#` line would otherwise be repeated in every chunk."""
 
-_MARK = re.compile(r"^ {0,3}(?:(?P<hashes>#{1,6})[ \t]+(?P<title>[^\n]+)|(?P<fence>```+|~~~+)(?P<info>[^\n]*))", re.M)
-_CLOSING = re.compile(r"(?:^|[ \t]+)#+\s*$")
-
 
 class Headings:
-    """Where the headings of a note are; `#` lines inside fenced code are none."""
+    """Where the headings of a note are."""
 
     def __init__(self, text: str) -> None:
         self._lines: list[int] = []
         self._trails: list[tuple[str, ...]] = []
         levels: dict[int, str] = {}
-        fence = ""
-        line, seen = 1, 0
-        for match in _MARK.finditer(text):
-            if match["fence"]:
-                fence = _fence_after(fence, match["fence"], match["info"].strip())
-                continue
-            title = _CLOSING.sub("", match["title"][:LONGEST]).strip()
-            if fence or not title:
-                continue
-            level = len(match["hashes"])
-            levels = {above: name for above, name in levels.items() if above < level} | {level: title}
-            line += text.count("\n", seen, match.start())
-            seen = match.start()
-            self._lines.append(line)
-            self._trails.append(tuple(levels.values()))
+        for line, level, title in headings(text):
+            if title:
+                levels = {above: name for above, name in levels.items() if above < level} | {level: title[:LONGEST]}
+                self._lines.append(line)
+                self._trails.append(tuple(levels.values()))
 
     def above(self, line: int) -> tuple[str, ...]:
         """Return the nearest heading of each level above `line` (1-based), outermost first."""
         at = bisect_left(self._lines, line)
         return self._trails[at - 1] if at else ()
-
-
-def _fence_after(fence: str, mark: str, info: str) -> str:
-    """Return the fence that is open after a line with `mark`, given the one open before ("" for none)."""
-    if not fence:
-        return "" if mark[0] in info and mark[0] == "`" else mark
-    return "" if mark.startswith(fence) and not info else fence
-
-
-OPENING = 400
-"""Characters of a note that its title is looked for in."""
-
-
-def openings(store: Store) -> dict[str, str]:
-    """Return the beginning of each note, by path, as it is indexed."""
-    rows = store.query(
-        "SELECT f.path, substr(c.text, 1, ?) FROM files f JOIN chunks c ON c.file_id = f.id WHERE c.ordinal = 0",
-        (OPENING,),
-    )
-    return {path: text for path, text in rows if isinstance(text, str)}
 
 
 def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
@@ -85,18 +55,19 @@ def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
     Raises Unreadable for absurdly long lines.
     """
     noted = _cut(read, source, recipe)
-    headings = Headings("" if isinstance(read, Transcript) else read.text)
+    above = Headings("" if isinstance(read, Transcript) else read.text).above
     pieces = on_lines_of_file(read, [each.chunk for each in noted])
     seen: dict[str, int] = {}
     chunks = []
     for piece, (_, notes_of) in zip(pieces, noted, strict=True):
         identifier = chunk_id(source, read.path, piece, recipe.identity.model)
         occurrence = seen[identifier] = seen.get(identifier, -1) + 1
-        body = "" if occurrence else indexed_form(read.path, headings.above(piece.start_line), piece.text)
+        body = "" if occurrence else indexed_form(read.path, above(piece.start_line), piece.text)
         chunks.append(
             NewChunk(identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body, notes_of)
         )
-    return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, chunks)
+    title, dated = title_of(read.path, read.text), date_of(read.path, read.text)
+    return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, title, dated, chunks)
 
 
 def _cut(read: Document, source: str, recipe: Recipe) -> list[AnnotatedChunk]:

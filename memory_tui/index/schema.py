@@ -28,14 +28,15 @@ RECIPE = "memory_index_meta_v1"
 KEYWORDS_ONLY = ("none", "fts-only")
 """Provider and model of an index without vectors, as documented."""
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 """Raised when a table changes; an older index is made anew, with the vectors it has."""
 TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE files(
     id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, source TEXT NOT NULL DEFAULT 'memory',
     hash TEXT NOT NULL, mtime INTEGER NOT NULL, size INTEGER NOT NULL,
-    state TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '', indexed_at REAL NOT NULL, chunks INTEGER NOT NULL DEFAULT 0);
+    state TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '', indexed_at REAL NOT NULL, title TEXT NOT NULL DEFAULT '',
+    dated TEXT NOT NULL DEFAULT '', chunks INTEGER NOT NULL DEFAULT 0);
 -- Text comes last, so that the columns before it are read without walking over it.
 CREATE TABLE chunks(
     id INTEGER PRIMARY KEY AUTOINCREMENT, file_id INTEGER NOT NULL, ordinal INTEGER NOT NULL,

@@ -45,7 +45,7 @@ class IndexedNote(NamedTuple):
     """A note as it was indexed: `mtime_ns` and `size` of the file that was read, `indexed_at` in seconds.
 
     `state` is ok, failed or CHANGED; `detail` says why it failed, or what is odd about the text. `hash` is empty when
-    the note has to be read again whatever the disk says.
+    the note has to be read again whatever the disk says. `dated` is its date as in ISO 8601: a day, week or month.
     """
 
     id: int
@@ -57,6 +57,8 @@ class IndexedNote(NamedTuple):
     state: str
     detail: str
     indexed_at: float
+    title: str
+    dated: str
     chunks: int
 
 
@@ -328,7 +330,7 @@ def _token(word: str, form: Form) -> str | None:
 
 # --- the store -------------------------------------------------------------------------------------------------------
 
-FILE = "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, chunks FROM files"
+FILE = "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, title, dated, chunks FROM files"
 """Reads what a IndexedNote holds."""
 MAX_NEIGHBOURS = 4096
 """vec0 refuses to find more in one query."""

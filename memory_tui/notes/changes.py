@@ -15,7 +15,9 @@ from msgspec.structs import force_setattr, replace
 from memory_tui.errors import EditRefused
 from memory_tui.notes.merge import Merge, changed_spans, matching
 from memory_tui.secrets.finder import masked
-from memory_tui.workspace.notes import title_of, utf16_of
+from memory_tui.workspace.markdown import headings
+from memory_tui.workspace.notes import utf16_of
+from memory_tui.workspace.titles import name_beside, telling
 
 
 class FileChange(Struct, frozen=True):
@@ -74,7 +76,7 @@ class Change(Struct, frozen=True):
         if first.before is None:
             return f"It makes the note {first.path}."
         lines = editor_text(first.before, first.path).split("\n")
-        heading = masked(title_of(lines, len(lines)))
+        heading = masked(telling(sections(lines)[-1].title, name_beside(first.path)))
         return f"It goes to the end of {first.path}" + (f", under “{heading}”." if heading else ".")
 
 
@@ -332,20 +334,10 @@ class Section(Struct, frozen=True):
 
 
 def sections(texts: Sequence[str]) -> list[Section]:
-    """The headings of a note in order, the top of the note first; headings in fenced code do not count."""
-    headings: list[tuple[int, int, str]] = [(0, 0, "")]
-    fence = ""
-    for number, text in enumerate(texts, 1):
-        mark = FENCE.match(text)
-        if fence:
-            if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not text[mark.end() :].strip():
-                fence = ""
-        elif mark:
-            fence = mark[1]
-        elif heading := HEADING.match(text):
-            headings.append((number, len(heading[1]), heading[2]))
-    ends = [line - 1 for line, _, _ in headings[1:]] + [len(texts)]
-    return [Section(line, level, title, last) for (line, level, title), last in zip(headings, ends, strict=True)]
+    """Return the headings of a note in order, the top of the note first."""
+    rows = [(0, 0, ""), *headings("\n".join(texts))]
+    ends = [line - 1 for line, _, _ in rows[1:]] + [len(texts)]
+    return [Section(*row, last) for row, last in zip(rows, ends, strict=True)]
 
 
 def block_at(texts: Sequence[str], line: int) -> tuple[int, int]:

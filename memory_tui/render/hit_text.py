@@ -16,7 +16,9 @@ from memory_tui.render.why_text import cited
 from memory_tui.sanitize import cells, one_line, safe
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
-from memory_tui.workspace.notes import heading_of, is_heading, shown_day, title_of
+from memory_tui.workspace.days import date_of, span
+from memory_tui.workspace.markdown import heading_on
+from memory_tui.workspace.titles import telling, title_of
 
 VECTOR, TEXT, ADDED, FADED = "█", "▒", "+", "·"
 """The parts of a score's bar; they differ in shape so that they can be told apart without colour."""
@@ -85,8 +87,7 @@ def hit_text(candidate: Candidate, text: str, words: MatchedWords, now: float) -
     lines = text[:LOOKED_AT].split("\n")
     line = candidate.second.line - candidate.chunk.start_line if candidate.second is not None else -1
     at = _first_line(lines, words, line)
-    # A heading further down names what comes after it.
-    title = one_line(title_of(lines[: at + 1], at))
+    title = one_line(title_of(candidate.chunk.path, "\n".join(lines), at))
     body = body_of(lines, words, at, title)
     return HitText(note_name(candidate.chunk, now), title, body, words.spans(title), words.spans(body))
 
@@ -99,17 +100,18 @@ def _first_line(lines: Sequence[str], words: MatchedWords, best: int) -> int:
 
 
 def note_name(chunk: ChunkRef, now: float) -> str:
-    """Return a short name of the note: the day of a log, else its file; with the line where the chunk begins."""
-    day = shown_day(chunk.path)
-    if day is None:
+    """Return a short name of the note: the date of a log, else its file; with the line where the chunk begins."""
+    if not (dated := date_of(chunk.path)):
         return f"{safe(chunk.path.removeprefix('memory/'))}:{chunk.start_line}"
-    return day_name(day, now) + (f":{chunk.start_line}" if chunk.start_line > 1 else "")
+    return date_name(dated, now) + (f":{chunk.start_line}" if chunk.start_line > 1 else "")
 
 
-def day_name(day: dt.date, now: float) -> str:
-    """`9 Nov`, with its year where that is not within the last eleven months."""
-    near = -31 < (dt.datetime.fromtimestamp(now).date() - day).days < 330
-    return f"{day.day} {day:%b}" if near else f"{day.day} {day:%b %Y}"
+def date_name(dated: str, now: float) -> str:
+    """`9 Nov`, `week 45`, `Nov`, with its year where that is not within the last eleven months."""
+    first, last = span(dated)
+    near = -31 < (dt.datetime.fromtimestamp(now).date() - first).days < 330
+    name = f"{first.day} {first:%b}" if first == last else f"week {first:%V}" if "W" in dated else f"{first:%B}"
+    return name if near else f"{name} {first:%G}" if "W" in dated else f"{name} {first:%Y}"
 
 
 def body_of(lines: Sequence[str], words: MatchedWords, at: int, title: str = "") -> str:
@@ -127,15 +129,15 @@ def _joined(lines: Sequence[str], title: str) -> str:
     parts: list[str] = []
     for line in lines:
         if plain := _plain(line, title):
-            apart = parts and parts[-1][-1].isalnum() and (is_heading(line) or _ITEM.match(line))
+            apart = parts and parts[-1][-1].isalnum() and (heading_on(line) is not None or _ITEM.match(line))
             parts.append(f"/ {plain}" if apart else plain)
     return one_line(" ".join(parts))[:LONGEST]
 
 
 def _plain(line: str, title: str) -> str:
     """Return a line as a sentence; nothing of a heading that is the title or a day."""
-    if is_heading(line):
-        words = one_line(heading_of(line))
+    if (heading := heading_on(line)) is not None:
+        words = one_line(telling(heading, ""))
         return f"{words}:" if words and words != title else ""
     if not _FRAME.fullmatch(line):
         return _ITEM.sub("", line, count=1).strip().strip("|").strip()
@@ -143,9 +145,9 @@ def _plain(line: str, title: str) -> str:
 
 
 def age_of(candidate: Candidate, now: float) -> float | None:
-    """Return the age as the score counts it; while it does not count, that of the day in the note's name."""
-    if candidate.age_basis == "off" and (day := shown_day(candidate.chunk.path)) is not None:
-        return float((dt.datetime.fromtimestamp(now).date() - day).days)
+    """Return the age as the score counts it; while it does not count, that of the date in the note's path."""
+    if candidate.age_basis == "off" and (dated := date_of(candidate.chunk.path)):
+        return float((dt.datetime.fromtimestamp(now).date() - span(dated)[0]).days)
     return candidate.age_days
 
 

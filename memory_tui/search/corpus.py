@@ -25,7 +25,7 @@ from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
 from memory_tui.search.spelling import Vocabulary
 from memory_tui.search.trace import Basis, Chunks
 from memory_tui.workspace import transcripts
-from memory_tui.workspace.notes import NoteDate, note_date, note_date_2026_9, shown_day
+from memory_tui.workspace.days import NoteDate, date_of, note_date, note_date_2026_9, span
 
 Indices = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
@@ -45,18 +45,21 @@ Answer = TypeVar("Answer")
 
 
 class Files(Struct, frozen=True):
-    """The notes of a corpus by file index: stored `paths`, `sources`, and modification times in nanoseconds."""
+    """The notes of a corpus by file index: stored `paths`, `sources`, modification times in nanoseconds, and dates.
+
+    A date is a day, week or month as in ISO 8601, empty where a note has none.
+    """
 
     paths: tuple[str, ...]
     sources: tuple[str, ...]
     mtimes_ns: Indices
+    dates: tuple[str, ...]
 
-
-@lru_cache(100_000)
-def date_on_screen(path: str) -> NoteDate:
-    """Return what the path of a note says of its date by our own rule."""
-    day = shown_day(path)
-    return NoteDate(day, "name" if day else "evergreen")
+    def date(self, file: int) -> NoteDate:
+        """Return what dates a note by our own rule: the first day of its date."""
+        if not (dated := self.dates[file]):
+            return NoteDate(None, "evergreen")
+        return NoteDate(span(dated)[0], "name" if date_of(self.paths[file]) == dated else "front matter")
 
 
 _by_2026_3, _by_2026_9 = lru_cache(100_000)(note_date), lru_cache(100_000)(note_date_2026_9)
@@ -65,20 +68,20 @@ _by_2026_3, _by_2026_9 = lru_cache(100_000)(note_date), lru_cache(100_000)(note_
 class Ages(Struct, frozen=True):
     """How old notes are at `now` (epoch seconds), by the day in a name, else by when the file was changed.
 
-    `rule` is what a path says of its date; a day in a name begins in `zone`, or in UTC.
+    `rule` is what a path says of its date, None for our own; a day begins in `zone`, or in UTC.
     """
 
     files: Files
     now: float
     zone: dt.tzinfo | None
-    rule: Callable[[str], NoteDate]
+    rule: Callable[[str], NoteDate] | None
     of_transcripts: Basis
     unit_ns: int = 1
 
     @classmethod
     def usual(cls, files: Files, now: float, zone: dt.tzinfo | None) -> Ages:
         """Return ages by our own rule."""
-        return cls(files, now, zone, date_on_screen, "mtime")
+        return cls(files, now, zone, None, "mtime")
 
     @classmethod
     def of_2026_3(cls, files: Files, now: float) -> Ages:
@@ -92,17 +95,20 @@ class Ages(Struct, frozen=True):
 
     def basis(self, file: int) -> Basis:
         """Return what a file is aged by."""
-        of_transcript = self.files.sources[file] == transcripts.SOURCE
-        return self.of_transcripts if of_transcript else self.rule(self.files.paths[file]).basis
+        return self._date(file).basis
+
+    def _date(self, file: int) -> NoteDate:
+        if self.files.sources[file] == transcripts.SOURCE:
+            return NoteDate(None, self.of_transcripts)
+        return self.rule(self.files.paths[file]) if self.rule else self.files.date(file)
 
     def days(self, files: Integers) -> npt.NDArray[np.float64]:
         """Return the age of each of `files` in days, NaN for evergreen ones."""
         offset = dt.datetime.fromtimestamp(self.now, self.zone).utcoffset() if self.zone is not None else None
         begins = offset.total_seconds() / DAY_SECONDS if offset else 0.0
-        ages, (paths, sources) = [], (self.files.paths, self.files.sources)
+        ages = []
         for file in files.tolist():
-            of_transcript = sources[file] == transcripts.SOURCE
-            date = NoteDate(None, self.of_transcripts) if of_transcript else self.rule(paths[file])
+            date = self._date(file)
             if date.day is not None:
                 seconds = (date.day.toordinal() - _EPOCH) * DAY_SECONDS
                 ages.append((self.now - seconds) / DAY_SECONDS + begins)
@@ -185,13 +191,13 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         Without `vectors` only `cosines_of_nearest` can compare. Raises IndexUnavailable, Cancelled.
         """
         with store.snapshot(), store.making_sense():
-            identity, notes = store.identity(), store.query("SELECT id, path, source, mtime, chunks FROM files")
-            ids, paths, sources, mtimes, counts = zip(*notes, strict=True) if notes else ((), (), (), (), ())
+            identity, notes = store.identity(), store.query("SELECT id, path, source, mtime, dated, chunks FROM files")
+            ids, paths, sources, mtimes, dates, counts = zip(*notes, strict=True) if notes else ((),) * 6
             dims, count = identity.dims if identity and vectors else 0, sum(counts)
             if count > _MOST_CHUNKS or dims > MOST_DIMS:
                 raise ValueError("numbers that cannot be")
             # There are few sources: what a store reads is a string of its own for each note.
-            files = Files(paths, tuple(map(sys.intern, sources)), np.array(mtimes, np.int64))
+            files = Files(paths, tuple(map(sys.intern, sources)), np.array(mtimes, np.int64), dates)
             place, after, pages = dict(zip(ids, range(len(ids)), strict=True)), 0, list[ChunkPage]()
             matrix, at = np.zeros((count if last is None else 0, dims), np.float32), 0
             while len(page := store.page(after, _PAGE, vectors=vectors and last is None)):

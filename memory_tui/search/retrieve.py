@@ -21,7 +21,7 @@ from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
 from memory_tui.providers.chain import ChainMember
 from memory_tui.search import formulas, lexical_2026_9
-from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, date_on_screen, distinct, vectors_of
+from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
 from memory_tui.search.evidence import Evidence, KeywordSide, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.keyword import Matcher
@@ -30,6 +30,7 @@ from memory_tui.search.score import Rules
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, NearestBy
 from memory_tui.settings import Settings
 from memory_tui.workspace import chunking_2026_9
+from memory_tui.workspace.days import span
 
 MAX_QUERY = 50_000
 """Characters of the longest query."""
@@ -206,11 +207,11 @@ def _notices(corpus: Corpus, text: str, side: KeywordSide, missing: str | None, 
 
 
 def _of_time(corpus: Corpus, named_time: Time | None) -> frozenset[int]:
-    """Return the files whose name carries a day of the time that was asked about."""
+    """Return the files whose date lies in the time that was asked about."""
     if named_time is None:
         return frozenset()
-    days = ((file, date_on_screen(path).day) for file, path in enumerate(corpus.files.paths))
-    return frozenset(file for file, day in days if day and named_time.holds(day))
+    dates = enumerate(corpus.files.dates)
+    return frozenset(file for file, dated in dates if dated and all(map(named_time.holds, span(dated))))
 
 
 def _of_source(corpus: Corpus, source: str) -> Flags | None:

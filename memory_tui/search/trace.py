@@ -23,7 +23,7 @@ from memory_tui.workspace.annotations import Annotations
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 NearestBy = Literal["sqlite-vec", "numpy", ""]
 """Who found the nearest vectors; empty where none were compared."""
-Basis = Literal["name", "mtime", "evergreen"]
+Basis = Literal["name", "front matter", "mtime", "evergreen"]
 """What a note is aged by."""
 SQLITE_VEC: NearestBy = "sqlite-vec"
 NUMPY: NearestBy = "numpy"
@@ -268,7 +268,7 @@ class Candidate(Numbers, frozen=True, kw_only=True):
     text_weight: float
     first_share: float
     """What vector and text count for beside the second stage and what is added; 1 where nothing is."""
-    age_basis: Literal["name", "mtime", "evergreen", "off"]
+    age_basis: Basis | Literal["off"]
     mmr: MmrPart | None
     factors: tuple[Factor, ...]
     lexical: LexicalPart | None

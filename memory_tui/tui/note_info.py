@@ -71,7 +71,7 @@ def of_file(file: FileRow, aging: Aging, lines: int, state: str) -> list[Stateme
         Statement("size", f"{plural(file.size, 'byte')}, {plural(lines, 'line')}"),
         Statement("index", plural(file.chunks, "chunk")),
         Statement("age", _age(file, aging)),
-        *([Statement("day", f"{file.day:%A, %d %B %Y}")] if file.day else []),
+        *([Statement("day", f"{file.day:%A, %d %B %Y}")] if file.day and len(file.dated) == len("2026-03-07") else []),
         *([Statement("from", one_line(file.source))] if file.source != "memory" else []),
     ]
 

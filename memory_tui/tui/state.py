@@ -16,7 +16,7 @@ from memory_tui import profiles
 from memory_tui.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
 from memory_tui.search.trace import Mode
 from memory_tui.tui.action import READ_ONLY
-from memory_tui.workspace.notes import note_date
+from memory_tui.workspace.days import note_date
 from memory_tui.workspace.roots import RootState, lost, root_of
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A note at one moment. It has its text, its hash, and the day its name stands for.
+"""A note at one moment. It has its text and its hash.
 
 A media file is an image or a sound below extraPaths: its label is indexed, its bytes are embedded.
 """
@@ -13,10 +13,7 @@ import errno
 import hashlib
 import json
 import os
-import re
 import stat
-from collections.abc import Sequence
-from datetime import date
 from typing import Literal
 
 from msgspec import Struct
@@ -66,13 +63,6 @@ class Document(Struct, frozen=True):
     nul: bool
 
 
-class NoteDate(Struct, frozen=True):
-    """A note's age by name, by the file's modification time, or never (evergreen); `day` is set for names only."""
-
-    day: date | None
-    basis: Literal["name", "mtime", "evergreen"]
-
-
 def read(note: NoteFile) -> Document:
     """Return the note `note`, whole and unchanged while it was read. Raises Unreadable and ChangedWhileRead."""
     return of_bytes(note.path, *snapshot(note))
@@ -93,73 +83,6 @@ def snapshot(note: NoteFile) -> tuple[bytes, int]:
     raise ChangedWhileRead(
         f"{note.path} was being written to each time it was read.", "It is read again when it has come to rest."
     )
-
-
-def note_date(path: str) -> NoteDate:
-    """Return which date ages the note stored as `path` in OpenClaw 2026.3: only memory/YYYY-MM-DD.md goes by its name.
-
-    Other notes below memory/ and the root notes are evergreen; impossible days and extra paths go by mtime.
-    """
-    normal = path.replace("\\", "/").removeprefix("./")
-    return _date_by(_DATED.search(normal), normal, ("MEMORY.md", "memory.md"))
-
-
-def note_date_2026_9(path: str) -> NoteDate:
-    """Which date ages the note stored as `path` in OpenClaw 2026.9: a day in its name in any folder below memory/.
-
-    `2026-01-02.md` and `2026-01-02-router.md` count; an impossible day and extra paths go by mtime, the rest below
-    memory/ and the root notes are evergreen (section 7.1 of the profile's specification).
-    """
-    return _date_by(_DATED_BELOW.search(path), path, ("MEMORY.md", "USER.md"))
-
-
-def _date_by(match: re.Match[str] | None, path: str, root_notes: tuple[str, ...]) -> NoteDate:
-    if match:
-        day = _day(match)
-        return NoteDate(day, "name" if day else "mtime")
-    if path in root_notes or path.startswith("memory/"):
-        return NoteDate(None, "evergreen")
-    return NoteDate(None, "mtime")
-
-
-def shown_day(path: str) -> date | None:
-    """Return the real day that a note's name starts with, in any folder: `2026-01-02.md`, `2026-01-02-router.md`."""
-    match = _DAY_FIRST.search(path)
-    return _day(match) if match else None
-
-
-def title_of(lines: Sequence[str], at: int = 0) -> str:
-    """Return the nearest heading above 0-based line `at` that is more than a date, else the first, else ""."""
-    headings = [(number, name) for number, line in enumerate(lines) if (name := heading_of(line))]
-    above = [name for number, name in headings if number <= at]
-    return above[-1] if above else headings[0][1] if headings else ""
-
-
-def heading_of(line: str) -> str:
-    """Return the words of a heading that is more than a date; empty for any other line."""
-    match = _HEADING.match(line)
-    return match["title"] if match and not _ONLY_A_DATE.fullmatch(match["title"]) else ""
-
-
-def is_heading(line: str) -> bool:
-    """Return whether a line is a heading."""
-    return _HEADING.match(line) is not None
-
-
-_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?P<title>.*?)\s*#*\s*$")
-_ONLY_A_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(\s*\(?\w*\)?)?")
-_DATED = re.compile(r"(?:^|/)memory/([0-9]{4})-([0-9]{2})-([0-9]{2})\.md\Z")
-_DATED_BELOW = re.compile(r"(?:^|/)memory/(?:[^/]+/)*([0-9]{4})-([0-9]{2})-([0-9]{2})(?:-[^/]+)?\.md\Z")
-_DAY_FIRST = re.compile(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[-_. ][^/]*)?\.md\Z")
-
-
-def _day(match: re.Match[str]) -> date | None:
-    year, month, day = map(int, match.groups())
-    try:
-        # Years below 100 are refused as in the original, where the calendar takes them for 19xx.
-        return date(year, month, day) if year >= 100 else None
-    except ValueError:
-        return None
 
 
 def _snapshot(note: NoteFile) -> tuple[bytes, os.stat_result] | None:

@@ -8,9 +8,9 @@ import pytest
 
 from memory_tui.explain.words import MatchedWords
 from memory_tui.formatting import age_words, short_age
-from memory_tui.render.hit_text import body_of, day_name
+from memory_tui.render.hit_text import body_of, date_name
 from memory_tui.search.trace import QueryPlan
-from memory_tui.workspace.notes import title_of
+from memory_tui.workspace.titles import title_of
 
 NOW = dt.datetime(2026, 3, 20, 12).timestamp()
 NOTE = """# 2026-03-06 (Friday)
@@ -44,17 +44,19 @@ def test_ages_are_words(days: float | None, words: str, short: str) -> None:
 
 
 def test_a_day_has_its_year_only_where_it_is_far() -> None:
-    assert day_name(dt.date(2026, 3, 6), NOW) == "6 Mar"
-    assert day_name(dt.date(2025, 3, 6), NOW) == "6 Mar 2025"
+    assert date_name("2026-03-06", NOW) == "6 Mar"
+    assert date_name("2025-03-06", NOW) == "6 Mar 2025"
+    assert (date_name("2026-W10", NOW), date_name("2025-W01", NOW)) == ("week 10", "week 01 2025")
+    assert date_name("2026-02", NOW) == "February"
 
 
 def test_the_title_is_the_nearest_heading_and_the_text_begins_where_it_answers() -> None:
     lines, words = NOTE.split("\n"), MatchedWords(QueryPlan(("guest",), (), ""), "recommended")
-    assert title_of(lines, 7) == "VLANs on the Omada router"
-    assert title_of(lines, 0) == "Morning", "a date is no title"
-    assert title_of(["text"]) == ""
-    assert body_of(lines, words, 7, title_of(lines, 7)) == "The guest VLAN is 30. a | b"
-    assert body_of(lines, words, 6, title_of(lines, 7)).startswith("Created under Settings.")
+    title = title_of("memory/2026-03-06.md", NOTE, 7)
+    assert title == "VLANs on the Omada router"
+    assert title_of("memory/2026-03-06.md", NOTE, 0) == "", "a date is no title"
+    assert body_of(lines, words, 7, title) == "The guest VLAN is 30. a | b"
+    assert body_of(lines, words, 6, title).startswith("Created under Settings.")
     items = ["- [x] Restore drill", "", "## Biscuit", "- Vet: Southville Vets.", "- Food is in the hall"]
     assert body_of(items, words, 0) == "Restore drill / Biscuit: Vet: Southville Vets. Food is in the hall"
     assert (

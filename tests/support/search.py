@@ -12,6 +12,7 @@ from memory_tui.search.corpus import Files
 from memory_tui.search.evidence import Evidence, KeywordSearch, KeywordSide, Postings
 from memory_tui.search.trace import Chunks, QueryPlan
 from memory_tui.settings import Settings, Value
+from memory_tui.workspace.days import date_of
 
 DAY = 86_400.0
 NOW = 1_794_960_000.0
@@ -62,7 +63,7 @@ def evidence(
         pointless=False,
         full_text=True,
         texts=dict(enumerate(texts if texts is not None else [f"text {i}" for i in range(n)])),
-        notes=Files(tuple(paths), ("memory",) * n, np.zeros(n, np.int64)),
+        notes=Files(tuple(paths), ("memory",) * n, np.zeros(n, np.int64), tuple(map(date_of, paths))),
         of_named_time=named,
         unsearchable=(),
         notices=(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import hashlib
 import os
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from memory_tui.errors import Unreadable
 from memory_tui.workspace import notes as reading
-from memory_tui.workspace.notes import ChangedWhileRead, NoteDate, note_date, read, shown_day
+from memory_tui.workspace.notes import ChangedWhileRead, read
 from memory_tui.workspace.roots import Roots, scan
 from memory_tui.workspace.scan import MAX_BYTES, NoteFile
 from tests.support.workspace import needs_inodes, put, unprivileged_folder
@@ -135,50 +134,3 @@ def test_a_note_that_is_written_to_each_time_it_is_read_is_refused(tmp_path, mon
         with pytest.raises(ChangedWhileRead):
             read(note)
     assert read(note).text == "note\n" + "more\n" * times
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("memory/2026-01-02.md", NoteDate(date(2026, 1, 2), "name")),
-        ("../notes/memory/2026-01-02.md", NoteDate(date(2026, 1, 2), "name")),
-        ("memory\\2026-01-02.md", NoteDate(date(2026, 1, 2), "name")),
-        ("memory/2031-12-31.md", NoteDate(date(2031, 12, 31), "name")),
-        ("memory/2028-02-29.md", NoteDate(date(2028, 2, 29), "name")),
-        ("memory/2026-02-30.md", NoteDate(None, "mtime")),
-        ("memory/2026-13-40.md", NoteDate(None, "mtime")),
-        ("memory/0026-01-02.md", NoteDate(None, "mtime")),
-        ("memory/0000-01-02.md", NoteDate(None, "mtime")),
-        ("memory/2026-01-02-slug.md", NoteDate(None, "evergreen")),
-        ("memory/sub/2026-01-02.md", NoteDate(None, "evergreen")),
-        ("memory/٢٠٢٦-01-02.md", NoteDate(None, "evergreen")),
-        ("memory/2026-01-02.md\n", NoteDate(None, "evergreen")),
-        ("./memory/people.md", NoteDate(None, "evergreen")),
-        ("MEMORY.md", NoteDate(None, "evergreen")),
-        ("memory.md", NoteDate(None, "evergreen")),
-        ("docs/MEMORY.md", NoteDate(None, "mtime")),
-        ("../notes/2026-01-02.md", NoteDate(None, "mtime")),
-    ],
-)
-def test_the_date_that_ages_a_note(path, expected):
-    assert note_date(path) == expected
-
-
-@pytest.mark.parametrize(
-    ("path", "day"),
-    [
-        ("memory/2026-01-02.md", date(2026, 1, 2)),
-        ("memory/2026-01-02-router-swap.md", date(2026, 1, 2)),
-        ("memory/nested/deep/2026-01-02.md", date(2026, 1, 2)),
-        ("../journal/2026-01-02 evening.md", date(2026, 1, 2)),
-        ("2026-01-02.md", date(2026, 1, 2)),
-        ("memory/2026-02-30.md", None),
-        ("memory/0026-01-02.md", None),
-        ("memory/2026-01-021.md", None),
-        ("memory/x-2026-01-02.md", None),
-        ("memory/2026-01-02/notes.md", None),
-        ("MEMORY.md", None),
-    ],
-)
-def test_the_day_shown_for_a_note(path, day):
-    assert shown_day(path) == day

@@ -249,7 +249,9 @@ class FileTree(RowList):
         """The day or the file name, then the title as far as there is room."""
         name = safe(file.path.removeprefix("memory/"))
         narrow = room < NARROW
-        if file.day is not None:
+        if 0 < len(file.dated) < len("2026-03-07"):
+            name = file.dated
+        elif file.day is not None:
             weekday = "" if narrow else f"{file.day:%a} "
             name = f"{weekday}{file.day.day:>2} {file.day:%b}" + (
                 "" if self._shown is None or (self._shown[1] - file.day).days < YEAR else f" {file.day.year}"
