@@ -1,9 +1,9 @@
 """Links between notes. They are written `[[wiki]]`, `[text](path.md)`, or as plain citations such as
 memory/2026-01-12.md#L3-L5.
 
-A target is looked for beside the note, from the workspace and below memory/; a wiki title also by its name alone,
-whatever its case, with spaces and hyphens alike. A fact in Claude Code's memory is also found by the name that its
-front matter gives it. What stands in fenced code is no link.
+A target is looked for beside the note, from the workspace and below memory/; then by its name or the last part of its
+path, whatever the case, with spaces and hyphens alike, and by the title or name of its front matter. What stands in
+fenced code is no link.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 import threading
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -21,8 +22,8 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from memory_tui.errors import Unreadable
-from memory_tui.hosts import claude_code
 from memory_tui.workspace import notes
+from memory_tui.workspace.markdown import front_matter
 from memory_tui.workspace.roots import Roots, scan
 from memory_tui.workspace.scan import NoteFile
 
@@ -60,11 +61,12 @@ class Names:
         self.paths, self.called = frozenset(paths), called
 
     @cached_property
-    def _by_name(self) -> Mapping[str, str]:
-        paths = {_plain(name): path for name, path in self.called.items()}
-        # Of two notes with one name the one nearer to the top is meant.
-        for path in sorted(self.paths, key=lambda path: (-path.count("/"), path), reverse=True):
-            paths[_plain(path.rpartition("/")[2])] = path
+    def _by_name(self) -> Mapping[str, list[str]]:
+        paths: dict[str, list[str]] = {}
+        # Of two notes with one name the one nearer to the top is meant, and a name of its own comes last.
+        ordered = sorted(self.paths, key=lambda path: (path.count("/"), path))
+        for name, path in chain(zip(ordered, ordered, strict=True), self.called.items()):
+            paths.setdefault(_plain(name.rpartition("/")[2]), []).append(path)
         return paths
 
     def find(self, written: str, source: str) -> str:
@@ -76,7 +78,11 @@ class Names:
                 path = posixpath.normpath(posixpath.join(base, name + ending))
                 if path in self.paths:
                     return path
-        return self._by_name.get(_plain(name), "") if "/" not in name else ""
+        above, _, last = name.rpartition("/")
+        paths = self._by_name.get(_plain(last), ())
+        # Of a path its last part is enough, as in Obsidian: [[harbour/pump]] is notes/harbour/Pump.md.
+        tail = f"/{_plain(above)}" if above else ""
+        return next((path for path in paths if f"/{_plain(posixpath.dirname(path))}".endswith(tail)), "")
 
 
 def links(path: str, text: str, names: Names) -> tuple[NoteLink, ...]:
@@ -174,9 +180,9 @@ class LinkIndex:
                     text = ""
             if note.path.endswith(".md"):
                 self._notes[note.path] = note, text
-        # Facts in Claude Code's memory have names, which need not be those of their files.
-        places = {path: note.absolute for path, (note, _) in self._notes.items()}
-        names = Names(places, {fact.name: path for path, fact in claude_code.facts(self._roots, places).items()})
+        fronts = ((path, front_matter(text)) for path, (_, text) in self._notes.items())
+        called = {name: path for path, front in fronts for name in (front.get("title"), front.get("name")) if name}
+        names = Names(self._notes, called)
         # A note that came or went can be what a link of any note means.
         again = (names.paths, names.called) != (self._names.paths, self._names.called)
         self._names = names
@@ -189,7 +195,8 @@ class LinkIndex:
 def _parts(match: re.Match[str]) -> tuple[Literal["wiki", "markdown", "citation"], str, str]:
     """Return what kind of link it is, how it names its target, and the part of the target that it means."""
     if match["wiki"] is not None:
-        return "wiki", match["wiki"], match["anchor"] or ""
+        # In a table the bar before the shown name is escaped.
+        return "wiki", match["wiki"].removesuffix("\\"), match["anchor"] or ""
     if match["path"] is not None:
         return "markdown", match["path"], match["part"] or ""
     return "citation", match["cited"], match["at"] or ""

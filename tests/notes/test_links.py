@@ -11,6 +11,7 @@ from memory_tui.workspace.roots import Roots, scan
 from tests.support.curate import curator, workspace
 
 PATHS = ("MEMORY.md", "memory/2026-01-12.md", "memory/home-network.md", "memory/work/notes.md", "memory/读书笔记.md")
+PATHS += ("memory/a/harbour/Pump log.md", "memory/b/quay/Pump log.md")
 NAMES = Names(PATHS)
 
 
@@ -26,6 +27,9 @@ def found(text: str, path: str = "MEMORY.md") -> list[tuple[str, str, int]]:
         ("[[2026-01-12#Car]]", ("wiki", "memory/2026-01-12.md", 0)),
         ("[[work/notes]]", ("wiki", "memory/work/notes.md", 0)),
         ("[[读书笔记]]", ("wiki", "memory/读书笔记.md", 0)),
+        ("[[quay/pump-log]]", ("wiki", "memory/b/quay/Pump log.md", 0)),
+        ("| [[harbour/Pump log\\|pump]] |", ("wiki", "memory/a/harbour/Pump log.md", 0)),
+        ("[[bour/Pump log]]", ("wiki", "", 0)),
         ("[[nothing]]", ("wiki", "", 0)),
         ("[lab](memory/home-network.md)", ("markdown", "memory/home-network.md", 0)),
         ("[lab](home-network.md#L7)", ("markdown", "memory/home-network.md", 7)),
