@@ -27,9 +27,11 @@ from memory_tui.errors import ConfigError, IndexRefused, SettingError, Workspace
 from memory_tui.providers import registry
 from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits
 from memory_tui.settings import Knob, Settings, Value, find_knob, parse
+from memory_tui.state_db import ScopedRecords, Table
 from memory_tui.workspace.annotations import active_project
 from memory_tui.workspace.notes import hindrance, media_rules
 from memory_tui.workspace.roots import Roots, check_folder
+from memory_tui.workspace.shapes import HIDDEN, notes_below, shape_of
 
 
 class Options(Struct, frozen=True):
@@ -330,16 +332,44 @@ def _roots(options: Options, config: Config, workspace: Path, provider: str, set
     sources = [str(name) for name in named] if isinstance(named, tuple) else []
     if config.value("experimental.sessionMemory") is not True:
         sources = [name for name in sources if name != "sessions"]
+    exclude, extra = settings.word("exclude"), (*config.extra_paths, *options.extra)
+    if config.kind != "openclaw" and _is_whole(workspace):
+        exclude, extra = ",".join((exclude, *HIDDEN)), (*extra, ".")
     copied = "sessions" in sources and places.agent_database(config.agent.id).is_file()
     return Roots.open(
         workspace,
-        (*config.extra_paths, *options.extra),
+        extra,
         sources=sources or ["memory"],
         sessions=(places.session_copies if copied else places.session_folder)(config.agent.id),
         archives=settings.on("sessions.archives"),
         chunking=profiles.get(settings.word("profile")).chunking,
         media=None if hindrance(config, provider) else media_rules(config),
+        exclude=exclude,
     )
+
+
+_WHOLE = Table("whole_folders")
+"""Whether every note of a folder is its memory, as a person answered."""
+
+
+def _whole(workspace: Path) -> ScopedRecords:
+    return _WHOLE.of(os.path.realpath(workspace))
+
+
+def _is_whole(workspace: Path) -> bool:
+    """Return whether all notes below a folder are memory: facts beside their index, or where a person said so."""
+    return shape_of(workspace) == "facts" or _whole(workspace).read().get("agreed") is True
+
+
+def unasked(plan: Plan) -> int:
+    """Return how many notes a vault holds that nobody was asked about."""
+    asked = plan.config.kind == "openclaw" or plan.roots.extra or shape_of(plan.workspace) != "vault"
+    return 0 if asked or _whole(plan.workspace).read() else sum(1 for _ in notes_below(plan.workspace))
+
+
+def answer_whole(plan: Plan, *, agreed: bool) -> None:
+    """Remember whether every note of a folder is memory. Raises StateUnavailable."""
+    _whole(plan.workspace).put("agreed", agreed)
 
 
 def _own_rules(config: Config) -> dict[str, Value]:

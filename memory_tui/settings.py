@@ -191,6 +191,7 @@ OWN_KNOBS: tuple[Knob, ...] = (
     Knob("spelling.enabled", "spelling", True, "search words that no note holds as the nearest word that one does"),
     Knob("answer.doubtBelow", "doubt below", 0.5, "answers less likely than this are called nearby only", 0, 1),
     Knob("answer.nothingBelow", "nothing below", 0.05, _NOTHING, 0, 1),
+    Knob("exclude", "exclude", "", "notes and folders left out, as patterns apart by commas: archive/, *.draft.md"),
     Knob("sessions.archives", "archives", False, "read the transcripts of sessions that were reset or deleted as well"),
     Knob(
         "local.threads",
@@ -258,6 +259,10 @@ def check(knob: Knob, value: object) -> Scalar:
         if isinstance(value, bool):
             return value
         raise SettingError(f"{knob.key} is true or false, not {value!r}.", "")
+    if isinstance(knob.default, str):
+        if isinstance(value, str):
+            return value
+        raise SettingError(f"{knob.key} is text, not {value!r}.", "")
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise SettingError(f"{knob.key} is a number from {knob.low:g} to {knob.top:.10g}, not {value!r}.", "")
     if not knob.low <= value <= knob.top:
@@ -275,7 +280,7 @@ _SWITCHES = {"true": True, "on": True, "yes": True, "1": True, "false": False, "
 def parse(knob: Knob, text: str) -> Scalar:
     """Turn `text` as a person typed it into a value of `knob`. Raises SettingError."""
     word = text.strip()
-    if knob.choices:
+    if isinstance(knob.default, str):
         return check(knob, word)
     if isinstance(knob.default, bool):
         return check(knob, _SWITCHES.get(word.lower(), word))
@@ -291,7 +296,7 @@ def show(knob: Knob, value: Scalar) -> str:
         return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:.2f}".removeprefix("0") if 0 < value < 1 else f"{value:g}"
-    return f"{value}{knob.unit and ' '}{knob.unit}"
+    return f"{value}{knob.unit and ' '}{knob.unit}" if value != "" else "none"
 
 
 class Value(Struct, frozen=True):

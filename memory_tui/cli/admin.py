@@ -34,6 +34,7 @@ from memory_tui.index.sync import SyncReport
 from memory_tui.plan import Options
 from memory_tui.render import host_text
 from memory_tui.sanitize import one_line
+from memory_tui.workspace.roots import beside
 
 # --- index, status -------------------------------------------------------------------------------------------------
 
@@ -94,7 +95,9 @@ def status(args: argparse.Namespace) -> int:
     with opened(args) as engine:
         outcome = _synced(engine) if args.sync else None
         now = engine.status(deep=args.sync or args.deep)
-    show(args, plain(now), status_lines(now))
+        others = beside(engine.plan.roots)
+    aside = f"{plural(others, 'Markdown file')} of this folder are no memory: --whole yes reads them."
+    show(args, plain(now), [*status_lines(now), *([aside] if others else [])])
     if outcome and outcome.error:
         say(outcome.error)
     return 1 if outcome and (outcome.error or outcome.failed) else 0

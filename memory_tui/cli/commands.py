@@ -346,6 +346,7 @@ _GLOBAL = """
 --config FILE                       an openclaw.json, or a configuration of memory-tui's own
 --agent ID@                         an agent of OpenClaw: its workspace and its own settings
 --extra PATH...                     one more note or folder of notes; repeatable
+--whole yes|no                      whether every note below the workspace is memory; it is remembered
 --claude-code                       also what Claude Code remembers of this project
 --codex                             also what Codex remembers; by itself in ~/.codex/memories
 --index FILE                        index file to use (default: in the user's cache folder)

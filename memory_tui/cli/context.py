@@ -16,6 +16,7 @@ from memory_tui import plan as plans
 from memory_tui.cli.commands import COMMANDS
 from memory_tui.cli.output import Progress, print_lines, say, tell
 from memory_tui.errors import ApprovalMissing, EditRefused, SettingError
+from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code, table, wiring
 from memory_tui.notices import without_effect
 from memory_tui.plan import Options, Plan
@@ -42,7 +43,7 @@ _SWITCHES = ("read_only", "log_recalls", "allow_write", "no_prompts", "no_resour
 
 def confirmed(question: str, args: argparse.Namespace) -> bool:
     """Return whether a person says yes: by `--yes`, or when asked; without a terminal to ask on it is no."""
-    if args.yes:
+    if getattr(args, "yes", False):
         return True
     if not sys.stdin.isatty() or not sys.stderr.isatty():
         return False
@@ -185,6 +186,11 @@ def planned(args: argparse.Namespace) -> Plan:
     Raises MemoryTuiError.
     """
     plan = plans.plan(options(args))
+    if args.whole:
+        plans.answer_whole(plan, agreed=args.whole == "yes")
+        plan = plans.plan(options(args))
+    elif notes := plans.unasked(plan):
+        plan = _with_vault(args, plan, notes)
     if plan.chosen and args.command not in _NOTIFYING:
         for ignored in without_effect(plan.chosen, plan.settings):
             tell(ignored)
@@ -193,6 +199,16 @@ def planned(args: argparse.Namespace) -> Plan:
         if not place.exists():
             say(f"--extra {named}: there is nothing at {place}.")
     return plan
+
+
+def _with_vault(args: argparse.Namespace, plan: Plan, notes: int) -> Plan:
+    """Ask once whether the notes of a folder without MEMORY.md and memory/ are to be indexed."""
+    fact = f"{plan.roots.workspace} has no MEMORY.md and no memory/, but {plural(notes, 'note')}"
+    if not sys.stdin.isatty() or not sys.stderr.isatty():
+        say(f"{fact}, and none is indexed. memory-tui index --whole yes indexes them.")
+        return plan
+    plans.answer_whole(plan, agreed=confirmed(f"{fact}. Index them? Nothing is written into them.", args))
+    return plans.plan(options(args))
 
 
 def opened(args: argparse.Namespace, plan: Plan | None = None) -> Engine:

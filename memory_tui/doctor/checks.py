@@ -30,6 +30,7 @@ from memory_tui.hosts import connection, table
 from memory_tui.hosts.proof import prove, question_of
 from memory_tui.index import abilities
 from memory_tui.openclaw import compare
+from memory_tui.workspace.roots import beside
 
 _NETWORK = re.compile(r"nfs4?|cifs|smb3|smbfs|9p|afpfs|vboxsf|davfs|ceph|fuse\.(sshfs|rclone|s3fs)")
 """File systems on which locks, shared memory or change events are not to be relied on."""
@@ -302,6 +303,8 @@ def _curated(engine: Engine) -> CheckOutcome:
         engine.plan.roots.workspace / names[1]
     ):
         return warning("There is a MEMORY.md and a memory.md; some hosts read only one of them.", "Merge them.")
+    if str(engine.plan.roots.workspace) in engine.plan.roots.extra:
+        return ok("Every note of this folder is memory.")
     if not names:
         return warning("There is no MEMORY.md: a session starts without lasting facts.", "Promote a line with p.")
     return ok(f"{names[0]} is there.")
@@ -310,9 +313,13 @@ def _curated(engine: Engine) -> CheckOutcome:
 def _all_read(engine: Engine) -> CheckOutcome:
     status = engine.status()
     bad, damaged, left = status.freshness.failed, status.in_part, status.freshness.left_out
+    others = beside(engine.plan.roots)
+    aside = (
+        f" {plural(others, 'Markdown file')} of this folder are no memory; --whole yes reads them." if others else ""
+    )
     if not status.freshness.total:
         return failed(
-            f"There is no note in {engine.plan.roots.workspace}.",
+            f"There is no note in {engine.plan.roots.workspace}.{aside}",
             "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace.",
         )
     for state, notes, evidence, fix in (
@@ -325,14 +332,14 @@ def _all_read(engine: Engine) -> CheckOutcome:
         ),
         (
             warning,
-            [f"{note.path}: {note.reason}" for note in left],
+            [f"{note.path}: {note.reason}" for note in left if not note.expected],
             "left out",
             "memory-tui why --file PATH shows the rule.",
         ),
     ):
         if notes:
             return state(f"{plural(len(notes), 'path')} {evidence}, for instance {notes[0]}.", f"{fix} {_ALL}")
-    return ok("Every note could be read, and nothing is left out.")
+    return ok(f"Every note could be read, and none is left out.{aside}")
 
 
 def _dates(engine: Engine) -> CheckOutcome:

@@ -340,8 +340,8 @@ def in_scope(roots: Roots, path: str) -> bool:
     if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
         return transcripts.SOURCE in roots.sources
     places = (FOLDER, *(roots.stored(extra) for extra in roots.extra))
-    inside = path in roots.root_notes or any(path == place or path.startswith(place + "/") for place in places)
-    return inside and MEMORY in roots.sources
+    inside = path in roots.root_notes or any(place in _upwards(path) for place in places)
+    return inside and MEMORY in roots.sources and not any(map(roots.excludes, _upwards(path)))
 
 
 def devices_of(roots: Roots) -> dict[str, int]:

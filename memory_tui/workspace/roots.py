@@ -24,6 +24,7 @@ from memory_tui.errors import PathRefused, WorkspaceError
 from memory_tui.workspace import notes, transcripts
 from memory_tui.workspace.notes import Document, MediaRules
 from memory_tui.workspace.scan import NoteFile, Scan, Settled, Walk, storable
+from memory_tui.workspace.shapes import notes_below
 
 
 def entries(base: str, written: Iterable[str | ExtraPath]) -> tuple[ExtraPath, ...]:
@@ -114,6 +115,8 @@ class Roots(Struct, frozen=True):
     """Which images and sounds below the extra paths are read; None for none."""
     never: str = ""
     """A name of folders that are not entered: 2026.9 keeps there what it repaired."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of stored paths that are left out; of a folder with all that is below it."""
 
     @classmethod
     def open(
@@ -126,17 +129,20 @@ class Roots(Struct, frozen=True):
         archives: bool = False,
         chunking: str = "2026.3",
         media: MediaRules | None = None,
+        exclude: str = "",
     ) -> Roots:
         """Return roots as a configuration writes them: `~` stands for home, extra paths are relative to the workspace.
 
         An extra path with a pattern is an ExtraPath. `sessions` is the absolute folder of transcripts; it counts where
         `sources` names it, and with nothing left notes do. `chunking` is the release by whose rules notes are read.
+        `exclude` holds patterns apart by commas; one without a folder counts in every folder.
         """
         base = os.path.abspath(os.path.expanduser(os.fspath(workspace)))
         extra = entries(base, extra_paths)
         folder = os.path.abspath(os.path.expanduser(os.fspath(sessions))) if os.fspath(sessions) else ""
         named = tuple(name for name in (MEMORY, transcripts.SOURCE) if name in set(sources))
         newest = chunking == "2026.9"
+        left_out = (jsstring.trim(pattern).rstrip("/") for pattern in exclude.split(","))
         read = tuple(name for name in named if name == MEMORY or folder) or (MEMORY,)
         return cls(
             Path(base),
@@ -148,7 +154,12 @@ class Roots(Struct, frozen=True):
             media=media,
             root_notes=ROOT_NOTES_2026_9 if newest else ROOT_NOTES,
             never=REPAIRED if newest else "",
+            exclude=tuple(item.lstrip("/") if "/" in item else f"**/{item}" for item in left_out if item),
         )
+
+    def excludes(self, stored: str) -> bool:
+        """Return whether the setting `exclude` leaves out what is stored as `stored`, by its own path."""
+        return bool(self.exclude) and fits_pattern(stored, list(self.exclude))
 
     def stored(self, absolute: str) -> str:
         """Return the path under which `absolute` is stored: relative to the workspace, "/" between names."""
@@ -193,13 +204,15 @@ def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
         roots.never,
         admitted(roots.patterns) if roots.patterns else None,
         roots.media.limit if roots.media else None,
+        roots.excludes,
     )
     try:
         check_folder(base)
         if MEMORY in roots.sources:
             for name in roots.root_notes:
                 walk.root(os.path.join(base, name), name, "note")
-            walk.root(os.path.join(base, FOLDER), FOLDER, "folder")
+            if base not in roots.extra:
+                walk.root(os.path.join(base, FOLDER), FOLDER, "folder")
     except WorkspaceError as error:
         walk.skip(WORKSPACE, "unreadable" if os.path.lexists(base) else "missing root", error.message)
     if MEMORY in roots.sources:
@@ -210,6 +223,11 @@ def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
         walk.notes += listed.notes
         walk.left_out += listed.left_out
     return walk.result()
+
+
+def beside(roots: Roots) -> int:
+    """Count the Markdown files below the workspace that no root reaches."""
+    return sum(1 for path in notes_below(roots.workspace) if next(_allowed(roots, path), None) is None)
 
 
 def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
@@ -247,7 +265,8 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
         stored,
         False,
         "outside",
-        "Only MEMORY.md, memory.md, the folder memory and the extraPaths of the configuration are read.",
+        "Only MEMORY.md, memory.md, the folder memory and the extraPaths of the configuration are read; "
+        "--whole yes reads every note of this folder.",
     )
 
 
@@ -287,6 +306,8 @@ def destination(roots: Roots, path: str, media: MediaRules | None = None) -> tup
             outside = not inside or os.path.lexists(absolute)
             what = f"{stored} is outside the places where notes are read" if outside else f"There is no note {stored}"
             raise PathRefused(f"{what}.", _PLACES)
+        if any(map(roots.excludes, _upwards(stored))):
+            raise PathRefused(f"The setting exclude leaves {stored} out.", "memory-tui config tells where it is set.")
         for link in _linked(root, absolute):
             raise PathRefused(f"{roots.stored(link)} is a symbolic link, which is not followed.", _PLACES)
     except (OSError, ValueError) as error:
@@ -388,7 +409,7 @@ def _included(note: NoteFile, stored: str) -> str:
     elif note.path.startswith(FOLDER + "/"):
         why = "It is a note below memory/."
     else:
-        why = "It is a note of the configured extraPaths."
+        why = "It is a note below extraPaths, or of a folder that is memory as a whole."
     return why if note.path == stored else f"{why} It is read as {note.path}."
 
 

@@ -40,6 +40,7 @@ Rule = Literal[
     "pattern",
     "too many",
     "repaired",
+    "excluded",
 ]
 Inode = tuple[int, int]
 Kind = Literal["note", "folder", "extra"]
@@ -83,6 +84,13 @@ class LeftOut(NamedTuple):
         """Return rule and sentence: `symlink: It is a symbolic link.`"""
         return f"{self.rule}: {self.detail}"
 
+    @property
+    def expected(self) -> bool:
+        """Return whether nobody takes it for a note: what a pattern leaves out, and files that hold no text."""
+        hidden = any(name.startswith(".") for name in self.path.split("/") if name not in ("..", "."))
+        other = self.rule == "not markdown" and not self.path.lower().endswith(_TEXTS)
+        return self.rule == "excluded" or (self.rule == "not markdown" and hidden) or other
+
 
 class Scan(NamedTuple):
     """What is on disk now, both lists sorted by path; `quiet` notes more are just as they were said to be `settled`."""
@@ -114,7 +122,8 @@ class Walk:
     """Collects notes root by root; the first root that reaches a note wins.
 
     Below extraPaths `admits` chooses notes by their absolute path, and `media` allows a file of some name so many
-    bytes where it is an image or a sound. Folders called `never` are not entered.
+    bytes where it is an image or a sound. Folders called `never` are not entered, and what is `excluded` by its stored
+    path is left out.
     """
 
     def __init__(
@@ -124,13 +133,15 @@ class Walk:
         never: str = "",
         admits: Callable[[str], bool] | None = None,
         media: Callable[[str], int] | None = None,
+        excluded: Callable[[str], bool] | None = None,
     ) -> None:
         self.notes: list[NoteFile] = []
         self.left_out: list[LeftOut] = []
         self._quiet = 0
         self._base, self._settled, self._never, self._admits, self._media = base, settled or {}, never, admits, media
+        self._excluded = excluded or (lambda _: False)
         self._folders: dict[Inode | str, str] = {}
-        self._singles: set[tuple[Inode | str, Inode | str]] = set()
+        self._singles: dict[tuple[Inode | str, Inode | str], str] = {}
         self._extra = False
         self._room: float = math.inf
 
@@ -198,7 +209,9 @@ class Walk:
 
     def _single(self, absolute: str, stored: str, status: os.stat_result) -> None:
         root, name = os.path.split(absolute)
-        if not stat.S_ISREG(status.st_mode):
+        if self._excluded(stored):
+            self.skip(stored, "excluded", _EXCLUDED)
+        elif not stat.S_ISREG(status.st_mode):
             self.skip(stored, *_odd(status.st_mode))
         elif not self._limit(name):
             self.skip(stored, "not markdown", _NOT_MARKDOWN)
@@ -212,7 +225,7 @@ class Walk:
             if parent in self._folders or place in self._singles:
                 self.skip(stored, "duplicate", _DUPLICATE)
             else:
-                self._singles.add(place)
+                self._singles[place] = stored
                 self._keep(stored, absolute, status, root)
 
     def _limit(self, name: str) -> int:
@@ -260,12 +273,15 @@ class Walk:
     ) -> list[tuple[str, str]]:
         start = "" if prefix == "." else prefix + "/"
         below = folder if folder.endswith(os.sep) else folder + os.sep
-        singles = {name for parent, name in self._singles if parent == key}
+        singles = {name: path for (parent, name), path in self._singles.items() if parent == key}
         settled = {} if singles else self._settled.get(start, {})
         todo: list[tuple[str, str]] = []
         with os.scandir(place) as entries:
             for entry in entries:
                 name = entry.name
+                if self._excluded(start + storable(name)):
+                    self.skip(start + storable(name), "excluded", _EXCLUDED)
+                    continue
                 try:
                     # For what is as it was, no more is done than the stat that tells it: nothing else has its times.
                     if (row := settled.get(name)) is not None:
@@ -290,7 +306,9 @@ class Walk:
         if self._room < 0:
             raise _TooManyError
 
-    def _sort(self, entry: os.DirEntry[str], absolute: str, stored: str, root: str, singles: set[Inode | str]) -> None:
+    def _sort(
+        self, entry: os.DirEntry[str], absolute: str, stored: str, root: str, singles: Mapping[Inode | str, str]
+    ) -> None:
         """Keep `entry` if it is a note, or tell why it is none."""
         self._count()
         name = entry.name
@@ -302,10 +320,11 @@ class Walk:
             self.skip(stored, "pattern", "It does not match the pattern of its entry in extraPaths.")
         else:
             status = entry.stat(follow_symlinks=False)
-            if singles and _key(status, name) in singles:
-                self.skip(stored, "duplicate", _DUPLICATE)
-            else:
+            first = singles.get(_key(status, name)) if singles else None
+            if first is None:
                 self._keep(stored, absolute, status, root)
+            elif first != stored:
+                self.skip(stored, "duplicate", _DUPLICATE)
 
     def _nearer(self, folder: str, stored: str) -> str:
         """Return how `folder` is stored: on the way from an extra path down to the workspace, with fewer ".."."""
@@ -331,7 +350,9 @@ def too_large(absolute: str) -> bool:
     return _too_large.setdefault(key, False)
 
 
+_TEXTS = (".md", ".markdown", ".mdown", ".mdx", ".txt", ".org", ".rst")
 _DUPLICATE = "The same file is read under another path already."
+_EXCLUDED = "A pattern of the setting exclude leaves it out, or it is hidden in a folder that is memory as a whole."
 _NOT_MARKDOWN = "Only names that end in .md are notes."
 
 
