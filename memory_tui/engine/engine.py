@@ -31,7 +31,7 @@ from memory_tui.index.note_rows import LastText
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice, other_vectors, without_effect
 from memory_tui.openclaw import trust
-from memory_tui.openclaw.trust import Ledger, Trust
+from memory_tui.openclaw.trust import Trust
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.providers.options import DownloadProgress
@@ -63,7 +63,7 @@ class Engine:
         chain = Chain(replace(plans.settings(plan, approvals), on_progress=self._model_fetched), self._provider_failed)
         self.index = Index(plan, chain, approvals, self._emit)
         """Keeps the index up to date."""
-        self.search = Search(plan, chain, self.index, self._notices, self._origins)
+        self.search = Search(plan, chain, self.index, self._around)
         """Searches, explains, and reads what is indexed."""
         self.backend = Backend(plan, approvals, self._emit)
         """Who answers: this index, or QMD."""
@@ -129,6 +129,7 @@ class Engine:
     def reread(self) -> None:
         """Take up what the configuration on disk says now; the settings in force stay. Raises ConfigError."""
         self.plan = self.notes.plan = plans.renewed(self.plan)
+        self.__dict__.pop("_of_plan", None)
 
     # --- its state -------------------------------------------------------------------------------------------------
 
@@ -162,10 +163,21 @@ class Engine:
     def _notices_of(self, who: ServingProvider) -> tuple[Notice, ...]:
         """Return what a person should know, with whose vectors rank."""
         vectors = other_vectors(self.plan.settings.word("profile"), who.answers)
-        return with_provider_notice((*self._notices(), *vectors), who)
+        return with_provider_notice((*self._around()[0], *vectors), who)
 
-    def _notices(self) -> tuple[Notice, ...]:
-        """Return the same as `notices`, but for who answers."""
+    def _around(self) -> tuple[tuple[Notice, ...], Mapping[str, str]]:
+        """Return the same as `notices`, but for who answers; and who notes are from by the ledger, by path."""
+        ledger = self._trust.ledger() if self._trust else None
+        notices = (*self._of_plan, *self.index.notices())
+        if ledger is None:
+            return notices, {}
+        if ledger.problem:
+            notices = (*notices, notice("trust_unread", detail=ledger.problem, step=ledger.next_step))
+        return notices, ledger.classes
+
+    @cached_property
+    def _of_plan(self) -> tuple[Notice, ...]:
+        """Return what the configuration alone has to say."""
         plan = self.plan
         notices: list[Notice] = [
             notice(
@@ -175,25 +187,12 @@ class Engine:
         ]
         if reason := hindrance(plan.config, plan.provider):
             notices.append(notice("media_not_read", reason=reason))
-        notices += [*without_effect(plan.chosen, plan.settings), *self.index.notices()]
-        ledger = self._ledger()
-        if ledger is not None and ledger.problem:
-            notices.append(notice("trust_unread", detail=ledger.problem, step=ledger.next_step))
-        return tuple(notices)
+        return (*notices, *without_effect(plan.chosen, plan.settings))
 
     @cached_property
-    def _trust(self) -> Trust:
-
-        return trust.of_plan(self.plan)
-
-    def _ledger(self) -> Ledger | None:
-        """Return OpenClaw's ledger, where the profile is of a release that has one."""
-        return self._trust.ledger() if self.plan.has_ledger else None
-
-    def _origins(self) -> Mapping[str, str]:
-        """Return who notes are from by the ledger, by path."""
-        ledger = self._ledger()
-        return {} if ledger is None else ledger.classes
+    def _trust(self) -> Trust | None:
+        # Only a profile of a release that has a ledger knows one.
+        return trust.of_plan(self.plan) if self.plan.has_ledger else None
 
     # --- events ----------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from memory_tui.explain import noise, why_not
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.explain.words import UnindexedTexts, words_elsewhere
 from memory_tui.index import integrity
+from memory_tui.index.index_file import file_at
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
 from memory_tui.plan import Plan
@@ -56,7 +57,7 @@ def with_provider_notice(notices: Sequence[Notice], who: ServingProvider) -> tup
 class Search:
     """Searches of one plan's `index`, from any number of threads.
 
-    `notices` are what every answer has to say as well, `origins` who notes are from by OpenClaw's ledger.
+    `around` returns what every answer has to say as well, and who notes are from by OpenClaw's ledger, by path.
     """
 
     def __init__(
@@ -64,11 +65,10 @@ class Search:
         plan: Plan,
         chain: Chain,
         index: Index,
-        notices: Callable[[], tuple[Notice, ...]],
-        origins: Callable[[], Mapping[str, str]],
+        around: Callable[[], tuple[tuple[Notice, ...], Mapping[str, str]]],
     ) -> None:
         self._plan, self._chain, self.index = plan, chain, index
-        self._notices, self._origins = notices, origins
+        self._around, self._zone = around, plan.config.time_zone
         self._waiting = UnindexedTexts(lambda path: document(plan.roots, path).text)
         self._lock = threading.RLock()
         self._latest: Corpus | None = None
@@ -76,7 +76,7 @@ class Search:
     @contextmanager
     def reader(self) -> Iterator[Store]:
         """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
-        met = self.index.opener.file
+        met = file_at(self.index.opener.path)
         try:
             with self.index.reader() as store:
                 if store is None:
@@ -99,7 +99,7 @@ class Search:
             with self.index.reader_or_empty() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
-            self.index.report_unreadable(error, self.index.opener.file)
+            self.index.report_unreadable(error, file_at(self.index.opener.path))
         with closing(Store.nothing(self.index.opener.path)) as nothing:
             return run(nothing)
 
@@ -160,7 +160,7 @@ class Search:
         except IndexDamaged as error:
             if self.index.opener.resident:
                 raise
-            self.index.replace_damaged(error, self.index.opener.file)
+            self.index.replace_damaged(error, file_at(self.index.opener.path))
         return self._gathered(*arguments)
 
     def _gathered(
@@ -175,11 +175,12 @@ class Search:
     ) -> Evidence:
         """The provider is asked before the state is held, because a slow one would keep the log from being folded."""
         with self.reader() as store, self.index.searching(store) as unsearchable, cancel.around(store.interrupt):
-            notices, origins = self._notices(), self._origins()
-            question = self._question(query, store.identity(), by_words=by_words, as_written=as_written)
+            (notices, origins), latest = self._around(), self._latest
+            identity = store.identity() if latest is None else latest.identity
+            question = self._question(query, identity, by_words=by_words, as_written=as_written)
             with self.state(store) as corpus:
                 if corpus.identity != question.identity:
-                    # It was made anew with another model just now.
+                    # It was made anew with another model since.
                     question = self._question(query, corpus.identity, by_words=by_words, as_written=as_written)
                 first, self.index.fresh_for_query = self.index.fresh_for_query, False
                 question = question if settings is None else question.ranked_by(settings)
@@ -216,7 +217,7 @@ class Search:
         self, query: str, identity: Identity | None, *, by_words: bool, as_written: bool
     ) -> retrieve.Question:
         """Return the question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
-        settings, config = self._plan.settings, self._plan.config
+        settings = self._plan.settings
         provider = self._chain.of_space(identity) if identity and not by_words else None
         withheld = withheld_query(provider, query, settings) if provider is not None else None
         question = retrieve.embed(query, identity, None if withheld else provider)
@@ -226,7 +227,7 @@ class Search:
             reads_time=not as_written and settings.on("questionTime.enabled"),
             spells=not as_written and settings.on("spelling.enabled"),
             in_parts=not as_written,
-            zone=config.time_zone,
+            zone=self._zone,
         )
 
     def why(self, evidence: Evidence, path: str, line: int | None = None, settings: Settings | None = None) -> WhyNot:

@@ -28,7 +28,7 @@ def _switches() -> tuple[str, ...]:
 
 
 def _switched_off(name: str) -> str:
-    return f"switched off by {SWITCH}" if name in _switches() else ""
+    return f"switched off by {SWITCH}" if SWITCH in os.environ and name in _switches() else ""
 
 
 def unknown() -> tuple[str, ...]:

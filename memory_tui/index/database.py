@@ -64,6 +64,8 @@ class Database:
         self.identified = file_at(path) if connection.filename else None
         self.frozen: tuple[int, ...] | None = None
         """What the files were when they were opened without locks, or copied; None for a connection with locks."""
+        self._meta: dict[str, Any] | None = None
+        """The whole table `meta` while a snapshot lasts, so that what is asked again and again is read once."""
 
     @classmethod
     def nothing(cls, path: Path) -> Self:
@@ -169,6 +171,8 @@ class Database:
 
     def meta(self, key: str) -> Any:  # noqa: ANN401 - text or a number
         """Return the value of `key` in `meta`, None without one."""
+        if self._meta is not None:
+            return self._meta.get(key)
         return self.value("SELECT value FROM meta WHERE key = ?", (key,))
 
     def many(self, sql: str, sequence: Sequence[Sequence[Any]]) -> Rows:
@@ -200,8 +204,10 @@ class Database:
             return
         self.query("BEGIN")
         try:
+            self._meta = dict(self.query("SELECT key, value FROM meta"))
             yield
         finally:
+            self._meta = None
             if not self.connection.get_autocommit():
                 self.connection.execute("ROLLBACK")
 

@@ -25,7 +25,7 @@ from memory_tui.cancel import Stop
 from memory_tui.errors import WorkspaceError
 from memory_tui.events import Listener, NotesChanged, WatchChanged
 from memory_tui.workspace.notes import modality_of
-from memory_tui.workspace.roots import FOLDER, Identity, Probe, Roots, RootState, probe, scan
+from memory_tui.workspace.roots import FOLDER, Identity, Probe, Roots, RootState, probe, root_places, scan
 from memory_tui.workspace.scan import NoteFile, too_large
 
 _STEP_MS = 50
@@ -339,11 +339,15 @@ class RootWatch:
         return replace(root, state="another device", detail=detail)
 
     def _examine(self) -> None:
-        def begin(root: RootState) -> None:
-            self._pending = root, time.monotonic()
-
-        self._probes = tuple(probe(self._roots, self._expected, begin))
-        self._pending = None
+        probes: list[Probe] = []
+        for path, absolute in root_places(self._roots).items():
+            # A file system that hangs never comes back.
+            self._pending = RootState(path, absolute), time.monotonic()
+            result = probe(path, absolute, expected=path in self._expected)
+            # What is to be said of memory/ is said of the workspace where that cannot be read.
+            if result is not None and (path != FOLDER or probes[0].root.readable):
+                probes.append(result)
+        self._probes, self._pending = tuple(probes), None
 
     def _run(self) -> None:
         while True:

@@ -225,7 +225,7 @@ class Builtin(Provider):
     def __init__(self, table: Path = TABLE) -> None:
         self._path = table
 
-    @property
+    @cached_property
     def identity(self) -> Identity:
         """The space of this table's vectors."""
         return Identity("builtin", MODEL, identity_key("builtin", MODEL), DIMS)

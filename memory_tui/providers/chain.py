@@ -107,7 +107,26 @@ class MemberState(Struct, frozen=True):
     worked: bool = False
 
 
-_FAILURE = ("error", "cause", "next_step", "next_try", "failed_at")
+class ChainState(Struct, frozen=True):
+    """The whole chain at one moment: every provider in order, first those that `auto` passed over.
+
+    `error` is why there are no vectors although they were asked for, None while all is well. `fallback` is the last
+    replacement, None while the first choice is used. `next_try` is the epoch second at which a provider that failed may
+    be asked again.
+    """
+
+    members: tuple[MemberState, ...] = ()
+    error: ProviderError | None = None
+    fallback: Fallback | None = None
+    next_try: float | None = None
+
+    @property
+    def used(self) -> tuple[MemberState, ...]:
+        """Return those that were not passed over."""
+        return tuple(member for member in self.members if member.state != "passed over")
+
+
+_WELL: dict[str, Any] = {"error": "", "cause": "", "next_step": "", "next_try": None, "failed_at": None}
 _NO_TRAFFIC = {"last_ms": 0.0, "calls": 0, "texts": 0, "traffic": Traffic(), "today": Traffic(), "worked": False}
 _TESTS = state_db.Table("provider_tests", most=100)
 
@@ -211,6 +230,8 @@ class ChainMember(Provider):
     @property
     def identity(self) -> Identity:
         """The space of its vectors; may block on the network, so not for the screen's thread. Raises ProviderError."""
+        if self._provider is not None and self._provider.identity_known:
+            return self._provider.identity
         return self._ask(lambda provider: provider.identity, approved=not self._provider)
 
     @property
@@ -222,13 +243,12 @@ class ChainMember(Provider):
         """Return the space of its vectors as far as can be told without asking anybody: of a local model no key, and no
         length where only an answer tells. Raises ProviderError for what it lacks but approval.
         """
-        wire = registry.wire_of(self.name, self.settings)
-        provider = self._provider or (None if wire else self.make(approved=False))
-        if provider is not None and provider.identity_known:
-            return provider.identity
-        return Identity(
-            self.name, wire.model if wire else self.model, wire.key if wire else "", wire.dims or 0 if wire else 0
-        )
+        provider = self._provider
+        if provider is None or not provider.identity_known:
+            if (wire := registry.wire_of(self.name, self.settings)) is not None:
+                return Identity(self.name, wire.model, wire.key, wire.dims or 0)
+            provider = self.make(approved=False)
+        return provider.identity if provider.identity_known else Identity(self.name, self.model, "", 0)
 
     def expected(self, space: Identity) -> Identity:
         """Return the same, completed by that of an index."""
@@ -247,25 +267,18 @@ class ChainMember(Provider):
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return float32 (len(texts), dims) of unit vectors. Raises ProviderError, Cancelled."""
-        self.heed_tests()
-        vectors = self._ask(lambda provider: self._counted(provider, texts, kind), pauses=True)
-        self.reset()
-        self._set(worked=True)
-        return vectors
+        return self._ask(lambda provider: self._counted(provider, texts, kind), pauses=True)
 
     def try_out(self, kind: Kind = "document") -> tuple[Vectors, Identity]:
         """Embed a text of the program's own twice, now; return the vectors and their space. Nobody has to approve it.
 
         Raises ProviderError, Cancelled.
         """
-        result = self._ask(
+        return self._ask(
             lambda provider: (self._counted(provider, [_PROBE, _PROBE], kind), provider.identity),
             approved=False,
             pauses=False,
         )
-        self.reset()
-        self._set(worked=True)
-        return result
 
     def _ask(self, ask: Callable[[Provider], T], *, approved: bool = True, pauses: bool | None = None) -> T:
         """Return what the provider answers, unless it is left alone; note its failures."""
@@ -273,7 +286,7 @@ class ChainMember(Provider):
         try:
             provider = self.make(approved=approved)
             # What is known already asks nobody.
-            if pauses or (pauses is None and not provider.identity_known):
+            if self.health.next_try is not None and (pauses or (pauses is None and not provider.identity_known)):
                 self._check_pause()
             reached = True
             return ask(provider)
@@ -291,7 +304,10 @@ class ChainMember(Provider):
                 before, day = self.health, dt.date.today()
                 today = before.today if day == self._day else Traffic()
                 traffic, self._day = before.traffic.with_call(texts, failed=failed), day
+                if not failed:
+                    self.adopted, self._failures = False, 0
                 self._set(
+                    **({} if failed else {**_WELL, "worked": True}),
                     last_ms=(time.perf_counter() - started) * 1000,
                     calls=traffic.calls,
                     texts=traffic.texts,
@@ -316,14 +332,14 @@ class ChainMember(Provider):
         """Take over how another process met it, while this one has not asked it."""
         if failure is not None and not _passed_since(self.endpoint, failure.failed_at or 0.0):
             self.adopted, self._failures = True, 1
-            self._set(**{name: getattr(failure, name) for name in _FAILURE})
+            self._set(**{name: getattr(failure, name) for name in _WELL})
         elif self.adopted:
             self.reset()
 
     def reset(self) -> None:
         """Let it be asked again although it failed."""
         self.adopted, self._failures = False, 0
-        self._set(error="", cause="", next_step="", next_try=None, failed_at=None)
+        self._set(**_WELL)
 
     def heed_tests(self) -> None:
         """End its pause where a test of it passed since, in any process."""
@@ -336,6 +352,7 @@ class ChainMember(Provider):
         What another process met holds up those who ask once, because the wait for a host that is down would come with
         each of them.
         """
+        self.heed_tests()
         health = self.health
         if health.next_try is None or self.settings.clock.now() >= health.next_try:
             return
@@ -420,7 +437,8 @@ class Chain:
         Hold on to it for one piece of work only, because the next call may answer with another one.
         """
         while self.name != NONE:
-            member = self._current()
+            with self._lock:
+                member = self._all()[self._active]
             try:
                 member.make()
                 return member
@@ -439,26 +457,44 @@ class Chain:
         member = self.provider()
         return member.identity if member and member.identity_known else None
 
+    def state(self) -> ChainState:
+        """Return the chain as it is now. Ask nobody."""
+        if self.name == NONE:
+            return ChainState()
+        with self._lock:
+            self.heed_tests()
+            members, active = self._all(), self._active
+            states = tuple(member.show(at == active, at < active) for at, member in enumerate(members))
+            passed = tuple(member.show_passed_over() for member in self._passed)
+            error, fallback, now = members[active].error, None, members[active]
+            if active:
+                health = members[active - 1].health
+                since = health.failed_at or 0.0
+                fallback = Fallback(health.name, now.name, now.model, health.error, since, health.next_try)
+            if error is not None and fallback is not None:
+                message = f"{fallback.cause} {fallback.to}, in its place: {error.message}"
+                error = ProviderFailure(error.state, message, error.next_step)
+            times = [member.health.next_try for member in members[: active + 1] if member.health.next_try]
+            return ChainState((*passed, *states), error, fallback, min(times, default=None))
+
     @property
     def fallback(self) -> Fallback | None:
         """The last replacement, None while the first choice is used."""
-        with self._lock:
-            if not self._active:
-                return None
-            before, now = self._members[self._active - 1], self._members[self._active]
-            health = before.health
-            return Fallback(before.name, now.name, now.model, health.error, health.failed_at or 0.0, health.next_try)
+        return self.state().fallback
 
     @property
     def error(self) -> ProviderError | None:
         """Why there are no vectors although they were asked for; None while all is well."""
-        self.heed_tests()
-        with self._lock:
-            error, fallback = self._members[self._active].error if self._members else None, self.fallback
-        if error is None or fallback is None:
-            return error
-        message = f"{fallback.cause} {fallback.to}, in its place: {error.message}"
-        return ProviderFailure(error.state, message, error.next_step)
+        return self.state().error
+
+    @property
+    def next_try(self) -> float | None:
+        """Epoch second at which a provider that failed may be asked again."""
+        return self.state().next_try
+
+    def members(self) -> tuple[MemberState, ...]:
+        """Return every provider of the chain in order, with its state; first those that `auto` passed over."""
+        return self.state().members
 
     def failures(self) -> tuple[MemberState, ...]:
         """Return who was given up and how the provider in use failed, for other processes."""
@@ -467,22 +503,6 @@ class Chain:
             states = ("given up",) * self._active + ("failing",)
             pairs = zip(healths, states, strict=False)
             return tuple(replace(health, state=state, **_NO_TRAFFIC) for health, state in pairs if health.error)
-
-    def members(self) -> tuple[MemberState, ...]:
-        """Return every provider of the chain in order, with its state; first those that `auto` passed over."""
-        if self.name == NONE:
-            return ()
-        with self._lock:
-            members = self._all()
-            states = [member.show(at == self._active, at < self._active) for at, member in enumerate(members)]
-            return (*(member.show_passed_over() for member in self._passed), *states)
-
-    @property
-    def next_try(self) -> float | None:
-        """Epoch second at which a provider that failed may be asked again."""
-        with self._lock:
-            times = [member.health.next_try for member in self._members[: self._active + 1]]
-        return min(filter(None, times), default=None)
 
     @property
     def proposal(self) -> MemberState | None:
@@ -512,7 +532,7 @@ class Chain:
         """
         with self._lock:
             members = [] if self.name == NONE else self._all()
-            member = next((each for each in members if each.name == (name or self._current().name)), None)
+            member = next((each for each in members if each.name == (name or members[self._active].name)), None)
         if member is None:
             return {"ok": False}
         started = time.perf_counter()
@@ -600,7 +620,7 @@ class Chain:
                 if space is not None and not member.health.worked and member.identity != space:
                     member.try_out(self.settings.batches.probe)
             except ProviderError:
-                if self._current() is member:
+                if self._all()[self._active] is member:
                     return None
             else:
                 return member
@@ -624,9 +644,9 @@ class Chain:
         if self.name == NONE:
             return None
         with self._lock:
-            others = [member for member in self._all() if member is not self._current()]
-        same = (member for member in others if member.name == space.provider and member.lacks() is None)
-        return next(same, None) or self.provider()
+            members, active = self._all(), self._active
+        others = (member for at, member in enumerate(members) if at != active and member.name == space.provider)
+        return next((member for member in others if member.lacks() is None), None) or self.provider()
 
     def space_to_make(self, space: Identity | None) -> Identity | None:
         """Return the space that an index should be made in, as far as is known without asking anybody; `space` is the
@@ -637,10 +657,6 @@ class Chain:
         return _expected(self.provider(), space)
 
     # What happens by itself.
-
-    def _current(self) -> ChainMember:
-        with self._lock:
-            return self._all()[self._active]
 
     def _all(self) -> list[ChainMember]:
         """Return the members; with `auto`, what each provider needs is looked at when they are first asked for."""
@@ -676,7 +692,7 @@ class Chain:
         """
         with self._lock:
             follows = next(iter(self._all()[self._active + 1 :]), None)
-            moved = member is self._current() and follows is not None
+            moved = member is self._all()[self._active] and follows is not None
             if moved and follows is not None:
                 moved = follows.role == "fallback" or not member.health.worked or state_of(error) not in PASSING
             if moved and follows is not None:
@@ -828,8 +844,8 @@ def who(chain: Chain, space: Identity | None, *, hybrid: bool = True) -> Serving
     if chain.name == NONE:
         return ServingProvider(NONE, "", "off")
     chain.provider()
-    error, fallback = chain.error, chain.fallback
-    used = [member for member in chain.members() if member.state != "passed over"]
+    now = chain.state()
+    used, fallback = now.used, now.fallback
     named = {member.name: member for member in reversed(used)}
     active = next(member for member in used if member.state in ("in use", "failing", "paused"))
     model = used[0].model if chain.name == used[0].name else chain.settings.model
@@ -841,14 +857,14 @@ def who(chain: Chain, space: Identity | None, *, hybrid: bool = True) -> Serving
         mode: Mode = "hybrid" if hybrid else "vectors only"
         return replace(who, answers=answering.name, model=answering.model, mode=mode, detail=answering.detail)
 
-    if error is not None:
+    if now.error is not None:
         alone: Standing = "needs approval" if active.cause == Cause.NEEDS_APPROVAL.value else "failed"
         return record(
             "fallback failed" if fallback else alone,
-            reason=error.message,
-            next_step=error.next_step,
+            reason=now.error.message,
+            next_step=now.error.next_step,
             since=active.failed_at,
-            retry_at=chain.next_try,
+            retry_at=now.next_try,
             host=active.host,
             cause=active.cause,
         )
@@ -868,8 +884,8 @@ def who(chain: Chain, space: Identity | None, *, hybrid: bool = True) -> Serving
     if space is None:
         return record("not indexed")
     if _expected(chain.of_space(space), space) != space:
-        old, now = f"{space.provider} {space.model}".rstrip(), f"{active.name} {active.model}".rstrip()
-        other = f"not with {now}" if old != now else "at another address, with other headers or another length"
+        old, new = f"{space.provider} {space.model}".rstrip(), f"{active.name} {active.model}".rstrip()
+        other = f"not with {new}" if old != new else "at another address, with other headers or another length"
         reason = f"The index was made with {old}, {other}: its vectors cannot be compared."
         return record("other model", reason=reason, next_step="Run memory-tui index.")
     answering = named.get(space.provider, active)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -490,28 +490,21 @@ class Probe(NamedTuple):
     identity: Identity | None
 
 
-def probe(roots: Roots, expected: Collection[str], begin: Callable[[RootState], None]) -> list[Probe]:
-    """Examine every root; `begin` hears of each before, because a file system that hangs never comes back.
+def probe(path: str, absolute: str, *, expected: bool) -> Probe | None:
+    """Examine a root: the folder of notes and that of transcripts need not exist.
 
-    The folder of notes and that of transcripts need not exist: they count where they do, or where `expected` names
-    them, because notes were read there before.
+    None where one does not, unless it is `expected`, because notes were read there before.
     """
-    probes: list[Probe] = []
-    for path, absolute in root_places(roots).items():
-        root, identity = RootState(path, absolute), None
-        begin(root)
-        try:
-            identity = _identity(root, path in expected)
-        except (FileNotFoundError, NotADirectoryError):
-            sentence = f"{absolute} is not there: it was deleted, renamed or unmounted."
-            root = replace(root, state="gone", detail=sentence)
-        except (OSError, ValueError) as error:
-            root = root.unreadable(_cause(error))
-        optional = path in (FOLDER, transcripts.SOURCE) and path not in expected
-        # What is to be said of memory/ is said of the workspace where that cannot be read.
-        if not (optional and root.state == "gone") and (path != FOLDER or probes[0].root.readable):
-            probes.append(Probe(root, identity))
-    return probes
+    root, identity = RootState(path, absolute), None
+    try:
+        identity = _identity(root, expected)
+    except (FileNotFoundError, NotADirectoryError):
+        if path in (FOLDER, transcripts.SOURCE) and not expected:
+            return None
+        root = replace(root, state="gone", detail=f"{absolute} is not there: it was deleted, renamed or unmounted.")
+    except (OSError, ValueError) as error:
+        root = root.unreadable(_cause(error))
+    return Probe(root, identity)
 
 
 def _identity(root: RootState, expected: bool) -> Identity:
