@@ -186,9 +186,9 @@ class ServedMemory:
 
     def private(self, method: str, args: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
         """Answer the plugin in OpenClaw's memory slot. Raises MemoryTuiError, Cancelled."""
-        from memory_tui.mcp import plugin_methods
+        from memory_tui.mcp import questions
 
-        return plugin_methods.answer(method, self._asked(), args, cancel)
+        return questions.plugin_answer(method, self._asked(), args, cancel)
 
     def entries(self, tool: str, args: Mapping[str, Any], client: str) -> ToolAnswer:
         """Answer memory_recall, logged where that is wanted; memory_store, memory_forget. Raises MemoryTuiError."""

@@ -24,15 +24,14 @@ from memory_tui import __version__, jsstring
 from memory_tui.cancel import Stop, call_after, exit_status, report_signal, signals_heard
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.hosts.wiring import PROFILE
-from memory_tui.mcp import dispatch
-from memory_tui.mcp.dispatch import Caller, Connection, Method, Refusal, ServerInterface
+from memory_tui.mcp import wire
 from memory_tui.mcp.schemas import UNTRUSTED, recorded
-from memory_tui.mcp.wire import INVALID_PARAMS, Pipes
+from memory_tui.mcp.wire import INVALID_PARAMS, Caller, Connection, Method, Pipes, Refusal, ServerInterface
 from memory_tui.openclaw.prompt import GET, SEARCH
 
 if TYPE_CHECKING:
     from memory_tui.mcp.host import ServedMemory
-    from memory_tui.mcp.resources import File
+    from memory_tui.mcp.tools import File
 
 Outcome = TypeVar("Outcome")
 
@@ -146,7 +145,7 @@ class Handlers(Struct):
     def list_tools(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The tools that are offered."""
         del caller
-        dispatch.only_page(params)
+        wire.only_page(params)
         return {"tools": [*tools(), *self._entry_tools()]}
 
     def _entry_tools(self) -> list[dict[str, Any]]:
@@ -155,7 +154,7 @@ class Handlers(Struct):
 
     def call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Run a tool; what is wrong with its arguments is told as an error the agent can read."""
-        name, args = dispatch.text(params, "name"), dispatch.members(params, "arguments")
+        name, args = wire.text(params, "name"), wire.members(params, "arguments")
         try:
             if name in (tool["name"] for tool in self._entry_tools()):
                 return self._entries(name, args, caller)
@@ -166,7 +165,7 @@ class Handlers(Struct):
         except MemoryTuiError as error:
             return _failed(f"{error.message} {error.next_step}".rstrip())
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
-            dispatch.report_fault()
+            wire.report_fault()
             return _failed(f"memory-tui failed inside: {type(error).__name__}.")
 
     def _notes(self, name: str, args: Mapping[str, Any], session: str, caller: Caller) -> dict[str, Any]:
@@ -202,17 +201,17 @@ class Handlers(Struct):
     def list_resources(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The notes, a page at a time."""
         del caller
-        cursor = dispatch.optional_text(params, "cursor")
-        from memory_tui.mcp import resources
+        cursor = wire.optional_text(params, "cursor")
+        from memory_tui.mcp import tools
 
-        files, following = resources.page(self.host.plan().roots, cursor)
+        files, following = tools.page(self.host.plan().roots, cursor)
         after = {} if following is None else {"nextCursor": following}
         return {"resources": [_resource(file) for file in files], **after}
 
     def list_templates(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """How the URI of a note is made."""
         del caller
-        dispatch.only_page(params)
+        wire.only_page(params)
         template = {
             "name": "note",
             "uriTemplate": "memory:{+path}",
@@ -224,10 +223,10 @@ class Handlers(Struct):
     def read_resource(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The text of a note."""
         del caller
-        address = dispatch.text(params, "uri")
-        from memory_tui.mcp import resources
+        address = wire.text(params, "uri")
+        from memory_tui.mcp import tools
 
-        text = resources.text(self.host.plan().roots, address)
+        text = tools.resource_text(self.host.plan().roots, address)
         # First in the object too, for a host that hands on all of it as it stands.
         meta = {"memory-tui/untrusted": UNTRUSTED}
         return {"contents": [{"_meta": meta, "uri": address, "mimeType": "text/markdown", "text": text}]}
@@ -235,17 +234,17 @@ class Handlers(Struct):
     def list_prompts(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The rule of recall."""
         del caller
-        dispatch.only_page(params)
+        wire.only_page(params)
         question = {"name": "question", "description": "What to answer from memory."}
         return {"prompts": [{"name": RECALL, "title": "Recall", "description": _RULE, "arguments": [question]}]}
 
     def get_prompt(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The rule of recall, with a question where one is given."""
         del caller
-        name, args = dispatch.text(params, "name"), dispatch.members(params, "arguments")
+        name, args = wire.text(params, "name"), wire.members(params, "arguments")
         if name != RECALL:
             raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name[:100]}", {"prompts": [RECALL]})
-        question = (dispatch.optional_text(args, "question") or "").strip()
+        question = (wire.optional_text(args, "question") or "").strip()
         rule = self.host.rule(self.host.citations())
         text = jsstring.well_formed(f"{rule}\n\n{question}" if question else rule)
         return {"description": _RULE, "messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
@@ -355,10 +354,10 @@ def serve(host: ServedMemory) -> None:
         finally:
             host.close()
     pipes.close(_GOODBYE_SECONDS)
-    _part()
+    _exit_despite_threads()
 
 
-def _part() -> None:
+def _exit_despite_threads() -> None:
     """Do not wait for a thread that hangs in the disk, the network or a pipe, as Python would for ever."""
     end = time.monotonic() + _GOODBYE_SECONDS
     others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]

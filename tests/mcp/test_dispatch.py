@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from mcp_types import methods
 
 from memory_tui.engine.engine import Engine
-from memory_tui.mcp import dispatch, wire
+from memory_tui.mcp import wire
 from memory_tui.plan import Options
 from tests.support.mcp import Pipes, Wire, end_all
 from tests.support.sdk_server import SdkServer
 
 CLIENT = {"name": "bare", "version": "1"}
-NEWER = dispatch.STATELESS
+NEWER = wire.STATELESS
 ENVELOPE: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": NEWER,
     "io.modelcontextprotocol/clientInfo": CLIENT,
@@ -132,11 +132,11 @@ def judged(answer: dict[str, Any]) -> object:
     if "error" not in answer:
         return answer
     error = answer["error"]
-    acted_on = error.get("data") if error["code"] == dispatch.UNSUPPORTED_VERSION else None
+    acted_on = error.get("data") if error["code"] == wire.UNSUPPORTED_VERSION else None
     return (answer["id"], error["code"], acted_on)
 
 
-@pytest.mark.parametrize("version", [*dispatch.HANDSHAKES, "1999-01-01", NEWER])
+@pytest.mark.parametrize("version", [*wire.HANDSHAKES, "1999-01-01", NEWER])
 def test_clients_of_each_era_are_answered_as_by_the_sdk(version: str, places: tuple[str, str]) -> None:
     talk = stateless if version == NEWER else lambda server: handshake(server, version)
     found = []
@@ -193,7 +193,7 @@ import json, sys
 from concurrent.futures import ThreadPoolExecutor
 from memory_tui.cli import main as cli
 from memory_tui.mcp import host, server
-from memory_tui.mcp.dispatch import Connection
+from memory_tui.mcp.wire import Connection
 HEAVY = {"asyncio", "numpy", "apsw", "pydantic", "httpx", "anyio", "mcp", "mcp_types", "textual", "tokenizers",
          "memory_tui.engine.engine", "memory_tui.search.rank", "memory_tui.explain.wording", "memory_tui.mcp.tools"}
 sent = []
@@ -220,15 +220,15 @@ class NoThread(Executor):
 def test_a_request_counts_as_running_until_its_answer_is_out(pool: Executor) -> None:
     """A server whose input has ended waits for the requests that run, and for no other."""
     running: list[bool] = []
-    methods = {"slow": dispatch.Method(lambda params, caller: {})}
-    interface = dispatch.ServerInterface({"name": "x", "version": "1"}, "", methods)
+    methods = {"slow": wire.Method(lambda params, caller: {})}
+    interface = wire.ServerInterface({"name": "x", "version": "1"}, "", methods)
 
     def send(answer: dict[str, Any]) -> None:
         running.append("id" in answer and bool(connection.running))
         answers.append(answer)
 
     answers: list[dict[str, Any]] = []
-    connection = dispatch.Connection(interface, send, lambda method: None, pool)
+    connection = wire.Connection(interface, send, lambda method: None, pool)
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": CLIENT}
     for number, (method, content) in enumerate((("initialize", params), ("slow", {}))):
         line = {"jsonrpc": "2.0", "id": number, "method": method, "params": content}

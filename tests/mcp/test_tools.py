@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from memory_tui import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError, ProviderError, QueryError
-from memory_tui.mcp import resources, server
+from memory_tui.mcp import server, tools
 from memory_tui.mcp.schemas import UNTRUSTED, arguments, recorded
 from memory_tui.mcp.tools import AnswerRules, clamp, memory_get, memory_search, unavailable
 from memory_tui.plan import Options
@@ -629,17 +629,17 @@ def test_no_hit_names_a_line_after_the_last(make: Callable[..., Engine], workspa
 
 
 def test_pages_of_notes_go_on_where_their_cursor_says(make: Callable[..., Engine], workspace: Path) -> None:
-    for number in range(resources.PAGE + 3):
+    for number in range(tools.PAGE + 3):
         (workspace / "memory" / f"n{number:04}.md").write_text("x\n")
     engine = make()
-    first, cursor = resources.page(engine.plan.roots, None)
+    first, cursor = tools.page(engine.plan.roots, None)
     assert cursor is not None
     (workspace / first[-1].path).unlink()
-    rest, end = resources.page(engine.plan.roots, cursor)
+    rest, end = tools.page(engine.plan.roots, cursor)
     assert end is None
     paths = [file.path for file in (*first, *rest)]
     assert paths == sorted(set(paths))
-    assert len(paths) == resources.PAGE + 6
+    assert len(paths) == tools.PAGE + 6
     for made_up in ("", "zzz", first[-1].path, cursor[:-1], cursor + "=", cursor.upper(), "\x00" * 20, "é" * 12):
         with pytest.raises(QueryError):
-            resources.page(engine.plan.roots, made_up)
+            tools.page(engine.plan.roots, made_up)

@@ -16,10 +16,9 @@ from mcp.shared.exceptions import MCPError
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError
-from memory_tui.mcp.dispatch import Caller, Method, Refusal
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.mcp.server import PRIVATE, Handlers
-from memory_tui.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS
+from memory_tui.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS, Caller, Method, Refusal
 from memory_tui.plan import Options
 from tests.support.mcp import Pipes
 from tests.support.waiting import LONG
