@@ -14,9 +14,8 @@ from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingEr
 from memory_tui.explain import trace_json
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.formatting import plural
-from memory_tui.hosts import claude_code, connection, proof, table, wiring
-from memory_tui.hosts.connection import HostConnection
-from memory_tui.hosts.proof import NoAnswer, Proof
+from memory_tui.hosts import claude_code, connection, table, wiring
+from memory_tui.hosts.connection import HostConnection, NoAnswer, Proof
 from memory_tui.hosts.table import HOSTS, Host
 from memory_tui.hosts.wiring import LOG, Scope, ServerStart, Wiring
 from memory_tui.recalls import connected_agents, recall_log, recalled_lines, rerun
@@ -117,9 +116,9 @@ def _log_agreed(args: argparse.Namespace, title: str) -> bool:
 
 def _proof(start: ServerStart, args: argparse.Namespace) -> Proof:
     """Start what the host will start, ask it, by default a line of MEMORY.md; return its answer. Raises NoAnswer."""
-    question = str(args.question) if args.question is not None else proof.question_of(start)
+    question = str(args.question) if args.question is not None else connection.question_of(start)
     with waiting("Asking the server"):
-        return proof.prove(start, question)
+        return connection.prove(start, question)
 
 
 def _status(args: argparse.Namespace) -> int:

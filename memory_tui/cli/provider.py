@@ -18,9 +18,8 @@ from memory_tui.cli.context import answered, confirmed, opened, options, require
 from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.config.config_patch import provider_patch
 from memory_tui.config.model import Config
-from memory_tui.engine.costs import Forecast
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.providers import Providers
+from memory_tui.engine.providers import Forecast, Providers
 from memory_tui.errors import ConfigError, ProviderError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.formatting import plural

@@ -16,7 +16,7 @@ import platformdirs
 from msgspec import Struct
 
 from memory_tui import durable, profiles
-from memory_tui.config import json5_edit, release
+from memory_tui.config import json5, release
 from memory_tui.config import load as configuration
 from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.keys import OWN_KEYS
@@ -138,7 +138,7 @@ def _into(
         raise ConfigError("There is no configuration to write to.", "Name one with --config.")
     prefix, section = config.sections[-1] if config.sections else (config.layout, config.tree)
     above = [] if config.sections else [*filter(None, prefix.split("."))]
-    splices: dict[Path, list[json5_edit.Splice]] = {}
+    splices: dict[Path, list[json5.Splice]] = {}
     sources: dict[Path, SourceText] = {}
     missing: dict[int, tuple[Node, dict[str, Any]]] = {}
     for key in sorted(values):
@@ -146,7 +146,7 @@ def _into(
         node = section.get(*below)
         if node is not None:
             sources[node.source.path] = node.source
-            splices.setdefault(node.source.path, []).append(json5_edit.replace(node, values[key]))
+            splices.setdefault(node.source.path, []).append(json5.replace(node, values[key]))
             continue
         parent = section
         while len(below) > 1 and (deeper := parent.get(below[0])) is not None and isinstance(deeper.value, dict):
@@ -164,7 +164,7 @@ def _into(
         members[below[-1]] = values[key]
     for parent, members in missing.values():
         sources[parent.source.path] = parent.source
-        splices.setdefault(parent.source.path, []).extend(json5_edit.insert(parent, members))
+        splices.setdefault(parent.source.path, []).extend(json5.insert(parent, members))
     changes = (
         KeyChange(key, before.get(key, ""), values[key], f"{prefix}.{key}" if prefix else key) for key in sorted(values)
     )
@@ -185,7 +185,7 @@ def _secrets(config: Config) -> Iterator[str]:
             yield node.value
 
 
-def _file(source: SourceText, splices: list[json5_edit.Splice]) -> FilePatch:
+def _file(source: SourceText, splices: list[json5.Splice]) -> FilePatch:
     before = read(source.path)
     if before is not None and before.decode("utf-8", "replace") != source.text:
         raise ConfigError(f"{source.path} was changed since it was read.", "Open the workspace again.")
@@ -194,7 +194,7 @@ def _file(source: SourceText, splices: list[json5_edit.Splice]) -> FilePatch:
             f"{source.path} is not valid UTF-8, so that it cannot be written back as it is.",
             "Change the values by hand.",
         )
-    after = json5_edit.spliced(source.text, splices)
+    after = json5.spliced(source.text, splices)
     parse_json5(SourceText(source.path, after))
     return FilePatch(source.path, before, after.encode())
 

@@ -7,11 +7,14 @@ those are counted here, in a text that it has read.
 from __future__ import annotations
 
 import errno
+import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct
 
 from memory_tui.durable import open_regular
 from memory_tui.errors import ConfigError
@@ -174,3 +177,181 @@ def _token_end(text: str, at: int) -> int:
     token = _TOKEN.match(text, at)
     assert token is not None
     return token.end()
+
+
+# --- edits ------------------------------------------------------------------------------------------------------------
+
+_SPACES = re.compile(r"[ \t]*")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
+_TAIL = re.compile(r"(?:[ \t]|/\*(?:[^*\n]|\*(?!/))*\*/)*(?://[^\n]*)?", re.DOTALL)
+"""What may follow a value on its line: spaces and comments."""
+
+
+class Splice(Struct, frozen=True):
+    """Put `text` in the place of the characters `start` to `end` of a file."""
+
+    start: int
+    end: int
+    text: str
+
+
+def spliced(text: str, splices: Sequence[Splice]) -> str:
+    """Return `text` after all of `splices`, which must not overlap; those at one place come in their order."""
+    parts: list[str] = []
+    at = 0
+    for splice in sorted(splices, key=lambda s: s.start):
+        parts += [text[at : splice.start], splice.text]
+        at = splice.end
+    return "".join([*parts, text[at:]])
+
+
+def replace(node: Node, value: Scalar) -> Splice:
+    """Put `value` in the place of `node`'s."""
+    return Splice(node.start, node.end, json.dumps(value, ensure_ascii=False))
+
+
+def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
+    """Put new members at the end of the object `parent`, laid out as its others are.
+
+    A member is a scalar, or a mapping that becomes an object. Comments stay with the member they stand beside.
+    """
+    style = _Style.of(parent)
+    items = [style.member(key, value) for key, value in members.items()]
+    if not (siblings := _siblings(parent)):
+        return [_into_empty(parent, style, items)]
+    broken = "\n" in parent.source.text[siblings[-1].end : parent.end]
+    return _behind(siblings[-1], parent, items, style.indent if broken else None)
+
+
+def append(array: Node, value: object) -> list[Splice]:
+    """Put `value` at the end of `array`, on a line of its own where the others have one."""
+    text, siblings, item = array.source.text, _siblings(array), json.dumps(value, ensure_ascii=False)
+    if not siblings:
+        at = array.end - 1
+        return [Splice(array.start + 1 if not text[array.start + 1 : at].strip() else at, at, item)]
+    broken = "\n" in text[array.start : siblings[-1].start]
+    return _behind(siblings[-1], array, [item], _indent(text, siblings[-1].start) if broken else None)
+
+
+def _behind(last: Node, parent: Node, items: list[str], indent: str | None) -> list[Splice]:
+    """Put `items` behind the last one, each on a line with `indent` if there is one; a comma at the end stays there."""
+    text = parent.source.text
+    comma = _comma_after(text, last.end)
+    at = last.end if comma is None else comma + 1
+    if indent is None:
+        added = ", ".join(items)
+        return [Splice(at, at, f", {added}" if comma is None else f" {added},")]
+    at, newline = _line_end(text, at), "\r\n" if "\r\n" in text else "\n"
+    lines = f",{newline}".join(f"{indent}{item}" for item in items)
+    added = f"{newline}{lines}{',' if comma is not None else ''}"
+    return [Splice(at, at, added)] if comma is not None else [Splice(last.end, last.end, ","), Splice(at, at, added)]
+
+
+def remove(parent: Node, child: Node) -> list[Splice]:
+    """Take `child`, a member or an item of `parent`, out with its key, its comma, its line; comments stay."""
+    text, siblings = parent.source.text, _siblings(parent)
+    at = next(number for number, node in enumerate(siblings) if node.start == child.start)
+    before = _comma_after(text, siblings[at - 1].end) if at else None
+    after = _comma_after(text, child.end)
+    begin = blank_end(text, parent.start + 1 if before is None else before + 1)
+    end = child.end if after is None else after + 1
+    splices = [Splice(before, before + 1, "")] if after is None and before is not None else []
+    line = begin
+    while line and text[line - 1] in " \t":
+        line -= 1
+    trailing = _SPACES.match(text, end)
+    rest = trailing.end() if trailing else end
+    if len(siblings) == 1 and not text[parent.start + 1 : begin].strip() and not text[end : parent.end - 1].strip():
+        begin, end = parent.start + 1, parent.end - 1
+    elif text[line - 1 : line] == "\n" and text[rest : rest + 1] in ("\r", "\n"):
+        begin, end = line - 1 - (text[line - 2 : line - 1] == "\r"), rest
+    elif after is not None and at + 1 < len(siblings):
+        end = rest
+    else:
+        begin = max(line, 0 if before is None else before + 1)
+    return [*splices, Splice(begin, end, "")]
+
+
+def _into_empty(parent: Node, style: _Style, items: list[str]) -> Splice:
+    """Put the first members into an object in which nothing, or only what is not a value of its own, stands yet."""
+    text = parent.source.text
+    inside = text[parent.start + 1 : parent.end - 1]
+    at = parent.start + 1
+    if not inside.strip() and not style.broken:
+        return Splice(at, parent.end - 1, f" {', '.join(items)} ")
+    lines = "".join(f"{style.newline}{style.indent}{item}," for item in items)
+    if inside.strip():
+        return Splice(at, at, lines)
+    return Splice(at, parent.end - 1, f"{lines[:-1]}{style.newline}{style.outer}")
+
+
+class _Style(Struct, frozen=True):
+    """How an object is laid out: `indent` of its members, `outer` of its closing bracket, one level `step`."""
+
+    indent: str
+    outer: str
+    step: str
+    newline: str
+    quoted: bool
+    broken: bool
+
+    @classmethod
+    def of(cls, parent: Node) -> _Style:
+        text, siblings = parent.source.text, _siblings(parent)
+        newline = "\r\n" if "\r\n" in text else "\n"
+        outer = _indent(text, parent.start)
+        broken = "\n" in text[parent.start : parent.end] if siblings else "\n" in text
+        step = _step(text)
+        indent = _indent(text, siblings[-1].start) if siblings and broken else outer + step
+        return cls(indent, outer, step, newline, _quoted(text), broken)
+
+    def member(self, key: str, value: object) -> str:
+        name = key if not self.quoted and _NAME.match(key) else json.dumps(key, ensure_ascii=False)
+        return f"{name}: {self._value(value, self.indent)}"
+
+    def _value(self, value: object, indent: str) -> str:
+        if not isinstance(value, Mapping):
+            return json.dumps(value, ensure_ascii=False)
+        inner = _Style(indent + self.step, indent, self.step, self.newline, self.quoted, self.broken)
+        items = [inner.member(key, item) for key, item in value.items()]
+        if not self.broken:
+            return f"{{ {', '.join(items)} }}"
+        lines = f",{self.newline}".join(f"{inner.indent}{item}" for item in items)
+        return f"{{{self.newline}{lines}{self.newline}{indent}}}"
+
+
+def _siblings(parent: Node) -> list[Node]:
+    """Return the members or items that stand between the brackets of `parent` itself, in the order of the text."""
+    nodes = parent.value if isinstance(parent.value, list) else [node for _, node in parent.children()]
+    inside = [node for node in nodes if node.source is parent.source and parent.start < node.start < parent.end]
+    return sorted(inside, key=lambda node: node.start)
+
+
+def _indent(text: str, at: int) -> str:
+    """Return the white space that the line of a character begins with."""
+    match = _SPACES.match(text, text.rfind("\n", 0, at) + 1)
+    return match[0] if match else ""
+
+
+def _step(text: str) -> str:
+    """Return one level of indentation, as the first indented line of the file has it."""
+    match = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
+    return match[1] if match else "  "
+
+
+def _quoted(text: str) -> bool:
+    """Tell whether keys are written in quotes; so they are where none is seen."""
+    return re.search(r"[{,]\s*[A-Za-z_$][\w$]*\s*:", text) is None
+
+
+def _comma_after(text: str, at: int) -> int | None:
+    """Return where the comma after a value is, past comments; None where there is none."""
+    at = blank_end(text, at)
+    return at if text[at] == "," else None
+
+
+def _line_end(text: str, at: int) -> int:
+    """Return the end of what belongs to a value on its line: before the break, or before more that is no comment."""
+    match = _TAIL.match(text, at)
+    end = match.end() if match else at
+    return end - 1 if text[end - 1 : end] == "\r" and end > at else end

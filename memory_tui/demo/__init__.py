@@ -29,7 +29,7 @@ import apsw
 
 from memory_tui import durable, locks, profiles
 from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError, WorkspaceError
-from memory_tui.index.note_rows import LastText
+from memory_tui.index.index_write import LastText
 from memory_tui.notes.journal import Journal, journal_folder
 from memory_tui.notes.restore import keep_lost
 from memory_tui.openclaw import trust

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from memory_tui import locks
 from memory_tui.approval import Approvals
-from memory_tui.backends import qmd_upkeep
+from memory_tui.backends import qmd
 from memory_tui.backends.qmd import QmdAnswer, QmdClient
 from memory_tui.backends.qmd_program import QmdFailure
 from memory_tui.cancel import Stop
@@ -131,9 +131,9 @@ class Backend:
     def settle(self, stop: Stop) -> None:
         """Wait a moment for an update that runs; make the index where nobody ever did. Raises QmdFailure, Cancelled."""
         client = self.client
-        if self._thread is None and not client.place.index.exists() and not qmd_upkeep.state(client)["updated"]:
+        if self._thread is None and not client.place.index.exists() and not qmd.state(client)["updated"]:
             self._notice("QMD's index is made for the first time.")
-            qmd_upkeep.update(client, stop)
+            qmd.update(client, stop)
             return
         waits = self._booting and client.options.values["update.waitForBootSync"]
         end = time.monotonic() + (client.options.seconds("update.updateTimeoutMs") if waits else _BUSY_SECONDS)
@@ -264,15 +264,15 @@ class Backend:
     def _update(self, *, boot: bool = False) -> None:
 
         client, changed = self.client, self._changed
-        if not qmd_upkeep.due(client, soon=boot or changed):
+        if not qmd.due(client, soon=boot or changed):
             return
         self._changed = False
         try:
-            qmd_upkeep.update(client, self._stop, boot=boot)
+            qmd.update(client, self._stop, boot=boot)
             if changed and not self._stop.is_set():
                 self._emit(BackendChanged(time.time(), "QMD was brought up to date."))
             if client.options.mode != "search":
-                qmd_upkeep.embed(client, self._stop, force=False)
+                qmd.embed(client, self._stop, force=False)
             failed = self.fallback()
             if failed is not None and failed.kind in ("index", "models", "approval"):
                 self.probe()

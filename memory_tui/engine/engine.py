@@ -27,7 +27,7 @@ from memory_tui.engine.search import Search, with_provider_notice
 from memory_tui.engine.status import Status
 from memory_tui.errors import MemoryTuiError, ProviderError
 from memory_tui.events import Event, Listener
-from memory_tui.index.note_rows import LastText
+from memory_tui.index.index_write import LastText
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice, other_vectors, without_effect
 from memory_tui.openclaw import trust

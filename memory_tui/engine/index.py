@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from memory_tui import events, locks
 from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop
-from memory_tui.engine.open_index import IndexOpener, condemn
 from memory_tui.engine.providers import SyncProvider, adopt, who_answers
 from memory_tui.errors import (
     Cancelled,
@@ -32,7 +31,7 @@ from memory_tui.errors import (
 from memory_tui.events import Event, Listener, SyncProgress
 from memory_tui.index import batch_jobs, schema
 from memory_tui.index.batch_jobs import BatchJobs
-from memory_tui.index.connections import Readers, Writer
+from memory_tui.index.connections import IndexOpener, Readers, Writer, condemn
 from memory_tui.index.freshness import DEVICES, Devices, Freshness, compare, devices_from, recipe_for
 from memory_tui.index.store import Store
 from memory_tui.index.sync import Lost, SyncReport, SyncRun, sync

@@ -17,7 +17,7 @@ from memory_tui.errors import EditRefused
 from memory_tui.inbox import inputs
 from memory_tui.inbox.checks import CheckProgress, examine
 from memory_tui.inbox.entries import Decisions, Suggestion
-from memory_tui.index.note_rows import LastText
+from memory_tui.index.index_write import LastText
 from memory_tui.notes import budget, curator
 from memory_tui.notes.budget import PromptBudget
 from memory_tui.notes.curator import Curator

@@ -16,10 +16,10 @@ from memory_tui.engine.index import Index
 from memory_tui.engine.providers import Providers, cache_hits
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code
-from memory_tui.index import abilities, index_file
-from memory_tui.index.abilities import Vec0
+from memory_tui.index import index_file, schema
 from memory_tui.index.freshness import Freshness
 from memory_tui.index.index_file import FileSize
+from memory_tui.index.schema import Vec0
 from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.locks import Role
 from memory_tui.notices import Notice, notice
@@ -255,7 +255,7 @@ def status(
     trust: TrustReport | None,
 ) -> Status:
     """Return the whole state; `probe` is the outcome of a deep check, `unrelated` what unrelated questions reach."""
-    counts, identity, vec0 = store.counts(), store.identity(), abilities.vec0(index.opener.vec0())
+    counts, identity, vec0 = store.counts(), store.identity(), schema.vec0(index.opener.vec0())
     profile, rejected = plan.settings.values["profile"], tuple(store.rejected())
     return Status(
         backend="builtin",
@@ -319,7 +319,7 @@ def _cache(plan: Plan, store: Store) -> VectorCache:
 def _word_search(store: Store) -> WordSearch:
     tokenizer = store.words.cut()
     engine = f"fts5 of SQLite {apsw.sqlite_lib_version()}" if tokenizer else "letters of the text"
-    error = abilities.fts5() or (None if tokenizer else "the index was made without it")
+    error = schema.fts5() or (None if tokenizer else "the index was made without it")
     return WordSearch(True, bool(tokenizer), tokenizer or None, engine, error)
 
 
@@ -347,15 +347,15 @@ def _compared_by(store: Store, vec0: Vec0) -> str:
 def _lost(plan: Plan, vec0: Vec0, rejected: Sequence[Rejected]) -> Iterator[Notice]:
     """Yield what full-text search and vectors have to do without, and what is done instead."""
     settings = plan.settings
-    if reason := abilities.fts5():
+    if reason := schema.fts5():
         yield notice("no_full_text", reason=reason, by_text=None)
-    elif settings.word("store.fts.tokenizer") == "trigram" and (reason := abilities.trigram()):
+    elif settings.word("store.fts.tokenizer") == "trigram" and (reason := schema.trigram()):
         yield notice("no_trigrams", reason=reason)
     if settings.on("store.vector.enabled") and not vec0.ready:
         yield notice("numpy_compares", reason=vec0.detail)
     elif vec0.use.refused:
         yield notice("extension_not_run", reason=vec0.use.refused)
-    for name in abilities.unknown():
-        yield notice("unknown_switch", name=name, switch=abilities.SWITCH, known=abilities.NAMES)
+    for name in schema.unknown():
+        yield notice("unknown_switch", name=name, switch=schema.SWITCH, known=schema.NAMES)
     if rejected:
         yield notice("vectors_refused", chunks=len(rejected), reasons=tuple(sorted({row.reason for row in rejected})))

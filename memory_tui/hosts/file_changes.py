@@ -16,7 +16,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.config import json5_edit
+from memory_tui.config import json5
 from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.errors import ConfigError
 
@@ -103,19 +103,19 @@ def _with(path: Path, text: str, change: HostChange) -> tuple[str, HostChange | 
             value: object = [change.value] if change.kind == "item" else change.value
             for key in reversed(keys[there + 1 :]):
                 value = {key: value}
-            splices = json5_edit.insert(node, {keys[there]: value})
-            return json5_edit.spliced(text, splices), replace(change, there=there)
+            splices = json5.insert(node, {keys[there]: value})
+            return json5.spliced(text, splices), replace(change, there=there)
         node, there = below, there + 1
     if change.kind == "item":
         if not isinstance(node.value, list):
             raise _no_place(path, node, keys, "list")
         if any(item.plain() == change.value for item in node.value):
             return text, None
-        return json5_edit.spliced(text, json5_edit.append(node, change.value)), replace(change, there=there)
+        return json5.spliced(text, json5.append(node, change.value)), replace(change, there=there)
     if node.plain() == change.value:
         return text, None
-    splice = json5_edit.Splice(node.start, node.end, json.dumps(change.value, ensure_ascii=False))
-    return json5_edit.spliced(text, [splice]), replace(change, old=text[node.start : node.end], there=there)
+    splice = json5.Splice(node.start, node.end, json.dumps(change.value, ensure_ascii=False))
+    return json5.spliced(text, [splice]), replace(change, old=text[node.start : node.end], there=there)
 
 
 def _no_place(path: Path, node: Node, keys: Sequence[str], kind: str) -> ConfigError:
@@ -132,20 +132,20 @@ def _without(path: Path, text: str, change: HostChange) -> str:
         item = next((item for item in items if item.plain() == change.value), None)
         if item is None:
             return text
-        text = json5_edit.spliced(text, json5_edit.remove(node, item))
+        text = json5.spliced(text, json5.remove(node, item))
         if len(items) > 1:
             return text
     elif node.plain() != change.value:
         named = ".".join(change.keys)
         raise ConfigError(f"{named} was edited after memory-tui wrote it (line {node.line} of {path}).", _BY_HAND)
     elif change.old is not None:
-        return json5_edit.spliced(text, [json5_edit.Splice(node.start, node.end, change.old)])
+        return json5.spliced(text, [json5.Splice(node.start, node.end, change.old)])
     for depth in range(len(change.keys), change.there, -1):
         root = _tree(path, text)
         below, above = root.get(*change.keys[:depth]), root.get(*change.keys[: depth - 1])
         if below is None or above is None or (depth < len(change.keys) and below.value):
             break
-        text = json5_edit.spliced(text, json5_edit.remove(above, below))
+        text = json5.spliced(text, json5.remove(above, below))
     return text
 
 

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import mmap
+import os
 import queue
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from memory_tui import locks
+from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop
-from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
-from memory_tui.index.abilities import UNUSED, Vec0Use
+from memory_tui.errors import (
+    Cancelled,
+    IndexBusy,
+    IndexDamaged,
+    IndexEmpty,
+    IndexUnavailable,
+    MemoryTuiError,
+    SettingError,
+)
+from memory_tui.index import index_file, index_write, integrity
+from memory_tui.index.integrity import ShutdownMarker
+from memory_tui.index.schema import UNUSED, Vec0Use
 from memory_tui.index.store import Store
+from memory_tui.notices import Notice, notice
+from memory_tui.plan import Plan
+from memory_tui.providers import registry
 
 
 class Readers:
@@ -197,3 +214,219 @@ class Writer:
         store, self._store = self._store, None
         if store is not None:
             self._close_store(store)
+
+
+# --- the opening of the index by its writer ---------------------------------------------------------------------------
+
+_OLD_SECONDS = 86_400
+"""After this a temporary index is of no use: the notes have changed, and its process is gone."""
+EXTENSION = "sqlite-vec"
+"""What the approval to run another build of it is saved under, with its path as the host."""
+
+
+def named_extension(plan: Plan) -> tuple[str, str]:
+    """Return the absolute path of the build of sqlite-vec that the configuration names, with where; or empty ones."""
+    named = plan.config.entries.get("store.vector.extensionPath")
+    value = plan.config.value("store.vector.extensionPath")
+    if named is None or not isinstance(value, str) or not value.strip():
+        return "", ""
+    # A path is taken from the workspace on, never from the folder that somebody happens to be in.
+    path = os.path.realpath(plan.workspace / Path(value.strip()).expanduser())
+    return path, str(named.places[-1])
+
+
+class IndexOpener:
+    """Opens and closes the index of `plan`; `emit` hears each of `notices` once."""
+
+    def __init__(self, plan: Plan, approvals: Approvals, emit: Callable[[str], None]) -> None:
+        self.path = index_file.find(plan.index)
+        """Where the index is; another folder than planned when that one cannot be written."""
+        self.notices: list[Notice] = []
+        self.opened = False
+        self.resident = False
+        """Whether this process keeps the index for as long as it runs, as app or server."""
+        self._plan, self._approvals, self._emit = plan, approvals, emit
+        self._last: tuple[int, int] | None = None
+        """Device and inode of the file that was opened last."""
+        self._marker: ShutdownMarker | None = None
+        self._unchecked = False
+
+    @property
+    def file(self) -> tuple[int, int] | None:
+        """Return device and inode of the index file; None where there is none."""
+        return index_file.file_at(self.path)
+
+    @property
+    def lost(self) -> bool:
+        """Return whether the file that was opened last was deleted, whoever made another one in its place."""
+        return self.opened and self.file != self._last
+
+    def vec0(self) -> Vec0Use:
+        """Return how sqlite-vec is to be used, from which library; one that a configuration names needs an approval."""
+        library, named_by = named_extension(self._plan)
+        agreed = not library or self._approvals.find(EXTENSION, library) is not None
+        return Vec0Use(
+            self._plan.settings.on("store.vector.enabled"),
+            library,
+            "" if agreed else f"{named_by} asks to run {library} as sqlite-vec, and you have not agreed to run it",
+        )
+
+    def approve_extension(self, how: str) -> tuple[str, str]:
+        """Save that the build of sqlite-vec which the configuration names may be run; returns its path, and where.
+
+        Raises SettingError without one, ApprovalUnsaved.
+        """
+        library, named_by = named_extension(self._plan)
+        if not library:
+            raise SettingError(
+                "The configuration names no build of sqlite-vec.", "Its key is store.vector.extensionPath."
+            )
+        self._approvals.approve(EXTENSION, library, how)
+        return library, named_by
+
+    def whole(self) -> bool:
+        """Return whether the index lies in its own place, was closed or is in use, and no rebuild of it was begun."""
+        if index_file.is_temporary(self.path) or index_file.rebuild_of(self.path).exists():
+            return False
+        return _held_elsewhere(self.path) or integrity.fits(self.path)
+
+    def expected(self) -> bool:
+        """Return whether an index of ours lay in its place, as far as can be told: then what lies there is damaged."""
+        return self.opened or integrity.is_beside(self.path) or index_file.is_private(self.path)
+
+    def open(self, damage: str) -> Store:
+        """Return the index, made if it is not there; checked first where it was not closed, or changed since.
+
+        `damage` is what was found wrong with the one that `close` has just closed: it is moved aside.
+        Raises IndexUnavailable.
+        """
+        if damage:
+            self._move_aside(damage)
+        expected = integrity.is_beside(self.path)
+        suspicion = "" if damage else self._suspicion()
+        store = self._store(expected or self.expected())
+        if suspicion:
+            store = self._checked(store, suspicion)
+        if not self.opened:
+            self._sweep()
+        self.opened = True
+        return store
+
+    def check(self, store: Store) -> None:
+        """Compare the index with the checksum of its closing, once; an app or a server does that when it has time.
+
+        Raises IndexDamaged.
+        """
+        marker, unchecked, self._unchecked = self._marker, self._unchecked, False
+        if unchecked and marker is not None and integrity.is_damaged(store.path, marker):
+            self._marker = None
+            raise store.damaged(integrity.DAMAGED)
+
+    def close(self, store: Store, whole: bool = True) -> None:
+        """Close the index, and write its clean-shutdown marker when nobody else has it open."""
+        self._last = store.identified
+        moved = store.moved
+        store.close()
+        if whole and not moved and not _held_elsewhere(self.path):
+            integrity.put(store.path, self._marker)
+        self._marker = None
+
+    def leave(self) -> None:
+        """Remove the temporary index that this process kept; nobody uses it any more.
+
+        A command leaves it to the next one, and vectors that may have cost money stay: `_sweep` finds those.
+        """
+        bought = self._plan.provider == "auto" or registry.sends(self._plan.provider)
+        if self.resident and self.opened and not bought and index_file.is_temporary(self.path):
+            self._remove([self.path])
+
+    def _store(self, expected: bool) -> Store:
+        first = len(self.notices)
+        store = Store.open(self._plan.index, vec0=self.vec0(), notices=self.notices, expected=lambda: expected)
+        self.path, self._last = store.path, store.identified
+        for report in self.notices[first:]:
+            self._emit(report.sentence)
+        return store
+
+    def _suspicion(self) -> str:
+        """Return why the file should be checked before it is trusted; empty for a new one and one that others use."""
+        there = self.path.exists() and self.path.stat().st_size > 0
+        if _held_elsewhere(self.path):
+            return ""
+        broken, self._marker = integrity.take(self.path, later=self.resident)
+        self._unchecked = self.resident
+        if there:
+            return broken
+        if self._last is not None or broken != integrity.UNCLOSED:
+            self._report(notice("index_gone", path=str(self.path)))
+        return ""
+
+    def _checked(self, store: Store, suspicion: str) -> Store:
+        """Return the index, once it was read from end to end; another one where this one is damaged."""
+        problems = [suspicion] if suspicion == integrity.DAMAGED else integrity.problems(store)
+        if problems:
+            self.close(store, whole=False)
+            self._move_aside(f"The index {self.path} is damaged ({problems[0]}).")
+            return self._store(True)
+        if suspicion != integrity.UNCLOSED and (recipe := store.recipe()) is not None:
+            # Whole, and yet not as it was closed: every note is read and cut again, its vectors are reused.
+            index_write.reset(store, recipe)
+        return store
+
+    def _move_aside(self, why: str) -> None:
+        lock = locks.WriterLock.acquire(self.path)
+        if lock is None:
+            raise IndexBusy(f"Another process is writing {self.path}.", "Try again when it has finished.")
+        with lock:
+            # Another process may have done it meanwhile: then there is another file.
+            if self._last is not None and self.file == self._last:
+                self._report(index_file.quarantine(self.path, why))
+
+    def _report(self, notice: Notice) -> None:
+        self.notices.append(notice)
+        self._emit(notice.sentence)
+
+    def _sweep(self) -> None:
+        """Remove the oldest of what was moved aside, and say so; silently temporary indexes.
+
+        Those are the ones that stood for this index, which has its own place again, and old ones.
+        """
+        for text in integrity.sweep(self.path, time.time()):
+            self._emit(text)
+        if not index_file.is_temporary(self.path):
+            self._remove(index_file.displaced(self._plan.index))
+        self._remove(path for path in _old(time.time()) if path != self.path)
+
+    def _remove(self, temporary: Iterable[Path]) -> None:
+        """Remove temporary indexes that no process keeps or writes."""
+        for path in temporary:
+            try:
+                if not _held_elsewhere(path):
+                    index_file.remove_temporary(path)
+            except OSError as error:
+                self._emit(f"The temporary index {path} cannot be removed: {error.strerror}.")
+
+
+def condemn(error: IndexDamaged, met: tuple[int, int] | None) -> Callable[[Store], None]:
+    """Return a job for the writer that has the file `met` (device, inode) moved aside, in which a reader met damage."""
+
+    def run(store: Store) -> None:
+        if store.identified == met:
+            raise error
+
+    return run
+
+
+def _held_elsewhere(index: Path) -> bool:
+    """Return whether another process has `index` open to keep or to write it."""
+    others = (locks.living(index, "keeper"), locks.living(index))
+    return any(who is not None and not who.is_this_process for who in others)
+
+
+def _old(now: float) -> Iterator[Path]:
+    """Yield temporary indexes that were not written for a day before `now` (epoch seconds)."""
+    for folder in index_file.temporary_folders():
+        for path in folder.glob("*.sqlite"):
+            sides = [side.stat().st_mtime for side in folder.glob(f"{path.name}*") if side.exists()]
+            if sides and now - max(sides) > _OLD_SECONDS:
+                yield path

@@ -29,9 +29,9 @@ from memory_tui.errors import (
     IndexUnavailable,
     MemoryTuiError,
 )
-from memory_tui.index import abilities, schema
-from memory_tui.index.abilities import INSTALLED, UNUSED, Vec0, Vec0Use
+from memory_tui.index import schema
 from memory_tui.index.index_file import check, choose_path, create, file_at, kind, quarantine, refused, resolved
+from memory_tui.index.schema import INSTALLED, UNUSED, Vec0, Vec0Use
 from memory_tui.notices import Notice, notice
 
 Rows = list[tuple[Any, ...]]
@@ -72,7 +72,7 @@ class Database:
         """Return what there is to say of an index that does not exist: nothing."""
         connection = apsw.Connection(":memory:")
         _migrate(connection)
-        return cls(connection, path, True, abilities.vec0(UNUSED))
+        return cls(connection, path, True, schema.vec0(UNUSED))
 
     @property
     def moved(self) -> bool:
@@ -121,7 +121,7 @@ class Database:
             reports.append(quarantine(where, f"The index {where} {why}."))
             with explaining(where):
                 connection = _connect(create(where))
-        opened = cls(connection, where, read_only, abilities.vec0(vec0, connection))
+        opened = cls(connection, where, read_only, schema.vec0(vec0, connection))
         opened.frozen = None if locked else seen
         return opened
 
@@ -364,7 +364,7 @@ def _migrate(connection: apsw.Connection) -> None:
                 connection.execute(f"DROP TABLE {name}")
         connection.execute(schema.TABLES)
         connection.pragma("user_version", schema.SCHEMA_VERSION)
-        if not abilities.fts5():
+        if not schema.fts5():
             connection.execute(schema.full_text_tables("unicode61"))
     connection.execute("COMMIT")
 

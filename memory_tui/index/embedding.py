@@ -23,8 +23,8 @@ from msgspec import Struct
 
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.index import index_write
-from memory_tui.index.abilities import UNUSED
 from memory_tui.index.database import Rows
+from memory_tui.index.schema import UNUSED
 from memory_tui.index.store import Store
 from memory_tui.providers.base import Identity, MediaText, Provider, Vectors
 from memory_tui.providers.failures import OF_THE_TEXT, Cause, ProviderFailure, state_of

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from memory_tui import profiles
 from memory_tui.durable import unmoved
 from memory_tui.errors import Unreadable
-from memory_tui.index import abilities, schema
+from memory_tui.index import schema
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import CHANGED, IndexedNote
 from memory_tui.providers.base import Identity, Provider
@@ -270,7 +270,7 @@ def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_by
         chunk_tokens=settings.whole("chunking.tokens"),
         chunk_overlap=settings.whole("chunking.overlap"),
         chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),
-        fts_tokenizer=abilities.tokenizer(settings.word("store.fts.tokenizer")),
+        fts_tokenizer=schema.tokenizer(settings.word("store.fts.tokenizer")),
         chunking=profiles.get(settings.word("profile")).chunking,
     )
 

@@ -18,7 +18,7 @@ import apsw
 from memory_tui import durable
 from memory_tui.cancel import Stop
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import abilities, index_write, integrity
+from memory_tui.index import index_write, integrity, schema
 from memory_tui.index.database import explained
 from memory_tui.index.index_file import SIDES, is_private, kind, rebuild_of
 from memory_tui.index.schema import Recipe
@@ -71,7 +71,7 @@ def waits(store: Store, recipe: Recipe) -> bool:
     if not path.exists():
         return False
     try:
-        with closing(Store.open(path, read_only=True, vec0=abilities.UNUSED)) as beside:
+        with closing(Store.open(path, read_only=True, vec0=schema.UNUSED)) as beside:
             return beside.recipe() == recipe and beside.meta(_OF) == store.meta("uuid")
     except IndexUnavailable:
         return False

@@ -20,10 +20,9 @@ from msgspec import Struct
 
 from memory_tui.durable import unmoved
 from memory_tui.errors import IndexDamaged, QueryError
-from memory_tui.index import abilities
-from memory_tui.index.abilities import Vec0
+from memory_tui.index import schema
 from memory_tui.index.database import Database, Rows, explained
-from memory_tui.index.schema import RECIPE, Recipe
+from memory_tui.index.schema import RECIPE, Recipe, Vec0
 from memory_tui.jsstring import sha256_hex
 from memory_tui.providers.base import Identity, Vectors
 from memory_tui.tokens import and_query, or_query, tokens
@@ -222,7 +221,7 @@ class FullText:
 
     def cut(self) -> str:
         """Say how OpenClaw's full-text table cuts words: unicode61 or trigram; empty without full-text search."""
-        cut = "" if abilities.fts5() else self._index.meta("full_text") or ""
+        cut = "" if schema.fts5() else self._index.meta("full_text") or ""
         if cut not in ("", "unicode61", "trigram"):
             raise self._index.damaged("the tokenizer of its full-text search makes no sense")
         return str(cut)

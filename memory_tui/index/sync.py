@@ -19,7 +19,7 @@ from memory_tui import events
 from memory_tui.cancel import Stop
 from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError, Unreadable
 from memory_tui.events import Listener
-from memory_tui.index import abilities, batch_jobs, embedding, index_write, rebuild
+from memory_tui.index import batch_jobs, embedding, index_write, rebuild, schema
 from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.database import Rows
 from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
@@ -38,8 +38,7 @@ from memory_tui.index.freshness import (
     touched,
     waits,
 )
-from memory_tui.index.index_write import NewFile
-from memory_tui.index.note_rows import LastText, cut, is_daily, last_text, remarks, shrank
+from memory_tui.index.index_write import LastText, NewFile, cut, is_daily, last_text, remarks, shrank
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import CHANGED, IndexedNote, Store
 from memory_tui.providers.base import Identity, Provider
@@ -248,7 +247,7 @@ class _Pass:
         """Do all of it. Raises Cancelled between files and batches, with whole files written."""
         store, report, rows = self._store, self._report, self._store.indexed()
         index_write.prepare_vec0(store, self._recipe.identity.dims)
-        index_write.prepare_full_text(store, abilities.tokenizer(self._recipe.fts_tokenizer))
+        index_write.prepare_full_text(store, schema.tokenizer(self._recipe.fts_tokenizer))
         differing = [note for note in scan.notes if difference(note, rows.get(note.path))]
         patience = self._patience
         todo = [note for note in differing if patience is None or not waits(note, rows.get(note.path), patience)]

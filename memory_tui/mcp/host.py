@@ -19,7 +19,7 @@ from memory_tui.recalls.recalled_lines import Mode, mode_of
 from memory_tui.sanitize import one_line
 
 if TYPE_CHECKING:
-    from memory_tui.backends.agent_memories import ToolAnswer
+    from memory_tui.backends.memories import ToolAnswer
     from memory_tui.engine.engine import Engine
     from memory_tui.events import Event
     from memory_tui.plan import Plan

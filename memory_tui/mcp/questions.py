@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import jsstring
-from memory_tui.backends import agent_memories
-from memory_tui.backends.agent_memories import ToolAnswer
+from memory_tui.backends import memories
+from memory_tui.backends.memories import ToolAnswer
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError, QueryError
@@ -92,7 +92,7 @@ def get(memory: Engine, args: Mapping[str, Any], client: str) -> tuple[dict[str,
 def entries(memory: Engine, tool: str, args: Mapping[str, Any], client: str) -> tuple[ToolAnswer, RecallEntry | None]:
     """Answer memory_recall, memory_store or memory_forget. Raises MemoryTuiError."""
     request, call = arguments(tool, args), Call(memory, tool, client)
-    answer = agent_memories.answer(memory.memories, tool, request)
+    answer = memories.answer(memory.memories, tool, request)
     if tool != RECALL:
         return answer, None
     hits: Sequence[Mapping[str, Any]] = answer.details.get("memories", ())

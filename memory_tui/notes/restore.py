@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import minute, plural
-from memory_tui.index.note_rows import LastText, lost_lines, shrank
+from memory_tui.index.index_write import LastText, lost_lines, shrank
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.git import History

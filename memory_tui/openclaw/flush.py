@@ -21,8 +21,8 @@ from memory_tui.config.model import Agent, Config
 from memory_tui.config.places import agent_database, session_folder
 from memory_tui.durable import read_regular
 from memory_tui.errors import MemoryTuiError, StateUnavailable
-from memory_tui.openclaw import agent_sessions, transcript
-from memory_tui.openclaw.transcript import Usage, whole
+from memory_tui.openclaw import agent_sessions
+from memory_tui.openclaw.agent_sessions import Usage, whole
 
 SILENT = "NO_REPLY"
 """What the agent answers when there is nothing to store; hosts show nothing of it."""
@@ -238,10 +238,10 @@ def session_of(path: Path, session: Session, limit: int) -> Session:
     try:
         session = replace(session, transcript_bytes=path.stat().st_size)
     except OSError as error:
-        raise transcript.unreadable(path, error) from error
+        raise agent_sessions.unreadable(path, error) from error
     if session.fresh and session.total_tokens and session.total_tokens + session.next_tokens < limit - NEAR_TOKENS:
         return session
-    return _with_usage(session, transcript.last_usage(path))
+    return _with_usage(session, agent_sessions.last_usage(path))
 
 
 def _with_usage(session: Session, usage: Usage | None) -> Session:
@@ -273,7 +273,7 @@ def facts_of(agent: Agent, session: str, path: Path | None) -> Session:
     merged = FlushMarks(agent.id).merged(session, _facts(_entries(agent).get(session, ("", {}))[1]))
     if merged.compactions or path is None:
         return merged
-    return replace(merged, compactions=transcript.compactions(path))
+    return replace(merged, compactions=agent_sessions.compactions(path))
 
 
 def _facts(entry: Mapping[str, Any], *, newer: bool = False) -> Session:

@@ -26,7 +26,7 @@ from memory_tui.cancel import Stop
 from memory_tui.durable import open_regular
 from memory_tui.errors import IndexBusy, MemoryTuiError
 from memory_tui.jsstring import utf16_head
-from memory_tui.openclaw.transcript import ROLES, record_of, texts, unreadable
+from memory_tui.openclaw.agent_sessions import ROLES, record_of, texts, unreadable
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.secrets.finder import redact
 

@@ -13,8 +13,7 @@ from msgspec import to_builtins
 from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.formatting import plural
 from memory_tui.openclaw import prompt
-from memory_tui.openclaw.compare import IndexComparison
-from memory_tui.openclaw.host_index import HostProblem
+from memory_tui.openclaw.compare import HostProblem, IndexComparison
 from memory_tui.openclaw.prompt import Triggered
 from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import ConfigSummary

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from memory_tui import jsstring, tokens
 from memory_tui.errors import ProviderError, QueryError
-from memory_tui.index import abilities
+from memory_tui.index import schema
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Identity, Provider, Vectors
@@ -131,7 +131,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         texts = _texts(store, corpus.rowids[pool].tolist(), read)
         laps.append(time.perf_counter())
         spent = 1000 * np.array([question.seconds, *np.diff(laps)])
-        missing = None if full_text else abilities.fts5()
+        missing = None if full_text else schema.fts5()
         return Evidence(
             query=question.query,
             now=now,

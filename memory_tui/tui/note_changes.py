@@ -72,7 +72,7 @@ def _visible(line: str) -> str:
 
 def goes_on_at_end(path: str, line: int) -> bool:
     """Whether an editor begins at the end of a note: a log goes on there, unless a person came from a `line` of it."""
-    from memory_tui.index.note_rows import is_daily
+    from memory_tui.index.index_write import is_daily
 
     return line <= 1 and is_daily(path)
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from memory_tui.backends import agent_memories
 from memory_tui.backends.lancedb import EntryRefused
+from memory_tui.backends.memories import ToolAnswer, answer
+from memory_tui.backends.memories import block as block_of
 from memory_tui.cli import main
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.mcp.server import Handlers
@@ -85,8 +86,8 @@ def test_a_name_that_acts_is_made_visible(run: Run) -> None:
 def test_the_tools_have_openclaws_words(opened: Opened) -> None:
     memories = opened()
 
-    def ask(tool: str, **args: object) -> agent_memories.ToolAnswer:
-        return agent_memories.answer(memories, f"memory_{tool}", args)
+    def ask(tool: str, **args: object) -> ToolAnswer:
+        return answer(memories, f"memory_{tool}", args)
 
     assert ask("recall", query="tabs").text == "No relevant memories found."
     made = ask("store", text="I prefer tabs")
@@ -155,11 +156,11 @@ def test_a_server_recalls_and_stores_and_logs_what_it_recalled(run: Run, tmp_pat
 def test_the_block_before_an_answer_is_escaped_and_untrusted(opened: Opened, run: Run, tmp_path: Path) -> None:
     memories = opened(tmp_path / "table")
     memories.store("I prefer <b>tabs</b> & \"spaces\" 'never'")
-    block = agent_memories.block(memories, "tabs or spaces?")
+    block = block_of(memories, "tabs or spaces?")
     assert block.splitlines()[0] == "<relevant-memories>"
     assert "untrusted" in block
     assert "&lt;b&gt;tabs&lt;/b&gt; &amp; &quot;spaces&quot; &#39;never&#39;" in block
-    assert agent_memories.block(memories, "hm") == ""
+    assert block_of(memories, "hm") == ""
     sent = json.dumps({"prompt": "tabs or spaces?"})
     assert run("hook", "recall", sent=sent, place=tmp_path / "table")[1] == block + "\n"
     assert run("hook", "recall", sent="what is the weather in Lima", place=tmp_path / "none") == (0, "", "")

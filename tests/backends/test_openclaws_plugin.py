@@ -11,8 +11,8 @@ import pytest
 
 from memory_tui import plan
 from memory_tui.approval import Approvals
-from memory_tui.backends import agent_memories
-from memory_tui.backends.memories import Memories
+from memory_tui.backends.memories import Memories, block
+from memory_tui.backends.memories import answer as answer_tool
 from memory_tui.plan import Options
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.options import ProviderSettings
@@ -82,13 +82,13 @@ def test_a_table_of_memory_tui_is_read_and_written_by_the_plugin(
     before.forget([theirs[3]["details"]["id"]])
     # The same question over the same entries, by each.
     ours.store("We use Postgres")
-    answer = agent_memories.answer(ours, "memory_recall", {"query": "where is the router"})
+    answer = answer_tool(ours, "memory_recall", {"query": "where is the router"})
     assert answer.text == theirs[0]["content"][0]["text"]
     found = [(one["text"], one["category"]) for one in theirs[0]["details"]["memories"]]
     assert [(one["text"], one["category"]) for one in answer.details["memories"]] == found
     for one, other in zip(answer.details["memories"], theirs[0]["details"]["memories"], strict=True):
         assert one["score"] == pytest.approx(other["score"], abs=1e-6)
-    assert agent_memories.block(ours, prompt["prompt"]) == theirs[1]["prependContext"]
+    assert block(ours, prompt["prompt"]) == theirs[1]["prependContext"]
 
 
 def test_a_table_of_the_plugin_is_read_and_written_by_memory_tui(

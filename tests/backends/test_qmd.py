@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import locks
-from memory_tui.backends import qmd_upkeep
+from memory_tui.backends import qmd
 from memory_tui.backends.qmd_program import QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.engine import backend as backends
@@ -190,7 +190,7 @@ def test_an_index_that_is_gone_or_no_database_is_said_and_made_again(ready: Benc
         assert engine.backend.ask("Router") is None
         assert "empty or stale" in reason(engine.backend)
         assert engine.status().backend == "builtin"
-        qmd_upkeep.update(client, Stop())
+        qmd.update(client, Stop())
         engine.backend.recovered()
         assert engine.backend.ask("Router") is not None
         assert engine.status().backend_state == "qmd"
@@ -201,9 +201,9 @@ def test_an_index_that_is_gone_or_no_database_is_said_and_made_again(ready: Benc
         assert "not an SQLite database" in reason(engine.backend)
         assert "qmd reset" in reason(engine.backend)
         with pytest.raises(QmdFailure):
-            qmd_upkeep.update(client, Stop())
-        assert qmd_upkeep.reset(client)
-        qmd_upkeep.update(client, Stop())
+            qmd.update(client, Stop())
+        assert qmd.reset(client)
+        qmd.update(client, Stop())
         assert engine.backend.ask("Router") is not None
 
 
@@ -218,7 +218,7 @@ def test_a_model_that_is_no_gguf_is_refused_before_qmd_would_delete_it(ready: Be
         assert engine.backend.ask("Router") is None
         assert "not in GGUF format" in reason(engine.backend)
         with pytest.raises(QmdFailure):
-            qmd_upkeep.update(engine.backend.client, Stop())
+            qmd.update(engine.backend.client, Stop())
     assert (len(ready.stub.calls), model.read_text()) == (count, "no model")
 
 
@@ -300,19 +300,19 @@ def test_upkeep_mends_collections_waits_after_failures_and_runs_once_at_a_time(r
         store.execute("INSERT INTO store_collections VALUES ('old-thing', '/gone', '*.md')")
     with ready.engine() as engine:
         client = engine.backend.client
-        report = qmd_upkeep.update(client, Stop())
+        report = qmd.update(client, Stop())
         assert {"collection memory-dir-main removed", "collection old-thing removed"} <= set(report["changes"])
         ready.stub.behave(update={"error": "Error: boom", "status": 1})
         pauses = []
         for _ in range(8):
             with pytest.raises(QmdFailure):
-                qmd_upkeep.update(client, Stop())
-            pauses.append(round(qmd_upkeep.state(client)["again"] - time.time(), -1))
+                qmd.update(client, Stop())
+            pauses.append(round(qmd.state(client)["again"] - time.time(), -1))
         assert pauses == [60, 120, 240, 480, 960, 1920, 3600, 3600]
-        assert not qmd_upkeep.due(client, soon=True)
+        assert not qmd.due(client, soon=True)
         ready.stub.behave()
-        qmd_upkeep.update(client, Stop())
-        assert qmd_upkeep.state(client)["failures"] == 0
+        qmd.update(client, Stop())
+        assert qmd.state(client)["failures"] == 0
         lock = locks.WriterLock.acquire(client.place.folder / "upkeep")
         assert lock is not None
         began = time.monotonic()
@@ -321,7 +321,7 @@ def test_upkeep_mends_collections_waits_after_failures_and_runs_once_at_a_time(r
             assert engine.backend.ask("Router") is not None
             assert time.monotonic() - began >= 0.5
             with pytest.raises(QmdFailure, match="Another memory-tui"):
-                qmd_upkeep.update(client, Stop())
+                qmd.update(client, Stop())
 
 
 def test_a_mode_with_vectors_embeds_after_the_update_and_then_hourly(
@@ -336,7 +336,7 @@ def test_a_mode_with_vectors_embeds_after_the_update_and_then_hourly(
 
     with ready.engine(**{"qmd.searchMode": "vsearch", "qmd.update.debounceMs": 1}) as engine:
         engine.start()
-        until(lambda: qmd_upkeep.state(engine.backend.client)["embedded"], "texts are embedded")
+        until(lambda: qmd.state(engine.backend.client)["embedded"], "texts are embedded")
         updates = count("update")
         engine.backend.notes_changed()
         until(lambda: count("update") > updates, "another update")
@@ -357,14 +357,14 @@ def test_transcripts_are_exported_as_notes_and_stale_ones_go(ready: Bench, monke
     (sessions / "s1.jsonl").write_text(json.dumps(line) + "\n")
     exported = ready.folder / "index.sqlite.qmd" / "sessions"
     with ready.engine(**{"qmd.sessions.enabled": True}) as engine:
-        qmd_upkeep.update(engine.backend.client, Stop())
+        qmd.update(engine.backend.client, Stop())
         assert (exported / "s1.md").read_text() == "# Session s1\n\nUser: Where is the zebra?\n"
         answer = engine.backend.ask("zebra")
         assert answer is not None
         assert [hit.source for hit in answer.hits] == ["sessions"]
         (exported / "mine.md").write_text("A note of my own\n")
         (sessions / "s1.jsonl").unlink()
-        qmd_upkeep.update(engine.backend.client, Stop())
+        qmd.update(engine.backend.client, Stop())
     assert [file.name for file in exported.iterdir()] == ["mine.md"]
 
 
@@ -391,7 +391,7 @@ def test_a_hit_outside_of_the_workspace_is_named_by_its_collection_and_can_be_re
     (folder / "a.md").write_text("Router in a book\n")
     (ready.folder / "secret.md").write_text("secret\n")
     with ready.engine(**{"qmd.paths": [{"path": str(folder), "name": "Books!"}]}) as engine:
-        qmd_upkeep.update(engine.backend.client, Stop())
+        qmd.update(engine.backend.client, Stop())
         paths = [hit["path"] for hit in memory_search(engine, {"query": "Router"}).answer["results"]]
         assert "qmd/books--main/a.md" in paths
         assert memory_get(engine, {"path": "qmd/books--main/a.md"})["text"] == "Router in a book"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memory_tui.backends import qmd_upkeep
+from memory_tui.backends import qmd as backend
 from memory_tui.backends.qmd_program import QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.cli import main
@@ -25,7 +25,7 @@ SLOW = {"qmd.limits.timeoutMs": 60_000}
 @pytest.fixture
 def real(bench: Bench) -> Iterator[Engine]:
     with bench.engine(qmd(), **SLOW) as engine:
-        qmd_upkeep.update(engine.backend.client, Stop())
+        backend.update(engine.backend.client, Stop())
         yield engine
 
 
@@ -60,10 +60,10 @@ def test_with_an_embedding_model_alone_vsearch_is_a_typed_query(bench: Bench, mo
     monkeypatch.setenv("QMD_FORCE_CPU", "1")
     settings = {**SLOW, "qmd.searchMode": "vsearch", "qmd.update.embedTimeoutMs": 240_000}
     with bench.engine(qmd(), **settings) as engine:
-        qmd_upkeep.update(engine.backend.client, Stop())
+        backend.update(engine.backend.client, Stop())
         with pytest.raises(QmdFailure, match="no vectors"):
             engine.backend.client.ask("drinks", 3)
-        report = qmd_upkeep.embed(engine.backend.client, Stop())
+        report = backend.embed(engine.backend.client, Stop())
         assert report is not None
         assert report["vectors"] >= 3
         found = engine.backend.client.ask("drinks", 3)
@@ -75,7 +75,7 @@ def test_with_an_embedding_model_alone_vsearch_is_a_typed_query(bench: Bench, mo
 def test_a_project_of_qmds_own_in_the_workspace_takes_nothings_place(bench: Bench) -> None:
     put(bench.workspace, ".qmd/index.yml", text=f"collections:\n  theirs:\n    path: {bench.workspace}\n")
     with bench.engine(qmd(), **SLOW) as engine:
-        qmd_upkeep.update(engine.backend.client, Stop())
+        backend.update(engine.backend.client, Stop())
         found = engine.backend.ask("Router VLAN")
     assert found is not None
     assert [hit.collection for hit in found.hits] == ["memory-root-main"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memory_tui import plan
 from memory_tui.cli import main
-from memory_tui.config import config_patch, json5_edit
+from memory_tui.config import config_patch, json5
 from memory_tui.config import places as configuration
 from memory_tui.config.config_patch import Patch, patch
 from memory_tui.config.json5 import SourceText, parse_json5
@@ -80,7 +80,7 @@ def test_a_value_that_is_missing_is_added_where_it_belongs(commented: Path) -> N
 def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment() -> None:
     text = '{\n    "a": 1 // one\n}\n'
     node = parse_json5(SourceText(Path("x"), text))
-    assert json5_edit.spliced(text, json5_edit.insert(node, {"b": 2})) == '{\n    "a": 1, // one\n    "b": 2\n}\n'
+    assert json5.spliced(text, json5.insert(node, {"b": 2})) == '{\n    "a": 1, // one\n    "b": 2\n}\n'
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment() -> None:
 )
 def test_new_members_look_like_the_others(text: str, expected: str) -> None:
     node = parse_json5(SourceText(Path("x"), text))
-    after = json5_edit.spliced(text, json5_edit.insert(node, {"b": {"c": 1}}))
+    after = json5.spliced(text, json5.insert(node, {"b": {"c": 1}}))
     assert after == expected
     assert parse_json5(SourceText(Path("x"), after)).get("b", "c").plain() == 1
 
@@ -123,8 +123,8 @@ def objects(draw: st.DrawFn, depth: int = 2) -> str:
 )
 def test_inserting_adds_members_and_removes_no_byte(text: str, members: dict[str, object]) -> None:
     node = parse_json5(SourceText(Path("x"), text))
-    splices = json5_edit.insert(node, members)
-    after = json5_edit.spliced(text, splices)
+    splices = json5.insert(node, members)
+    after = json5.spliced(text, splices)
     assert parse_json5(SourceText(Path("x"), after)).plain() == {**node.plain(), **members}
     removed = [text[s.start : s.end] for s in splices]
     assert "".join(removed).strip() == ""
@@ -140,8 +140,8 @@ def test_inserting_adds_members_and_removes_no_byte(text: str, members: dict[str
 def test_replacing_changes_no_byte_outside_the_value(text: str, value: object) -> None:
     node = parse_json5(SourceText(Path("x"), text))
     for key, child in node.children():
-        one = json5_edit.replace(child, value)
-        after = json5_edit.spliced(text, [one])
+        one = json5.replace(child, value)
+        after = json5.spliced(text, [one])
         assert after.startswith(text[: child.start])
         assert after.endswith(text[child.end :])
         assert parse_json5(SourceText(Path("x"), after)).plain() == {**node.plain(), key: value}

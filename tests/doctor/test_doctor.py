@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from memory_tui.cli import main
-from memory_tui.doctor import checks, checks_backends, examine
+from memory_tui.doctor import checks, examine
 from memory_tui.doctor.examine import Check, CheckOutcome
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.search import Search
@@ -65,7 +65,7 @@ def found(engine: Engine, key: str) -> CheckOutcome:
 
 
 def test_each_check_has_a_name_of_its_own() -> None:
-    every = [*checks.CHECKS, *checks_backends.QMD_CHECKS, *checks_backends.LTM_CHECKS]
+    every = [*checks.CHECKS, *checks.QMD_CHECKS, *checks.LTM_CHECKS]
     assert len({check.key for check in every}) == len(every)
 
 

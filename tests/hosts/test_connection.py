@@ -16,7 +16,7 @@ import pytest
 
 from memory_tui import durable
 from memory_tui.cli import main
-from memory_tui.hosts import connection, proof, table
+from memory_tui.hosts import connection, table
 from memory_tui.hosts import wiring as host
 from memory_tui.recalls import recall_log
 from tests.support import hosts
@@ -49,11 +49,11 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> list[host.ServerStart]:
     """Servers that were to be started: a start costs seconds, and the tests that need none do without."""
     started: list[host.ServerStart] = []
 
-    def prove(start: host.ServerStart, question: str) -> proof.Proof:
+    def prove(start: host.ServerStart, question: str) -> connection.Proof:
         started.append(start)
-        return proof.Proof("memory-tui", "1", 1.0, 1.0, "recommended", "builtin", question, 0, "")
+        return connection.Proof("memory-tui", "1", 1.0, 1.0, "recommended", "builtin", question, 0, "")
 
-    monkeypatch.setattr(proof, "prove", prove)
+    monkeypatch.setattr(connection, "prove", prove)
     return started
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memory_tui.errors import Cancelled, IndexUnavailable, QueryError
-from memory_tui.index import abilities
+from memory_tui.index import schema
 from memory_tui.index.connections import Writer
 from memory_tui.index.store import Store
 from memory_tui.providers.builtin import hash_vector
@@ -216,7 +216,7 @@ def test_a_standing_is_the_place_among_all_cosines(made: Made, store: Store) -> 
 def test_without_vec0_everything_works_and_the_reason_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str | None, why: str
 ) -> None:
-    monkeypatch.setattr(abilities, "_library", lambda: library)
+    monkeypatch.setattr(schema, "_library", lambda: library)
     memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
     assert not memory.store.vec0.ready
     assert why in memory.store.vec0.detail

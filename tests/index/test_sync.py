@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from memory_tui import events
-from memory_tui.index.abilities import Vec0Use
-from memory_tui.index.note_rows import Headings
+from memory_tui.index.index_write import Headings
+from memory_tui.index.schema import Vec0Use
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus
 from memory_tui.workspace.roots import scan

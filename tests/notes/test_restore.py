@@ -14,7 +14,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Suggestion
-from memory_tui.index.note_rows import last_text, lost_lines, shrank
+from memory_tui.index.index_write import last_text, lost_lines, shrank
 from memory_tui.notes import restore
 from memory_tui.plan import Options
 

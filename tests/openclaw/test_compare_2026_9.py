@@ -16,8 +16,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.index.schema import scope_hash
 from memory_tui.openclaw import compare
-from memory_tui.openclaw.compare import IndexComparison, Wishes
-from memory_tui.openclaw.host_index import HostProblem
+from memory_tui.openclaw.compare import HostProblem, IndexComparison, Wishes
 from memory_tui.plan import Options
 from memory_tui.providers.builtin import hash_vector
 from memory_tui.workspace.notes import MediaRules

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memory_tui.cli import main
 from memory_tui.config import load as configuration
 from memory_tui.config import model
-from memory_tui.openclaw import flush, transcript
+from memory_tui.openclaw import agent_sessions, flush
 from memory_tui.openclaw.flush import FlushRules, Session, decide
 
 pytest_plugins = ["tests.support.config"]
@@ -134,13 +134,13 @@ LONG = {"type": "message", "message": {"role": "user", "content": "y" * 200_000}
 def test_the_last_usage_is_read_from_the_end(tmp_path: Path, records: list, last: tuple[int, int] | None) -> None:
     path = lines(tmp_path / "a.jsonl", *records)
     path.write_bytes(path.read_bytes() + b'{"usage"\xff\n')
-    assert transcript.last_usage(path) == last
+    assert agent_sessions.last_usage(path) == last
 
 
 def test_compactions_are_counted(tmp_path: Path) -> None:
     told = {"type": "message", "message": {"role": "user", "content": "let us compact it"}}
     ends = {"type": "compaction"}, {"type": "system", "subtype": "compact_boundary"}
-    assert transcript.compactions(lines(tmp_path / "a.jsonl", said(1), *ends, told)) == 2
+    assert agent_sessions.compactions(lines(tmp_path / "a.jsonl", said(1), *ends, told)) == 2
 
 
 def test_the_settings_are_those_of_the_configuration(write: Callable[[object], Path]) -> None:

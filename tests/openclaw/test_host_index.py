@@ -17,12 +17,11 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.explain.trace_json import plain
-from memory_tui.index import abilities
-from memory_tui.index.note_rows import on_lines_of_file
+from memory_tui.index import schema
+from memory_tui.index.index_write import on_lines_of_file
 from memory_tui.index.store import Store
-from memory_tui.openclaw import compare, host_index, open_foreign
-from memory_tui.openclaw.compare import IndexComparison, Wishes
-from memory_tui.openclaw.host_index import HostIndex, HostProblem
+from memory_tui.openclaw import compare, open_foreign
+from memory_tui.openclaw.compare import HostIndex, HostProblem, IndexComparison, Wishes
 from memory_tui.workspace.chunking import chunk_id, chunk_text
 from memory_tui.workspace.roots import Roots, read, scan
 from tests.support.host_index import MODEL, Content, Row, agent_database, content, own_file
@@ -30,7 +29,7 @@ from tests.support.workspace import put
 
 Write = Callable[[Path, Content], Path]
 BOTH = pytest.mark.parametrize("write", [own_file, agent_database], ids=["own file", "agent database"])
-VEC0 = abilities.vec0(connection=apsw.Connection(":memory:")).ready
+VEC0 = schema.vec0(connection=apsw.Connection(":memory:")).ready
 needs_vec0 = pytest.mark.skipif(not VEC0, reason="sqlite-vec does not work here")
 needs_rights = pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may read everything")
 
@@ -62,7 +61,7 @@ def differences(found: IndexComparison) -> dict[str, tuple[str, ...]]:
 
 
 def problem(path: Path) -> HostProblem:
-    found = host_index.open_index(path)
+    found = compare.open_index(path)
     assert isinstance(found, HostProblem), found
     return found
 
@@ -247,7 +246,7 @@ def test_long_chunks_are_cut_to_what_the_provider_takes(
 def test_chunks_that_vec0_has_lost(workspace: Path, db: Path, write: Write) -> None:
     write(db, content(workspace))
     with closing(apsw.Connection(str(db))) as connection:
-        abilities.vec0(connection=connection)
+        schema.vec0(connection=connection)
         ((name,),) = connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%USING vec0%'").fetchall()
         connection.execute(f"DELETE FROM {name} WHERE id = (SELECT id FROM {name.removesuffix('_vec')} LIMIT 1)")
     found = against(workspace, db)
@@ -448,7 +447,7 @@ def test_nothing_is_written_and_nothing_is_made(workspace: Path, db: Path, write
     write(db, content(workspace), journal)
     before = traces(db.parent)
     for _ in range(2):
-        assert isinstance(host_index.open_index(db), HostIndex)
+        assert isinstance(compare.open_index(db), HostIndex)
     assert traces(db.parent) == before
     assert list(db.parent.iterdir()) == [db]
 
@@ -457,7 +456,7 @@ def test_a_link_and_odd_names_lead_to_the_same_index(workspace: Path, db: Path, 
     odd = agent_database(tmp_path / "st?te #1 100%" / "main.sqlite", content(workspace))
     link = tmp_path / "link.sqlite"
     link.symlink_to(odd)
-    assert isinstance(host_index.open_index(link), HostIndex)
+    assert isinstance(compare.open_index(link), HostIndex)
     assert list(odd.parent.iterdir()) == [odd]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
-from memory_tui.index import abilities
+from memory_tui.index import schema
 from memory_tui.index.store import Store
 from memory_tui.notices import language_label
 from memory_tui.plan import Options
@@ -202,11 +202,11 @@ def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kin
     """Fault row 35."""
     with opened(place, index="with.sqlite") as engine:
         engine.index.sync()
-        if not abilities.vec0().ready:
+        if not schema.vec0().ready:
             pytest.skip("sqlite-vec does not work here")
         before = engine.search.search("router vlan")
-    monkeypatch.setattr(abilities, "apsw", SimpleNamespace(**{**vars(apsw), "Connection": kind}))
-    abilities._try_out.cache_clear()
+    monkeypatch.setattr(schema, "apsw", SimpleNamespace(**{**vars(apsw), "Connection": kind}))
+    schema._try_out.cache_clear()
     try:
         for index in ("with.sqlite", "without.sqlite"):
             with opened(place, index=index) as engine:
@@ -214,11 +214,11 @@ def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kin
                 after, status = engine.search.search("router vlan"), engine.status()
             assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
             assert status.vector.available is ready
-            detail = status.vector.load_error or abilities.vec0().detail
+            detail = status.vector.load_error or schema.vec0().detail
             assert told in detail
             assert ("vec0" in {notice.code for notice in status.notices}) is not ready
     finally:
-        abilities._try_out.cache_clear()
+        schema._try_out.cache_clear()
 
 
 def test_an_sqlite_without_full_text_search_is_told(place, monkeypatch) -> None:

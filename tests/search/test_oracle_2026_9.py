@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import index_write
-from memory_tui.index.note_rows import cut
+from memory_tui.index.index_write import cut
 from memory_tui.index.store import Store
 from memory_tui.plan import Options, plan
 from memory_tui.providers.builtin import hash_vector

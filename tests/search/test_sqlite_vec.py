@@ -14,11 +14,11 @@ import pytest
 from memory_tui.cli.main import main
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
-from memory_tui.index import abilities
+from memory_tui.index import schema
 from memory_tui.plan import Options
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, Trace
 
-pytestmark = pytest.mark.skipif(not abilities.vec0().ready, reason="sqlite-vec does not work here")
+pytestmark = pytest.mark.skipif(not schema.vec0().ready, reason="sqlite-vec does not work here")
 WORDS = ("router", "vlan", "garden", "rose", "printer", "paper", "bread", "sourdough", "deploy", "postgres", "咖啡")
 WORDS += tuple(f"word{number}" for number in range(50))
 QUERIES = ("router vlan", "where is the printer", "rose garden in spring", "咖啡", "nothing of the kind", "..., !!!")
@@ -114,7 +114,7 @@ def other_build(tmp_path: Path) -> Callable[[str], str]:
 def test_another_build_is_run_after_an_approval_alone(
     notes: Path, tmp_path: Path, other_build: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    installed = next(Path(str(abilities.INSTALLED.path)).parent.glob("vec0.*"))
+    installed = next(Path(str(schema.INSTALLED.path)).parent.glob("vec0.*"))
     # A name from which SQLite would guess another entry point.
     library = tmp_path / f"my-vectors{installed.suffix}"
     shutil.copy(installed, library)
@@ -122,7 +122,7 @@ def test_another_build_is_run_after_an_approval_alone(
     place = ["--workspace", str(notes), "--index", str(tmp_path / "i.sqlite"), "--provider", "builtin"]
     with Engine.open(options(notes, True, config=config)) as engine:
         use = engine.index.opener.vec0()
-        assert use.path == abilities.INSTALLED.path
+        assert use.path == schema.INSTALLED.path
         assert "you have not agreed to run it" in use.refused
         assert "extension" in {notice.code for notice in engine.status().notices}
     assert main(["index", *place, "--config", config, "--approve-extension"]) == 0
@@ -140,7 +140,7 @@ def test_another_build_is_run_after_an_approval_alone(
     assert f"Approved: sqlite-vec at {library} may be run, since" in capsys.readouterr().out
     assert main(["provider", *place, "--config", config, "--revoke", "sqlite-vec"]) == 0
     with Engine.open(options(notes, True, config=config)) as engine:
-        assert engine.index.opener.vec0().path == abilities.INSTALLED.path
+        assert engine.index.opener.vec0().path == schema.INSTALLED.path
 
 
 @pytest.mark.parametrize("content", [None, b"no library", b""], ids=["absent", "text", "empty"])

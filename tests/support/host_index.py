@@ -11,7 +11,7 @@ from pathlib import Path
 
 import apsw
 
-from memory_tui.index import abilities, schema
+from memory_tui.index import schema
 from memory_tui.workspace.chunking import cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.notes import read
 from memory_tui.workspace.roots import Roots, scan
@@ -184,7 +184,7 @@ def _fill(
         f"INSERT INTO {cache} VALUES('openai', ?, 'ab', ?, ?, 2, 1790000000000)",
         [(MODEL, str(n), encoded((0.6, 0.8))) for n in range(what.cached)],
     )
-    if what.vec0 and abilities.vec0(connection=connection).ready:
+    if what.vec0 and schema.vec0(connection=connection).ready:
         connection.execute(f"CREATE VIRTUAL TABLE {chunks}_vec USING vec0(id TEXT PRIMARY KEY, embedding FLOAT[2])")
         connection.executemany(
             f"INSERT INTO {chunks}_vec VALUES(?, ?)",

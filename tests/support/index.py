@@ -9,7 +9,7 @@ import numpy as np
 from memory_tui import events
 from memory_tui.cancel import Stop
 from memory_tui.errors import ProviderError
-from memory_tui.index.abilities import INSTALLED, Vec0Use
+from memory_tui.index.schema import INSTALLED, Vec0Use
 from memory_tui.index.store import Store
 from memory_tui.index.sync import SyncReport, SyncRun, sync
 from memory_tui.notices import Notice

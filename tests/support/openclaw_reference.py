@@ -19,7 +19,7 @@ from typing import Any
 
 import apsw
 
-from memory_tui.index import abilities
+from memory_tui.index import schema
 from memory_tui.jsstring import WHITESPACE
 from memory_tui.search.keywords import keywords
 from memory_tui.workspace.chunking import cap_bytes, chunk_id, chunk_text
@@ -126,7 +126,7 @@ class Program:
         self.rows: dict[str, Row] = {}
         self._near: dict[str, list[Hit]] = {}
         self.database = apsw.Connection(":memory:")
-        assert not vec or abilities.vec0(connection=self.database).ready
+        assert not vec or schema.vec0(connection=self.database).ready
         self.database.execute("CREATE TABLE vectors(row INTEGER PRIMARY KEY, id TEXT UNIQUE, v BLOB)")
         self.database.execute("CREATE VIRTUAL TABLE chunks_fts USING fts5(text, id UNINDEXED)")
         overlap = min(max(0, overlap), tokens - 1)

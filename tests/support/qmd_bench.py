@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from memory_tui.backends import qmd_upkeep
+from memory_tui.backends import qmd
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.events import Event
@@ -66,4 +66,4 @@ class Bench:
     def updated(self, **settings: Any) -> None:
         """Let QMD have its index."""
         with self.engine(**settings) as engine:
-            qmd_upkeep.update(engine.backend.client, Stop())
+            qmd.update(engine.backend.client, Stop())

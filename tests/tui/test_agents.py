@@ -12,7 +12,7 @@ from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts import connection
-from memory_tui.hosts import proof as proofs
+from memory_tui.hosts import connection as proofs
 from memory_tui.hosts.wiring import ServerStart, options_of
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options

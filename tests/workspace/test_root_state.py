@@ -15,13 +15,15 @@ from typing import Any
 import pytest
 
 from memory_tui import events
+from memory_tui.cancel import Stop
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import WorkspaceError
 from memory_tui.index import watch
+from memory_tui.index.watch import RootWatch, Watcher
 from memory_tui.mcp.tools import AnswerRules, memory_search
 from memory_tui.plan import Options
-from memory_tui.workspace.roots import Roots, lost, probe, root_of
+from memory_tui.workspace.roots import Roots, lost, root_of
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
 
@@ -333,9 +335,11 @@ def test_a_file_system_that_hangs_is_unreadable_and_nobody_waits_for_it(
 
 def test_the_workspace_stands_for_the_notes_within(workspace: Path, extra: Path) -> None:
     roots = Roots.open(workspace, [str(extra)])
-    assert [one.root.path for one in probe(roots, (), lambda _: None)] == [".", "memory", "../vault"]
+    watch = RootWatch(roots, Watcher(roots, 1, lambda: None, print), print, Stop())
+    assert [root.path for root in watch.states()] == [".", "memory", "../vault"]
     shutil.rmtree(workspace)
-    states = [one.root for one in probe(roots, {"memory"}, lambda _: None)]
+    watch.record_comparison((), {"memory"})
+    states = watch.states()
     assert [(root.path, root.state) for root in states] == [(".", "gone"), ("../vault", "there")]
     assert root_of("memory/a.md", states) == states[0]
     assert root_of("../vault/tea.md", states) == states[1]

@@ -22,8 +22,7 @@ from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.hosts.connection import HostConnection
-    from memory_tui.hosts.proof import Proof
+    from memory_tui.hosts.connection import HostConnection, Proof
     from memory_tui.hosts.table import Host
     from memory_tui.hosts.wiring import Scope
     from memory_tui.recalls.connected_agents import AgentProgram, AgentRanking
@@ -333,7 +332,7 @@ def _rows(engine: Engine) -> tuple[AgentProgram, ...]:
 
 def _proofs(rows: list[AgentProgram]) -> Callable[[PostPart], None]:
     def run(post: PostPart) -> None:
-        from memory_tui.hosts.proof import prove, question_of
+        from memory_tui.hosts.connection import prove, question_of
 
         for row in rows:
             if row.connection is None:

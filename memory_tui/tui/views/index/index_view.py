@@ -20,7 +20,7 @@ from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.engine.costs import Forecast
+    from memory_tui.engine.providers import Forecast
 
 
 class IndexView(View):

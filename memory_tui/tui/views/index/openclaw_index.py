@@ -23,8 +23,7 @@ from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.openclaw.compare import FileComparison, IndexComparison
-    from memory_tui.openclaw.host_index import HostProblem
+    from memory_tui.openclaw.compare import FileComparison, HostProblem, IndexComparison
 
 SIGNS: Mapping[str, tuple[str, str, str]] = {
     "missing": ("○", "missing", "bad"),

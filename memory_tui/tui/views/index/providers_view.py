@@ -18,8 +18,8 @@ from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approval
-    from memory_tui.engine.costs import Forecast
     from memory_tui.engine.engine import Engine
+    from memory_tui.engine.providers import Forecast
     from memory_tui.engine.status import Status
     from memory_tui.providers.chain import MemberState
 
