@@ -18,7 +18,7 @@ from memory_tui import durable, manual, plan
 from memory_tui.cancel import Stopped
 from memory_tui.cli import provider
 from memory_tui.cli.commands import full_parser
-from memory_tui.cli.context import agreed, moment, opened, options, workspace_named
+from memory_tui.cli.context import agreed, engine_options, moment, opened, workspace_named
 from memory_tui.cli.output import print_lines, say, show, tell, waiting
 from memory_tui.config import config_patch, places
 from memory_tui.config.config_patch import patch, summary
@@ -200,7 +200,7 @@ def doctor(args: argparse.Namespace) -> int:
 def open_app(args: argparse.Namespace) -> int:
     """Open the app on a workspace."""
     workspace_named(args)
-    return _run(options(args), args.query or "")
+    return _run(engine_options(args), args.query or "")
 
 
 def demo(args: argparse.Namespace) -> int:
@@ -219,7 +219,7 @@ def demo(args: argparse.Namespace) -> int:
         os.environ["OPENCLAW_STATE_DIR"] = str(sample.state_folder(folder))
         sample.keep_queries(workspace, config, today)
         sample.keep_recalls(workspace, today)
-        chosen = replace(options(args), workspace=str(workspace), config=str(config), sample=True)
+        chosen = replace(engine_options(args), workspace=str(workspace), config=str(config), sample=True)
         index = chosen.index or str(folder / "index.sqlite")
         chosen = replace(chosen, extra=(*chosen.extra, str(facts)), index=index)
         return _run(chosen, args.query or "", sample.SUGGESTED, leads=True)
@@ -255,7 +255,7 @@ def config(args: argparse.Namespace) -> int:
     """List every value of the configuration, write what the command line chooses, or undo that."""
     if args.undo:
         return _undo(args)
-    choices = plan.choose(options(args))
+    choices = plan.choose(engine_options(args))
     if not args.write:
         listing = choices.summary()
         return show(args, plain(listing), host_text.config(listing))

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from memory_tui import plan, profiles
-from memory_tui.cli.context import agreed, confirmed, names_a_memory, options, passed_on
+from memory_tui.cli.context import agreed, confirmed, engine_options, names_a_memory, passed_on
 from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.formatting import plural
-from memory_tui.hosts import claude_code, connection, table, wiring
+from memory_tui.hosts import claude_code, connection, registry, wiring
 from memory_tui.hosts.connection import HostConnection, NoAnswer, Proof
-from memory_tui.hosts.table import HOSTS, Host
+from memory_tui.hosts.registry import HOSTS, Host
 from memory_tui.hosts.wiring import LOG, Scope, ServerStart, Wiring
 from memory_tui.recalls import connected_agents, recall_log, recalled_lines, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry, moment
@@ -84,7 +84,7 @@ def _host_and_scope(args: argparse.Namespace) -> tuple[Host, Scope]:
         raise SettingError("Which host is meant?", f"Choose one of {', '.join(HOSTS)}.")
     if args.user and args.project:
         raise SettingError("Both --user and --project were given.", "Give one of them.")
-    row = table.host(args.host)
+    row = registry.host(args.host)
     scope: Scope = "project" if args.project else "user"
     if scope not in row.scopes:
         raise SettingError(f"{row.title} has no files of a project.", "Leave --project out.")
@@ -96,12 +96,12 @@ def _arguments(args: argparse.Namespace, row: Host) -> tuple[str, ...]:
     # Where memory-tui is the memory of an agent, its own ranking holds; the profiles of OpenClaw are for comparing.
     args.profile = args.profile or profiles.OWN
     if row.name == "openclaw":
-        return table.openclaw_arguments(args.profile)
+        return registry.openclaw_arguments(args.profile)
     memory = claude_code.workspace(Path.cwd()) if row.name == "claude-code" and not names_a_memory(args) else None
     if memory is not None and memory.is_dir():
         args.workspace = str(memory)
     # A memory that is not there is refused before anything is shown or written.
-    plan.plan(options(args))
+    plan.plan(engine_options(args))
     return tuple(passed_on(args))
 
 
@@ -126,7 +126,7 @@ def _status(args: argparse.Namespace) -> int:
     links = connection.every()
     rows: list[dict[str, Any]] = []
     for name in [args.host] if args.host else list(HOSTS):
-        host = table.host(name)
+        host = registry.host(name)
         mine = [_state(host, link, args) for link in links if link.host == name]
         rows += mine or [{"host": name, "title": host.title, "connected": False}]
     failed = any(row.get("error") for row in rows)
@@ -149,7 +149,7 @@ def _state(host: Host, link: HostConnection, args: argparse.Namespace) -> dict[s
         return {**row, "connected": False, "error": " ".join(lost)}
     try:
         newest = connected_agents.newest(host, connected_agents.workspace_of(link))
-        row["outdated"] = table.outdated_plugin(table.installed_folder()) if link.host == "openclaw" else []
+        row["outdated"] = registry.outdated_plugin(registry.installed_folder()) if link.host == "openclaw" else []
         row["lastQuery"], row["lastError"] = map(_logged, newest)
         return {**row, "proof": _proof(link.start, args).as_dict()}
     except MemoryTuiError as error:
@@ -195,7 +195,7 @@ def disconnect(args: argparse.Namespace) -> int:
     may = agreed(args, connection.difference(files), _question(changed, row.title))
     if not args.dry_run:
         _require(may)
-        connection.disconnect(link, files)
+        connection.restore_files(link, files)
     endings = [{"path": str(file.path), "ending": file.ending} for file in files]
     data = {"host": row.name, "scope": scope, "written": not args.dry_run, "files": endings}
     lines = [*(f"{file.path}: {file.ending}." for file in files), f"{row.title} is disconnected."]
@@ -207,7 +207,7 @@ def disconnect(args: argparse.Namespace) -> int:
 
 def recalls(args: argparse.Namespace) -> int:
     """List what agents asked, or tell of one recall, or delete the log."""
-    workspace = plan.choose(options(args)).workspace
+    workspace = plan.choose(engine_options(args)).workspace
     place = recall_log.recall_log_path(workspace)
     if args.clear:
         had_marks, had_log = recalled_lines.clear(workspace)
@@ -247,7 +247,7 @@ def _entry(log: Log, name: str) -> RecallEntry:
 
 def _recall(args: argparse.Namespace, entry: RecallEntry) -> int:
     """Tell of one recall what it got, what it would get now, and why a note is, or is not, in it."""
-    with Engine.open(options(args)) as engine:
+    with Engine.open(engine_options(args)) as engine:
         engine.plan.require_enabled()
         engine.index.catch_up()
         again = rerun.replay(entry, engine.plan.settings, engine.search.gather)

@@ -17,7 +17,7 @@ from memory_tui.cli.commands import COMMANDS
 from memory_tui.cli.output import Progress, print_lines, say, tell
 from memory_tui.errors import ApprovalMissing, EditRefused, SettingError
 from memory_tui.formatting import plural
-from memory_tui.hosts import claude_code, table, wiring
+from memory_tui.hosts import claude_code, registry, wiring
 from memory_tui.notices import without_effect
 from memory_tui.plan import Options, Plan
 
@@ -85,7 +85,7 @@ def workspace_named(args: argparse.Namespace) -> str | None:
     return path or args.workspace
 
 
-def options(args: argparse.Namespace) -> Options:
+def engine_options(args: argparse.Namespace) -> Options:
     """Return the options of the engine that `args` ask for. Raises SettingError."""
     changes = []
     for item in args.set:
@@ -122,7 +122,7 @@ def names_a_memory(args: argparse.Namespace) -> bool:
 
 def passed_on(args: argparse.Namespace) -> list[str]:
     """Return the options as words for another command line, with whole paths; the workspace is named in any case."""
-    chosen = options(args)
+    chosen = engine_options(args)
     if not names_a_memory(args):
         chosen = replace(chosen, workspace=str(plans.plan(chosen).workspace))
     words = wiring.words_of(chosen)
@@ -142,8 +142,8 @@ def _with_hosts(args: argparse.Namespace, workspace: str | None) -> tuple[str | 
         extra.append(str(memory))
         notes = claude_code.workspace(project)
         workspace = str(notes) if workspace is None or notes == memory else workspace
-    if args.codex or (workspace is not None and table.is_codex_memory(Path(workspace))):
-        memory = table.codex_memory()
+    if args.codex or (workspace is not None and registry.is_codex_memory(Path(workspace))):
+        memory = registry.codex_memory()
         _require_memory("Codex", "anything", memory)
         extra.append(str(memory))
         here = any((Path.cwd() / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory"))
@@ -185,10 +185,10 @@ def planned(args: argparse.Namespace) -> Plan:
 
     Raises MemoryTuiError.
     """
-    plan = plans.plan(options(args))
+    plan = plans.plan(engine_options(args))
     if args.whole:
         plans.answer_whole(plan, agreed=args.whole == "yes")
-        plan = plans.plan(options(args))
+        plan = plans.plan(engine_options(args))
     elif notes := plans.unasked(plan):
         plan = _with_vault(args, plan, notes)
     if plan.chosen and args.command not in _NOTIFYING:
@@ -227,7 +227,7 @@ def curator_of(args: argparse.Namespace, *, looks: bool = False) -> Curator:
     # A server, for whose start an agent waits, changes no note.
     from memory_tui.notes.curator import curator
 
-    notes = curator(plans.plan(options(args)))
+    notes = curator(plans.plan(engine_options(args)))
     try:
         settled = notes.recover()
     except EditRefused:

@@ -14,7 +14,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from memory_tui import plan
-from memory_tui.cli.context import curator_of, options, planned, user_time
+from memory_tui.cli.context import curator_of, engine_options, planned, user_time
 from memory_tui.cli.output import print_json, print_lines, say, show
 from memory_tui.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
 from memory_tui.hosts import claude_code
@@ -74,7 +74,7 @@ def _budget(args: argparse.Namespace) -> int:
     """Tell how much of MEMORY.md its hosts read, and where they cut."""
     notes = curator_of(args, looks=True)
     name, hosts = notes.plan.memory(), notes.plan.budget()
-    whole = budget.prompt_of(plan.plan(options(args)), notes.trust)
+    whole = budget.prompt_of(plan.plan(engine_options(args)), notes.trust)
     data = {
         "path": name,
         "hosts": [{**to_builtins(each), "sentence": each.sentence} for each in hosts],

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from memory_tui import plan
-from memory_tui.cli.context import options, passed_on
+from memory_tui.cli.context import engine_options, passed_on
 from memory_tui.cli.output import print_json, say
 from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts import wiring
@@ -31,7 +31,7 @@ def mcp(args: argparse.Namespace) -> int:
     if sys.stdin.isatty():
         say("an agent starts this and speaks MCP to it; memory-tui connect writes its entry. Ctrl+C ends it.")
     try:
-        choices = plan.choose(options(args))
+        choices = plan.choose(engine_options(args))
     except MemoryTuiError:
         # What is wrong, the answer to the first question tells.
         choices = None
@@ -51,7 +51,7 @@ def mcp(args: argparse.Namespace) -> int:
         # Imported while the server already answers.
         from memory_tui.engine.engine import Engine
 
-        return Engine.open(options(args))
+        return Engine.open(engine_options(args))
 
     serve(ServedMemory(engine, server))
     return 0

@@ -79,9 +79,11 @@ def _entry_row(entry: AnnotatedEntry) -> dict[str, Any]:
 def undo(args: argparse.Namespace) -> int:
     """Undo a change, or redo an undone one."""
     notes, kind = curator_of(args), "redo" if args.redo else "undo"
-    change = notes.planned_step(kind, args.id)
+    change = notes.preview(kind, args.id)
     may = _may(notes, change, args)
-    return _finish(change, notes.step(kind, args.id, merging=args.merge) if may else None, args)
+    return _finish(
+        change, (notes.undo if kind == "undo" else notes.redo)(args.id, merging=args.merge) if may else None, args
+    )
 
 
 # --- a change ------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from memory_tui.backends.memories import Memories
 from memory_tui.backends.qmd import APPROVED_AS
 from memory_tui.backends.qmd_program import QmdFailure
 from memory_tui.cancel import Stop
-from memory_tui.cli.context import confirmed, curator_of, opened, options, user_time
+from memory_tui.cli.context import confirmed, curator_of, engine_options, opened, user_time
 from memory_tui.cli.output import print_lines, say, show, waiting
 from memory_tui.config.places import session_folder
 from memory_tui.engine.engine import Engine
@@ -43,7 +43,7 @@ from memory_tui.workspace.roots import scan
 
 def compare_index(args: argparse.Namespace) -> int:
     """Tell what OpenClaw's own index holds of the notes."""
-    chosen = plan.plan(options(args))
+    chosen = plan.plan(engine_options(args))
     path = Path(args.db).expanduser() if args.db is not None else None
     with waiting("Reading OpenClaw's index"):
         outcome = compare.compare_configured(chosen.config, chosen.settings, chosen.roots, path)
@@ -67,7 +67,7 @@ def inject(args: argparse.Namespace) -> int:
 
 def flush(args: argparse.Namespace) -> int:
     """Tell whether a session should write down what it knows now; without one, of all sessions of the agent."""
-    choices = plan.choose(options(args))
+    choices = plan.choose(engine_options(args))
     transcript = Path(args.transcript).expanduser() if args.transcript is not None else None
     session = args.session or (transcript.stem if transcript else "")
     if not session:
@@ -285,7 +285,7 @@ MemoriesAnswer = tuple[dict[str, Any], list[str]]
 @contextmanager
 def _opened(args: argparse.Namespace) -> Iterator[Memories]:
     """Yield the memories that the options name; no workspace has to be there."""
-    choices = plan.choose(options(args))
+    choices = plan.choose(engine_options(args))
     opened = Memories(choices, Approvals(choices.workspace))
     try:
         yield opened

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.approval import Approval, Approvals
-from memory_tui.cli.context import answered, confirmed, opened, options, require_yes
+from memory_tui.cli.context import answered, confirmed, engine_options, opened, require_yes
 from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.config.config_patch import provider_patch
 from memory_tui.config.model import Config
@@ -42,7 +42,7 @@ class _Answers(NamedTuple):
 
 def _add(args: argparse.Namespace) -> int:
     """Set up the provider that `args` describes, or that a person describes when asked. Returns the exit code."""
-    choices = plan.choose(options(args))
+    choices = plan.choose(engine_options(args))
     answers = _answers(args)
     keys = _keys_of(choices.config, answers)
     patch, trial = provider_patch(choices.config, keys), _trial(choices, answers, keys)

@@ -26,7 +26,7 @@ from textual_serve.server import Server, to_int
 from memory_tui import plan
 from memory_tui.cancel import ENDING_SIGNALS, exit_status, report_signal
 from memory_tui.cli.commands import GLOBAL
-from memory_tui.cli.context import options, workspace_named
+from memory_tui.cli.context import engine_options, workspace_named
 from memory_tui.cli.output import dumps
 from memory_tui.errors import SettingError
 
@@ -39,7 +39,7 @@ MOST_TABS = 8
 def serve(args: argparse.Namespace) -> int:
     """Serve the app until a signal comes."""
     # What is wrong with workspace or configuration is said here, not in a page.
-    plan.plan(options(args))
+    plan.plan(engine_options(args))
     writes = bool(args.allow_write) and not args.read_only
     with listening(args.port) as opened:
         server = AppServer(command_of(args), opened)

@@ -27,7 +27,7 @@ from memory_tui.doctor.examine import Check, CheckOutcome, failed, ok, skipped, 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import plural
-from memory_tui.hosts import connection, table
+from memory_tui.hosts import connection, registry
 from memory_tui.hosts.connection import prove, question_of
 from memory_tui.index import schema
 from memory_tui.locks import living
@@ -468,10 +468,10 @@ def _slot(engine: Engine) -> CheckOutcome:
             "not start.",
             f"{_CONNECT} Or go back: openclaw config set {release.SLOT} memory-core",
         )
-    command = table.plugin_value(config, "entries", release.PLUGIN, "config", "command") or "memory-tui"
+    command = registry.plugin_value(config, "entries", release.PLUGIN, "config", "command") or "memory-tui"
     if shutil.which(str(command)) is None:
         return failed(f"The plug-in starts {command}, which is not there: the agent's recalls fail.", _CONNECT)
-    if changed := table.outdated_plugin(folder):
+    if changed := registry.outdated_plugin(folder):
         return warning(f"The plug-in in {folder} is of another version: {', '.join(changed)}.", _CONNECT)
     agent, here = engine.plan.with_profile("auto").word("profile"), engine.plan.settings.word("profile")
     if agent != here:
@@ -486,10 +486,10 @@ def _dreaming(engine: Engine) -> CheckOutcome:
     config = engine.plan.config
     if (outcome := _no_agent(config)) is not None:
         return outcome
-    if reason := table.dreamless(config):
+    if reason := registry.dreamless(config):
         return ok(reason)
     return warning(
-        table.DREAMING,
+        registry.DREAMING,
         "Set plugins.entries.memory-core.enabled to false to stop it, and promote lines yourself: memory-tui promote.",
     )
 

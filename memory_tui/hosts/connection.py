@@ -30,7 +30,7 @@ from memory_tui.config.config_patch import digest, read
 from memory_tui.errors import ConfigError, ConfigUnsaved, MemoryTuiError
 from memory_tui.formatting import plural
 from memory_tui.hosts.file_changes import FileEdit, HostChange, applied, reverted
-from memory_tui.hosts.table import Host
+from memory_tui.hosts.registry import Host
 from memory_tui.hosts.wiring import PROFILE, PROOF_CLIENT, Scope, ServerStart, Wiring
 from memory_tui.sanitize import one_line
 from memory_tui.secrets.finder import masked, redact
@@ -266,7 +266,7 @@ def _restoration(file: ConnectedFile) -> PlannedFile:
     return PlannedFile(file.path, now, then, ending="changes taken out")
 
 
-def disconnect(connection: HostConnection, files: Sequence[PlannedFile], tries: int = _TRIES) -> None:
+def restore_files(connection: HostConnection, files: Sequence[PlannedFile], tries: int = _TRIES) -> None:
     """Write `files`, forget the connection. Raises ConfigError; then every file is as it was."""
     record = _record_path(connection.host, connection.scope, connection.project)
     try:
@@ -275,7 +275,7 @@ def disconnect(connection: HostConnection, files: Sequence[PlannedFile], tries: 
     except Overtaken:
         if not tries:
             raise
-        disconnect(connection, restorations(connection), tries - 1)
+        restore_files(connection, restorations(connection), tries - 1)
         return
     _remove_empty(Path(path) for file in connection.files for path in file.folders)
 

@@ -24,7 +24,7 @@ from memory_tui.notes import journal as journals
 from memory_tui.notes.budget import HostLimit
 from memory_tui.notes.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.notes.git import History
-from memory_tui.notes.journal import LOST, Journal, JournalEntry, journal_folder
+from memory_tui.notes.journal import Journal, JournalEntry, journal_folder
 from memory_tui.notes.links import LinkIndex
 from memory_tui.notes.planner import Planner
 from memory_tui.notes.write import (
@@ -171,15 +171,15 @@ class Curator:
 
         Raises Conflict when a note has changed since; with `merging` only when the same lines have.
         """
-        return self.step("undo", number, merging=merging)
+        return self._undo_or_redo("undo", number, merging=merging)
 
     def redo(self, number: int | None = None, *, merging: bool = False) -> AppliedChange:
         """Make change `number`, or the last one that was taken back, again. Raises like `undo`."""
-        return self.step("redo", number, merging=merging)
+        return self._undo_or_redo("redo", number, merging=merging)
 
-    def step(self, kind: str, number: int | None = None, *, merging: bool = False) -> AppliedChange:
+    def _undo_or_redo(self, kind: str, number: int | None = None, *, merging: bool = False) -> AppliedChange:
         """Do what `undo` or `redo` does, as `kind` says."""
-        target, change = self._step(kind, number)
+        target, change = self._target(kind, number)
         undoes, redoes = (target.id, 0) if kind == "undo" else (0, target.id)
         if not target.ledger:
             return self.apply(change, merging=merging, undoes=undoes, redoes=redoes)
@@ -189,9 +189,9 @@ class Curator:
             entry = self.journal.begin(change, undoes=undoes, redoes=redoes)
             return AppliedChange(self._exchanged(ledger, entry, was, becomes), change)
 
-    def planned_step(self, kind: str, number: int | None = None) -> Change:
+    def preview(self, kind: str, number: int | None = None) -> Change:
         """Return what "undo" or "redo" would do, for a preview. Raises EditRefused."""
-        return self._step(kind, number)[1]
+        return self._target(kind, number)[1]
 
     def repair(self, path: str, seen: bytes) -> JournalEntry:
         """Write the class agent into OpenClaw's ledger for `path`, whose whole text a person has `seen`.
@@ -256,11 +256,11 @@ class Curator:
 
     def undoable(self) -> tuple[JournalEntry, ...]:
         """Return the changes that can be taken back, the next one first."""
-        return _stack(self.journal.entries(), "undo")
+        return journals.undo_stack(self.journal.entries(), "undo")
 
     def redoable(self) -> tuple[JournalEntry, ...]:
         """Return the changes that can be made again, the next one first."""
-        return _stack(self.journal.entries(), "redo")
+        return journals.undo_stack(self.journal.entries(), "redo")
 
     def drafts(self) -> tuple[JournalEntry, ...]:
         """Return texts that could not be written, newest first; a draft's first file is mine, its second theirs."""
@@ -274,10 +274,10 @@ class Curator:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _step(self, kind: str, number: int | None) -> tuple[JournalEntry, Change]:
+    def _target(self, kind: str, number: int | None) -> tuple[JournalEntry, Change]:
         """Return the change to "undo" or "redo", and what doing so would change. Raises EditRefused."""
         entries = self.journal.entries()
-        stack = _stack(entries, kind)
+        stack = journals.undo_stack(entries, kind)
         target = next((entry for entry in stack if number in (None, entry.id)), None)
         if target is None:
             verb = "undone" if kind == "undo" else "redone"
@@ -423,27 +423,6 @@ def _outside(path: str, before: bytes | None, after: bytes | None, editor: str) 
     if after is None:
         return f"{path} was removed while the outside editor {editor} had it open"
     return f"Edit {path} in the outside editor {editor}"
-
-
-def _stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEntry, ...]:
-    """Return what can be undone or redone, the next one first; a new change ends what can be redone."""
-    by_id = {entry.id: entry for entry in entries}
-    undo: list[JournalEntry] = []
-    redo: list[JournalEntry] = []
-    for entry in entries:
-        if entry.state != "done" or entry.kind == LOST:
-            continue
-        target = by_id.get(entry.undoes or entry.redoes)
-        if entry.undoes and target in undo:
-            undo.remove(target)
-            redo.append(target)
-        elif entry.redoes and target in redo:
-            redo.remove(target)
-            undo.append(target)
-        elif not entry.undoes and not entry.redoes:
-            undo.append(entry)
-            redo.clear()
-    return tuple(reversed(undo if kind == "undo" else redo))
 
 
 def curator(plan: Plan, changed: Callable[[tuple[str, ...]], object] = len) -> Curator:

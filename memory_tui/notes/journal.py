@@ -305,6 +305,27 @@ class Journal:
             raise _broken(error.message.removesuffix(".")) from None
 
 
+def undo_stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEntry, ...]:
+    """Return what can be undone or redone, the next one first; a new change ends what can be redone."""
+    by_id = {entry.id: entry for entry in entries}
+    undo: list[JournalEntry] = []
+    redo: list[JournalEntry] = []
+    for entry in entries:
+        if entry.state != "done" or entry.kind == LOST:
+            continue
+        target = by_id.get(entry.undoes or entry.redoes)
+        if entry.undoes and target in undo:
+            undo.remove(target)
+            redo.append(target)
+        elif entry.redoes and target in redo:
+            redo.remove(target)
+            undo.append(target)
+        elif not entry.undoes and not entry.redoes:
+            undo.append(entry)
+            redo.clear()
+    return tuple(reversed(undo if kind == "undo" else redo))
+
+
 def text_name(data: bytes) -> str:
     """Name a text as it is kept: its SHA-256."""
     return hashlib.sha256(data).hexdigest()

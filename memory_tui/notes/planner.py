@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from memory_tui.errors import EditRefused
 from memory_tui.formatting import plural
-from memory_tui.hosts import claude_code, table
+from memory_tui.hosts import claude_code, registry
 from memory_tui.notes import budget
 from memory_tui.notes import promote as promoting
 from memory_tui.notes.budget import Budget, HostLimit
@@ -105,7 +105,7 @@ class Planner(Struct, frozen=True):
     def remember(self, text: str) -> Change:
         """Append `text` with the time to today's log; Codex's memory gets a note of its own, which Codex takes up."""
         now = self.now()
-        if table.is_codex_memory(self.roots.workspace):
+        if registry.is_codex_memory(self.roots.workspace):
             return self._note_for_codex("capture", f"{_words(text)}\n")
         path = f"memory/{now.date().isoformat()}.md"
         return self.with_trust(capture(text, now, current(self.roots, path), self._log_before(path)))
@@ -142,7 +142,7 @@ class Planner(Struct, frozen=True):
         In Claude Code's memory they become a fact of the type `to`, and MEMORY.md points to it.
         """
         target = self._stored(target or self.memory())
-        if table.is_codex_memory(self.roots.workspace) and target in ROOT_NOTES:
+        if registry.is_codex_memory(self.roots.workspace) and target in ROOT_NOTES:
             return self._promote_for_codex([spot])
         return self._budgeted(self._promoted(spot, target, current(self.roots, target), (), to=to, move=move))
 
@@ -156,7 +156,7 @@ class Planner(Struct, frozen=True):
             note = self._note(path)
             most = max(1, len(Lines.of(note.before, note.path).lines))
             spots.append(Spot(note.path, note.before, min(first, most), min(last or most, most)))
-        if table.is_codex_memory(self.roots.workspace):
+        if registry.is_codex_memory(self.roots.workspace):
             return self._promote_for_codex(spots)
         target = self._stored(self.memory())
         parts = promoting.parts(spot for spot in spots if spot.path != target)
@@ -184,7 +184,7 @@ class Planner(Struct, frozen=True):
 
     def delete_lines(self, spots: Iterable[Spot], *, kind: str = "delete", title: str = "") -> Change:
         """Delete lines; with the kind "trash" the journal lists them as moved to the trash."""
-        return self.with_trust(delete_lines(spots, kind=kind, title=title))
+        return self.with_trust(deletion_of(spots, kind=kind, title=title))
 
     def merge_duplicates(self, keep: Spot, others: Iterable[Spot]) -> Change:
         """Keep the lines of one spot and delete the others. Raises EditRefused when one of them is the kept one."""
@@ -194,7 +194,7 @@ class Planner(Struct, frozen=True):
         keep.lines()
         removed = ", ".join(map(str, others[:3])) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
         title = f"Keep {keep}, delete {removed}"
-        return self.with_trust(delete_lines(others, kind="merge", title=title, keep=keep))
+        return self.with_trust(deletion_of(others, kind="merge", title=title, keep=keep))
 
     def trash(self, *paths: str) -> Change:
         """Move notes to the trash as one change: they are deleted, and the journal can bring them back."""
@@ -291,7 +291,7 @@ class Planner(Struct, frozen=True):
 
     def _note_for_codex(self, kind: str, text: str) -> Change:
         """A note that tells Codex what to remember: Codex makes MEMORY.md anew, and would lose a line in it."""
-        path = self._vacant(table.codex_note(text, self.now()))
+        path = self._vacant(registry.codex_note(text, self.now()))
         title = f"Remember in {path}: {masked(text.splitlines()[0])[:60]}"
         file = FileChange(path, None, text.encode("utf-8", "replace"))
         return self.with_trust(Change(kind, title, (file,), ("Codex takes it up when it next makes its memory.",)))
@@ -356,7 +356,7 @@ def _log_day(path: str) -> dt.date | None:
     return shown_day(path) if path.startswith("memory/") and path.count("/") == 1 else None
 
 
-def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = "", keep: Spot | None = None) -> Change:
+def deletion_of(spots: Iterable[Spot], *, kind: str = "delete", title: str = "", keep: Spot | None = None) -> Change:
     """Delete lines of one or several notes; a line that two spots name is deleted once.
 
     Headings that have nothing left below them go too, but none that is a line of `keep`.
@@ -476,7 +476,7 @@ def move_back(spots: Sequence[Spot], read: Callable[[str], bytes | None]) -> Cha
         note = note.insert(len(note.lines) + 1, [*head, f"- {first}", *(f"  {line.strip()}" for line in rest)])
         files[path] = FileChange(path, data, note.data)
     title = f"Move {spots[0] if len(spots) == 1 else plural(len(spots), 'promoted entry')} back"
-    change = delete_lines(spots, kind="move back", title=title)
+    change = deletion_of(spots, kind="move back", title=title)
     # Notes get their lines before MEMORY.md loses them, so that nothing is lost in between.
     return replace(change, files=(*files.values(), *change.files), notes=(*change.notes, *dict.fromkeys(remarks)))
 

@@ -22,7 +22,7 @@ from memory_tui.errors import ProviderError, StateUnavailable
 from memory_tui.formatting import camel, minute
 from memory_tui.providers import registry
 from memory_tui.providers.base import Identity, Kind, Provider, Vectors
-from memory_tui.providers.failures import OF_THE_TEXT, PASSING, Cause, ProviderFailure, state_of
+from memory_tui.providers.failures import OF_THE_TEXT, PASSING, Cause, ProviderFailure, pause_after, state_of
 from memory_tui.providers.options import ProviderSettings, may_send, on_this_machine, require_approval, takes_secrets
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 NONE = "none"
 _PROBE = "A note about embeddings."
-_FIRST_SECONDS, _LONGEST_SECONDS, _LASTING_SECONDS = 30.0, 600.0, 300.0
-_MOST_DOUBLINGS = 5
 Role = Literal["chosen", "automatic", "fallback"]
 T = TypeVar("T")
 
@@ -375,11 +373,8 @@ class ChainMember(Provider):
         # A provider that is left alone repeats why; what it said itself, and when, stays.
         if not (isinstance(error, ProviderFailure) and error.repeats):
             if reached and isinstance(error, ProviderFailure) and (self.host or self.slow):
-                # It needs time or a network: the longer, the more often it failed in a row.
-                doubled = min(_FIRST_SECONDS * 2 ** min(self._failures, _MOST_DOUBLINGS), _LONGEST_SECONDS)
-                wait = doubled if error.state in PASSING else _LASTING_SECONDS
+                error.next_try = now + pause_after(error, self._failures)
                 self._failures += 1
-                error.next_try = now + max(wait, error.retry_after or 0)
             self.adopted = False
             self._set(
                 error=error.message,

@@ -474,7 +474,7 @@ class Remote(Provider):
                 self._stop.check()
                 if all(failure.state in OF_THE_TEXT for failure in failures):
                     try:
-                        self._fill(run, sent, kind, done)
+                        self._embed_run(run, sent, kind, done)
                     except ProviderFailure as failure:
                         failures.append(failure)
 
@@ -501,7 +501,7 @@ class Remote(Provider):
         """Tell whether one request at a time may run: after two failures, until things went well for a while."""
         return self._concurrency == 1 or self._troubles >= _FAILURES_TO_SEQUENTIAL
 
-    def _fill(self, at: Sequence[int], texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> None:
+    def _embed_run(self, at: Sequence[int], texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> None:
         """Put the vectors of the texts `at` into `done`; they are cut for as long as they are refused together, break
         the connection, or may be too large to be answered. A text that gets no vector costs the others nothing.
         """
@@ -524,7 +524,7 @@ class Remote(Provider):
         last = None
         for part in parts:
             try:
-                self._fill(part, texts, kind, done)
+                self._embed_run(part, texts, kind, done)
             except ProviderFailure as failure:
                 if failure.state not in OF_THE_TEXT:
                     raise
@@ -554,7 +554,7 @@ class Remote(Provider):
             raise refused
         vectors: dict[int, Vectors] = {}
         for at in range(len(parts)):
-            self._fill([at], parts, kind, vectors)
+            self._embed_run([at], parts, kind, vectors)
         mean = np.array([len(part) for part in parts], np.float32) @ in_rows(vectors, len(parts), len(vectors[0]))
         return np.asarray(mean / (np.linalg.norm(mean) or 1), np.float32)
 

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from memory_tui import plan as plans
 from memory_tui.errors import MemoryTuiError
-from memory_tui.hosts import connection, table, wiring
+from memory_tui.hosts import connection, registry, wiring
 from memory_tui.hosts.connection import HostConnection
-from memory_tui.hosts.table import HOSTS, Host, host
+from memory_tui.hosts.registry import HOSTS, Host, host
 from memory_tui.hosts.wiring import LOG, Scope, Wiring
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options, Plan
@@ -100,7 +100,7 @@ def wiring_of(plan: Plan, row: Host, scope: Scope, project: Path, *, log: bool) 
     """What `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
     query = wiring.of_agent(plan.options, plan.workspace)
     profile = dict(query.changes)["profile"]
-    words = table.openclaw_arguments(profile) if row.name == "openclaw" else tuple(wiring.words_of(query))
+    words = registry.openclaw_arguments(profile) if row.name == "openclaw" else tuple(wiring.words_of(query))
     return Wiring(scope, project, wiring.command(), words, profile, log)
 
 

@@ -171,7 +171,7 @@ def step(engine: Engine, kind: str, number: int | None = None) -> AppliedChange:
     What others wrote since stays where it does not touch. Raises Conflict where it does.
     """
     curator = engine.notes.curator
-    return curator.step(kind, number, merging=True)
+    return (curator.undo if kind == "undo" else curator.redo)(number, merging=True)
 
 
 def step_or_plan(engine: Engine, kind: str, number: int | None, since: float) -> AppliedChange | Change:
@@ -190,7 +190,7 @@ def step_or_plan(engine: Engine, kind: str, number: int | None, since: float) ->
             "Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.",
             f"{key_of('go history')} shows what was changed.",
         )
-    change = curator.planned_step(kind, entry.id)
+    change = curator.preview(kind, entry.id)
     return change if entry.at < since or change.notes else step(engine, kind, entry.id)
 
 

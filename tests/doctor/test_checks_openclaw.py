@@ -15,7 +15,7 @@ from memory_tui.config import release
 from memory_tui.doctor.checks import CHECKS
 from memory_tui.doctor.examine import CheckOutcome
 from memory_tui.engine.engine import Engine
-from memory_tui.hosts.table import plugin_folder
+from memory_tui.hosts.registry import plugin_folder
 from memory_tui.plan import Options
 
 SLOT, DREAMING = (check.run for check in CHECKS if check.key in ("openclaw-slot", "openclaw-dreaming"))

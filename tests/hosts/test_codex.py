@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.cli import main
-from memory_tui.hosts import table
+from memory_tui.hosts import registry
 
 NAME = re.compile(r"extensions/ad_hoc/notes/\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-[a-z0-9][a-z0-9-]{0,79}\.md")
 """The names that Codex 0.169.0 takes."""
@@ -70,4 +70,4 @@ def test_what_is_remembered_is_a_note_that_codex_takes_up(memory: Path, capsys: 
 
 @given(st.text(max_size=200))
 def test_every_text_has_a_name_that_codex_takes(text: str) -> None:
-    assert NAME.fullmatch(table.codex_note(text, dt.datetime(2026, 11, 23, 4, 5, 6)))
+    assert NAME.fullmatch(registry.codex_note(text, dt.datetime(2026, 11, 23, 4, 5, 6)))

@@ -16,7 +16,7 @@ import pytest
 
 from memory_tui import durable
 from memory_tui.cli import main
-from memory_tui.hosts import connection, table
+from memory_tui.hosts import connection, registry
 from memory_tui.hosts import wiring as host
 from memory_tui.recalls import recall_log
 from tests.support import hosts
@@ -108,7 +108,7 @@ def test_there_and_back(name: str, scope: str, home: Path, run: Run) -> None:
     assert files(home) == before
     assert list(Path.cwd().iterdir()) == []
     assert run("connect", name, "--status")["hosts"] == [
-        {"host": name, "title": table.host(name).title, "connected": False}
+        {"host": name, "title": registry.host(name).title, "connected": False}
     ]
 
 
@@ -346,7 +346,7 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(
     packaged = tmp_path / "plugin"
     packaged.mkdir()
     (packaged / "index.js").write_text("export default {}\n")
-    monkeypatch.setattr(table, "plugin_folder", lambda: packaged)
+    monkeypatch.setattr(registry, "plugin_folder", lambda: packaged)
     state = home / ".openclaw"
     (state / "workspace").mkdir(parents=True)
     (state / "workspace" / "MEMORY.md").write_text(FACT)
@@ -359,9 +359,9 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(
     text = config.read_text()
     assert "// mine" in text
     assert 'memory: "memory-tui"' in text
-    assert str(table.installed_folder()) in text
+    assert str(registry.installed_folder()) in text
     assert """allow: ['memory-core', "memory-tui"]""" in text
-    assert (table.installed_folder() / "index.js").read_text() == "export default {}\n"
+    assert (registry.installed_folder() / "index.js").read_text() == "export default {}\n"
     (packaged / "index.js").write_text("export default { version: 2 }\n")
     capsys.readouterr()
     assert run("connect", "openclaw", "--status")["hosts"][0]["outdated"] == ["index.js"]  # type: ignore[index]
@@ -374,7 +374,7 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(
     names = " ".join(what for what in order if what.startswith(("rename", "remove")))
     assert names.index("/openclaw.json") < names.index("index.js"), "no slot without its plug-in"
     assert files(home) == before
-    assert not table.installed_folder().exists()
+    assert not registry.installed_folder().exists()
 
 
 def test_what_cannot_be_meant_is_refused(

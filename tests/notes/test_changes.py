@@ -239,9 +239,9 @@ def test_demoting_makes_the_topic_note():
 
 def test_deleting_closes_the_gap_and_counts_a_line_once():
     data = b"a\n\nb\n\nc\nd\n"
-    assert after(planner.delete_lines([Spot("x.md", data, 3, 3)])) == b"a\n\nc\nd\n"
+    assert after(planner.deletion_of([Spot("x.md", data, 3, 3)])) == b"a\n\nc\nd\n"
     assert after(
-        planner.delete_lines([Spot("x.md", data, 5, 6), Spot("x.md", data, 6, 6), Spot("x.md", data, 1, 1)])
+        planner.deletion_of([Spot("x.md", data, 5, 6), Spot("x.md", data, 6, 6), Spot("x.md", data, 1, 1)])
     ) == (b"b\n\n")
 
 
@@ -351,9 +351,9 @@ def test_a_merge_in_the_inbox_shows_that_the_heading_goes_and_undo_brings_it_bac
 
 def test_a_merge_within_one_note_keeps_the_heading_of_what_stays():
     data = b"# T\n\n## A\n- x\n\n## B\n- x\n"
-    change = planner.delete_lines([Spot("a.md", data, 4, 4)], keep=Spot("a.md", data, 7, 7))
+    change = planner.deletion_of([Spot("a.md", data, 4, 4)], keep=Spot("a.md", data, 7, 7))
     assert change.files[0].after == b"# T\n\n## B\n- x\n"
-    chunk = planner.delete_lines([Spot("a.md", data, 4, 4)], keep=Spot("a.md", data, 3, 3))
+    chunk = planner.deletion_of([Spot("a.md", data, 4, 4)], keep=Spot("a.md", data, 3, 3))
     assert chunk.files[0].after == b"# T\n\n## A\n\n## B\n- x\n"
 
 

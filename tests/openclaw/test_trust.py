@@ -157,7 +157,7 @@ def test_undo_and_redo_move_the_hash_with_the_text(ledger: HostLedger, trust: Tr
     before = (ledger.row("MEMORY.md") or {})["fileHash"]
     edit(curator, "- other\n")
     after = (ledger.row("MEMORY.md") or {})["fileHash"]
-    assert "stays agent" in curator.planned_step("undo").notes[-1]
+    assert "stays agent" in curator.preview("undo").notes[-1]
     curator.undo()
     assert (ledger.row("MEMORY.md") or {})["fileHash"] == before
     curator.redo()

@@ -23,7 +23,7 @@ from memory_tui.tui.workers import PostPart, task
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.hosts.connection import HostConnection, Proof
-    from memory_tui.hosts.table import Host
+    from memory_tui.hosts.registry import Host
     from memory_tui.hosts.wiring import Scope
     from memory_tui.recalls.connected_agents import AgentProgram, AgentRanking
     from memory_tui.recalls.recall_log import RecallEntry
@@ -64,7 +64,7 @@ def connecting(host: Host, scope: Scope, project: Path, log: bool) -> Planning:
 
 def disconnecting(made: HostConnection) -> Planning:
     """Remove a connection, and leave the files as they were."""
-    from memory_tui.hosts.table import host
+    from memory_tui.hosts.registry import host
 
     title = host(made.host).title
 
@@ -75,7 +75,7 @@ def disconnecting(made: HostConnection) -> Planning:
         return ConnectionPlan(
             sum(file.now != file.then for file in files),
             tuple(connection.difference(files)),
-            lambda: connection.disconnect(made, files),
+            lambda: connection.restore_files(made, files),
             f"{title} is disconnected.",
         )
 
