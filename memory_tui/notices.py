@@ -703,10 +703,6 @@ TABLE: Mapping[str, Sentence] = {
         brief="mmr",
     ),
     "beyond_limit": Sentence("It ranked {place:nth}; the limit is {limit:of result}.", brief="limit"),
-    "lost_in_their_index": Sentence(
-        "From the notes on disk it would be the {place:nth} hit, but OpenClaw's own index cannot recall it: {detail}",
-        brief="lost in OpenClaw's index",
-    ),
     "no_single_knob": Sentence(_no_single_knob),
     "no_pair": Sentence(_no_pair),
     "no_rephrasing": Sentence(_no_rephrasing),

@@ -162,7 +162,6 @@ get  ask:get  print a note, or some of its lines
 why  explain:why answers  why a line was, or was not, recalled; why a file is part of the memory
   query?                              the query
   place? PATH[:LINE]                  a note, a line of it, or a citation such as PATH#L3-L9
-  --openclaw-index [DB]               also look into OpenClaw's own index (default: that of its agent)
   --never [PATH[:LINE]]               over past questions: which gates stop a line, or which lines none reached
   --days N@30                         with --never: of how many days (default: 30)
   --file PATH                         why a path is, or is not, part of the memory
@@ -170,12 +169,10 @@ eval  explain:evaluate  measure recall and noise on labelled queries, or tune th
   --labels FILE                       labelled queries, JSON Lines (default: the workspace's own)
   --baseline FILE                     JSON of an earlier eval; a mean of recall, mrr@10 or ndcg@10 below it fails
   --tolerance F@0                     how far a mean may be below it
-  --against PROFILE                   compare with the same queries under another profile
   --fail-under METRIC=X...            fail when a mean is below X (noise, wrong: above); repeatable
   --tune                              search better knobs instead; changes nothing, and may find no evidence
   --metric NAME@ndcg@10               with --tune: what to raise (default: ndcg@10)
   --seed INT@1                        with --tune: which half of the queries is held out
-  --presets                           with --tune: choose from a few whole presets, for few labels
 # Notes
 remember  notes:remember  write a line with the time into today's log
   text                                what to remember; - reads it from standard input
@@ -294,7 +291,7 @@ openclaw trust  programs:trust  whether OpenClaw 2026.9 still trusts each note
 qmd  programs:qmd  QMD as the backend: update, embed, status, reset, approve, revoke, probe
   action update|embed|status|reset|approve|revoke|probe  approve and revoke are for its program
   --yes                               agree to run the program, without being asked
-ltm  memories:ltm  long-term memories in LanceDB: list, search, store, forget, undo
+ltm  programs:ltm  long-term memories in LanceDB: list, search, store, forget, undo
   action list|search|store|forget|undo|approve|revoke  one of list, search, store, forget, undo, approve, revoke
   words* WORD                         a text, query or id
   -n --limit N                        how many (default: list 50, search 5)

@@ -15,16 +15,14 @@ from memory_tui.cli.output import show, waiting
 from memory_tui.engine import past_questions
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.past_questions import Unreached
-from memory_tui.errors import IndexUnavailable, LabelError, QueryError, SettingError
+from memory_tui.errors import LabelError, QueryError, SettingError
 from memory_tui.explain import noise, trace_json, why_not, wording
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.explain.noise import LevelRates
 from memory_tui.explain.trace_json import plain
 from memory_tui.explain.why_never import Asker, NeverClaim, OneChange, Reached, StoppedTimes, WhyNever
-from memory_tui.explain.why_not import WhyNot
 from memory_tui.formatting import plural
 from memory_tui.notices import other_vectors
-from memory_tui.openclaw import compare
 from memory_tui.render import evaluation, why_text
 from memory_tui.tune import evaluate as measures
 from memory_tui.tune import judgments, knob_search
@@ -52,8 +50,6 @@ def why(args: argparse.Namespace) -> int:
         engine.index.catch_up()
         query, path, line = _place(engine, args.query, args.place)
         answer = engine.search.why(engine.search.gather(query), path, line)
-        if args.openclaw_index is not None:
-            answer = _against_openclaw(engine, answer, args.openclaw_index)
         saved = past_questions.saved_effect(engine)
         plan = engine.plan
         changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.search.gather, saved)
@@ -72,18 +68,6 @@ def _place(engine: Engine, query: str, place: str) -> tuple[str, str, int | None
             with suppress(NoteMissing):
                 return place, *why_not.named(engine.plan.roots, store, query)
             raise
-
-
-def _against_openclaw(engine: Engine, answer: WhyNot, path: str) -> WhyNot:
-    """Return `answer` with what OpenClaw's own index lacks of the note. Raises IndexUnavailable."""
-    plan = engine.plan
-    database = Path(path).expanduser() if path else compare.database(plan.config)
-    comparison = compare.compare_workspace(
-        plan.roots, database, compare.wishes_of(plan.config, plan.settings, plan.roots)
-    )
-    if not isinstance(comparison, compare.IndexComparison):
-        raise IndexUnavailable(comparison.detail, comparison.next_step)
-    return why_not.against_their_index(answer, comparison.lacks)
 
 
 def _file(args: argparse.Namespace) -> int:
@@ -190,7 +174,7 @@ def evaluate(args: argparse.Namespace) -> int:
         with waiting("Measuring"):
             absent = judgments.absent(notebook, engine.notes.read)
             card = measures.score(cases, settings, len(notebook.queries) - len(cases), absent)
-            comparison = _compared(args, engine, card, cases)
+            comparison = _compared(args, card)
         levels = _levels(engine, cases)
         with waiting("Measuring the profiles"):
             table = measures.rivals(cases, settings, engine.plan.with_profile)
@@ -198,7 +182,7 @@ def evaluate(args: argparse.Namespace) -> int:
     provider = cases[0].evidence.provider if cases else ""
     vectors = [notice for rival in table for notice in other_vectors(rival.name, provider)]
     short = measures.shortfalls(card.mean, floors)
-    if comparison is not None and args.baseline is not None:
+    if comparison is not None:
         short += measures.regressions(comparison, args.tolerance)
     data = {
         **evaluation.scorecard_data(card, settings),
@@ -221,7 +205,7 @@ def evaluate(args: argparse.Namespace) -> int:
 
 def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[Case, ...]) -> int:
     with waiting("Searching the knobs"):
-        outcome = knob_search.tune(cases, engine.plan.settings, args.metric, args.seed, presets=args.presets)
+        outcome = knob_search.tune(cases, engine.plan.settings, args.metric, args.seed)
     levels = _levels(engine, cases)
     data = {
         "metric": args.metric,
@@ -242,21 +226,16 @@ def _levels(engine: Engine, cases: tuple[Case, ...]) -> LevelRates | None:
     return noise.level_rates(unrelated, related, engine.plan.settings)
 
 
-def _compared(
-    args: argparse.Namespace, engine: Engine, card: Scorecard, cases: tuple[Case, ...]
-) -> ScoreComparison | None:
-    """Return the difference to an earlier measurement, or to another profile; None where neither is named."""
-    if args.baseline is not None:
-        try:
-            before = measures.restored(json.loads(_text(args.baseline)))
-        except ValueError as error:
-            raise LabelError(
-                f"The baseline {args.baseline} is not JSON: {error}.", "Make one with memory-tui eval --json."
-            ) from error
-    elif args.against is not None:
-        before = measures.by_question(measures.score(cases, engine.plan.with_profile(args.against)))
-    else:
+def _compared(args: argparse.Namespace, card: Scorecard) -> ScoreComparison | None:
+    """Return the difference to an earlier measurement; None where none is named."""
+    if args.baseline is None:
         return None
+    try:
+        before = measures.restored(json.loads(_text(args.baseline)))
+    except ValueError as error:
+        raise LabelError(
+            f"The baseline {args.baseline} is not JSON: {error}.", "Make one with memory-tui eval --json."
+        ) from error
     return measures.compare(before, measures.by_question(card))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -388,11 +388,3 @@ def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, 
     else:
         fate = place.gate or notice("changed_since_indexed", change="new")
     return WhyNot(place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), max(0, len(ranked) - LISTED))
-
-
-def against_their_index(answer: WhyNot, lacks: Callable[[str], str | None]) -> WhyNot:
-    """`answer` as it is for OpenClaw's own index; `lacks` tells why that cannot recall a note, None when it can."""
-    detail = lacks(answer.place.path) if isinstance(answer.fate, Recalled) else None
-    if detail is None or not isinstance(answer.fate, Recalled):
-        return answer
-    return replace(answer, fate=notice("lost_in_their_index", place=answer.fate.place, detail=detail))

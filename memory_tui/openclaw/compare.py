@@ -277,7 +277,6 @@ def _whole_number(column: str) -> str:
 
 Difference = Literal["missing", "stale", "extra", "other model", "other chunking", "without vector"]
 DIFFERENCES: tuple[Difference, ...] = get_args(Difference)
-_LACKING = {"missing", "stale", "other model", "without vector"}
 
 Standing = Literal["current", "stale", "paused"]
 """OpenClaw answers from it, makes it again by itself, or answers nothing until a person runs its command."""
@@ -352,14 +351,6 @@ class IndexComparison(Struct, frozen=True):
     summary: Mapping[str, int]
     remarks: tuple[str, ...]
     files: tuple[FileComparison, ...]
-
-    def lacks(self, path: str) -> str | None:
-        """Return why the index cannot recall the note stored as `path` as it is on disk; None when it can."""
-        file = next((file for file in self.files if file.path == path), None)
-        if file is None:
-            return f"Neither the disk nor OpenClaw's index has {path}."
-        empty = bool(file.expected) and not file.chunks
-        return file.detail if empty or not _LACKING.isdisjoint(file.differences) else None
 
 
 def database(config: Config) -> Path:

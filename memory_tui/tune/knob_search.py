@@ -32,16 +32,6 @@ _POINTS = 21
 _STARTS = (0.15, 0.4, 0.65, 0.9)
 """Vector weights at which the search starts, so that no local best traps it."""
 
-PRESETS: tuple[Mapping[str, Scalar], ...] = (
-    {WEIGHT: 0.2, TEXT: 0.8},
-    {WEIGHT: 0.6, TEXT: 0.4},
-    {WEIGHT: 0.4, TEXT: 0.6, "secondStage.weight": 0.3},
-    {WEIGHT: 0.4, TEXT: 0.6, "secondStage.weight": 0.8},
-    {WEIGHT: 0.6, TEXT: 0.4, "secondStage.weight": 0.8},
-)
-"""Whole sets of knobs to choose from, where few judgments must not turn single knobs: for identifiers and exact words,
-for questions in other words than the notes, for short notes, for long ones, for long ones in other words."""
-
 Progress = Callable[[str], None]
 Reason = Literal["few labels", "nothing better", "within chance"]
 
@@ -96,12 +86,10 @@ def tune(
     metric: str = "ndcg@10",
     seed: int = 1,
     progress: Progress = lambda _: None,
-    *,
-    presets: bool = False,
 ) -> Outcome:
     """Better settings than `settings` for the labelled `cases`, or that there is no evidence for any.
 
-    `metric` is what to raise; `seed` decides which half is held out. With `presets` only whole ones are chosen from.
+    `metric` is what to raise; `seed` decides which half is held out.
     Seconds of arithmetic: for a worker thread.
     """
     answerable = sum(bool(case.query.relevant) for case in cases)
@@ -109,7 +97,7 @@ def tune(
         return NoEvidence("few labels", answerable, FEWEST, {}, None, ())
     training, held_out = split(cases, seed)
     search = _Search(training, settings, metric, progress)
-    best = search.preset() if presets else search.run()
+    best = search.run()
     front = pareto(held_out, best)
     changes = difference(settings, best)
     if not changes:
@@ -217,12 +205,6 @@ class _Search:
                 back = {name: self._base.values[name].value for name in turned({key: 0})}
                 best = self._best([best.update(back, ORIGIN), best])
         return best
-
-    def preset(self) -> Settings:
-        """Return the best of the present settings and the whole presets; the present ones where none is better."""
-        self._progress("presets")
-        counted = [{key: value for key, value in each.items() if key not in self._ignored} for each in PRESETS]
-        return self._best([self._base, *self._each(self._base, counted)])
 
     def _climb(self, settings: Settings, number: int) -> Settings:
         for _ in range(_ROUNDS):

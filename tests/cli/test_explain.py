@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from memory_tui.cli import main
-from tests.support.host_index import content, own_file
 
 
 @pytest.fixture
@@ -112,15 +111,3 @@ def test_a_setting_that_the_release_fixed_is_not_ignored_in_silence(
         assert [one["code"] for one in said] == ["setting"], asked
         assert code == 0
     assert run("--profile", "recommended", "--set", "vectorWeight=0.5", "why", "router", place)[2] == ""
-
-
-def test_what_openclaws_own_index_lost(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    folder = tmp_path / "notes"
-    theirs = own_file(tmp_path / "main.sqlite", content(folder))
-    where = ("omada router", "MEMORY.md:2", "--openclaw-index", str(theirs))
-    assert answer(run, *where)["verdict"]["kind"] == "recalled"
-    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605, VLAN 10, in the cellar\n")
-    lost = answer(run, *where)
-    assert (lost["recalled"], lost["verdict"]["kind"], lost["verdict"]["place"]) == (False, "lost_in_their_index", 1)
-    assert "OpenClaw's own index cannot recall it" in lost["verdict"]["sentence"]
-    assert run("why", *where[:2], "--openclaw-index", str(tmp_path / "none.sqlite"))[0] == 1

@@ -65,7 +65,7 @@ def test_completion_knows_every_command_and_its_options(capsys: pytest.CaptureFi
         assert main.main(["help", "--completion", shell]) == 0
         script = capsys.readouterr().out
         assert all(word in script for name in COMMANDS for word in name.split())
-        assert "openclaw-index" in script
+        assert "older-than" in script
     assert main.main(["help", "--completion", "bash"]) == 0
     asking = capsys.readouterr().out + (
         'ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '

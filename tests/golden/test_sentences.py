@@ -142,7 +142,6 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"twin": ChunkRef(1, "x", "MEMORY.md", "memory", 1, 9), "similarity": 0.8, "place": 7, "limit": 6}
     ],
     "beyond_limit": [{"place": 7, "limit": 6}, {"place": 2, "limit": 1}],
-    "lost_in_their_index": [{"place": 2, "detail": "It holds an older text."}],
     "no_single_knob": [
         {
             "recalled": recalled,

@@ -107,7 +107,6 @@ def test_an_index_that_has_just_been_made_lacks_nothing(workspace: Path, db: Pat
     assert found.counts.keyword_rows == len(made.chunks)
     assert found.identity is not None
     assert (found.identity.provider, found.identity.model, found.identity.sources) == ("openai", MODEL, ("memory",))
-    assert all(found.lacks(file.path) is None for file in found.files)
     assert found.mismatches == ()
 
 
@@ -145,11 +144,6 @@ def test_missing_stale_and_extra_notes(workspace: Path, db: Path, write: Write) 
         "without vector": 0,
         "not compared": 0,
     }
-    assert "lacks it" in (found.lacks("memory/new.md") or "")
-    assert "15 bytes, on disk are 18" in (found.lacks("memory/work.md") or "")
-    assert found.lacks("memory/empty.md") is None
-    assert found.lacks("MEMORY.md") is None
-    assert "Neither" in (found.lacks("memory/nothing.md") or "")
 
 
 def test_a_file_left_out_on_disk_is_extra_with_the_reason(workspace: Path, db: Path) -> None:
@@ -164,39 +158,35 @@ def test_a_file_left_out_on_disk_is_extra_with_the_reason(workspace: Path, db: P
 
 @BOTH
 @pytest.mark.parametrize(
-    ("spoil", "difference", "detail", "lacks"),
+    ("spoil", "difference", "detail"),
     [
-        (lambda made: setattr(made.chunks_of("MEMORY.md")[0], "model", "ada"), "other model", "ada", True),
+        (lambda made: setattr(made.chunks_of("MEMORY.md")[0], "model", "ada"), "other model", "ada"),
         (
             lambda made: setattr(made.chunks_of("MEMORY.md")[0], "vector", ()),
             "without vector",
             "1 of 1 chunks have no vector",
-            True,
         ),
         (
             lambda made: setattr(made.chunks_of("MEMORY.md")[0], "id", "someone else's"),
             "other chunking",
             "ids of 1 chunks",
-            False,
         ),
-        (lambda made: made.files.update({"MEMORY.md": ("", 0)}), "stale", "marked", True),
+        (lambda made: made.files.update({"MEMORY.md": ("", 0)}), "stale", "marked"),
         (
             lambda made: made.chunks.remove(made.chunks_of("MEMORY.md")[0]),
             "other chunking",
             "0 chunks instead of 1",
-            True,
         ),
     ],
 )
 def test_what_differs_in_a_file_has_a_name_and_a_sentence(
-    workspace: Path, db: Path, write: Write, spoil: Callable, difference: str, detail: str, lacks: bool
+    workspace: Path, db: Path, write: Write, spoil: Callable, difference: str, detail: str
 ) -> None:
     made = content(workspace)
     spoil(made)
     found = against(workspace, write(db, made))
     assert differences(found) == {"MEMORY.md": (difference,)}
     assert detail in found.files[0].detail
-    assert (found.lacks("MEMORY.md") is not None) is lacks
 
 
 def test_a_text_that_is_cut_otherwise(workspace: Path, db: Path) -> None:

@@ -158,15 +158,6 @@ def test_floors_and_ceilings(run: Run, usual: dict[str, Any], place: Path) -> No
     assert run("eval", "--labels", str(place / "labels.jsonl"), "--fail-under", "recall=high")[0] == 2
 
 
-def test_two_profiles_side_by_side(run: Run, place: Path) -> None:
-    found = measured(run, place, "--against", "openclaw-2026.3")
-    assert found["code"] == 0
-    gains = found["comparison"]["gains"]["recall"]
-    assert gains["sure"] is True
-    assert gains["mean"] > 0.2
-    assert found["comparison"]["mended"]
-
-
 def test_without_labels_there_is_a_sentence_and_no_number(run: Run, tmp_path: Path) -> None:
     code, out, err = run("eval")
     assert (code, out) == (2, "")

@@ -13,7 +13,6 @@ from memory_tui.tune.evaluate import Case
 from memory_tui.tune.judgments import Label, Query
 from memory_tui.tune.knob_search import (
     FEWEST,
-    PRESETS,
     Better,
     NoEvidence,
     beyond_chance,
@@ -76,24 +75,10 @@ def test_a_planted_optimum_is_found(weight: float) -> None:
     assert set(found.changes) <= {WEIGHT, "query.hybrid.textWeight"}, "no knob is turned that does not earn it"
 
 
-def test_a_whole_preset_is_chosen_on_one_half_and_judged_on_the_other() -> None:
-    cases = [planted(number) for number in range(40)]
-    now = settings(OPENCLAW, vectorWeight=0.95, textWeight=0.05, maxResults=3, candidateMultiplier=20)
-    found = tune(cases, now, presets=True)
-    assert isinstance(found, Better)
-    wanted = [{key: one for key, one in preset.items() if "secondStage" not in key} for preset in PRESETS]
-    assert {key: found.settings.values[key].value for key in wanted[0]} in wanted
-    assert found.held_out.low > 0
-    again = tune(cases, found.settings, presets=True)
-    assert isinstance(again, NoEvidence), "an optimum is left alone"
-    assert not again.changes or again.reason == "within chance"
-
-
-@pytest.mark.parametrize("presets", [True, False])
-def test_random_labels_give_no_evidence(presets: bool) -> None:
+def test_random_labels_give_no_evidence() -> None:
     """Not even where a lower minScore finds more of anything; nor does what may be chance name no gain."""
     for seed in range(2):
-        outcome = tune(accidental(seed), settings("openclaw-2026.2", minScore=0.7), seed=seed, presets=presets)
+        outcome = tune(accidental(seed), settings("openclaw-2026.2", minScore=0.7), seed=seed)
         assert isinstance(outcome, NoEvidence)
         assert outcome.reason in ("within chance", "nothing better")
         said = evaluation.verdict(outcome)
