@@ -22,8 +22,7 @@ from memory_tui.cli.context import agreed, engine_options, moment, opened, works
 from memory_tui.cli.output import print_lines, say, show, tell, waiting
 from memory_tui.config import config_patch, places
 from memory_tui.config.config_patch import patch, summary
-from memory_tui.doctor.checks import checks_of
-from memory_tui.doctor.examine import examine, verdict
+from memory_tui.doctor import checks_of, examine, verdict
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
 from memory_tui.errors import ConfigError, SettingError

@@ -21,7 +21,7 @@ from memory_tui.hosts.wiring import LOG, Scope, ServerStart, Wiring
 from memory_tui.recalls import connected_agents, recall_log, recalled_lines, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry, moment
 from memory_tui.recalls.rerun import Rerun
-from memory_tui.render import why_text
+from memory_tui.render import hit_text
 from memory_tui.workspace.roots import named_lines
 
 # --- connect -------------------------------------------------------------------------------------------------------
@@ -273,4 +273,4 @@ def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
     }
     lines = [rerun.delivered(place), *([f"Since then: {'; '.join(again.since)}."] if again.since else [])]
     lines += [f"QMD, asked again now: {of_qmd}"] if of_qmd else []
-    return show(args, data, [*lines, *why_text.answer(answer, changes, questions)])
+    return show(args, data, [*lines, *hit_text.answer(answer, changes, questions)])

@@ -17,7 +17,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import trace_json, words
 from memory_tui.formatting import plural
-from memory_tui.render import hit_text, host_text, why_text
+from memory_tui.render import hit_text, host_text
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt, excerpts
@@ -148,12 +148,12 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
         yield from [""] if place else []
         yield f"{hit.score:.3f} {one_line(f'{hit.chunk.path}#L{first}-L{last}')}"
         if explain:
-            yield from why_text.arithmetic(hit, trace, evidence, first=not place)
+            yield from hit_text.arithmetic(hit, trace, evidence, first=not place)
         yield from safe(text, keep_newlines=True).split("\n")
-    for place, line in enumerate(why_text.empty(trace)):
+    for place, line in enumerate(hit_text.empty(trace)):
         yield line if place else f"No matches. {line}"
     if explain:
-        yield from why_text.losers(trace)
+        yield from hit_text.losers(trace)
 
 
 # --- get -----------------------------------------------------------------------------------------------------------

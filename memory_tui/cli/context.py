@@ -208,7 +208,7 @@ def _with_vault(args: argparse.Namespace, plan: Plan, notes: int) -> Plan:
         say(f"{fact}, and none is indexed. memory-tui index --whole yes indexes them.")
         return plan
     plans.answer_whole(plan, agreed=confirmed(f"{fact}. Index them? Nothing is written into them.", args))
-    return plans.plan(options(args))
+    return plans.plan(engine_options(args))
 
 
 def opened(args: argparse.Namespace, plan: Plan | None = None) -> Engine:

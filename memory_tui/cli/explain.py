@@ -23,7 +23,7 @@ from memory_tui.explain.trace_json import plain
 from memory_tui.explain.why_never import Asker, NeverClaim, OneChange, Reached, StoppedTimes, WhyNever
 from memory_tui.formatting import plural
 from memory_tui.notices import other_vectors
-from memory_tui.render import evaluation, why_text
+from memory_tui.render import evaluation, hit_text
 from memory_tui.tune import evaluate as measures
 from memory_tui.tune import judgments, knob_search
 from memory_tui.tune.evaluate import Case, Scorecard, ScoreComparison
@@ -56,7 +56,7 @@ def why(args: argparse.Namespace) -> int:
         of_qmd = engine.backend.why(query, answer.place.path, line or 0)
     data = {**trace_json.why(answer, changes, questions), **({"qmd": of_qmd} if of_qmd else {})}
     head = [f"QMD: {of_qmd}", "The built-in index:"] if of_qmd else []
-    return show(args, data, [*head, *why_text.answer(answer, changes, questions)])
+    return show(args, data, [*head, *hit_text.answer(answer, changes, questions)])
 
 
 def _place(engine: Engine, query: str, place: str) -> tuple[str, str, int | None]:

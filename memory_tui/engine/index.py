@@ -32,9 +32,19 @@ from memory_tui.events import Event, Listener, SyncProgress
 from memory_tui.index import batch_jobs, schema
 from memory_tui.index.batch_jobs import BatchJobs
 from memory_tui.index.connections import IndexOpener, Readers, Writer, condemn
-from memory_tui.index.freshness import DEVICES, Devices, Freshness, compare, devices_from, recipe_for
 from memory_tui.index.store import Store
-from memory_tui.index.sync import Lost, SyncReport, SyncRun, sync
+from memory_tui.index.sync import (
+    DEVICES,
+    Devices,
+    Freshness,
+    Lost,
+    SyncReport,
+    SyncRun,
+    compare,
+    devices_from,
+    recipe_for,
+    sync,
+)
 from memory_tui.index.watch import RootWatch, Watcher
 from memory_tui.locks import Leadership
 from memory_tui.notices import Notice, notice

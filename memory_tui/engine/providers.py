@@ -19,10 +19,9 @@ from memory_tui.cancel import Stop
 from memory_tui.errors import SettingError, Unreadable
 from memory_tui.index import batch_jobs, embedding, index_write
 from memory_tui.index.embedding import HERE, SERVER, SLOW, EmbeddingMode
-from memory_tui.index.freshness import recipe_of
 from memory_tui.index.index_write import NewFile, cut
 from memory_tui.index.store import Store
-from memory_tui.index.sync import SyncReport
+from memory_tui.index.sync import SyncReport, recipe_of
 from memory_tui.notices import Notice, notice
 from memory_tui.plan import Plan
 from memory_tui.providers import registry

@@ -22,7 +22,7 @@ from memory_tui.explain import noise, why_not
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.explain.words import UnindexedTexts, words_elsewhere
 from memory_tui.index import integrity
-from memory_tui.index.index_file import file_at
+from memory_tui.index.database import file_at
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
 from memory_tui.plan import Plan

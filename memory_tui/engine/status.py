@@ -16,11 +16,11 @@ from memory_tui.engine.index import Index
 from memory_tui.engine.providers import Providers, cache_hits
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code
-from memory_tui.index import index_file, schema
-from memory_tui.index.freshness import Freshness
-from memory_tui.index.index_file import FileSize
+from memory_tui.index import database, schema
+from memory_tui.index.database import FileSize
 from memory_tui.index.schema import Vec0
 from memory_tui.index.store import Rejected, Store, Withheld
+from memory_tui.index.sync import Freshness
 from memory_tui.locks import Role
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.trust import TrustReport
@@ -263,7 +263,7 @@ def status(
         agents=tuple(agent.id for agent in plan.config.agents),
         workspace_dir=str(plan.roots.workspace),
         db_path=os.fspath(store.path),
-        db_bytes=index_file.on_disk(store.path),
+        db_bytes=database.on_disk(store.path),
         files=counts.files,
         chunks=counts.chunks,
         embedded=counts.embedded,
@@ -294,7 +294,7 @@ def status(
         notices=(*notices, *_lost(plan, vec0, rejected)),
         keeper=writer_process(store.path, "keeper"),
         writer=writer_process(store.path, "lock"),
-        storage=index_file.files(store.path, plan.sibling),
+        storage=database.files(store.path, plan.sibling),
         withheld=tuple(store.withheld()),
         refused=rejected,
         links=providers.chain.members(),

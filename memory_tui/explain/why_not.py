@@ -14,8 +14,8 @@ from memory_tui import profiles, tokens
 from memory_tui.errors import PathRefused, Unreadable
 from memory_tui.explain.reranking import subset
 from memory_tui.explain.words import holds
-from memory_tui.index.freshness import difference, state_of
 from memory_tui.index.store import CosineRank, Store
+from memory_tui.index.sync import difference, state_of
 from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Vectors
 from memory_tui.search import lexical_2026_9

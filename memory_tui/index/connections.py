@@ -25,7 +25,7 @@ from memory_tui.errors import (
     MemoryTuiError,
     SettingError,
 )
-from memory_tui.index import index_file, index_write, integrity
+from memory_tui.index import database, index_write, integrity
 from memory_tui.index.integrity import ShutdownMarker
 from memory_tui.index.schema import UNUSED, Vec0Use
 from memory_tui.index.store import Store
@@ -239,7 +239,7 @@ class IndexOpener:
     """Opens and closes the index of `plan`; `emit` hears each of `notices` once."""
 
     def __init__(self, plan: Plan, approvals: Approvals, emit: Callable[[str], None]) -> None:
-        self.path = index_file.find(plan.index)
+        self.path = database.find(plan.index)
         """Where the index is; another folder than planned when that one cannot be written."""
         self.notices: list[Notice] = []
         self.opened = False
@@ -254,7 +254,7 @@ class IndexOpener:
     @property
     def file(self) -> tuple[int, int] | None:
         """Return device and inode of the index file; None where there is none."""
-        return index_file.file_at(self.path)
+        return database.file_at(self.path)
 
     @property
     def lost(self) -> bool:
@@ -286,13 +286,13 @@ class IndexOpener:
 
     def whole(self) -> bool:
         """Return whether the index lies in its own place, was closed or is in use, and no rebuild of it was begun."""
-        if index_file.is_temporary(self.path) or index_file.rebuild_of(self.path).exists():
+        if database.is_temporary(self.path) or database.rebuild_of(self.path).exists():
             return False
         return _held_elsewhere(self.path) or integrity.fits(self.path)
 
     def expected(self) -> bool:
         """Return whether an index of ours lay in its place, as far as can be told: then what lies there is damaged."""
-        return self.opened or integrity.is_beside(self.path) or index_file.is_private(self.path)
+        return self.opened or integrity.is_beside(self.path) or database.is_private(self.path)
 
     def open(self, damage: str) -> Store:
         """Return the index, made if it is not there; checked first where it was not closed, or changed since.
@@ -337,7 +337,7 @@ class IndexOpener:
         A command leaves it to the next one, and vectors that may have cost money stay: `_sweep` finds those.
         """
         bought = self._plan.provider == "auto" or registry.sends(self._plan.provider)
-        if self.resident and self.opened and not bought and index_file.is_temporary(self.path):
+        if self.resident and self.opened and not bought and database.is_temporary(self.path):
             self._remove([self.path])
 
     def _store(self, expected: bool) -> Store:
@@ -380,7 +380,7 @@ class IndexOpener:
         with lock:
             # Another process may have done it meanwhile: then there is another file.
             if self._last is not None and self.file == self._last:
-                self._report(index_file.quarantine(self.path, why))
+                self._report(database.quarantine(self.path, why))
 
     def _report(self, notice: Notice) -> None:
         self.notices.append(notice)
@@ -393,8 +393,8 @@ class IndexOpener:
         """
         for text in integrity.sweep(self.path, time.time()):
             self._emit(text)
-        if not index_file.is_temporary(self.path):
-            self._remove(index_file.displaced(self._plan.index))
+        if not database.is_temporary(self.path):
+            self._remove(database.displaced(self._plan.index))
         self._remove(path for path in _old(time.time()) if path != self.path)
 
     def _remove(self, temporary: Iterable[Path]) -> None:
@@ -402,7 +402,7 @@ class IndexOpener:
         for path in temporary:
             try:
                 if not _held_elsewhere(path):
-                    index_file.remove_temporary(path)
+                    database.remove_temporary(path)
             except OSError as error:
                 self._emit(f"The temporary index {path} cannot be removed: {error.strerror}.")
 
@@ -425,7 +425,7 @@ def _held_elsewhere(index: Path) -> bool:
 
 def _old(now: float) -> Iterator[Path]:
     """Yield temporary indexes that were not written for a day before `now` (epoch seconds)."""
-    for folder in index_file.temporary_folders():
+    for folder in database.temporary_folders():
         for path in folder.glob("*.sqlite"):
             sides = [side.stat().st_mtime for side in folder.glob(f"{path.name}*") if side.exists()]
             if sides and now - max(sides) > _OLD_SECONDS:

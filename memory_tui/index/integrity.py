@@ -27,7 +27,7 @@ import numpy as np
 from memory_tui import durable
 from memory_tui.durable import read_beside
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index.index_file import SIDES, kind
+from memory_tui.index.database import SIDES, kind
 from memory_tui.index.store import Store, holds
 
 _UNIT = 0.01

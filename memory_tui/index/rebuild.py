@@ -19,8 +19,7 @@ from memory_tui import durable
 from memory_tui.cancel import Stop
 from memory_tui.errors import IndexUnavailable
 from memory_tui.index import index_write, integrity, schema
-from memory_tui.index.database import explained
-from memory_tui.index.index_file import SIDES, is_private, kind, rebuild_of
+from memory_tui.index.database import SIDES, explained, is_private, kind, rebuild_of
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 

@@ -22,7 +22,7 @@ from memory_tui.workspace.roots import RootState, lost, root_of
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileRow, Status
-    from memory_tui.index.freshness import FileState
+    from memory_tui.index.sync import FileState
     from memory_tui.recalls.connected_agents import AgentRanking
 
 

@@ -18,8 +18,7 @@ import pytest
 from memory_tui.backends import memories as rules
 from memory_tui.backends.lancedb import EntryRefused, MemoriesUnavailable
 from memory_tui.backends.memories import Memories, OtherVectors
-from memory_tui.doctor.checks import checks_of
-from memory_tui.doctor.examine import CheckOutcome, examine
+from memory_tui.doctor import CheckOutcome, checks_of, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError
 from memory_tui.plan import Options

@@ -15,7 +15,7 @@ from memory_tui.approval import Approvals
 from memory_tui.cli import main
 from memory_tui.config import keys, load
 from memory_tui.config.keys import BY_PATH
-from memory_tui.doctor.checks import CHECKS
+from memory_tui.doctor import CHECKS
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import SettingError
 from memory_tui.notes import budget

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from memory_tui.config import release
-from memory_tui.doctor.checks import CHECKS
-from memory_tui.doctor.examine import CheckOutcome
+from memory_tui.doctor import CHECKS, CheckOutcome
 from memory_tui.engine.engine import Engine
 from memory_tui.hosts.registry import plugin_folder
 from memory_tui.plan import Options

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from memory_tui import doctor
 from memory_tui.cli import main
-from memory_tui.doctor import checks, examine
-from memory_tui.doctor.examine import Check, CheckOutcome
+from memory_tui.doctor import Check, CheckOutcome
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.search import Search
 from memory_tui.errors import MemoryTuiError
@@ -56,16 +56,16 @@ def open_engine(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Engin
 @pytest.fixture(autouse=True)
 def _sharp_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
     """How soon a busy machine tells of a saved file is no part of these tests."""
-    monkeypatch.setattr(checks, "_SIGHT_SECONDS", LONG)
+    monkeypatch.setattr(doctor, "_SIGHT_SECONDS", LONG)
 
 
 def found(engine: Engine, key: str) -> CheckOutcome:
-    [result] = examine.examine(engine, [check for check in checks.CHECKS if check.key == key], LONG)
+    [result] = doctor.examine(engine, [check for check in doctor.CHECKS if check.key == key], LONG)
     return result.finding
 
 
 def test_each_check_has_a_name_of_its_own() -> None:
-    every = [*checks.CHECKS, *checks.QMD_CHECKS, *checks.LTM_CHECKS]
+    every = [*doctor.CHECKS, *doctor.QMD_CHECKS, *doctor.LTM_CHECKS]
     assert len({check.key for check in every}) == len(every)
 
 
@@ -86,11 +86,11 @@ def test_a_note_of_which_some_words_are_not_found_is_no_clean_bill(
 
 
 def test_a_healthy_memory_has_no_failure(open_engine: Callable[..., Engine]) -> None:
-    results = list(examine.examine(open_engine(), checks.CHECKS, LONG))
-    assert {result.check.key for result in results} == {check.key for check in checks.CHECKS}
+    results = list(doctor.examine(open_engine(), doctor.CHECKS, LONG))
+    assert {result.check.key for result in results} == {check.key for check in doctor.CHECKS}
     bad = {r.check.key: r.finding for r in results if r.finding.state in ("failed", "no answer")}
     assert bad == {}
-    assert examine.verdict(results) == 0
+    assert doctor.verdict(results) == 0
     assert all(result.finding.evidence for result in results)
     assert all(result.finding.fix for result in results if result.finding.state == "warning")
 
@@ -189,7 +189,7 @@ def test_the_watcher_is_tried_for_real(open_engine: Callable[..., Engine], monke
     assert found(engine, "watcher").state == "ok"
     import watchfiles
 
-    monkeypatch.setattr(checks, "_SIGHT_SECONDS", 0.1)
+    monkeypatch.setattr(doctor, "_SIGHT_SECONDS", 0.1)
     monkeypatch.setattr(watchfiles, "watch", lambda *_, stop_event, **__: iter(lambda: stop_event.wait(0.01), True))
     assert found(engine, "watcher").state == "warning"
 
@@ -213,7 +213,7 @@ def test_the_file_system_is_that_of_the_nearest_mount(
     mounts: str, path: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Path, "read_text", lambda *_: mounts)
-    assert checks._file_system(Path(path)) == kind
+    assert doctor._file_system(Path(path)) == kind
 
 
 def test_a_check_that_breaks_or_hangs_stops_no_other(
@@ -243,8 +243,8 @@ def test_a_check_that_breaks_or_hangs_stops_no_other(
         """The deadline comes when all but one have answered."""
         return 0.0 if len(results) < len(table) - 1 else LONG - 0.01
 
-    monkeypatch.setattr(examine, "time", SimpleNamespace(monotonic=now, perf_counter=time.perf_counter))
-    for result in examine.examine(engine, table, LONG):
+    monkeypatch.setattr(doctor, "time", SimpleNamespace(monotonic=now, perf_counter=time.perf_counter))
+    for result in doctor.examine(engine, table, LONG):
         results[result.check.key] = result.finding
     never.set()
     assert {key: finding.state for key, finding in results.items()} == {
@@ -265,7 +265,7 @@ def test_checks_run_side_by_side(open_engine: Callable[..., Engine]) -> None:
         return CheckOutcome("ok", "met")
 
     table = [Check(str(n), "machine", "", meets) for n in range(4)]
-    assert [r.finding.state for r in examine.examine(open_engine(), table, 2 * LONG)] == ["ok"] * 4
+    assert [r.finding.state for r in doctor.examine(open_engine(), table, 2 * LONG)] == ["ok"] * 4
 
 
 def test_the_command_tells_what_is_wrong_first(
@@ -284,7 +284,7 @@ def test_the_command_tells_what_is_wrong_first(
     assert main.main(["doctor", *place, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["ok"] is True
-    assert sum(data["counts"].values()) == len(data["checks"]) == len(checks.CHECKS)
+    assert sum(data["counts"].values()) == len(data["checks"]) == len(doctor.CHECKS)
     (workspace / "memory/2099-01-01.md").write_text("x")
     assert main.main(["doctor", *place]) == 0
     out = capsys.readouterr().out

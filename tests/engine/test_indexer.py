@@ -18,7 +18,7 @@ from memory_tui import events
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import IndexUnavailable
 from memory_tui.index import integrity
-from memory_tui.index.index_file import rebuild_of
+from memory_tui.index.database import rebuild_of
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
 from tests.engine.test_engine import Heard

@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from memory_tui import plan
 from memory_tui.approval import Approvals
 from memory_tui.cli import main
-from memory_tui.doctor.checks import CHECKS
-from memory_tui.doctor.examine import examine
+from memory_tui.doctor import CHECKS, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.events import ProviderChanged
 from memory_tui.mcp.tools import memory_search

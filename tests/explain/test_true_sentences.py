@@ -14,7 +14,7 @@ from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import NotAlone
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
-from memory_tui.render import why_text
+from memory_tui.render import hit_text
 from memory_tui.search.trace import Trace
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -151,7 +151,7 @@ def test_no_hit_is_said_to_be_recalled_that_an_agent_does_not_get(diary: Path, o
     first = engine.search.search(question).recalled[0]
     assert memory_search(engine, {"query": question}).answer["results"] == []
     answer = engine.search.why(engine.search.gather(question), first.chunk.path, first.chunk.start_line)
-    said = [*why_text.answer(answer), *(line.detail for line in wording.explain(first, answer.trace))]
+    said = [*hit_text.answer(answer), *(line.detail for line in wording.explain(first, answer.trace))]
     assert wording.label(answer.fate) == "NEAREST 1st, kept back"
     assert not [line for line in said if "recalled" in line.lower()]
     assert answer.trace.count.startswith("Nearest ")

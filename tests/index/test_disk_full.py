@@ -14,7 +14,7 @@ import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import index_file
+from memory_tui.index import database
 from memory_tui.plan import Options
 from memory_tui.tui.state import gather
 from memory_tui.tui.widgets.status_bars import statements
@@ -131,8 +131,8 @@ def test_without_any_disk_the_index_is_kept_in_memory(
     fill(disk, 0)
     memory = tmp_path / "memory"
     memory.mkdir()
-    monkeypatch.setattr(index_file, "_MEMORY", (memory,))
-    monkeypatch.setattr(index_file.tempfile, "gettempdir", lambda: str(disk / "t"))
+    monkeypatch.setattr(database, "_MEMORY", (memory,))
+    monkeypatch.setattr(database.tempfile, "gettempdir", lambda: str(disk / "t"))
     options = Options(workspace=str(notes), index=str(disk / "i" / "index.sqlite"), provider="scripted")
     with Engine.open(options) as engine:
         engine.index.catch_up()
@@ -156,7 +156,7 @@ def displaced(notes: Path, disk: Path, tmp_path: Path, monkeypatch: pytest.Monke
     fill(disk, 0)
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    monkeypatch.setattr(index_file, "_MEMORY", ())
+    monkeypatch.setattr(database, "_MEMORY", ())
     return Options(workspace=str(notes), index=str(disk / "i" / "index.sqlite"), provider="scripted")
 
 

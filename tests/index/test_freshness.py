@@ -7,8 +7,8 @@ import os
 import pytest
 
 from memory_tui.index import index_write
-from memory_tui.index.freshness import compare
 from memory_tui.index.store import CHANGED
+from memory_tui.index.sync import compare
 from memory_tui.workspace.roots import scan
 from tests.support.index import Memory
 from tests.support.workspace import needs_inodes, unprivileged_folder

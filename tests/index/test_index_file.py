@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from memory_tui.errors import IndexDamaged, IndexUnavailable
-from memory_tui.index import index_file, integrity, schema
+from memory_tui.index import database, integrity, schema
 from memory_tui.index.connections import Readers
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
@@ -23,7 +23,7 @@ NOW = time.mktime((2026, 11, 20, 12, 0, 0, 0, 0, -1))
 Put = Callable[[Path], object]
 
 
-def database(script: str) -> Put:
+def made_by(script: str) -> Put:
     def put(path: Path) -> None:
         connection = apsw.Connection(str(path))
         connection.execute(script)
@@ -48,13 +48,13 @@ STRANGERS: dict[str, tuple[str, Put, str]] = {
     "short": ("i.sqlite", bytes_of(b"x"), "is not an index of memory-tui"),
     "zeros": ("i.sqlite", bytes_of(bytes(20000)), "is not an index of memory-tui"),
     "magic": ("i.sqlite", bytes_of(b"SQLite format 3\0" + b"\xff" * 9000), "database of another program"),
-    "database": ("i.sqlite", database("CREATE TABLE recipes(name)"), "database of another program"),
-    "emptied database": ("i.sqlite", database("CREATE TABLE r(n); DROP TABLE r"), "database of another program"),
-    "other mark": ("i.sqlite", database("PRAGMA application_id = 7; CREATE TABLE chunks(id)"), "of another program"),
-    "openclaw": ("main.sqlite", database(f"{OPENCLAW}CREATE TABLE embedding_cache(h)"), "database of another program"),
+    "database": ("i.sqlite", made_by("CREATE TABLE recipes(name)"), "database of another program"),
+    "emptied database": ("i.sqlite", made_by("CREATE TABLE r(n); DROP TABLE r"), "database of another program"),
+    "other mark": ("i.sqlite", made_by("PRAGMA application_id = 7; CREATE TABLE chunks(id)"), "of another program"),
+    "openclaw": ("main.sqlite", made_by(f"{OPENCLAW}CREATE TABLE embedding_cache(h)"), "database of another program"),
     "openclaw 2026.9": (
         "main.sqlite",
-        database("CREATE TABLE memory_index_meta(key, value)"),
+        made_by("CREATE TABLE memory_index_meta(key, value)"),
         "database of another program",
     ),
     "note": ("MEMORY.md", bytes_of(b"keep me"), "cannot be the index"),
@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_written_is_replaced_by_a_temporary_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    monkeypatch.setattr(index_file, "_MEMORY", (tmp_path / "memory",))
+    monkeypatch.setattr(database, "_MEMORY", (tmp_path / "memory",))
     (tmp_path / "memory").mkdir()
     trap = tmp_path / "temporary" / f"memory-tui-{os.getuid()}"
     trap.mkdir(parents=True)
@@ -179,11 +179,11 @@ def test_a_folder_that_cannot_be_written_is_replaced_by_a_temporary_one(
     assert str(store.path) in notices[0].message
     assert stat.S_IMODE(store.path.parent.stat().st_mode) == 0o700
     # The next session finds the same file, and none is forgotten when the text of the notes is to go.
-    assert index_file.choose_path(index, []) == index_file.find(index) == store.path
-    assert index_file.displaced(index) == [store.path]
-    assert index_file.choose_path(index.with_name("other.sqlite"), []).parent == store.path.parent
+    assert database.choose_path(index, []) == database.find(index) == store.path
+    assert database.displaced(index) == [store.path]
+    assert database.choose_path(index.with_name("other.sqlite"), []).parent == store.path.parent
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
-    monkeypatch.setattr(index_file, "_MEMORY", (tmp_path / "nowhere",))
+    monkeypatch.setattr(database, "_MEMORY", (tmp_path / "nowhere",))
     with pytest.raises(IndexUnavailable, match="No index can be written"):
         Store.open(index)
 
@@ -251,7 +251,7 @@ def test_the_newest_three_and_the_young_stay(index: Path) -> None:
 def test_what_is_not_surely_ours_stays(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for days in (1, 2, 3):
         moved(index, days)
-    database("CREATE TABLE t(x)")(tmp_path / "theirs.sqlite")
+    made_by("CREATE TABLE t(x)")(tmp_path / "theirs.sqlite")
     foreign = [
         moved(index, 100, data=(tmp_path / "theirs.sqlite").read_bytes()),
         moved(index, 101, data=b"my shopping list\n" * 900),

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_tui.index import integrity as index_integrity
-from memory_tui.index.freshness import compare, recipe_for
 from memory_tui.index.schema import differences
 from memory_tui.index.store import Store
+from memory_tui.index.sync import compare, recipe_for
 from memory_tui.search.corpus import Corpus, cosines
 from memory_tui.workspace.roots import scan
 from tests.support.index import Counting, Memory, integrity, text_of

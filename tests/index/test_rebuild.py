@@ -11,7 +11,7 @@ from memory_tui import events
 from memory_tui.errors import IndexUnavailable
 from memory_tui.index import index_write
 from memory_tui.index import integrity as index_integrity
-from memory_tui.index.index_file import SIDES, rebuild_of
+from memory_tui.index.database import SIDES, rebuild_of
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus
 from tests.support.index import Counting, Memory, integrity, text_of

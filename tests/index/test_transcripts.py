@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import PathRefused
-from memory_tui.index.freshness import Thresholds, compare, waits
-from memory_tui.index.sync import SyncRun, sync
+from memory_tui.index.sync import SyncRun, Thresholds, compare, sync, waits
 from memory_tui.jsstring import sha256_hex
 from memory_tui.plan import Options
 from memory_tui.workspace import transcripts

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from memory_tui.doctor.checks import CHECKS
-from memory_tui.doctor.examine import Check, CheckOutcome
+from memory_tui.doctor import CHECKS, Check, CheckOutcome
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 from memory_tui.tui.views.index.recalls_view import RecallsView
@@ -51,7 +50,7 @@ def test_the_doctor_shows_the_worst_first(
         ),
         Check("d", "settings", "Trigrams work", lambda _: CheckOutcome("skipped", "Nobody asks for trigrams.")),
     )
-    monkeypatch.setattr("memory_tui.doctor.checks.CHECKS", checks)
+    monkeypatch.setattr("memory_tui.doctor.CHECKS", checks)
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:

@@ -252,7 +252,7 @@ def _heading(subject: Subject, width: int) -> Iterator[Row]:
 def _steps(subject: Subject) -> list[ScoreLine]:
     answer = subject.answer
     if answer is not None:
-        from memory_tui.render.why_text import steps
+        from memory_tui.render.hit_text import steps
 
         return steps(answer.best, subject.trace)[:-1] if answer.best is not None else []
     return explain(subject.candidate, subject.trace) if subject.candidate is not None else []

@@ -19,7 +19,7 @@ from memory_tui.tui.widgets.rowlist import Line, Rows, text
 from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
-    from memory_tui.doctor.examine import Result
+    from memory_tui.doctor import Result
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status, WriterProcess
     from memory_tui.openclaw.flush import Nearness
@@ -135,9 +135,9 @@ class DoctorView(View):
 
 def _examine(engine: Engine) -> Callable[[PostPart], None]:
     def run(post: PostPart) -> None:
-        from memory_tui.doctor import checks, examine
+        from memory_tui import doctor
 
-        for result in examine.examine(engine, checks.checks_of(engine)):
+        for result in doctor.examine(engine, doctor.checks_of(engine)):
             post(result)
 
     return run
