@@ -269,6 +269,8 @@ def _can_matter(change: int, path: str, roots: Roots) -> bool:
 _PERIOD_SECONDS = 1.0
 _ANSWER_SECONDS = 1.0
 """A root that takes longer to answer counts as unreadable until it does."""
+_YOUNG_SECONDS = 0.25
+"""Without a thread the roots are examined again after this, and after each comparison of disk and index."""
 
 
 class RootWatch:
@@ -282,6 +284,7 @@ class RootWatch:
         self._thread = threading.Thread(target=self._run, name="engine-roots", daemon=True)
         self._lock = threading.Lock()
         self._probes: tuple[Probe, ...] = ()
+        self._examined = -math.inf
         self._pending: tuple[RootState, float] | None = None
         """The root that is being examined, and since when."""
         self._expected: frozenset[str] = frozenset()
@@ -299,8 +302,8 @@ class RootWatch:
             self._thread.join(timeout)
 
     def states(self) -> tuple[RootState, ...]:
-        """Return the state of each root: as last examined while the thread runs, else examined now."""
-        if not self._thread.is_alive():
+        """Return the state of each root: as last examined while the thread runs, else examined with each comparison."""
+        if not self._thread.is_alive() and time.monotonic() - self._examined > _YOUNG_SECONDS:
             self._examine()
         states = {root.path: self._state(root, identity) for root, identity in self._probes}
         pending = self._pending
@@ -316,7 +319,7 @@ class RootWatch:
 
     def record_comparison(self, moved: Collection[str], expected: Collection[str]) -> None:
         """Disk and index were compared: notes are missing at the roots `moved`; at `expected` ones there were notes."""
-        self._moved, self._expected = frozenset(moved), frozenset(expected)
+        self._moved, self._expected, self._examined = frozenset(moved), frozenset(expected), -math.inf
 
     def review(self) -> None:
         """Report what changed since the last time; for any thread, once a second."""
@@ -347,7 +350,7 @@ class RootWatch:
             # What is to be said of memory/ is said of the workspace where that cannot be read.
             if result is not None and (path != FOLDER or probes[0].root.readable):
                 probes.append(result)
-        self._probes, self._pending = tuple(probes), None
+        self._probes, self._pending, self._examined = tuple(probes), None, time.monotonic()
 
     def _run(self) -> None:
         while True:

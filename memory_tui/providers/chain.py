@@ -118,11 +118,6 @@ class ChainState(Struct, frozen=True):
     fallback: Fallback | None = None
     next_try: float | None = None
 
-    @property
-    def used(self) -> tuple[MemberState, ...]:
-        """Return those that were not passed over."""
-        return tuple(member for member in self.members if member.state != "passed over")
-
 
 _WELL: dict[str, Any] = {"error": "", "cause": "", "next_step": "", "next_try": None, "failed_at": None}
 _NO_TRAFFIC = {"last_ms": 0.0, "calls": 0, "texts": 0, "traffic": Traffic(), "today": Traffic(), "worked": False}
@@ -341,7 +336,7 @@ class ChainMember(Provider):
 
     def heed_tests(self) -> None:
         """End its pause where a test of it passed since, in any process."""
-        if self.health.next_try is not None and _passed_since(self.endpoint, self.health.failed_at or 0.0):
+        if _passed_since(self.endpoint, self.health.failed_at or 0.0):
             self.reset()
 
     def _check_pause(self) -> None:
@@ -555,7 +550,8 @@ class Chain:
         """End the pause of each provider, and the fallback's turn, where a test passed since, in any process."""
         with self._lock:
             for member in self._members:
-                member.heed_tests()
+                if member.health.next_try is not None:
+                    member.heed_tests()
             if self._active and not self._members[0].health.error:
                 self._active = 0
 
@@ -840,7 +836,7 @@ def who(chain: Chain, space: Identity | None, *, hybrid: bool = True) -> Serving
         return ServingProvider(NONE, "", "off")
     chain.provider()
     now = chain.state()
-    used, fallback = now.used, now.fallback
+    used, fallback = [member for member in now.members if member.state != "passed over"], now.fallback
     named = {member.name: member for member in reversed(used)}
     active = next(member for member in used if member.state in ("in use", "failing", "paused"))
     model = used[0].model if chain.name == used[0].name else chain.settings.model
