@@ -105,7 +105,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
                 secret.add(chunk.hash)
     cached = set(store.cached(space, list(texts)))
     cached |= embedding.shared_hashes(plan.sibling, space, texts.keys() - cached)
-    waiting = batch_jobs.sent(store, (space.provider, space.model, space.key)) & (texts.keys() - cached)
+    waiting = batch_jobs.sent(store, space.space) & (texts.keys() - cached)
     passed_over = cached | waiting | embedding.known_rejected(store, space, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]
     send = [texts[digest] for digest in lacking if not (withholding and digest in secret)]

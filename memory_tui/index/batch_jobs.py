@@ -83,7 +83,7 @@ class JobResults(Struct):
 
 def claim(store: Store, identity: Identity, terms: BatchTerms) -> int:
     """Make jobs of the texts that lack a vector and wait for no job, if they are many enough; return how many wait."""
-    space = _of(identity)
+    space = identity.space
     rows = store.query(
         "SELECT hash, length(CAST(text AS BLOB)) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
         f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} AND NOT {RECENT} GROUP BY hash ORDER BY min(id)",
@@ -194,7 +194,7 @@ def forget(store: Store, job: Job) -> list[str] | None:
 def waiting(store: Store) -> int:
     """Return how many texts wait for a job that makes vectors for this index."""
     identity = store.identity()
-    return sum(job.texts for job in jobs(store, _of(identity))) if identity else 0
+    return sum(job.texts for job in jobs(store, identity.space)) if identity else 0
 
 
 def sent(store: Store, space: Space) -> set[str]:
@@ -204,10 +204,6 @@ def sent(store: Store, space: Space) -> set[str]:
         space,
     )
     return {digest for (digest,) in rows}
-
-
-def _of(identity: Identity) -> Space:
-    return identity.provider, identity.model, identity.key
 
 
 # --- from notes to vectors -------------------------------------------------------------------------------------------
