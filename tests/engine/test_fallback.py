@@ -15,7 +15,7 @@ from memory_tui import plan
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
-from memory_tui.providers import chain as chains
+from memory_tui.providers import failures
 from tests.support.embed import Time
 from tests.support.provider_server import Play, hang, serving, status, well
 from tests.support.waiting import LONG
@@ -199,7 +199,7 @@ def test_a_first_choice_that_is_still_down_costs_nothing_that_is_there(
 def test_it_is_asked_again_by_itself_when_its_time_has_come(
     play: Play, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chains, "_LASTING_SECONDS", 0.1)
+    monkeypatch.setattr(failures, "_LASTING_SECONDS", 0.1)
     play.say(status(401, {"error": {"message": "not yet"}}))
     with Engine.open(options(tmp_path, play)) as engine:
         heard: list[str] = []
