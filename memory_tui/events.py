@@ -177,10 +177,6 @@ class BackendChanged(Event, frozen=True):
     text: str
 
 
-class LevelsMeasured(Event, frozen=True):
-    """What unrelated questions reach in these notes is known: from now on levels of answers are compared with it."""
-
-
 Listener = Callable[[Event], None]
 
 

@@ -59,7 +59,8 @@ _BOTH = (f"{_HYBRID}.enabled", "hybrid is off: vectors alone decide")
 _PROFILES = ("auto", "recommended", "openclaw-2026.9", "openclaw-2026.3", "openclaw-2026.2")
 _TOKENIZER = "how full-text search cuts words; trigram finds parts of words, and Chinese and Japanese"
 _CHARACTERS = "characters an agent gets in all, as passages around what matched; 0 gives hits of 700 each"
-_NOTHING = "answers less likely than this hold nothing of what was asked, and agents get no hits"
+_NEARBY = "where a window holds less than this share of a question, there are notes nearby only"
+_NOTHING = "where it holds less than this share, nothing holds these words, and agents get no hits"
 _CANDIDATES = "each side proposes results times this many candidates, 200 at most"
 _STAGE = "share of the second stage: lines, windows, letters of the first 20 candidates"
 
@@ -189,8 +190,8 @@ OWN_KNOBS: tuple[Knob, ...] = (
         "read time words of a query as dates; off, they are searched as words",
     ),
     Knob("spelling.enabled", "spelling", True, "search words that no note holds as the nearest word that one does"),
-    Knob("answer.doubtBelow", "doubt below", 0.5, "answers less likely than this are called nearby only", 0, 1),
-    Knob("answer.nothingBelow", "nothing below", 0.05, _NOTHING, 0, 1),
+    Knob("answer.doubtBelow", "doubt below", 0.36, _NEARBY, 0, 1),
+    Knob("answer.nothingBelow", "nothing below", 0.1, _NOTHING, 0, 1),
     Knob("exclude", "exclude", "", "notes and folders left out, as patterns apart by commas: archive/, *.draft.md"),
     Knob("sessions.archives", "archives", False, "read the transcripts of sessions that were reset or deleted as well"),
     Knob(

@@ -144,7 +144,6 @@ def status_lines(value: Status) -> Iterator[str]:
         "Vector": vectors,
         "Text": _part(value.fts, value.fts.error),
         "Cache": f"{plural(cache.entries, 'vector')}, {cache.bytes / 1e6:.1f} MB, {plural(cache.hits, 'hit')}",
-        "Levels": value.levels.sentence,
         "Configuration": value.config_path or "none",
         "Kept by": keeper,
         "Trust": host_text.trust_summary(trust) if trust else "",

@@ -16,9 +16,8 @@ from memory_tui.engine import past_questions
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.past_questions import Unreached
 from memory_tui.errors import LabelError, QueryError, SettingError
-from memory_tui.explain import noise, trace_json, why_not, wording
+from memory_tui.explain import trace_json, why_not, wording
 from memory_tui.explain.counterfactuals import remedies
-from memory_tui.explain.noise import LevelRates
 from memory_tui.explain.trace_json import plain
 from memory_tui.explain.why_never import Asker, NeverClaim, OneChange, Reached, StoppedTimes, WhyNever
 from memory_tui.formatting import plural
@@ -174,8 +173,8 @@ def evaluate(args: argparse.Namespace) -> int:
         with waiting("Measuring"):
             absent = judgments.absent(notebook, engine.notes.read)
             card = measures.score(cases, settings, len(notebook.queries) - len(cases), absent)
+            levels = measures.level_counts(cases, settings)
             comparison = _compared(args, card)
-        levels = _levels(engine, cases)
         with waiting("Measuring the profiles"):
             table = measures.rivals(cases, settings, engine.plan.with_profile)
         notices = engine.notices()
@@ -194,7 +193,7 @@ def evaluate(args: argparse.Namespace) -> int:
     }
     lines = [
         *evaluation.scorecard_lines(card),
-        *([noise.sentence(levels)] if levels else ()),
+        *([evaluation.levels(levels)] if levels else ()),
         *evaluation.rival_lines(table),
         *(notice.message for notice in vectors),
         *(evaluation.comparison_lines(comparison) if comparison else ()),
@@ -206,7 +205,7 @@ def evaluate(args: argparse.Namespace) -> int:
 def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[Case, ...]) -> int:
     with waiting("Searching the knobs"):
         outcome = knob_search.tune(cases, engine.plan.settings, args.metric, args.seed)
-    levels = _levels(engine, cases)
+    levels = measures.level_counts(cases, engine.plan.settings)
     data = {
         "metric": args.metric,
         "questions": len(cases),
@@ -214,16 +213,7 @@ def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[Case, ...]) -> 
         "notices": plain(engine.notices()),
         **evaluation.outcome_data(outcome),
     }
-    return show(args, data, [*evaluation.outcome_lines(outcome), *([noise.sentence(levels)] if levels else ())])
-
-
-def _levels(engine: Engine, cases: tuple[Case, ...]) -> LevelRates | None:
-    """Return how often the level of an answer misleads; no knob of the ranking changes it."""
-    with waiting("Asking unrelated questions"):
-        unrelated = tuple(noise.ask_unrelated(engine.search.gather))
-    engine.search.unrelated.keep(unrelated, engine.plan.settings)
-    related = [case.evidence for case in cases if case.query.relevant]
-    return noise.level_rates(unrelated, related, engine.plan.settings)
+    return show(args, data, [*evaluation.outcome_lines(outcome), *([evaluation.levels(levels)] if levels else ())])
 
 
 def _compared(args: argparse.Namespace, card: Scorecard) -> ScoreComparison | None:

@@ -151,7 +151,6 @@ class Engine:
                 freshness,
                 self.index,
                 self.providers,
-                self.search.unrelated.of(store.uuid()),
                 who=who,
                 notices=self._notices_of(who),
                 probe=probe,
@@ -209,15 +208,13 @@ class Engine:
             self._listener(event)
 
     def _keep_up(self) -> None:
-        """Check the index and measure unrelated questions, some seconds after a sync; nobody waits for it."""
+        """Check the index some seconds after a sync; nobody waits for it."""
         stop = self.index.writer.closing
         try:
-            # Whoever asks next meets the same and says it; until then levels go by the usual values, and say so.
+            # Whoever asks next meets the same and says it.
             with suppress(MemoryTuiError):
                 if not stop.wait(UPKEEP_SECONDS):
                     self.index.writer.run(self.index.check)
-                    if self.search.measure_unrelated(stop):
-                        self._emit(events.LevelsMeasured(time.time()))
         finally:
             self._upkeep.release()
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from functools import cached_property
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
-from memory_tui import profiles, state_db
 from memory_tui.cancel import Stop
 from memory_tui.engine.index import Index
-from memory_tui.engine.providers import embeds_here, provider_notice, who_answers, withheld_query
-from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError, StateUnavailable
-from memory_tui.explain import noise, why_not
+from memory_tui.engine.providers import provider_notice, who_answers, withheld_query
+from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError
+from memory_tui.explain import why_not
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.explain.words import UnindexedTexts, words_elsewhere
 from memory_tui.index import integrity
@@ -32,7 +27,6 @@ from memory_tui.search import retrieve
 from memory_tui.search.corpus import Corpus, vectors_of
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.formulas import cosine
-from memory_tui.search.level import USUAL, WEIGHTS, ByKind, Kind, UnrelatedEvidence
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import Settings
@@ -42,8 +36,6 @@ Outcome = TypeVar("Outcome")
 
 _TRIES = 3
 """How often a query is gathered again because the index was made anew meanwhile."""
-_BETWEEN_SECONDS = 0.02
-"""Between two questions that nobody waits for."""
 
 
 def with_provider_notice(notices: Sequence[Notice], who: ServingProvider) -> tuple[Notice, ...]:
@@ -193,7 +185,6 @@ class Search:
                     first=first,
                     who=who,
                     notices=with_provider_notice((*notices, *evidence.notices), who),
-                    unrelated=self.unrelated.of(corpus.uuid),
                     lexical=replace(evidence.lexical, active=self._plan.projects, origins=origins),
                 )
                 return replace(evidence, elsewhere=words_elsewhere(evidence, store, self._waiting))
@@ -294,39 +285,6 @@ class Search:
             return None
         return sample[0].path, float(cosine(stored, provider.embed([sample[1]], "document")[0])[0])
 
-    # --- what unrelated questions reach ----------------------------------------------------------------------------
-
-    @cached_property
-    def unrelated(self) -> UnrelatedRecords:
-        """Return what unrelated queries reach in this workspace, for the levels of answers."""
-        # Nothing is written for a sample: its folder is new each time, and nobody would read the record.
-        writes = not (self._plan.read_only or self._plan.options.sample)
-        return UnrelatedRecords(self._plan.roots.workspace, writes=writes)
-
-    def measure_unrelated(self, cancel: Stop) -> bool:
-        """Measure what unrelated questions reach where that is due; whether it was.
-
-        It is due once notes are indexed, and again when there are half as many chunks more or fewer. No question leaves
-        the machine: a remote provider is asked for them by a person alone. Raises Cancelled, IndexUnavailable,
-        QueryError.
-        """
-        with self.index.reader() as store:
-            if store is None:
-                return False
-            identity, uuid, chunks = store.identity(), store.uuid(), store.counts().chunks
-        settings = self._plan.settings
-        if (identity is not None and not embeds_here(identity)) or not self.unrelated.is_due(uuid, chunks, settings):
-            return False
-
-        def ask(question: str) -> Evidence:
-            # What people wait for goes first.
-            cancel.wait(_BETWEEN_SECONDS)
-            cancel.check()
-            return self.gather(question, cancel)
-
-        self.unrelated.measure(ask, settings)
-        return True
-
 
 def _sample(store: Store, corpus: Corpus) -> tuple[ChunkRef, str] | None:
     """Return a chunk from the middle of `corpus` with its text; None when there is none."""
@@ -334,71 +292,3 @@ def _sample(store: Store, corpus: Corpus) -> tuple[ChunkRef, str] | None:
         return None
     ref = corpus.refs[len(corpus) // 2]
     return ref, store.texts([ref.rowid])[ref.rowid]
-
-
-_UNRELATED = state_db.Table("unrelated_evidence")
-_GROWN = 1.5
-"""By how much the chunks grow or shrink before it is measured again; less hardly moves it."""
-
-
-class UnrelatedRecords:
-    """What unrelated questions reach in one workspace, for the levels of answers; for any number of threads.
-
-    It is kept in the state database for each kind of evidence, with the index, the generation and the number of
-    chunks that it was measured at. It serves until the index is made anew or measured again.
-    """
-
-    def __init__(self, workspace: Path, *, writes: bool = True, path: Path | None = None) -> None:
-        self._path = path or state_db.default_path()
-        self._records = _UNRELATED.of(os.path.realpath(workspace), path=self._path)
-        self._writes = writes
-        self._read: tuple[int, Mapping[str, Any]] = (-1, {})
-        self._here: dict[tuple[str, Kind], UnrelatedEvidence] = {}
-
-    def of(self, uuid: str) -> ByKind:
-        """Return what was measured in the index `uuid`; nothing where the records cannot be read."""
-        records: Mapping[str, Any] = {}
-        with suppress(OSError, StateUnavailable):
-            changed = self._path.stat().st_mtime_ns
-            if self._read[0] != changed:
-                self._read = changed, self._records.read()
-            records = self._read[1]
-        each = ((kind, self._here.get((uuid, kind)) or _measured(records, kind, uuid)) for kind in USUAL)
-        return {kind: measured for kind, measured in each if measured is not None}
-
-    def is_due(self, uuid: str, chunks: int, settings: Settings) -> bool:
-        """Return whether an index of so many `chunks` should be measured: it never was, or its size is another by half.
-
-        Never under a profile that tells no levels.
-        """
-        if not profiles.get(settings.word("profile")).second_stage:
-            return False
-        measured = [kind.chunks for kind in self.of(uuid).values()]
-        return chunks > 0 and not any(chunks <= _GROWN * then and then <= _GROWN * chunks for then in measured)
-
-    def measure(self, ask: Callable[[str], Evidence], settings: Settings) -> None:
-        """Ask the unrelated questions, and keep what they reach. Raises what `ask` raises."""
-        self.keep(tuple(noise.ask_unrelated(ask)), settings)
-
-    def keep(self, evidence: Sequence[Evidence], settings: Settings) -> None:
-        """Keep what the unrelated questions reach; nothing where no second stage looked into chunks."""
-        for kind, measured in noise.unrelated_evidence(evidence, settings).items():
-            uuid = evidence[0].uuid
-            self._here[uuid, kind] = measured
-            if self._writes:
-                # Without it, other processes go by the usual values, which each level says.
-                with suppress(StateUnavailable):
-                    self._records.put(kind, {**to_builtins(measured), "kind": kind, "uuid": uuid, "weights": WEIGHTS})
-
-
-def _measured(records: Mapping[str, Any], kind: Kind, uuid: str) -> UnrelatedEvidence | None:
-    """Return what `records` say of a kind of evidence in the index `uuid`; None where they do not."""
-    record = records.get(kind)
-    # Sums of other weights, or of another kind of evidence, say nothing of these.
-    expected = {"kind": kind, "uuid": uuid, "weights": list(WEIGHTS)}
-    if not isinstance(record, dict) or not expected.items() <= record.items():
-        return None
-    try:
-        return convert(record, UnrelatedEvidence)
-    except ValidationError:
-        return None

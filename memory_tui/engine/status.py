@@ -26,7 +26,6 @@ from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import Plan
 from memory_tui.providers.chain import MemberState, ServingProvider
-from memory_tui.search.level import ByKind, LevelBasis
 from memory_tui.workspace.days import date_of, span
 from memory_tui.workspace.roots import Roots, RootState
 from memory_tui.workspace.scan import Scan
@@ -132,8 +131,6 @@ class Status(Struct, frozen=True):
     embedding_probe: dict[str, Any] | None
     who: ServingProvider
     """Who answers questions by meaning, and why it is not who was asked for."""
-    levels: LevelBasis
-    """What the levels of answers are compared with."""
     notices: tuple[Notice, ...]
     keeper: WriterProcess | None = None
     """The process that keeps the index up to date by itself."""
@@ -248,13 +245,12 @@ def status(
     freshness: Freshness,
     index: Index,
     providers: Providers,
-    unrelated: ByKind,
     who: ServingProvider,
     notices: Sequence[Notice],
     probe: dict[str, Any] | None,
     trust: TrustReport | None,
 ) -> Status:
-    """Return the whole state; `probe` is the outcome of a deep check, `unrelated` what unrelated questions reach."""
+    """Return the whole state; `probe` is the outcome of a deep check."""
     counts, identity, vec0 = store.counts(), store.identity(), schema.vec0(index.opener.vec0())
     profile, rejected = plan.settings.values["profile"], tuple(store.rejected())
     return Status(
@@ -300,7 +296,6 @@ def status(
         links=providers.chain.members(),
         roots=index.root_watch.states(),
         trust=trust,
-        levels=LevelBasis(str(profile.value), unrelated),
     )
 
 

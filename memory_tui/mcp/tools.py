@@ -353,7 +353,7 @@ def _hits(ranked: Ranked, with_source: bool) -> list[dict[str, Any]]:
 
 def _add_level(answer: dict[str, Any], level: AnswerLevel, *, nearest: bool) -> None:
     """Add whether the notes hold what was asked, and keep hits back that are probably not it."""
-    answer["answerLevel"] = {"level": level.level, "likelihood": level.likelihood, "sentence": one_line(level.sentence)}
+    answer["answerLevel"] = {"level": level.level, "held": level.signals.share, "sentence": one_line(level.sentence)}
     if level.keeps_back and not nearest:
         answer["answerLevel"]["nearest"] = len(answer["results"])
         answer["results"] = []

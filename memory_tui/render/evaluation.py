@@ -14,6 +14,7 @@ from memory_tui.tune.evaluate import (
     COSTS,
     TABLE_METRICS,
     Gain,
+    LevelCounts,
     Rival,
     Scorecard,
     ScoreComparison,
@@ -54,6 +55,14 @@ def scorecard_lines(value: Scorecard) -> Iterator[str]:
     yield _row("", COLUMNS)
     yield from (f"{_scores('', row.scores)}  {row.query.text}" for row in value.rows)
     yield _scores("mean", value.mean)
+
+
+def levels(counts: LevelCounts) -> str:
+    """Say how often levels mislead."""
+    return (
+        f"Levels: {counts.doubted:,} of {plural(counts.answerable, 'query')} with an answer doubted; "
+        f"{counts.trusted:,} of {counts.unanswerable:,} without one answered as found."
+    )
 
 
 def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from memory_tui.providers.base import Vectors
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.corpus import DAY_SECONDS, Files
 from memory_tui.search.formulas import Floats
-from memory_tui.search.level import ByKind
 from memory_tui.search.question_dates import day_at, time_in
 from memory_tui.search.trace import Chunks, Elsewhere, NearestBy, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
@@ -214,8 +213,6 @@ class Evidence(Struct, frozen=True, dict=True):
     """How much of such a question the table knows."""
     any_word: bool = True
     """Whether `recommended` has its postings, without which no profile of our own ranks."""
-    unrelated: ByKind = field(default_factory=dict)
-    """What unrelated questions reach in these notes, as far as it was measured."""
 
     @cached_property
     def reusable(self) -> dict[tuple[Any, ...], Any]:

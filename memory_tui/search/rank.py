@@ -95,7 +95,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     table, stages, plan = ranking.table, ranking.candidates.stages, ranking.side.plan
     # Where vectors answer without full-text search nobody knows which words a window holds.
     knows, of_its_days = bool(stages) and (evidence.full_text or evidence.cosine is None), bool(table["named"].any())
-    level = level_of(stages[0].signals, settings, evidence.unrelated, of_its_days=of_its_days) if knows else None
+    level = level_of(stages[0].signals, settings, of_its_days=of_its_days) if knows else None
     ranking = replace(ranking, keeps_back=level is not None and level.keeps_back)
     passed = int(np.count_nonzero(table["passed"]))
     count = min(rules.results, passed)

@@ -31,7 +31,7 @@ from memory_tui.errors import ProviderError
 from memory_tui.providers.builtin import StaticTable, static_table
 from memory_tui.search.corpus import one_blas_thread
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
-from memory_tui.search.level import AnswerSignals, is_cjk
+from memory_tui.search.level import AnswerSignals, pair_weight
 from memory_tui.search.spelling import ENGLISH, GERMAN
 
 Ids = npt.NDArray[np.int64]
@@ -60,7 +60,7 @@ class Passages(NamedTuple):
     `lines` holds the 0-based number of each line that is not blank. `stems` and `ids`, the tokens, stand line by line:
     `stem_counts[i]` and `id_counts[i]` of them are of line i. Window j begins at line `window_from[j]`. `line_norm` and
     `window_norm` are the lengths of their summed token vectors, 0 without a table. `letters` are the characters that
-    trigrams are cut from.
+    trigrams are cut from, `letter_counts[i]` of them of line i.
     """
 
     lines: Ids
@@ -72,6 +72,7 @@ class Passages(NamedTuple):
     line_norm: Floats
     window_norm: Floats
     letters: Codes
+    letter_counts: Ids
 
 
 class Joined(NamedTuple):
@@ -116,8 +117,8 @@ def stem_counts(keys: Ids, passages: Passages) -> Floats:
 
 # --- letters -------------------------------------------------------------------------------------------------------
 
-_APART = re.compile(r"[\W_]+")
-_ASCII_APART = bytes(at if chr(at).isalnum() else 32 for at in range(128)).ljust(256)
+_APART = re.compile(r"[^\w\n]+|_+")
+_ASCII_APART = bytes(at if chr(at).isalnum() or chr(at) == "\n" else 32 for at in range(128)).ljust(256)
 _CJK_FROM = 0x2E80
 _SHIFT = 21
 """Bits of a character in the key of a trigram."""
@@ -125,14 +126,23 @@ _SHIFT = 21
 
 def letters_of(text: str) -> str:
     """Return `text` as trigrams see it: lower case, words one space apart, a space at both ends."""
-    return f" {_APART.sub(' ', text.lower()).strip()} "
+    return f" {' '.join(_APART.sub(' ', text.lower()).split())} "
 
 
-def _codes_of(text: str) -> Codes:
-    """Return the characters of `letters_of(text)`."""
-    if text.isascii():
-        return np.frombuffer(b" %b " % b" ".join(text.lower().encode().translate(_ASCII_APART).split()), np.uint8)
-    return np.frombuffer(letters_of(text).encode("utf-32-le", "surrogatepass"), "<u4")
+def _codes_of(text: str, lines: Iterable[int]) -> tuple[Codes, Ids]:
+    """Return the characters of `letters_of(text)`, and how many are of each of `lines`, with a space."""
+    plain = text.isascii()
+    spelled = text.lower().encode().translate(_ASCII_APART).decode() if plain else _APART.sub(" ", text.lower())
+    rows = spelled.split("\n")
+    cut = [" ".join(rows[at].split()) for at in lines]
+    whole = f" {' '.join(filter(None, cut))} "
+    codes = np.frombuffer(
+        whole.encode("ascii" if plain else "utf-32-le", "surrogatepass"), np.uint8 if plain else "<u4"
+    )
+    counts = np.array([len(part) + 1 if part else 0 for part in cut], np.int64)
+    # The space before all of them, and a text without a letter.
+    counts[0] += len(codes) - int(counts.sum())
+    return codes, counts
 
 
 def grams_of(words: Sequence[str]) -> Ids:
@@ -148,12 +158,9 @@ def grams_of(words: Sequence[str]) -> Ids:
     return np.array(sorted(keys), dtype=np.int64)
 
 
-def gram_counts(keys: Ids, texts: Joined) -> Floats:
-    """Count each trigram of `keys`, which rise, in each text: (keys, texts).
-
-    Chinese characters and pairs of them count as trigrams too. No key holds the two spaces where texts meet.
-    """
-    ends, codes = texts.letter_ends, texts.passages.letters.astype(np.int64)
+def gram_places(keys: Ids, letters: Codes) -> tuple[Ids, Ids]:
+    """Return which trigrams of `keys`, which rise, stand in `letters`, and where each of them begins."""
+    codes = letters.astype(np.int64)
     # Few characters are of a key: only where three of them stand side by side is a trigram made.
     mask = (1 << _SHIFT) - 1
     used = np.zeros(max(int(codes.max(initial=0)), int(keys.max(initial=0)) & mask) + 1, np.bool_)
@@ -162,9 +169,18 @@ def gram_counts(keys: Ids, texts: Joined) -> Floats:
         used[part[part < len(used)]] = True
     there = used[codes]
     places = np.flatnonzero(there[:-2] & there[1:-1] & there[2:])
-    built = codes[places] << 2 * _SHIFT | codes[places + 1] << _SHIFT | codes[places + 2]
-    at, hit = places_in(keys, built)
-    text = np.searchsorted(ends, places[hit], side="right")
+    at, hit = places_in(keys, codes[places] << 2 * _SHIFT | codes[places + 1] << _SHIFT | codes[places + 2])
+    return at, places[hit]
+
+
+def gram_counts(keys: Ids, grams: tuple[Ids, Ids], texts: Joined) -> Floats:
+    """Count each trigram of `keys`, which rise, in each text by its places, `grams`: (keys, texts).
+
+    Chinese characters and pairs of them count as trigrams too. No key holds the two spaces where texts meet.
+    """
+    ends, codes = texts.letter_ends, texts.passages.letters.astype(np.int64)
+    at, places = grams
+    text = np.searchsorted(ends, places, side="right")
     size = len(keys) * len(ends)
     counts = np.bincount(at * len(ends) + text, minlength=size).reshape(len(keys), len(ends)).astype(np.float64)
     wide = codes >= _CJK_FROM
@@ -174,6 +190,29 @@ def gram_counts(keys: Ids, texts: Joined) -> Floats:
         result = pairs == keys[row] if keys[row] >= 1 << _SHIFT else wide & (codes == keys[row])
         counts[row] = np.bincount(np.searchsorted(ends, np.flatnonzero(result), side="right"), minlength=len(ends))
     return counts
+
+
+def spelled_alike(words: Sequence[str], keys: Ids, grams: tuple[Ids, Ids], passages: Passages) -> Floats:
+    """Return what each of `words` shares with the word of each window that is spelled most alike: (words, windows).
+
+    That is Dice's coefficient of their trigrams, 0 below LEAST_ALIKE; a pair of characters is like nothing.
+    """
+    alike, (at, places) = np.zeros((len(words), len(passages.window_from))), grams
+    spaces = passages.letters == ord(" ")
+    # The first word stands behind the first space; between two texts is one of no letter.
+    of_word, begins = np.cumsum(spaces), np.flatnonzero(spaces) + 1
+    lengths, shares = np.diff(begins) - 1, of_word[places + 1] - 1
+    starts = np.concatenate([[0], np.cumsum(passages.letter_counts)])[passages.window_from]
+    windows = np.searchsorted(starts, begins, side="right") - 1
+    for row, word in zip(alike, words, strict=True):
+        if tokens.is_cjk(word):
+            continue
+        of_this = grams_of([word])
+        shared = np.bincount(shares[np.isin(keys, of_this)[at]])
+        near = np.flatnonzero(shared)
+        dice = np.minimum(2.0 * shared[near] / (len(of_this) + lengths[near]), 1.0)
+        np.maximum.at(row, windows[near], np.where(dice >= LEAST_ALIKE, dice, 0.0))
+    return alike
 
 
 # --- cutting -------------------------------------------------------------------------------------------------------
@@ -247,7 +286,7 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
                 id_counts[first:last].copy(),
                 line_norm,
                 window_norm,
-                _codes_of(text),
+                *_codes_of(text, (number for number, _ in lines)),
             )
         )
         first = last
@@ -304,6 +343,8 @@ MEASURES = (
     Measure("like words", 0.20, "words"),
 )
 _LETTERS = 2
+LEAST_ALIKE = 0.5
+"""Less alike in their letters are words that have nothing to do with each other (German and Russian XQuAD)."""
 COMPOUNDS = 4.0
 """How much more letters count in German notes, where a word of the question is a part of a longer one."""
 LEFT_OUT = 0.5
@@ -329,17 +370,16 @@ class Measured(NamedTuple):
 class _Inside(NamedTuple):
     """What a question finds in every line and every window of some texts.
 
-    `lines`, `searched` (without the words that were left out) and `windows` are bm25, `exact` tells which windows hold
-    each word: (words, windows), `close` is the share of the question that a window holds or is like.
+    `lines` and `windows` are bm25, `held` is the share of the question that a window holds or is like, `grams` tell
+    where the trigrams of the question stand.
     """
 
     lines: Floats
-    searched: Floats
     line_cosine: Floats
     windows: Floats
     window_cosine: Floats
-    exact: Floats
-    close: Floats
+    held: Floats
+    grams: tuple[Ids, Ids]
 
 
 class Window(Struct, frozen=True):
@@ -391,20 +431,23 @@ class SecondStage:
         self._keys = np.array(sorted(by_key), np.int64)
         self._words = [by_key[key] for key in self._keys.tolist()]
         self._idf = np.array([lucene_idf(frequency.get(word, 0), chunks) for word in self._words])
-        self._rarity = np.array(list(map(self._rarity_of, self._words, self._idf.tolist())))
+        self._pairs = np.array([tokens.is_cjk(word) for word in self._words], np.bool_)
+        rarity = np.array(list(map(self._rarity_of, self._words)))
+        self._known = rarity > 0
+        by_notes = _RAREST * self._idf / lucene_idf(0, chunks) * np.array(list(map(pair_weight, self._words)))
+        self._share = np.where(self._known, rarity, by_notes)
+        self._share /= float(self._share.sum()) or 1.0
         self._directions = self._directions_of(self._words)
         first = joined(passages_of(reference, self._vocabulary))
         passages, lines = first.passages, len(first.passages.lines)
-        inside = set(tokens.WORD.findall(query.lower()))
+        written = set(tokens.WORD.findall(query.lower()))
         others = {
-            hash(stem) for word in left_out if word in inside and not tokens.is_cjk(word) for stem in stems_of(word)
+            hash(stem) for word in left_out if word in written and not tokens.is_cjk(word) for stem in stems_of(word)
         }
         self._others = np.array(sorted(others - set(by_key)), np.int64)
         holding = (stem_counts(self._others, passages) > 0).sum(axis=1).tolist()
         self._others_idf = np.array([LEFT_OUT * lucene_idf(count, lines) for count in holding])
         self._grams = grams_of(words)
-        holding = (gram_counts(self._grams, first) > 0).sum(axis=1).tolist()
-        self._grams_idf = np.array([lucene_idf(count, len(reference)) for count in holding])
         self._line_length = len(passages.stems) / max(1, lines) or 1.0
         self._window_length = len(passages.stems) / max(1, len(passages.window_norm)) or 1.0
         self._letters_length = len(passages.letters) / max(1, len(reference)) or 1.0
@@ -413,20 +456,21 @@ class SecondStage:
         raw[_LETTERS] *= COMPOUNDS if _is_german(passages) else 1.0
         self.weights: Floats = np.asarray(raw / raw.sum() if raw.any() else raw, dtype=np.float64)
         self._remembered: dict[int, tuple[Measured, int]] = {}
-        self.signals = self._signals(first)
+        inside = self._inside(passages)
+        holding = (gram_counts(self._grams, inside.grams, first) > 0).sum(axis=1).tolist()
+        self._grams_idf = np.array([lucene_idf(count, len(reference)) for count in holding])
+        known, pairs = (float(self._share[those].sum()) for those in (self._known, self._pairs))
+        cosine = None if self._vector is None else float(inside.window_cosine.max(initial=0.0))
+        self.signals = AnswerSignals(float(inside.held.max(initial=0.0)), known, pairs, cosine)
 
-    def _rarity_of(self, word: str, idf: float) -> float:
-        """Return how rare a word is in the language.
+    def _rarity_of(self, word: str) -> float:
+        """Return how rare a word is in the language; 0 where the table does not know it as one word.
 
         In few notes most words are rare; the table's vocabulary, in order of frequency, tells "kohlrabi" from "talk".
-        A word that it knows only in pieces is rarer than each that it knows. A pair of characters has its idf alone,
-        and without a vocabulary every word.
         """
-        if self._vocabulary is None or tokens.is_cjk(word):
-            return idf
-        ids = self._vocabulary.line_ids(word)
+        ids = self._vocabulary.line_ids(word) if self._vocabulary is not None and word.isascii() else ()
         rank = ids[0] - _COMMONEST if len(ids) == 1 else 0
-        return min(_RAREST, _ZIPF + math.log(rank)) ** 2 / _RAREST if rank > 0 else _RAREST
+        return min(_RAREST, _ZIPF + math.log(rank)) ** 2 / _RAREST if rank > 0 else 0.0
 
     def _directions_of(self, words: Sequence[str]) -> Vectors | None:
         """Return the unit vector of each of `words`; zeros for what the table does not know.
@@ -438,20 +482,6 @@ class SecondStage:
         vectors = np.stack([_summed(self._vocabulary, "" if tokens.is_cjk(word) else word) for word in words])
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=np.float32)
-
-    def _signals(self, reference: Joined) -> AnswerSignals:
-        """Return the best that any text of the reference has by each signal of an answer."""
-        inside, mass = self._inside(reference.passages), float(self._idf.sum()) or 1.0
-        in_text = np.maximum.reduceat(inside.exact, reference.windows_from[:-1], axis=1)
-        return AnswerSignals(
-            float((self._idf @ in_text / mass).max(initial=0.0)),
-            float(inside.searched.max(initial=0.0)) / mass,
-            float(inside.windows.max(initial=0.0)) / mass,
-            float(inside.close.max(initial=0.0)),
-            None if self._vector is None else float(inside.window_cosine.max(initial=0.0)),
-            float((self._rarity[:, None] * inside.exact).max(initial=0.0)) / _RAREST,
-            is_cjk(self.query),
-        )
 
     def measure(self, rows: Sequence[int], texts: Sequence[str]) -> Floats:
         """Measure the `texts` of `rows`, each once: (rows, measures)."""
@@ -475,7 +505,7 @@ class SecondStage:
         every = joined(passages_of(texts, self._vocabulary))
         inside, numbers, starts = self._inside(every.passages), every.passages.lines, every.passages.window_from
         top = np.maximum.reduceat(inside.lines, starts)
-        values, weights = np.stack([top, inside.window_cosine, inside.close]), np.delete(self.weights, _LETTERS)
+        values, weights = np.stack([top, inside.window_cosine, inside.held]), np.delete(self.weights, _LETTERS)
         best = values.max(axis=1, keepdims=True)
         over = np.divide(values, best, out=np.zeros_like(values), where=best > 0)
         share = weights @ over / (float(weights.sum()) or 1.0)
@@ -492,11 +522,13 @@ class SecondStage:
         others = okapi_bm25(stem_counts(self._others, passages), self._others_idf, lengths, self._line_length)
         in_windows = np.add.reduceat(counts, starts, axis=1)
         windows = okapi_bm25(in_windows, self._idf, np.add.reduceat(lengths, starts), self._window_length)
-        exact = (in_windows > 0).astype(np.float64)
         with one_blas_thread():
             line_cosine, window_cosine, like = self._meaning(passages)
-        close = self._rarity @ np.maximum(exact, like) / (float(self._rarity.sum()) or 1.0)
-        return _Inside(searched + others, searched, line_cosine, windows, window_cosine, exact, close)
+        grams = gram_places(self._grams, passages.letters)
+        spelled = spelled_alike(self._words, self._grams, grams, passages)
+        alike = np.maximum(like * self._known[:, None], spelled)
+        held = self._share @ np.where(in_windows > 0, 1.0, alike)
+        return _Inside(searched + others, line_cosine, windows, window_cosine, held, grams)
 
     def _meaning(self, passages: Passages) -> tuple[Floats, Floats, Floats]:
         """Return the cosine of every line and window with the question, 0 for negative ones and without meaning, and
@@ -532,8 +564,8 @@ class SecondStage:
         values = [
             best_line,
             np.maximum.reduceat(inside.window_cosine, by_window),
-            okapi_bm25(gram_counts(self._grams, texts), self._grams_idf, sizes, self._letters_length),
-            np.maximum.reduceat(inside.close, by_window),
+            okapi_bm25(gram_counts(self._grams, inside.grams, texts), self._grams_idf, sizes, self._letters_length),
+            np.maximum.reduceat(inside.held, by_window),
         ]
         best_window = np.maximum.reduceat(inside.windows, by_window)
         line = best_of_each(inside.lines, inside.line_cosine, texts.lines_from, best_line)

@@ -38,7 +38,7 @@ class JobProgress(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """`asking unrelated questions 12 of 48`."""
+        """`asking saved queries 12 of 48`."""
         return f"{self.what} {self.done} of {self.total}" if self.total else self.what
 
 

@@ -14,7 +14,7 @@ from memory_tui.errors import LabelError
 from memory_tui.explain.counterfactuals import Saved, SavedEffect
 from memory_tui.explain.reranking import Reranking, subset, tuned
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.rank import can_rank
+from memory_tui.search.rank import can_rank, rank
 from memory_tui.search.trace import ChunkRef
 from memory_tui.settings import KNOBS, TUNE_KEYS, Settings
 from memory_tui.tune.judgments import WRONG, Notebook, Query
@@ -41,6 +41,26 @@ class Case(Struct, frozen=True):
         """Return what is recalled under `settings`, in order."""
         (rows,) = self.replay.recalled([tuned(settings)])
         return tuple(self.evidence.refs[row] for row in rows)
+
+
+class LevelCounts(Struct, frozen=True):
+    """How often levels mislead: of the `answerable` queries so many are `doubted`, of the `unanswerable` `trusted`."""
+
+    doubted: int
+    answerable: int
+    trusted: int
+    unanswerable: int
+
+
+def level_counts(cases: Sequence[Case], settings: Settings) -> LevelCounts | None:
+    """Return how often levels mislead; None under a profile that tells none. No knob of the ranking changes them."""
+    if not profiles.get(settings.word("profile")).second_stage:
+        return None
+    levels = [(case.query, rank(case.evidence, settings).level) for case in cases]
+    trusted = [(query, level is not None and level.level == "found") for query, level in levels]
+    answerable = [trust for query, trust in trusted if query.relevant]
+    others = [trust for query, trust in trusted if query.unanswerable]
+    return LevelCounts(answerable.count(False), len(answerable), others.count(True), len(others))
 
 
 class Measured(Struct, frozen=True):

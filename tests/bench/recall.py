@@ -28,7 +28,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import noise
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
 from memory_tui.settings import Settings
@@ -94,8 +93,6 @@ def measured(folder: Path, given: argparse.Namespace) -> Found:
                 def ask(question: str, engine: Engine = engine, settings: Settings = settings) -> Trace:
                     return engine.search.rank(engine.search.gather(question), settings)
 
-                unrelated = tuple(noise.ask_unrelated(engine.search.gather))
-                engine.search.unrelated.keep(unrelated, engine.plan.settings)
                 for query in queries:
                     trace = ask(query["question"])
                     found.answers.append(judged(query, trace))

@@ -93,7 +93,7 @@ class Terminal:
         return last
 
     def wait_for_later_work(self) -> float:
-        """Have the unrelated questions asked, which a new index waits for, and no key; then as `settled`."""
+        """Wait for the check that follows a start, and for no key; then as `settled`."""
         began = time.monotonic()
         while time.monotonic() - began < UPKEEP_SECONDS + 1:
             self._read(0.2)
@@ -154,7 +154,7 @@ def resting(place: Path, workspace: Path, index: Path, seconds: float) -> None:
     app.wait_for("Notes")
     started = app.settled()
     before = app.wait_for_later_work()
-    show("what follows a start, ms of CPU, once: unrelated questions in a new index", f"{before - started:.0f}")
+    show("what follows a start, ms of CPU, once", f"{before - started:.0f}")
     began, before = time.monotonic(), app.watched.cpu()
     while time.monotonic() - began < seconds:
         app._read(0.2)

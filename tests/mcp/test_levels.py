@@ -45,4 +45,4 @@ def test_a_question_that_a_note_answers_is_found(memory: Engine) -> None:
     answer = memory_search(memory, {"query": "How is the VLAN on the Omada router set up?"}).answer
     assert answer["answerLevel"]["level"] == "found"
     assert answer["results"]
-    assert 0 <= answer["answerLevel"]["likelihood"] <= 1
+    assert 0 <= answer["answerLevel"]["held"] <= 1

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from memory_tui import tokens
 from memory_tui.providers.builtin import Builtin, static_table
+from memory_tui.search.level import pair_weight
 from memory_tui.search.trace import ChunkRef
 
 WEIGHTS = {
@@ -93,13 +94,22 @@ def _best_words(
     return [max(bm25(Counter(stems(piece)), len(stems(piece)), mean, weights) for piece in pieces) for pieces in parts]
 
 
-def rarity(word: str, weight: float) -> float:
-    """How rare a word is in the language, by its place in the vocabulary; of a Chinese one its `weight` in notes."""
-    ids = static_table().line_ids(word)
-    if tokens.is_cjk(word):
-        return weight
+def rarity(word: str) -> float:
+    """How rare a word is in the language, by its place in the vocabulary; 0 for what is no word there."""
+    ids = static_table().line_ids(word) if word.isascii() else []
     rank = ids[0] - 995 if len(ids) == 1 else 0
-    return min(12.5, 2.3 + math.log(rank)) ** 2 / 12.5 if rank > 0 else 12.5
+    return min(12.5, 2.3 + math.log(rank)) ** 2 / 12.5 if rank > 0 else 0.0
+
+
+def alike(word: str, text: str) -> float:
+    """Dice's coefficient of the trigrams of a word and those of the most similar one of `text`, 0 below a half."""
+    if tokens.is_cjk(word):
+        return 0.0
+    own, best = set(grams(word)), 0.0
+    for other in letters(text).split():
+        shared = sum(gram in own for gram in grams(other))
+        best = max(best, min(1.0, 2 * shared / (len(own) + len(other))))
+    return best if best >= 0.5 else 0.0
 
 
 def likeness(word: str, text: str) -> float:
@@ -113,12 +123,19 @@ def likeness(word: str, text: str) -> float:
     return max(0.0, float(np.max(np.divide(rows @ direction, lengths, out=np.zeros(len(rows)), where=lengths > 0))))
 
 
-def _like_words(words: Mapping[str, str], weights: Mapping[str, float], piece: str, *, meaning: bool) -> float:
-    """The share of stems that a window holds, or a token of it is like; `words` gives the word of each stem."""
-    held = stems(piece)
-    rare = {stem: rarity(word, weights[stem]) for stem, word in words.items()}
-    near = {stem: likeness(word, piece) if meaning else 0.0 for stem, word in words.items()}
-    return sum(rare[stem] * (1.0 if stem in held else near[stem]) for stem in words) / (sum(rare.values()) or 1.0)
+def held(words: Mapping[str, str], weights: Mapping[str, float], chunks: int, piece: str, *, meaning: bool) -> float:
+    """The share of the question that a window holds, or a word of it is like; `words` gives the word of each stem.
+
+    A word that the table knows whole weighs by its rarity in the language and is like another in meaning, any other
+    weighs by its rarity in the notes; either is like what is spelled alike.
+    """
+    there, mass, total = stems(piece), 0.0, 0.0
+    for stem, word in words.items():
+        weight = rarity(word) or 12.5 * weights[stem] / idf(0, chunks) * pair_weight(word)
+        near = likeness(word, piece) if meaning and rarity(word) else 0.0
+        total += weight
+        mass += weight * (1.0 if stem in there else max(near, alike(word, piece)))
+    return mass / (total or 1.0)
 
 
 def measures(
@@ -157,7 +174,7 @@ def measures(
             for text in texts
         ],
         "like words": [
-            max(_like_words(word_of, weighted, piece, meaning=meaning and bool(asked.any())) for piece in pieces)
+            max(held(word_of, weighted, chunks, piece, meaning=meaning and bool(asked.any())) for piece in pieces)
             for pieces in of_windows
         ],
     }

@@ -349,8 +349,6 @@ def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
         case events.ShrinkHeld():
             body = f"{event.missing:,} of {event.total:,} notes ({event.reason})"
             return "vanished", f"{body}: kept until you agree", "bad"
-        case events.LevelsMeasured():
-            return "levels", "compared with what unrelated questions reach in these notes from now on", ""
         case events.Noticed() | events.BackendChanged():
             return "notice", event.text, "warn"
         case _:

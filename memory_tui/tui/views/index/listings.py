@@ -299,9 +299,6 @@ def _storage(found: Storage, width: int) -> list[Line]:
     written += [*text("", width), *text("Writers", width, "head")]
     written += text(_who("The index is kept up to date by", status.keeper), width)
     written += text(_who("It is written by", status.writer), width)
-    basis = status.levels.sentence
-    written += [*text("", width), *text("Levels of answers", width, "head")]
-    written += text(f"{basis[0].upper()}{basis[1:]}.", width)
     return written
 
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from memory_tui.errors import MemoryTuiError
-from memory_tui.events import BackendChanged, Event, IndexChanged, LevelsMeasured, SyncFinished
+from memory_tui.events import BackendChanged, Event, IndexChanged, SyncFinished
 from memory_tui.explain.wording import answered_by
 from memory_tui.notices import foreign_vectors
 from memory_tui.sanitize import one_line, safe
@@ -37,7 +37,7 @@ HOW = "The agent's hits come first. Below a line are the chunks it does not get,
 
 def _changes_answers(event: Event) -> bool:
     """Whether a question may be answered otherwise after `event`."""
-    return isinstance(event, IndexChanged | BackendChanged | LevelsMeasured) or (
+    return isinstance(event, IndexChanged | BackendChanged) or (
         isinstance(event, SyncFinished) and event.indexed + event.removed + event.embedded > 0
     )
 
