@@ -60,7 +60,7 @@ class Search:
         around: Callable[[], tuple[tuple[Notice, ...], Mapping[str, str]]],
     ) -> None:
         self._plan, self._chain, self.index = plan, chain, index
-        self._around, self._zone = around, plan.config.time_zone
+        self._around, self._zone, self._projects = around, plan.config.time_zone, plan.projects
         self._waiting = UnindexedTexts(lambda path: document(plan.roots, path).text)
         self._lock = threading.RLock()
         self._latest: Corpus | None = None
@@ -185,7 +185,7 @@ class Search:
                     first=first,
                     who=who,
                     notices=with_provider_notice((*notices, *evidence.notices), who),
-                    lexical=replace(evidence.lexical, active=self._plan.projects, origins=origins),
+                    lexical=replace(evidence.lexical, active=self._projects, origins=origins),
                 )
                 return replace(evidence, elsewhere=words_elsewhere(evidence, store, self._waiting))
 

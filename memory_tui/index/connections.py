@@ -62,7 +62,7 @@ class Readers:
         finally:
             with self._lock:
                 self._busy.remove(store)
-                changed = store.changed
+                changed = store.frozen is not None and store.changed
                 if self._closed.is_set() or self._idle or store.moved or store.frozen:
                     store.close()
                 else:

@@ -305,7 +305,7 @@ class RootWatch:
         """Return the state of each root: as last examined while the thread runs, else examined with each comparison."""
         if not self._thread.is_alive() and time.monotonic() - self._examined > _YOUNG_SECONDS:
             self._examine()
-        states = {root.path: self._state(root, identity) for root, identity in self._probes}
+        states = {root.path: self._state(root, identity) if self._moved else root for root, identity in self._probes}
         pending = self._pending
         if pending is not None and time.monotonic() - pending[1] > _ANSWER_SECONDS:
             states[pending[0].path] = pending[0].unreadable("its file system does not answer")

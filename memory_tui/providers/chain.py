@@ -182,12 +182,12 @@ class ChainMember(Provider):
     @property
     def takes_secrets(self) -> bool:
         """Whether it may get text that looks like a secret."""
-        return takes_secrets(self.host, self.settings)
+        return not self.host or takes_secrets(self.host, self.settings)
 
     @property
     def lacks_approval(self) -> bool:
         """Whether nothing may be sent, because nobody approved it."""
-        return not may_send(self.name, self.host, self.settings)
+        return bool(self.host) and not may_send(self.name, self.host, self.settings)
 
     def lacks(self) -> ProviderError | None:
         """Return why `auto` cannot choose it, if it cannot; ask nobody."""
@@ -200,7 +200,7 @@ class ChainMember(Provider):
 
     def make(self, *, approved: bool = True) -> Provider:
         """Return the provider, made once. Raises ProviderError, also when it has to be `approved` and is not."""
-        if approved:
+        if approved and self.host:
             # An approval can be taken back at any time, by another process too.
             require_approval(self.name, self.host, self.settings)
         with self._lock:
@@ -456,7 +456,8 @@ class Chain:
             members, active = self._all(), self._active
             states = tuple(member.show(at == active, at < active) for at, member in enumerate(members))
             passed = tuple(member.show_passed_over() for member in self._passed)
-            error, fallback, now = members[active].error, None, members[active]
+            now, fallback = members[active], None
+            error = now.error if now.health.error else None
             if active:
                 health = members[active - 1].health
                 since = health.failed_at or 0.0

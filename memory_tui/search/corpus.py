@@ -55,33 +55,42 @@ class Files(Struct, frozen=True):
     mtimes_ns: Indices
     dates: tuple[str, ...]
 
-    def date(self, file: int) -> NoteDate:
-        """Return what dates a note by our own rule: the first day of its date."""
-        if not (dated := self.dates[file]):
-            return NoteDate(None, "evergreen")
-        return NoteDate(span(dated)[0], "name" if date_of(self.paths[file]) == dated else "front matter")
+
+@lru_cache(100_000)
+def _by_own_rule(path: str, dated: str) -> NoteDate:
+    """Return what dates a note by our own rule: the first day of its date."""
+    if not dated:
+        return NoteDate(None, "evergreen")
+    return NoteDate(span(dated)[0], "name" if date_of(path) == dated else "front matter")
 
 
-_by_2026_3, _by_2026_9 = lru_cache(100_000)(note_date), lru_cache(100_000)(note_date_2026_9)
+@lru_cache(100_000)
+def _by_2026_3(path: str, _dated: str) -> NoteDate:
+    return note_date(path)
+
+
+@lru_cache(100_000)
+def _by_2026_9(path: str, _dated: str) -> NoteDate:
+    return note_date_2026_9(path)
 
 
 class Ages(Struct, frozen=True):
     """How old notes are at `now` (epoch seconds), by the day in a name, else by when the file was changed.
 
-    `rule` is what a path says of its date, None for our own; a day begins in `zone`, or in UTC.
+    `rule` is what path and date of a note say of its day, which begins in `zone`, or in UTC.
     """
 
     files: Files
     now: float
     zone: dt.tzinfo | None
-    rule: Callable[[str], NoteDate] | None
+    rule: Callable[[str, str], NoteDate]
     of_transcripts: Basis
     unit_ns: int = 1
 
     @classmethod
     def usual(cls, files: Files, now: float, zone: dt.tzinfo | None) -> Ages:
         """Return ages by our own rule."""
-        return cls(files, now, zone, None, "mtime")
+        return cls(files, now, zone, _by_own_rule, "mtime")
 
     @classmethod
     def of_2026_3(cls, files: Files, now: float) -> Ages:
@@ -95,20 +104,18 @@ class Ages(Struct, frozen=True):
 
     def basis(self, file: int) -> Basis:
         """Return what a file is aged by."""
-        return self._date(file).basis
-
-    def _date(self, file: int) -> NoteDate:
         if self.files.sources[file] == transcripts.SOURCE:
-            return NoteDate(None, self.of_transcripts)
-        return self.rule(self.files.paths[file]) if self.rule else self.files.date(file)
+            return self.of_transcripts
+        return self.rule(self.files.paths[file], self.files.dates[file]).basis
 
     def days(self, files: Integers) -> npt.NDArray[np.float64]:
         """Return the age of each of `files` in days, NaN for evergreen ones."""
         offset = dt.datetime.fromtimestamp(self.now, self.zone).utcoffset() if self.zone is not None else None
         begins = offset.total_seconds() / DAY_SECONDS if offset else 0.0
-        ages = []
+        ages, (paths, sources, dates) = [], (self.files.paths, self.files.sources, self.files.dates)
         for file in files.tolist():
-            date = self._date(file)
+            of_transcript = sources[file] == transcripts.SOURCE
+            date = NoteDate(None, self.of_transcripts) if of_transcript else self.rule(paths[file], dates[file])
             if date.day is not None:
                 seconds = (date.day.toordinal() - _EPOCH) * DAY_SECONDS
                 ages.append((self.now - seconds) / DAY_SECONDS + begins)
