@@ -685,6 +685,10 @@ TABLE: Mapping[str, Sentence] = {
         "to {edge:.3f}). By words: {text.clause}.",
         brief="not a candidate",
     ),
+    "copy_of": Sentence(
+        "The same passage stands at {citation}, which takes its place: an answer gives a passage one place.",
+        brief="shown elsewhere",
+    ),
     "unreadable_project": Sentence(
         "OpenClaw 2026.9 never recalls it: a project marker (<!-- project: ... -->) of its entry is not closed, or "
         "names no project.",

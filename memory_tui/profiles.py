@@ -59,6 +59,8 @@ class Profile(Struct, frozen=True):
     cosines are higher, and where all words must match most hits have a cosine alone."""
     second_stage: bool = False
     """Whether the first candidates are looked into (`search.second_stage`)."""
+    one_place: bool = False
+    """Whether a passage that stands in several places takes one place in an answer."""
     faults: bool = False
     """Whether the release has faults that are told and not copied (`search.faults`)."""
     values: Mapping[str, Scalar] = field(default_factory=dict)
@@ -132,6 +134,7 @@ RECOMMENDED = Profile(
     missing_side="computed",
     snippet="window",
     second_stage=True,
+    one_place=True,
     values={
         "query.hybrid.vectorWeight": 0.4,
         "query.hybrid.textWeight": 0.6,

@@ -146,7 +146,8 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
         yield f"level   {trace.level.level}: {trace.level.explanation}"
     for place, (hit, first, last, text) in enumerate(rows):
         yield from [""] if place else []
-        yield f"{hit.score:.3f} {one_line(f'{hit.chunk.path}#L{first}-L{last}')}"
+        also = f", {hit.also}" if hit.also else ""
+        yield f"{hit.score:.3f} {one_line(f'{hit.chunk.path}#L{first}-L{last}{also}')}"
         if explain:
             yield from hit_text.arithmetic(hit, trace, evidence, first=not place)
         yield from safe(text, keep_newlines=True).split("\n")

@@ -87,6 +87,7 @@ def subset(evidence: Evidence, also: Sequence[int] = ()) -> tuple[Evidence, Rows
         recommended=narrowed(evidence.recommended),
         keywords=replace(keywords, each=tuple(map(narrowed, keywords.each))) if keywords else None,
         lexical=evidence.lexical.moved(place),
+        copies={int(place[row]): int(place[shown]) for row, shown in evidence.copies.items() if place[row] >= 0},
         of_chunks=evidence.indexed,
     ), rows
 

@@ -57,12 +57,14 @@ def chunk(value: ChunkRef) -> dict[str, Any]:
 
 def result(candidate: Candidate) -> dict[str, Any]:
     """Return one hit in the documented shape, with its citation, and what OpenClaw 2026.9 adds to a hit."""
-    place, added = chunk(candidate.chunk), {}
+    place, added = chunk(candidate.chunk), dict[str, Any]()
+    if candidate.copies:
+        added["alsoIn"] = [copy.citation for copy in candidate.copies]
     del place["id"]
     if candidate.provenance is not None:
         notes = candidate.annotations
         fields = {"importance": notes.importance, "triggers": notes.triggers, "projectKey": notes.project}
-        added = {**{key: value for key, value in fields.items() if value}, "provenance": plain(candidate.provenance)}
+        added |= {**{key: value for key, value in fields.items() if value}, "provenance": plain(candidate.provenance)}
     return {
         **place,
         "score": candidate.score,

@@ -67,11 +67,16 @@ def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
         identifier = chunk_id(source, read.path, piece, recipe.identity.model)
         occurrence = seen[identifier] = seen.get(identifier, -1) + 1
         body = "" if occurrence else indexed_form(read.path, above(piece.start_line), piece.text)
-        chunks.append(
-            NewChunk(identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body, notes_of)
-        )
+        place = piece.start_line, piece.end_line, piece.hash, piece.text, passage_of(piece.text)
+        chunks.append(NewChunk(identifier, occurrence, *place, body, notes_of))
     title, dated = title_of(read.path, read.text), date_of(read.path, read.text)
     return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, title, dated, chunks)
+
+
+def passage_of(text: str) -> int:
+    """Return a number of the words of `text`, whatever the blanks between them; 0 for none."""
+    words = " ".join(text.split()).encode("utf-8", "replace")
+    return int.from_bytes(hashlib.sha256(words).digest()[:8], "big", signed=True) if words else 0
 
 
 def _cut(read: Document, source: str, recipe: Recipe) -> list[AnnotatedChunk]:
@@ -184,7 +189,10 @@ def _lines(text: str) -> list[str]:
 
 
 class NewChunk(Struct, frozen=True):
-    """A chunk to store; `body` is what stemmed full-text search sees, empty for repeats (`occurrence` > 0)."""
+    """A chunk to store; `body` is what stemmed full-text search sees, empty for repeats (`occurrence` > 0).
+
+    `passage` is the number of its words, the same wherever they stand; 0 where there are none.
+    """
 
     chunk_id: str
     occurrence: int
@@ -192,6 +200,7 @@ class NewChunk(Struct, frozen=True):
     end_line: int
     hash: str
     text: str
+    passage: int
     body: str
     annotations: Annotations = NOTHING_SAID
 
@@ -232,14 +241,14 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
             for ordinal, chunk in enumerate(file.chunks):
                 rowid += 1
                 vector = None if chunk.occurrence else embeddings.get(chunk.hash)
-                rows.append((rowid, file_id, ordinal, vector, file.indexed_at, model, *astuple(chunk)[:6]))
+                rows.append((rowid, file_id, ordinal, vector, file.indexed_at, model, *astuple(chunk)[:7]))
                 if not chunk.occurrence:
                     bodies.append((rowid, chunk.body))
                 if chunk.annotations != NOTHING_SAID:
                     annotations.append((rowid, *chunk.annotations))
         store.many(
-            "INSERT INTO chunks(id, file_id, ordinal, embedding_id, updated_at, model, "
-            "chunk_id, occurrence, start_line, end_line, hash, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO chunks(id, file_id, ordinal, embedding_id, updated_at, model, chunk_id, occurrence, "
+            "start_line, end_line, hash, text, passage) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
         store.many("INSERT INTO annotations VALUES (?, ?, ?, ?)", annotations)

@@ -34,7 +34,7 @@ RECIPE = "memory_index_meta_v1"
 KEYWORDS_ONLY = ("none", "fts-only")
 """Provider and model of an index without vectors, as documented."""
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 """Raised when a table changes; an older index is made anew, with the vectors it has."""
 TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
@@ -47,8 +47,8 @@ CREATE TABLE files(
 CREATE TABLE chunks(
     id INTEGER PRIMARY KEY AUTOINCREMENT, file_id INTEGER NOT NULL, ordinal INTEGER NOT NULL,
     occurrence INTEGER NOT NULL DEFAULT 0, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
-    embedding_id INTEGER, updated_at REAL NOT NULL, chunk_id TEXT NOT NULL, hash TEXT NOT NULL, model TEXT NOT NULL,
-    text TEXT NOT NULL);
+    passage INTEGER NOT NULL, embedding_id INTEGER, updated_at REAL NOT NULL, chunk_id TEXT NOT NULL,
+    hash TEXT NOT NULL, model TEXT NOT NULL, text TEXT NOT NULL);
 CREATE INDEX chunks_by_file ON chunks(file_id, ordinal);
 CREATE INDEX chunks_without_vector ON chunks(id) WHERE embedding_id IS NULL AND occurrence = 0;
 CREATE TABLE IF NOT EXISTS embedding_cache(

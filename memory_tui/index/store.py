@@ -83,7 +83,8 @@ class ChunkRow(NamedTuple):
 class ChunkPage(Struct, frozen=True):
     """Chunks without their repeats, in the order of their ids, one column a field.
 
-    `notes` are the ids of their notes; `lines` has shape (2, n): first and last, from 1. `embedded` tells which of them
+    `notes` are the ids of their notes; `lines` has shape (2, n): first and last, from 1; chunks of the same words have
+    the same of `passages`. `embedded` tells which of them
     have a vector, `has_vector` which of those can be compared: a text without any token has a vector of zeros.
     `vectors` is float32 (n, dims), unit rows, zeros elsewhere; where vectors were not asked for `dims` is 0, and
     `has_vector` is what the store tells, or `embedded`.
@@ -92,6 +93,7 @@ class ChunkPage(Struct, frozen=True):
     rowids: RowIds
     notes: RowIds
     lines: npt.NDArray[np.int32]
+    passages: RowIds
     chunk_ids: Sequence[str]
     embedded: Flags
     has_vector: Flags
@@ -102,12 +104,12 @@ class ChunkPage(Struct, frozen=True):
 
     @classmethod
     def of(cls, rows: Sequence[tuple[Any, ...]], dims: int) -> ChunkPage:
-        """Make a page of rows: rowid, note id, first line, last line, chunk id, embedded, vector as float32 bytes.
+        """Make a page of rows: rowid, note id, first, last line, passage, chunk id, embedded, vector as float32 bytes.
 
         A vector may be None; without `dims` it is whether the chunk has one to compare, None for not known.
         Raises ValueError, TypeError, OverflowError for rows that make no sense.
         """
-        rowids, notes, first, last, chunk_ids, embedded, blobs = zip(*rows, strict=True) if rows else [()] * 7
+        rowids, notes, first, last, passages, chunk_ids, embedded, blobs = zip(*rows, strict=True) if rows else [()] * 8
         if not all(1 <= start <= other for start, other in zip(first, last, strict=True)):
             raise ValueError("lines that cannot be")
         marks = np.array(embedded, np.bool_)
@@ -120,6 +122,7 @@ class ChunkPage(Struct, frozen=True):
             np.array(rowids, np.int64),
             np.array(notes, np.int64),
             np.array([first, last], np.int32),
+            np.array(passages, np.int64),
             chunk_ids,
             marks,
             marks & pointing,
@@ -352,7 +355,7 @@ class Counts(Struct, frozen=True):
     bytes: int
 
 
-_LIVE = "SELECT c.id, c.file_id, c.start_line, c.end_line, c.chunk_id, c.embedding_id IS NOT NULL"
+_LIVE = "SELECT c.id, c.file_id, c.start_line, c.end_line, c.passage, c.chunk_id, c.embedding_id IS NOT NULL"
 _LIVE_ALONE = f"{_LIVE}, NULL FROM chunks c WHERE c.occurrence = 0"
 _BY_HASH = "LEFT JOIN embedding_cache e ON e.id = c.embedding_id"
 _BY_ROWID = "LEFT JOIN chunks_vec e ON e.rowid = c.id"

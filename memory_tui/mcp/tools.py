@@ -8,7 +8,7 @@ import re
 import time
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
@@ -96,8 +96,6 @@ def memory_search(
         find = partial(_rank, by_words=True) if late else _ranked
         ranked = find(memory, request, settings, cancel)
         passages = _passages(ranked, settings)
-        if not passages and not late:
-            ranked = _roomier(memory, request, settings, cancel, ranked)
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
@@ -202,24 +200,6 @@ class Ranked(Struct, frozen=True, dict=True):
     trace: Trace
     evidence: Evidence
 
-    @cached_property
-    def copies(self) -> dict[int, int]:
-        """The places of hits that repeat an earlier one in another note, with its place; OpenClaw gives them all."""
-        if self.trace.profile.startswith("openclaw-"):
-            return {}
-        from memory_tui.search.excerpts import repeats, words_in
-
-        recalled = self.trace.recalled
-        words = [words_in(hit.snippet) for hit in recalled]
-        first_place: dict[int, int] = {}
-        for place, hit in enumerate(recalled):
-            for first in range(place):
-                other = recalled[first].chunk.path
-                if first not in first_place and hit.chunk.path != other and repeats(words[place], words[first]):
-                    first_place[place] = first
-                    break
-        return first_place
-
 
 def _ranked(memory: Engine, request: dict[str, Any], settings: Settings, cancel: Stop) -> Ranked:
     """The ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
@@ -250,18 +230,6 @@ def _indexed(memory: Engine, request: dict[str, Any], settings: Settings, cancel
     except IndexUnavailable:
         return None
     return None if isinstance(ranked.trace.empty, EmptyIndex) else ranked
-
-
-def _roomier(memory: Engine, request: dict[str, Any], settings: Settings, cancel: Stop, ranked: Ranked) -> Ranked:
-    """`ranked`, or a ranking of more hits where copies took the places of other notes."""
-    limit = settings.whole("query.maxResults")
-    most = limit
-    while (copies := len(ranked.copies)) and len(ranked.trace.recalled) >= most:
-        if most >= _MOST_RANKED or len(ranked.trace.recalled) - copies >= limit:
-            break
-        most = min(_MOST_RANKED, most + 2 * copies)
-        ranked = _indexed(memory, request, requested(settings, most, None), cancel) or ranked
-    return ranked
 
 
 def _passages(ranked: Ranked, settings: Settings) -> tuple[Excerpt, ...]:
@@ -305,7 +273,8 @@ def answer(
     trace, with_source = ranked.trace, recalled_lines.included(manner.citations, manner.session_key)
     reply: dict[str, Any] = {
         "about": UNTRUSTED,
-        "results": [_passage(passage, with_source) for passage in passages] or _hits(ranked, with_source)[:most],
+        "results": [_passage(passage, with_source) for passage in passages]
+        or [_hit(hit, with_source) for hit in trace.recalled[:most]],
         "provider": trace.provider,
         "citations": manner.citations,
         "mode": _MODES[trace.mode],
@@ -334,21 +303,10 @@ def answer(
 
 
 def _delivered(ranked: Ranked, passages: Sequence[Excerpt], count: int) -> tuple[DeliveredLines, ...]:
-    """The first `count` of the passages, or else of the hits without those that repeat an earlier one."""
+    """The first `count` of the passages, or else of the hits."""
     if passages:
         return tuple(DeliveredLines(passage.hit, passage.first, passage.last) for passage in passages[:count])
-    copies = ranked.copies if count else {}
-    kept_hits = [hit for place, hit in enumerate(ranked.trace.recalled) if place not in copies][:count]
-    return tuple(DeliveredLines(hit, hit.chunk.start_line, hit.last_line) for hit in kept_hits)
-
-
-def _hits(ranked: Ranked, with_source: bool) -> list[dict[str, Any]]:
-    """The hits, those that repeat an earlier one counted there."""
-    hits = [_hit(hit, with_source) for hit in ranked.trace.recalled]
-    for place, first in ranked.copies.items():
-        hits[first]["copies"] = hits[first].get("copies", 0) + 1
-        hits[first].setdefault("alsoIn", []).append(hits[place]["path"])
-    return [hit for place, hit in enumerate(hits) if place not in ranked.copies]
+    return tuple(DeliveredLines(hit, hit.chunk.start_line, hit.last_line) for hit in ranked.trace.recalled[:count])
 
 
 def _add_level(answer: dict[str, Any], level: AnswerLevel, *, nearest: bool) -> None:
@@ -402,6 +360,8 @@ def _hit(hit: Candidate, with_source: bool) -> dict[str, Any]:
     }
     if with_source:
         row["citation"] = recalled_lines.citation(chunk.path, first, last)
+    if also := [*dict.fromkeys(copy.path for copy in hit.copies if copy.path != chunk.path)]:
+        row |= {"copies": len(also), "alsoIn": also}
     return row
 
 

@@ -143,6 +143,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
     embedded: Flags
     has_vector: Flags
     matrix: Vectors
+    passages: Indices
     _once: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -182,6 +183,14 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
             self._once[key] = make()
         return cast("Answer", self._once[key])
 
+    def copies(self, rows: Sequence[int]) -> list[Indices]:
+        """Return the rows of each passage that one of `rows` holds and that stands in several places."""
+        order = self.once("by passage", lambda: np.argsort(self.passages, kind="stable"))
+        numbers = self.passages[order]
+        wanted = {number for number in self.passages[np.asarray(rows, np.int64)].tolist() if number}
+        bounds = (np.searchsorted(numbers, number, side) for number in wanted for side in ("left", "right"))
+        return [order[first:last] for first, last in zip(bounds, bounds, strict=True) if last - first > 1]
+
     def vocabulary(self, words: FullText) -> Vocabulary:
         """Return the words of the index, read when a query first needs them."""
         return self.once("vocabulary", lambda: Vocabulary(words.vocabulary()))
@@ -214,16 +223,17 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
                     matrix[at : at + len(page)] = page.vectors
                     at += len(page)
             pages.append(ChunkPage.of((), 0))
-            rowids, note_ids, embedded, pointing, lines = (
+            rowids, note_ids, embedded, pointing, lines, passages = (
                 np.concatenate([getattr(page, name) for page in pages], axis=-1)
-                for name in ("rowids", "notes", "embedded", "has_vector", "lines")
+                for name in ("rowids", "notes", "embedded", "has_vector", "lines", "passages")
             )
             chunk_ids = np.array([*(chunk_id for page in pages for chunk_id in page.chunk_ids)], object)
             file_of = np.array([place[number] for number in note_ids.tolist()], np.int32)
             refs = Chunks(rowids, file_of, lines[0], lines[1], chunk_ids, files.paths, files.sources)
             if last is not None:
                 matrix, pointing = _carried(store, last, rowids, embedded, pointing)
-            return cls(store.generation(), store.uuid(), identity, files, refs, embedded, pointing, matrix[: len(refs)])
+            matrix = matrix[: len(refs)]
+            return cls(store.generation(), store.uuid(), identity, files, refs, embedded, pointing, matrix, passages)
 
     def refresh(self, store: Store) -> Corpus:
         """Return the corpus as it is now: this one if nothing changed, else another that reads new vectors alone.

@@ -211,6 +211,8 @@ class Evidence(Struct, frozen=True, dict=True):
     """That of the question, or its script, where the table that made the vectors hardly knows it."""
     known_share: float = 1.0
     """How much of such a question the table knows."""
+    copies: Mapping[int, int] = field(default_factory=dict)
+    """Rows whose passage stands elsewhere too, with the row that is shown in their place."""
     any_word: bool = True
     """Whether `recommended` has its postings, without which no profile of our own ranks."""
 

@@ -254,4 +254,7 @@ def _joined(selection: _Selection) -> Iterator[Excerpt]:
     for run in sorted(runs, key=lambda run: min(map(place.__getitem__, run))):
         hit = selection.by[min(run, key=place.__getitem__)]
         also = dict.fromkeys(path for line in run for path in selection.copies.get(line, ()))
+        also |= dict.fromkeys(
+            copy.path for line in run for copy in selection.by[line].copies if copy.path != hit.chunk.path
+        )
         yield Excerpt(hit, run[0].number, run[-1].number, "\n".join(line.text for line in run), tuple(also))

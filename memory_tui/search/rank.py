@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -102,7 +102,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     recalled = tuple(ranking.candidate(place) for place in range(count))
     losers = (count + np.argsort(-table["score"][count:], kind="stable")).tolist()
     empty = None if recalled else _empty_reason(ranking)
-    by_words = int(np.count_nonzero(table["text_rank"]))
+    by_meaning, by_words = ranking.candidates.pooled
     return Trace(
         query=evidence.query,
         now=evidence.now,
@@ -121,7 +121,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
             chunks=evidence.chunks,
             files=evidence.files,
             vector_matches=evidence.embedded if compares(evidence, rules.profile) else 0,
-            vector_pool=int(np.count_nonzero(table["vector_rank"])),
+            vector_pool=by_meaning,
             text_matches=ranking.candidates.text_matches if by_words else 0,
             text_pool=by_words,
             candidates=len(table),
@@ -410,7 +410,12 @@ class Ranking(Struct, frozen=True):
             annotations=annotations,
             provenance=self._provenance(row, ref),
             second=second,
+            copies=tuple(evidence.refs[copy] for copy, shown in self._copies if shown == row),
         )
+
+    @property
+    def _copies(self) -> Iterable[tuple[int, int]]:
+        return self.evidence.copies.items() if self.rules.profile.one_place else ()
 
     def _choice(self, entry: np.void) -> MmrPart | None:
         if not entry["chosen"]:

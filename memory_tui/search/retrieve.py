@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import time
 import unicodedata
 from collections import Counter
@@ -107,10 +108,7 @@ def _embedded(question: Question, needed: Identity, provider: Provider) -> Quest
 
 
 def gather(store: Store, corpus: Corpus, question: Question, now: float, source: str = "") -> Evidence:
-    """Return what the index knows about `question`; `source` keeps to memory or sessions, `now` is in epoch seconds.
-
-    All is of one state of the index: that of `corpus`. Raises QueryError, Cancelled when the store was interrupted.
-    """
+    """Return what `corpus` and its store know about `question`; `source` keeps to one. Raises QueryError, Cancelled."""
     with store.snapshot():
         laps = [time.perf_counter()]
         text, vector, full_text, chunking = question.text, question.vector, store.words.cut(), store.chunking()
@@ -126,12 +124,13 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         matched = _matched((openclaw, recommended, *(keywords.each if keywords else ())), lexical, question.most)
         cosine, nearest, nearest_by = _compared(store, corpus, vector, eligible, matched, question.most)
         laps.append(time.perf_counter())
+        copies = _copies(corpus, [*nearest.tolist(), *matched], of_time := _of_time(corpus, named_time), eligible)
+        _compare_shown(store, corpus, shown := [*copies.values()], vector, cosine)
         language, share = _hardly_known(text, corpus.identity) if question.compares else ("", 1.0)
-        pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
+        pool = list(dict.fromkeys([*nearest.tolist(), *matched, *shown]))
         texts = _texts(store, corpus.rowids[pool].tolist(), read)
         laps.append(time.perf_counter())
         spent = 1000 * np.array([question.seconds, *np.diff(laps)])
-        missing = None if full_text else schema.fts5()
         return Evidence(
             query=question.query,
             now=now,
@@ -152,11 +151,12 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             full_text=bool(full_text),
             texts=texts,
             notes=corpus.files,
-            of_named_time=_of_time(corpus, named_time),
+            of_named_time=of_time,
+            copies=copies,
             zone=question.zone,
             lexical=lexical,
             chunking=chunking,
-            notices=(*question.notices, *_notices(corpus, text, recommended, missing, vector=vector is not None)),
+            notices=(*question.notices, *_notices(corpus, text, recommended, full_text, vector=vector is not None)),
             timings=dict(zip(("embed", "text", "vector", "read"), spent.tolist(), strict=True)),
             withheld=_without_vector(store),
             uuid=corpus.uuid,
@@ -188,10 +188,10 @@ def _texts(store: Store, rowids: Sequence[int], read: Mapping[int, str]) -> dict
     return texts
 
 
-def _notices(corpus: Corpus, text: str, side: KeywordSide, missing: str | None, *, vector: bool) -> list[Notice]:
-    """Return what was read, left out or could not be compared; `missing` is why there is no full-text search."""
+def _notices(corpus: Corpus, text: str, side: KeywordSide, full_text: str, *, vector: bool) -> list[Notice]:
+    """Return what was read, left out or could not be compared; `full_text` is how words are cut, empty for not."""
     plan, notices = side.plan, []
-    if missing is not None:
+    if not full_text and (missing := schema.fts5()) is not None:
         notices.append(notice("no_full_text", reason=missing, by_text=not vector))
     if (different := len(set(tokens.WORD.findall(text)))) > tokens.MOST_ALTERNATIVES:
         notices.append(
@@ -212,6 +212,44 @@ def _of_time(corpus: Corpus, named_time: Time | None) -> frozenset[int]:
         return frozenset()
     dates = enumerate(corpus.files.dates)
     return frozenset(file for file, dated in dates if dated and all(map(named_time.holds, span(dated))))
+
+
+_ASIDE = re.compile(
+    r"(?:^|[\W_\d])(?:archived?|archiv|backups?|bak|old|cop(?:y|ies)|conflict|kopie|trash|deleted)(?=$|[\W_\d])",
+    re.IGNORECASE,
+)
+"""What a folder or a file of copies is called."""
+_UNIX, _DAY_NS = dt.date(1970, 1, 1).toordinal(), 86_400 * 10**9
+
+
+def _compare_shown(
+    store: Store, corpus: Corpus, shown: Sequence[int], vector: Vectors | None, cosine: Floats | None
+) -> None:
+    """Fill in the cosines of those rows that are shown for others, which need not be among the nearest."""
+    if cosine is not None and vector is not None:
+        rows = np.array(shown, np.int64)
+        rows = distinct(rows[corpus.embedded[rows]])
+        cosine[rows] = formulas.cosine(vectors_of(store, corpus, rows), vector)
+
+
+def _copies(corpus: Corpus, rows: Sequence[int], of_time: frozenset[int], eligible: Flags | None) -> dict[int, int]:
+    """Return the rows of passages that stand in several places, with the one that is shown.
+
+    That is one of the time that the query names, outside archives, and the newest.
+    """
+    files, copies = corpus.files, dict[int, int]()
+
+    def order(row: int) -> tuple[bool, bool, int, str, int]:
+        file = int(corpus.file_of[row])
+        path, dated = files.paths[file], files.dates[file]
+        at = (span(dated)[0].toordinal() - _UNIX) * _DAY_NS if dated else int(files.mtimes_ns[file])
+        return file not in of_time, bool(_ASIDE.search(path)), -at, path, row
+
+    for group in corpus.copies(rows):
+        candidates = (group if eligible is None else group[eligible[group]]).tolist()
+        shown = min(candidates, key=order)
+        copies |= {row: shown for row in candidates if row != shown}
+    return copies
 
 
 def _of_source(corpus: Corpus, source: str) -> Flags | None:

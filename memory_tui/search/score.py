@@ -143,6 +143,8 @@ class Candidates(Struct, frozen=True):
     vector_scale: float
     text_scale: float
     text_matches: int
+    pooled: tuple[int, int]
+    """How many chunks each side proposed, by vectors and by words."""
     dated: bool = False
     """Whether the query names a time of which there are notes."""
     stages: tuple[SecondStage, ...] = ()
@@ -242,8 +244,13 @@ def ages_of(evidence: Evidence, profile: Profile) -> Ages:
 def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) -> Candidates:
     """Return the candidates that both sides propose, with the numbers that no weight, age or gate changes."""
     nearest, matched = pools(evidence, side, mode, rules.limit)
+    profile, pooled = rules.profile, (len(nearest), len(matched))
+    if profile.one_place and evidence.copies:
+        # The row that is shown has the first rank of all that it stands for.
+        nearest, matched = (
+            np.array([evidence.copies.get(row, row) for row in pool.tolist()], np.int64) for pool in (nearest, matched)
+        )
     rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist()])), dtype=np.int64)
-    profile = rules.profile
     hits = {hit.row: hit for hit in evidence.lexical.hits} if profile.exact_paths else {}
     if profile.exact_paths:
         rows = _in_tie_order(evidence, rows, hits, mode)
@@ -289,7 +296,9 @@ def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rule
     texts = [evidence.texts[rowid] for rowid in refs.rowids[rows].tolist()] if profile.second_stage else []
     stages = _stages(evidence, side, mode, rules, table, texts) if texts else ()
     matches, dated = int(np.count_nonzero(~np.isnan(every))), bool(evidence.of_named_time)
-    return Candidates(table, vector_scale, text_scale, matches, dated, stages, texts)
+    if not profile.one_place:
+        pooled = int(np.count_nonzero(table["vector_rank"])), int(np.count_nonzero(table["text_rank"]))
+    return Candidates(table, vector_scale, text_scale, matches, pooled, dated, stages, texts)
 
 
 def _stages(

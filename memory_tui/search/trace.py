@@ -275,6 +275,14 @@ class Candidate(Numbers, frozen=True, kw_only=True):
     annotations: Annotations
     provenance: Provenance | None
     second: SecondPart | None
+    copies: tuple[ChunkRef, ...] = ()
+    """Where the same passage stands too; it takes one place in an answer."""
+
+    @property
+    def also(self) -> str:
+        """Return in how many other notes the passage stands, in words; empty for none."""
+        count = len({copy.path for copy in self.copies} - {self.chunk.path})
+        return f"also in {count:,} other note{'' if count == 1 else 's'}" if count else ""
 
     @property
     def share(self) -> float:

@@ -1,0 +1,64 @@
+"""A passage that stands in several notes takes one place in an answer, and the answer says where else it stands."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from memory_tui.engine.engine import Engine
+from memory_tui.notices import Notice
+from memory_tui.plan import Options
+from tests.support.workspace import put
+
+NOW = dt.datetime(2026, 3, 20, 12, tzinfo=dt.UTC).timestamp()
+LOG = "memory/2026-02-07.md"
+ASIDE = [
+    "memory/archive/2026-02-07.md",
+    "memory/backup-2026-02-08/2026-02-07.md",
+    "memory/old/2026-02-07.md",
+    "memory/2026-02-07 (conflict 2026-02-09).md",
+]
+SAME = "# Club\n\n- The bridge club meets at the harbour hall on Thursdays.\n"
+
+
+def opened(folder: Path, profile: str = "recommended") -> Engine:
+    changes = (("profile", profile), ("query.minScore", "0"))
+    options = Options(workspace=str(folder), index=str(folder / "i.sqlite"), now=NOW, changes=changes, provider="none")
+    engine = Engine.open(options)
+    engine.index.sync()
+    return engine
+
+
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
+def test_copies_take_one_place_and_openclaw_gives_them_all(tmp_path: Path, profile: str) -> None:
+    put(tmp_path, LOG, *ASIDE[1:], text=SAME)
+    put(tmp_path, ASIDE[0], text=SAME.replace("\n\n", "\r\n \r\n"))
+    put(tmp_path, "memory/club.md", text="The bridge club has cards with a red back.\n")
+    with opened(tmp_path, profile) as engine:
+        trace = engine.search.search("bridge club")
+        hits = {hit.chunk.path: hit for hit in trace.recalled}
+        if profile != "recommended":
+            assert {LOG, *ASIDE} <= hits.keys()
+            assert not any(hit.copies for hit in trace.recalled)
+            return
+        assert hits.keys() == {LOG, "memory/club.md"}
+        assert sorted(copy.path for copy in hits[LOG].copies) == sorted(ASIDE)
+        assert (hits[LOG].also, hits["memory/club.md"].also) == ("also in 4 other notes", "")
+        evidence = engine.search.gather(trace.query)
+        for path in ASIDE:
+            fate = engine.search.why(evidence, path, 3).fate
+            assert isinstance(fate, Notice)
+            assert (fate.kind, fate.fields["citation"]) == ("copy_of", hits[LOG].chunk.citation)
+
+
+def test_the_newest_is_shown_but_that_of_a_day_that_is_asked_for(tmp_path: Path) -> None:
+    put(tmp_path, "memory/2026-03-05.md", "memory/2026-03-09.md", "memory/2026-03-07.md", text=SAME)
+    with opened(tmp_path) as engine:
+        for question, path in (
+            ("bridge club", "memory/2026-03-09.md"),
+            ("bridge club on 5 March", "memory/2026-03-05.md"),
+        ):
+            (hit,) = engine.search.search(question).recalled
+            assert (hit.chunk.path, hit.also) == (path, "also in 2 other notes")
