@@ -228,7 +228,7 @@ class Engine:
     def _provider_failed(self, error: ProviderError) -> None:
         if not self.index.writer.closing.is_set():
             self._emit(events.ProviderChanged(time.time(), self.plan.provider, False, error.message))
-            if self.providers.chain.fallback is not None:
+            if self.providers.chain.state().fallback is not None:
                 # The index has to be made again with the vectors of the other one.
                 self.index.request_sync("provider")
 

@@ -226,7 +226,7 @@ class SyncProvider:
 
     def _wait(self) -> None:
         """Ask again once a provider that failed may be tried; a test that passes in another process ends the wait."""
-        at = self._chain.next_try
+        at = self._chain.state().next_try
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -238,9 +238,9 @@ class SyncProvider:
                 self._timer.start()
 
     def _look(self) -> None:
-        before = self._chain.next_try
+        before = self._chain.state().next_try
         self._chain.heed_tests()
-        due = self._chain.next_try
+        due = self._chain.state().next_try
         if due is None or due != before or self._chain.settings.clock.now() >= due:
             self._ask_again()
         else:

@@ -469,19 +469,9 @@ class Chain:
             return ChainState((*passed, *states), error, fallback, min(times, default=None))
 
     @property
-    def fallback(self) -> Fallback | None:
-        """The last replacement, None while the first choice is used."""
-        return self.state().fallback
-
-    @property
     def error(self) -> ProviderError | None:
         """Why there are no vectors although they were asked for; None while all is well."""
         return self.state().error
-
-    @property
-    def next_try(self) -> float | None:
-        """Epoch second at which a provider that failed may be asked again."""
-        return self.state().next_try
 
     def members(self) -> tuple[MemberState, ...]:
         """Return every provider of the chain in order, with its state; first those that `auto` passed over."""
@@ -621,8 +611,8 @@ class Chain:
     def _reconsider(self) -> None:
         """Go back to the first choice when its time has come and it answers."""
         with self._lock:
-            fallback, first = self.fallback, self._all()[0] if self.fallback else None
-        if fallback is None or first is None or first.lacks_approval:
+            first = self._all()[0] if self._active else None
+        if first is None or first.lacks_approval:
             return
         due = first.health.next_try
         if due is None or self.settings.clock.now() >= due:

@@ -56,7 +56,7 @@ def test_auto_takes_the_first_that_has_a_key_and_the_others_say_what_they_lack(
 ) -> None:
     made, news = chain("auto", None, api_keys=(), env=env.get)
     assert made.provider().identity.provider == name
-    assert (news, made.error, made.fallback) == ([], None, None)
+    assert (news, made.error, made.state().fallback) == ([], None, None)
     passed = [link for link in made.members() if link.state == "passed over" and link.name != "local"]
     assert all((link.cause, "API_KEY" in link.next_step) == ("no key", True) for link in passed)
     assert "ollama" not in [link.name for link in made.members()]
@@ -96,7 +96,7 @@ def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(p
     error = fails(made)
     assert state_of(error) is Cause.BAD_KEY
     assert embed(made).shape == (1, 256)
-    assert made.fallback.as_dict() == {
+    assert made.state().fallback.as_dict() == {
         "from": "openai",
         "to": "builtin",
         "model": "minilm-trained-256",
@@ -115,7 +115,7 @@ def test_an_automatic_choice_that_has_worked_keeps_its_place_through_passing_tro
     play.usual = BUSY
     fails(made)
     fails(made)
-    assert (made.provider().identity.provider, made.fallback, len(news)) == ("openai", None, 1)
+    assert (made.provider().identity.provider, made.state().fallback, len(news)) == ("openai", None, 1)
     link = next(link for link in made.members() if link.name == "openai")
     assert (link.state, link.cause, link.next_try) == ("paused", "server error", time.at + 30)
     time.at, play.usual = time.at + 31, well
@@ -132,13 +132,13 @@ def test_a_fallback_takes_over_with_another_space_and_the_first_choice_can_be_re
     first = made.provider().identity
     play.usual = status(500, "oops")
     error = fails(made, kind)
-    second, fallback = made.provider().identity, made.fallback
+    second, fallback = made.provider().identity, made.state().fallback
     assert (second.provider, second.model, second.dims, first.dims) == ("scripted", "hash-256", 256, 256)
     assert (fallback.source, fallback.to, fallback.cause, fallback.at) == ("openai", "scripted", error.message, time.at)
     assert (len(news), states(made)) == (1, [("openai", "given up"), ("scripted", "in use")])
     play.usual = well
     made.restore()
-    assert (embed(made).any(), made.fallback, made.provider().identity) == (True, None, first)
+    assert (embed(made).any(), made.state().fallback, made.provider().identity) == (True, None, first)
     assert (len(news), states(made)) == (1, [("openai", "in use"), ("scripted", "waiting")])
 
 
@@ -181,7 +181,7 @@ def test_a_text_that_is_too_long_is_not_the_providers_fault(play: Play, chain: M
     made, news = chain(fallback="scripted")
     play.usual = status(400, {"error": "input too long"})
     fails(made)
-    assert (made.error, made.fallback, news) == (None, None, [])
+    assert (made.error, made.state().fallback, news) == (None, None, [])
 
 
 def test_after_a_failure_nobody_is_asked_until_the_next_try_and_each_pause_is_longer(play: Play, chain: Make) -> None:
@@ -196,14 +196,14 @@ def test_after_a_failure_nobody_is_asked_until_the_next_try_and_each_pause_is_lo
     (link,) = made.members()
     assert (link.error, link.calls, link.failed_at) == (first.message, 1, time.at)
     for wait in (60, 120, 240, 480, 600, 600):
-        time.at = made.next_try + 1
+        time.at = made.state().next_try + 1
         fails(made)
-        assert made.next_try == time.at + wait
+        assert made.state().next_try == time.at + wait
     for reply, wait in ((REFUSED, 300), (status(429, "", Retry_After="3600"), 3600)):
-        play.usual, time.at = reply, made.next_try + 1
-        assert fails(made, "query").next_try == made.next_try == time.at + wait
-    play.usual, time.at = well, made.next_try
-    assert (embed(made).any(), made.next_try, made.error) == (True, None, None)
+        play.usual, time.at = reply, made.state().next_try + 1
+        assert fails(made, "query").next_try == made.state().next_try == time.at + wait
+    play.usual, time.at = well, made.state().next_try
+    assert (embed(made).any(), made.state().next_try, made.error) == (True, None, None)
 
 
 # --- testing by hand -------------------------------------------------------------------------------------------------
