@@ -13,7 +13,7 @@ _FRONT = re.compile(
 )
 _ASIDE = re.compile(
     r"^[ \t]*(?:(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[^\n]*(?:\n[\s\S]*?(?:^[ \t]*(?P=fence)[`~]*[ \t]*\r?$|\Z)|\Z)"
-    r"|<!--[\s\S]*?-->)|<!--[^\n]*?-->",
+    r"|<!--[\s\S]*?(?:-->|\Z))|<!--[^\n]{0,500}?-->",
     re.MULTILINE,
 )
 _HEADING = re.compile(r"^\ufeff? {0,3}(?P<signs>#{1,6})[ \t]+(?P<title>[^\n]*)", re.MULTILINE)

@@ -37,3 +37,8 @@ DAY = "memory/2026-11-18.md"
 )
 def test_a_title_is_the_first_words_that_tell(path: str, text: str, title: str) -> None:
     assert title_of(path, text) == title
+
+
+def test_comments_that_never_close_hide_what_follows_and_are_read_once() -> None:
+    assert title_of("memory/a.md", "# Open\n<!-- never closed\n" * 20_000) == "Open"
+    assert title_of("memory/a.md", "<!--" * 20_000 + "\n# Hidden\n") == ""
