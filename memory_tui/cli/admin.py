@@ -20,7 +20,7 @@ from memory_tui.cli import provider
 from memory_tui.cli.commands import full_parser
 from memory_tui.cli.context import agreed, engine_options, moment, opened, workspace_named
 from memory_tui.cli.output import print_lines, say, show, tell, waiting
-from memory_tui.config import config_patch, places
+from memory_tui.config import config_patch
 from memory_tui.config.config_patch import patch, summary
 from memory_tui.doctor import checks_of, examine, verdict
 from memory_tui.engine.engine import Engine
@@ -225,10 +225,10 @@ def demo(args: argparse.Namespace) -> int:
 
 def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads: bool = False) -> int:
     # Textual is heavy, and no other command needs it.
-    from memory_tui.tui import signals
+    from memory_tui.tui.run import is_served, run
 
     # The screen is drawn on stderr.
-    terminal = signals.is_served() or (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
+    terminal = is_served() or (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
     if not terminal or (chosen.workspace and not Path(chosen.workspace).expanduser().is_dir()):
         # What is wrong with the workspace comes first: nobody needs a terminal to be told.
         plan.plan(chosen)
@@ -239,11 +239,7 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads:
             else "The app needs a terminal, and this is not one.",
             "Use a command such as memory-tui search; memory-tui --help lists them.",
         )
-    from memory_tui.tui import key_meanings
-    from memory_tui.tui.app import run
-
-    doubt = key_meanings.load_keys(places.own_path().with_name("keys.toml"))
-    return run(chosen, query, suggestions, leads=leads, doubt=doubt)
+    return run(chosen, query, suggestions, leads=leads)
 
 
 # --- the configuration ---------------------------------------------------------------------------------------------

@@ -4,52 +4,35 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
-import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
-
-from msgspec.structs import replace
+from collections.abc import Iterator
+from typing import Any
 
 from memory_tui import plan
-from memory_tui.approval import Approval, Approvals
+from memory_tui.approval import Approval
 from memory_tui.cli.context import answered, confirmed, engine_options, opened, require_yes
 from memory_tui.cli.output import print_lines, show, waiting
-from memory_tui.config.config_patch import provider_patch
-from memory_tui.config.model import Config
+from memory_tui.engine import provider_setup
 from memory_tui.engine.engine import Engine
+from memory_tui.engine.provider_setup import ProviderChoice
 from memory_tui.engine.providers import Forecast, Providers
-from memory_tui.errors import ConfigError, ProviderError, SettingError
+from memory_tui.errors import ConfigError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.formatting import plural
-from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, MemberState
-from memory_tui.providers.options import ProviderRow, Secret
 
 _COMMAND = "memory-tui provider --add openai-compatible --address http://127.0.0.1:1234/v1 --model NAME"
 
 
-class _Answers(NamedTuple):
-    """A provider as a person describes it; `variable` names the environment variable of its key, empty for none."""
-
-    row: ProviderRow
-    address: str = ""
-    variable: str = ""
-    model: str = ""
-
-
 def _add(args: argparse.Namespace) -> int:
     """Set up the provider that `args` describes, or that a person describes when asked. Returns the exit code."""
-    choices = plan.choose(engine_options(args))
-    answers = _answers(args)
-    keys = _keys_of(choices.config, answers)
-    patch, trial = provider_patch(choices.config, keys), _trial(choices, answers, keys)
+    choices, chosen = plan.choose(engine_options(args)), _chosen(args)
+    with waiting(f"Asking {chosen.address or chosen.row.name}"):
+        patch, trial = setup = provider_setup.prepare(choices, chosen)
     if not args.json:
-        where = f" at {trial['host']}" if trial["host"] else ""
-        print_lines([f"{trial['provider']} {trial['model']}{where} answers: {trial['dims']:,} dimensions.", ""])
-        print_lines(patch.diff().splitlines() or [f"{patch.target} says so already."])
+        print_lines([setup.answer, "", *(patch.diff().splitlines() or [f"{patch.target} says so already."])])
     agreed = bool(patch.files) and confirmed(f"Write to {patch.target}?", args)
     if patch.files and not agreed:
         raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
@@ -58,7 +41,7 @@ def _add(args: argparse.Namespace) -> int:
     return show(args, data, ["Written. To undo it: memory-tui config --undo. To use it: memory-tui index."] * agreed)
 
 
-def _answers(args: argparse.Namespace) -> _Answers:
+def _chosen(args: argparse.Namespace) -> ProviderChoice:
     """Return what the command line says, and a person on a terminal about the rest. Raises SettingError."""
     asks = not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
 
@@ -70,57 +53,11 @@ def _answers(args: argparse.Namespace) -> _Answers:
         raise SettingError("No kind of provider is named.", f"For instance: {_COMMAND}.")
     row = registry.row(kind)
     if not row.shape:
-        return _Answers(row)
+        return ProviderChoice(row)
     address = answer(args.address, "Address", row.base_url)
-    usual = row.variables[0] if row.variables and address == row.base_url else ""
+    usual = provider_setup.usual_variable(row, address)
     variable = answer(args.key_variable, "Variable of the key, empty for none", usual)
-    if variable and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
-        raise SettingError(
-            "The name of the key's variable is none.", "Name the variable, not the key: --key-variable NAME."
-        )
-    return _Answers(row, address, variable, answer(args.model, "Model", row.model))
-
-
-def _keys_of(config: Config, answers: _Answers) -> dict[str, str]:
-    """Return the keys to write: what is not as usual, and whatever the file says otherwise.
-
-    Raises ConfigError where the new provider would get a key or headers that the file has for another address.
-    """
-    row = answers.row
-    same = config.provider == row.name and (config.value("remote.baseUrl") or row.base_url) == answers.address
-    left = {"remote.headers", *(() if answers.variable else ("remote.apiKey",))} & set(config.entries)
-    if row.shape and left and not same:
-        raise ConfigError(
-            f"{config.path} has {' and '.join(sorted(left))} for {config.provider or 'another provider'}, and "
-            f"{answers.address} would get that.",
-            "Take it out of the file, or name the new key: --key-variable NAME.",
-        )
-    values = (("model", answers.model, row.model), ("remote.baseUrl", answers.address, row.base_url))
-    keys = {key: value for key, value, usual in values if value and (value != usual or config.value(key))}
-    if answers.variable and (answers.variable not in row.variables or "remote.apiKey" in config.entries):
-        keys["remote.apiKey"] = f"${{{answers.variable}}}"
-    return {"provider": row.name, **keys}
-
-
-def _trial(choices: Plan, answers: _Answers, keys: Mapping[str, str]) -> dict[str, Any]:
-    """Return what came back for one sentence of memory-tui's own. Raises ProviderError, SettingError."""
-    usual, name = plan.settings(choices, Approvals(choices.workspace)), answers.row.name
-    key = usual.env(answers.variable) if "remote.apiKey" in keys else ""
-    if "remote.apiKey" in keys and not key:
-        raise SettingError(f"The variable {answers.variable} is not set here.", "Set it, then run this again.")
-    keys_sent = (Secret(key),) if key else usual.api_keys
-    trying = replace(
-        usual, requested=name, model=answers.model, base_url=answers.address, api_keys=keys_sent, fallback=""
-    )
-    chain = Chain(trying, lambda _error: None)
-    try:
-        with waiting(f"Asking {answers.address or name}"):
-            trial = chain.try_out(name)
-    finally:
-        chain.close()
-    if not trial["ok"]:
-        raise ProviderError(f"Nothing was written: {trial.get('error')}", trial.get("nextStep", ""))
-    return trial
+    return provider_setup.choice(kind, address, variable, answer(args.model, "Model", row.model))
 
 
 _ALL = "all"

@@ -184,13 +184,14 @@ class HitText(Struct, frozen=True):
     body_marks: Sequence[Span]
 
 
-def hit_text(candidate: Candidate, text: str, words: MatchedWords, now: float) -> HitText:
-    """Return what a list says of `candidate`, whose chunk holds `text`, at `now` (epoch seconds)."""
+def hit_text(candidate: Candidate, text: str, words: MatchedWords, now: float, most: int = LONGEST) -> HitText:
+    """Return what a list says of `candidate`, whose chunk holds `text`, at `now` (epoch seconds), `most` characters."""
     lines = text[:LOOKED_AT].split("\n")
     line = candidate.second.line - candidate.chunk.start_line if candidate.second is not None else -1
     at = _first_line(lines, words, line)
-    title = one_line(title_of(candidate.chunk.path, "\n".join(lines), at))
-    body = body_of(lines, words, at, title)
+    # A heading further down names what comes after it.
+    title = one_line(title_of(candidate.chunk.path, "\n".join(lines[: at + 1]), at))
+    body = body_of(lines, words, at, title, most)
     return HitText(note_name(candidate.chunk, now), title, body, words.spans(title), words.spans(body))
 
 
@@ -216,9 +217,9 @@ def date_name(dated: str, now: float) -> str:
     return name if near else f"{name} {first:%G}" if "W" in dated else f"{name} {first:%Y}"
 
 
-def body_of(lines: Sequence[str], words: MatchedWords, at: int, title: str = "") -> str:
+def body_of(lines: Sequence[str], words: MatchedWords, at: int, title: str = "", most: int = LONGEST) -> str:
     """Return the text from 0-based line `at` on, without list signs and headings, from near a matched word."""
-    body = _joined(lines[at:], title) or _joined(lines, title)
+    body = _joined(lines[at:], title, most) or _joined(lines, title, most)
     first = next(iter(words.spans(body)), (0, 0))[0]
     if first > 2 * LEAD:
         start = body.find(" ", first - LEAD) + 1
@@ -226,14 +227,16 @@ def body_of(lines: Sequence[str], words: MatchedWords, at: int, title: str = "")
     return body
 
 
-def _joined(lines: Sequence[str], title: str) -> str:
+def _joined(lines: Sequence[str], title: str, most: int) -> str:
     """Join the lines; what begins anew, as an item of a list, stands apart from what does not end."""
     parts: list[str] = []
     for line in lines:
+        if sum(map(len, parts)) >= most:
+            break
         if plain := _plain(line, title):
             apart = parts and parts[-1][-1].isalnum() and (heading_on(line) is not None or _ITEM.match(line))
             parts.append(f"/ {plain}" if apart else plain)
-    return one_line(" ".join(parts))[:LONGEST]
+    return one_line(" ".join(parts))[:most]
 
 
 def _plain(line: str, title: str) -> str:

@@ -1,33 +1,29 @@
-"""The app holds the views as modes. It has the theme and the command palette."""
+"""The app: opens the engine beside the first frame, holds the views, hears what the engine does."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+import gc
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar
 
-from msgspec.structs import replace
-from textual import events, on
-from textual.app import ScreenStackError
-from textual.await_complete import AwaitComplete
-from textual.binding import BindingType
-from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual import on, work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import Screen
-from textual.signal import Signal
-from textual.theme import Theme
+from textual.message import Message
+from textual.widgets import ContentSwitcher, Footer, HelpPanel, Input, Static, Tab, Tabs, TextArea
 
-from memory_tui.cancel import exit_status, report_signal
-from memory_tui.errors import MemoryTuiError
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.status import FileRow, Status
+from memory_tui.errors import MemoryTuiError, StateUnavailable
 from memory_tui.events import (
     Event,
+    IndexChanged,
     ModelFetching,
+    Noticed,
     ProviderChanged,
     RootsChanged,
     SyncFinished,
@@ -35,550 +31,392 @@ from memory_tui.events import (
     SyncStarted,
     VectorsMade,
 )
-from memory_tui.settings import BY_KEY, TUNE_KEYS
-from memory_tui.tui import signals, workers
-from memory_tui.tui.action import Action
-from memory_tui.tui.action_table import ACTIONS
-from memory_tui.tui.colours import (
-    THEMES,
-    ask_ground,
-    asked_theme,
-    first_theme,
-    roles,
-    theme_of,
-)
-from memory_tui.tui.draw import LastingStyles
-from memory_tui.tui.global_actions import GlobalActions
-from memory_tui.tui.key_meanings import MEANINGS
-from memory_tui.tui.key_queue import KeyQueue
-from memory_tui.tui.keymap import bindings, found_by
-from memory_tui.tui.navigation import MODES, NUMBERED, make
-from memory_tui.tui.note_changes import left_over
-from memory_tui.tui.note_info import Marking
-from memory_tui.tui.state import KEPT, Facts, Pace
-from memory_tui.tui.views.inbox.inbox_count import InboxCount
-from memory_tui.tui.views.view import View
-from memory_tui.tui.widgets.status_bars import IndexingProgress
-from memory_tui.tui.workers import OpenEngine, WorkerJobs, task
+from memory_tui.sanitize import one_line
+from memory_tui.tui import themes
+from memory_tui.tui.changes import take_back
+from memory_tui.tui.help import Help
+from memory_tui.tui.keys import bindings
+from memory_tui.tui.palette import Chosen, Commands
+from memory_tui.tui.session import AskNotes, Badge, OpenEngine, OpenView, ReadNote, Reopen, Session
+from memory_tui.tui.state_words import lamp
+from memory_tui.tui.view import View
 
-if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
-    from memory_tui.plan import Options
-    from memory_tui.search.trace import Trace
-    from memory_tui.tui.tuning import Tuning
-    from memory_tui.tui.widgets.reader import Reader
-
-TERMINAL_EVERY = 1.0
-"""Seconds between two looks at whether the terminal is still there."""
-SWEPT_FACTS_SECONDS = 600.0
-"""For how long facts hold where sweeps find nothing new; ages are counted in days."""
-FACTS_EVERY = 0.5
-"""Seconds between two redrawings of the lists while files are being indexed."""
-
-AGAIN_SECONDS = 1.0
-"""After how long facts that could not be gathered are gathered again."""
+VIEWS = {
+    "notes": "Notes",
+    "search": "Search",
+    "status": "Status",
+    "inbox": "Inbox",
+    "history": "History",
+    "agents": "Agents",
+}
+"""The views by the module below `views` that holds each, in the order of their numbers."""
+FACTS_SECONDS = 0.2
+"""Events come in bursts; the state is read once for all of them."""
 
 
-BETWEEN = "between"
-"""The mode that is shown while one agent's views go and another's come."""
+class MemoryApp(App[int]):
+    """The screen over an engine that `opener` opens on a worker thread, so that the first frame waits for nothing."""
 
-
-def _commands() -> type[Provider]:
-
-    return ActionPalette
-
-
-class MemoryApp(GlobalActions):
-    """The app over an engine that `opener` opens on a worker thread, so that the first frame waits for nothing."""
-
-    TITLE = "memory-tui"
     CSS_PATH = "app.tcss"
-    DEFAULT_MODE = "browse"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("everywhere"))
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar where it is overridden
-        (0, "-tiny"),
-        (60, "-narrow"),
-        (100, "-wide"),
+    TITLE = "memory-tui"
+    COMMANDS: ClassVar[set[Any]] = {Commands}
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # noqa: RUF012 - declared without ClassVar
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("app"),
+        Binding("ctrl+z", "suspend_process", "Into the background", show=False),
     ]
-    VERTICAL_BREAKPOINTS = [  # noqa: RUF012
-        (0, "-flat"),
-        (20, "-short"),
-        (30, "-tall"),
-    ]
-    ALLOW_IN_MAXIMIZED_VIEW: ClassVar[str] = "#top, #below, WhichKey"
-    ENABLE_COMMAND_PALETTE = True
-    COMMAND_PALETTE_BINDING = MEANINGS["commands"].keys[-1]
+
+    @dataclass
+    class Happened(Message):
+        """The engine did something."""
+
+        event: Event
+
+    @dataclass
+    class Opened(Message):
+        """The engine is open."""
+
+        engine: Engine
+
+    @dataclass
+    class Refused(Message):
+        """The engine cannot be opened."""
+
+        error: MemoryTuiError
+
+    @dataclass
+    class Facts(Message):
+        """The state was read."""
+
+        status: Status
+        files: tuple[FileRow, ...]
 
     def __init__(
         self,
         opener: OpenEngine,
         *,
-        name: str = "",
         query: str = "",
         suggestions: Sequence[str] = (),
+        keymap: Mapping[str, str] | None = None,
         doubt: str = "",
-        ground: str = "",
+        leads: bool = False,
     ) -> None:
-        self.set_reactive(GlobalActions.theme, first_theme(ground))
+        self.set_reactive(MemoryApp.theme, themes.first())
         super().__init__()
-        self.stylesheet = LastingStyles(self.get_css_variables())
-        self.jobs = WorkerJobs(self, opener)
-        self.engine: Engine | None = None
-        self.tuning: Tuning | None = None
-        self.facts: Facts | None = None
-        self.progress: IndexingProgress | None = None
-        self.workspace_name = name
-        self.suggestions = tuple(suggestions)
-        self.news: deque[Event] = deque(maxlen=KEPT)
+        self.session = Session(opener, tuple(suggestions))
+        self.first_query = query
         self.error: MemoryTuiError | None = None
-        self.facts_signal: Signal[Facts] = Signal(self, "facts")
-        self.events_signal: Signal[Sequence[Event]] = Signal(self, "events")
-        self.started = time.time()
-        self.recalled = Marking()
-        self.shares, self.typed = {}, {}
-        self.pace = Pace()
-        self.key_queue = KeyQueue(self, self._strike)
-        self.last_input = 0.0
-        """When somebody used the app last, in seconds of the monotonic clock."""
-        self.inbox_count = InboxCount(self, lambda: time.monotonic() - self.last_input)
-        self.signals: signals.Signals | None = None
-        """Who ends the app when a signal comes; None where it runs without a terminal."""
-        self.last_words = ""
-        """What became of unsaved text when the app ended unasked."""
-        self.typed_early: str | None = None
-        """What was typed while the terminal was asked in vain what its ground is; None where it answered."""
+        """Why the engine could not be opened."""
         self.doubt = doubt
-        """Why something of the user's own, such as keys.toml, is not used."""
-        self._query = query
-        self._told_facts = self._gathered_facts = 0.0
-        self._provider: ProviderChanged | None = None
-        self._add_modes()
+        """Why something of a person's own, such as keys.toml, is not used."""
+        self.leads = leads
+        self.last_words = ""
+        """What became of unsaved text when the app ended."""
+        self.reading = False
+        self.count_seconds = 2.0
+        """How long after the first state the inbox is looked through, for its count in the first line."""
+        if keymap:
+            self.set_keymap(keymap)
 
-    # --- views ---------------------------------------------------------------------------------------------------
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="top"):
+            yield Tabs(
+                *(Tab(f"{n} {name}", id=f"tab-{id_}") for n, (id_, name) in enumerate(VIEWS.items(), 1)), id="tabs"
+            )
+            yield Static(id="lamp", markup=False)
+        yield ContentSwitcher(id="views")
+        yield Footer(compact=True, show_command_palette=False)
 
-    def _add_modes(self) -> None:
-        """Let the numbered views be there; each is made when it is first shown."""
-        for row in NUMBERED:
-            arguments = (self._query,) if row.key == "search" else ()
-            self.add_mode(row.key, partial(make, row.target, *arguments))
+    async def on_mount(self) -> None:
+        """Show the first view, then open the engine."""
+        self.query_one(Tabs).can_focus = False
+        await self.open_view("search" if self.first_query else "notes")
+        self.theme_changed_signal.subscribe(self, lambda theme: self.keep_theme(theme.name))
+        if self.doubt:
+            self.say(self.doubt)
+        if self.leads:
+            await self.action_tour()
+        self.call_after_refresh(self.open_engine)
 
-    def _forget(self, name: str) -> None:
-        """Know nothing, as before the engine was opened, of what is called `name` from now on."""
-        self.engine, self.tuning, self.facts, self.progress = None, None, None, None
-        self.findings = 0
-        self.failing_agents = 0
-        self.workspace_name, self.suggestions, self._query, self.started = name, (), "", time.time()
-        self.news.clear()
-        self.recalled.clear()
+    # --- the engine ------------------------------------------------------------------------------------------------
 
-    def was_recalled(self, trace: Trace | None) -> None:
-        """Remember which lines an answer gave, for the reader to mark."""
-        if trace is None or self.engine is None or not self.recalled.took(trace):
+    @work(thread=True, group="open")
+    def open_engine(self) -> None:
+        """Open the engine, show what is known, and let it begin."""
+        try:
+            engine = self.session.opener(self.hear)
+            self.post_message(self.Opened(engine))
+            engine.start()
+        except MemoryTuiError as error:
+            self.post_message(self.Refused(error))
+
+    def hear(self, event: Event) -> None:
+        """Hand on what the engine did, on its thread."""
+        self.post_message(self.Happened(event))
+
+    @on(Reopen)
+    @work(thread=True, exclusive=True, group="open")
+    def reopen(self, message: Reopen) -> None:
+        """Put another engine in the place of this one; where it cannot be opened this one stays."""
+        session = self.session
+        try:
+            engine = (message.opener or session.opener)(self.hear)
+        except MemoryTuiError as error:
+            self.say(f"{error.message} {error.next_step}")
             return
-        self.pace.answered.append(sum(trace.timings.values()))
-        writing = self.recalled.writing(self.engine)
-        if writing is not None:
-            self.jobs.report(writing)
+        if session.engine is not None:
+            session.engine.close()
+        session.opener = message.opener or session.opener
+        self.post_message(self.Opened(engine))
+        engine.start()
+
+    @on(Opened)
+    async def opened(self, message: Opened) -> None:
+        """Give the engine to the views; those of another engine begin anew."""
+        if self.session.engine is not None:
+            name, views = self.view.NAME, self.query_one("#views", ContentSwitcher)
+            for text in filter(None, [view.leaving() for view in self.query(View)]):
+                self.say(text)
+            self.session.engine, self.session.status, self.session.tried = message.engine, None, []
+            self.session.files, self.first_query = (), ""
+            views.current = None
+            await views.remove_children()
+            await self.open_view(name)
+        self.session.engine = message.engine
+        self.read_facts()
+        for view in self.query(View):
+            view.state_changed()
+        if self.first_query:
+            self.post_message(AskNotes(self.first_query))
+
+    @on(Refused)
+    def refused(self, message: Refused) -> None:
+        """End where there is nothing to show; the caller says why."""
+        self.error = message.error
+        self.exit(message.error.exit_status)
+
+    @on(Happened)
+    def happened(self, message: Happened) -> None:
+        """Take note of what the engine did, and read the state once for a burst of it."""
+        event, session = message.event, self.session
+        session.news.append(event)
+        match event:
+            case SyncStarted() if event.total:
+                session.progress = f"indexing {event.total:,}"
+            case SyncProgress():
+                session.progress = f"indexing {event.done:,} of {event.total:,}"
+            case VectorsMade():
+                session.progress = f"vectors {event.done:,} of {event.total:,}"
+            case ModelFetching():
+                session.progress = f"fetching {event.progress}"
+            case SyncFinished():
+                session.progress = ""
+                if event.error:
+                    self.say(event.error)
+            case ProviderChanged() if not event.ok:
+                self.say(event.detail)
+            case RootsChanged() | Noticed():
+                self.say(event.text)
+            case _:
+                pass
+        for view in self.query(View):
+            view.events_arrived((event,))
+        self.show_lamp()
+        if not self.reading and not isinstance(event, SyncProgress | VectorsMade | ModelFetching):
+            self.reading = True
+            self.set_timer(FACTS_SECONDS, self.read_facts)
+
+    def say(self, text: str) -> None:
+        """Show a sentence from the engine."""
+        self.notify(one_line(text), severity="warning", markup=False, timeout=12)
+
+    @work(thread=True, exclusive=True, group="facts")
+    def read_facts(self) -> None:
+        """Read status and files on a worker thread."""
+        engine = self.session.engine
+        if engine is None:
+            return
+        try:
+            self.post_message(self.Facts(engine.status(), engine.notes.files()))
+        except MemoryTuiError as error:
+            # A rebuild under the screen: the last state stays, and the next event asks again.
+            self.post_message(self.Happened(IndexChanged(0.0)))
+            self.notify(one_line(error.message), severity="warning", markup=False)
+
+    @on(Facts)
+    def facts(self, message: Facts) -> None:
+        """Let every view show the state."""
+        first, self.reading = self.session.status is None, False
+        self.session.status, self.session.files = message.status, message.files
+        self.show_lamp()
+        for view in self.query(View):
+            view.state_changed()
+        if first and not gc.isenabled():
+            # Off since `run`: a full collection walks every widget: 30 % of a list step.
+            gc.collect()
+            gc.freeze()
+            gc.enable()
+        if first:
+            self.set_timer(self.count_seconds, self.count_inbox)
+
+    def show_lamp(self) -> None:
+        """Say in the first line who answers and how fresh the index is."""
+        # A window may get its size before its first line.
+        for box in self.query("#lamp").results(Static):
+            box.update(lamp(self.session, narrow=self.size.width < 100), layout=False)
+
+    def on_resize(self) -> None:
+        """Say more or less in the first line."""
+        self.show_lamp()
+
+    # --- views -----------------------------------------------------------------------------------------------------
 
     @property
-    def available_themes(self) -> dict[str, Theme]:
-        """Our own colours beside those that come with Textual."""
-        return {**THEMES, **super().available_themes}
+    def view(self) -> View:
+        """Return the view in front."""
+        return self.query_one(f"#{self.query_one('#views', ContentSwitcher).current}", View)
 
-    def get_theme(self, theme_name: str) -> Theme | None:
-        """The theme of a name; every widget's style asks for it, so that all of them are not copied for each."""
-        return THEMES.get(theme_name) or super().get_theme(theme_name)
+    async def ready_view(self, name: str) -> None:
+        """Make a view, which is imported when it is first asked for; one that is not shown only counts what it has."""
+        views = self.query_one("#views", ContentSwitcher)
+        if not views.query(f"#{name}"):
+            view: View = import_module(f"memory_tui.tui.views.{name}").VIEW(self.session)
+            await views.add_content(view, id=name)
+            view.state_changed()
 
-    def get_css_variables(self) -> dict[str, str]:
-        """The theme's colours, and the roles that are made from them."""
-        reply = super().get_css_variables()
-        self.theme_variables = {**reply, **roles(self.current_theme, reply)}
-        return self.theme_variables
+    async def count_inbox(self) -> None:
+        """Count what the inbox has, unless the app ends and has no views any more."""
+        if self.query("#views"):
+            await self.ready_view("inbox")
 
-    def _load_screen_css(self, screen: Screen[Any]) -> None:
-        """Count a new screen as drawn in today's colours: it was made with them.
+    async def open_view(self, name: str) -> None:
+        """Show a view; it has the focus when this returns."""
+        await self.ready_view(name)
+        self.query_one("#views", ContentSwitcher).current = name
+        with self.prevent(Tabs.TabActivated):
+            self.query_one(Tabs).active = f"tab-{name}"
+        # Not `focus()`, which waits for its turn: keys typed ahead would go to the view before.
+        if focus := self.view.query(self.view.FOCUS):
+            self.screen.set_focus(focus.first())
 
-        Textual would read every rule twice more before it shows the screen, as if the theme had changed.
-        """
-        super()._load_screen_css(screen)
-        screen._css_update_count = self._css_update_count
+    @on(Tabs.TabActivated)
+    async def tab(self, event: Tabs.TabActivated) -> None:
+        """Go where the mouse points; what Tabs says of its first tab comes late, when a key may have gone elsewhere."""
+        if event.tab.id and event.tab.id == event.tabs.active and event.tab.id != f"tab-{self.view.id}":
+            await self.open_view(event.tab.id.removeprefix("tab-"))
 
-    def clear_selection(self) -> None:
-        """Mark no text, on a view that is still being made neither.
+    @on(OpenView)
+    async def goes(self, message: OpenView) -> None:
+        """Go to a view that another one names."""
+        await self.open_view(message.name)
 
-        From Python 3.12 on, Textual runs what mounts a view before the view is on its stack, and a box of text in it
-        calls this.
-        """
-        with suppress(ScreenStackError):
-            super().clear_selection()
+    @on(ReadNote)
+    async def reads(self, message: ReadNote) -> None:
+        """Show a line of a note."""
+        await self.open_view("notes")
+        self.view.post_message(message)
 
-    def _end_batch(self) -> None:
-        """Let the views behind a dialog be laid out too, not only the screen in front.
+    @on(AskNotes)
+    async def asks(self, message: AskNotes) -> None:
+        """Ask a question in the search view."""
+        await self.open_view("search")
+        self.view.post_message(message)
 
-        Textual drops the idle time of a screen while updates are batched, and wakes only the app afterwards. A view
-        that changed just before a dialog was pushed would stay as it was until the dialog closes.
-        """
-        super()._end_batch()
-        with suppress(ScreenStackError):
-            # It may be in front until a dialog that is on its way covers it.
-            self.screen.check_idle()
-            for screen in self._background_screens:
-                # The dialog shows what is behind it as that was drawn last, so it is drawn after it.
-                screen.call_after_refresh(self.screen.refresh)
+    @on(Badge)
+    def badge(self, message: Badge) -> None:
+        """Write a count beside the name of a view."""
+        number = list(VIEWS).index(message.name) + 1
+        self.query_one(
+            f"#tab-{message.name}", Tab
+        ).label = f"{number} {VIEWS[message.name]} {message.count or ''}".rstrip()
 
-    async def on_event(self, event: events.Event) -> None:
-        """Give keys to the panes one by one, everything else at once."""
-        if isinstance(event, events.InputEvent | events.Paste):
-            self.last_input = time.monotonic()
-        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.is_running:
-            await self.key_queue.take(event)
+    # --- keys ------------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Let a box of text have its letters, and keep the keys of views out of dialogs."""
+        del parameters
+        writing = isinstance(self.focused, Input) or (isinstance(self.focused, TextArea) and not self.focused.read_only)
+        return not (action in {"view", "ask", "help"} and (writing or len(self.screen_stack) > 1))
+
+    async def action_view(self, name: str) -> None:
+        """Go to a view."""
+        await self.open_view(name)
+
+    async def action_ask(self) -> None:
+        """Go to the query box."""
+        await self.open_view("search")
+        self.screen.set_focus(self.query_one("#query"))
+
+    def action_index(self) -> None:
+        """Bring the index up to date."""
+        if self.session.engine is not None:
+            self.session.engine.index.request_sync()
+            self.notify("The index is brought up to date.", markup=False)
+
+    async def action_undo(self) -> None:
+        """Take back what was tried in the view, else the last change of notes."""
+        if not self.view.undo():
+            await take_back(self.view)
+
+    async def action_help(self) -> None:
+        """Say what each view is for, or close the list of keys."""
+        if self.screen.query(HelpPanel):
+            self.action_hide_help_panel()
         else:
-            await super().on_event(event)
+            await self.push_screen(Help(self._keymap))
 
-    def _answered(self, answer: str) -> None:
-        """The terminal said late what its ground is."""
-        if self.theme == first_theme():
-            self.theme = theme_of(answer)
+    def action_list_keys(self) -> None:
+        """List every key of what has the focus."""
+        self.action_show_help_panel()
 
-    async def _strike(self, event: events.Event) -> None:
-        """Give a key to the panes, unless a prefix waits for it."""
-        if not (isinstance(event, events.Key) and self.take_second(event)):
-            await super().on_event(event)
+    async def action_tour(self) -> None:
+        """Begin the tour, or end it."""
+        if tour := self.query("#tour"):
+            await tour.remove()
+        else:
+            # Its module needs the search view, which nobody may have opened.
+            from memory_tui.tui.tour import Tour
 
-    def on_mount(self) -> None:
-        """Open the engine beside the first frame."""
-        if self.signals is not None:
-            self.signals.listen(asyncio.get_running_loop())
-            self.set_interval(TERMINAL_EVERY, self._look_for_terminal)
-        if self.typed_early is not None:
-            self.key_queue.expect_answer(self._answered)
-        if self.typed_early:
-            self.call_after_refresh(self.key_queue.type_early, self.typed_early)
-        self.jobs.open()
-        if self._query:
-            self.step_done("asked")
-            self.switch_mode("search")
+            await self.screen.mount(Tour(self.session), before=self.query_one(Footer))
 
-    def _look_for_terminal(self) -> None:
-        """End where the terminal is closed, and nobody sent the signal that says so."""
-        if self.signals is not None and not self.signals.number and not signals.has_terminal():
-            self.signals.hear(signals.CLOSED)
+    def action_rebuild(self) -> None:
+        """Make the index anew, after a yes."""
+        words = "Every note is cut and embedded again; a provider gets all of them once more."
 
-    def action_command_palette(self) -> None:
-        """Open the palette, where it is not open."""
-        if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
+        def deed(engine: Engine) -> str:
+            return f"{engine.index.sync(force=True).indexed:,} notes are indexed anew."
+
+        self.view.post_message(View.Asks("Rebuild the index", Content(words), "Rebuild it", deed))
+
+    @on(Chosen)
+    async def chosen(self, message: Chosen) -> None:
+        """Open the view of a command, and do it where the focus is, or around it."""
+        command = message.command
+        if command.view:
+            await self.open_view(command.view)
+        name = command.action.partition("(")[0].removeprefix("app.")
+        around = (self.focused or self.view).ancestors_with_self
+        node = next((node for node in around if hasattr(node, f"action_{name}")), self)
+        await self.run_action(command.action, node)
+
+    async def action_quit(self) -> None:
+        """End at once."""
+        self.leave(0)
 
     def leave(self, code: int) -> None:
-        """End with exit `code` whatever is on screen; what was typed and not saved is kept as a draft."""
-        self.last_words = " ".join(filter(None, [view.leaving() for view in self.views]))
+        """End with exit `code`, whatever is on the screen; what was typed and not saved is kept."""
+        self.last_words = " ".join(filter(None, [view.leaving() for view in self.query(View)]))
         self.exit(code)
 
-    def on_exit_app(self) -> None:
-        """Keep what was typed and not saved where the server ends the app, because the browser's tab is closed."""
-        if not self._exit:
-            self.leave(0)
-
-    def woken(self) -> None:
-        """Set the terminal up again, and draw everything: the process was stopped without being told."""
-        if self._driver is not None:
-            self._driver.suspend_application_mode()
-            self._driver.resume_application_mode()
-            self.draw_anew()
-
-    def draw_anew(self) -> None:
-        """Draw everything, on a terminal that shows something else by now."""
-        self.screen.refresh(layout=True)
-        self.refresh(layout=True)
-
-    def close_engine(self) -> None:
-        """Close the engine, within half a second."""
-        self.jobs.close()
+    @work(thread=True, group="theme")
+    def keep_theme(self, name: str) -> None:
+        """Start with this theme from now on."""
+        try:
+            themes.keep(name)
+        except StateUnavailable as error:
+            self.say(f"{error.message} {error.next_step}")
 
     def on_unmount(self) -> None:
         """Close the engine before the worker threads are waited for."""
-        self.jobs.close()
-
-    # --- news ----------------------------------------------------------------------------------------------------
-
-    @on(workers.EngineOpened)
-    def _opened(self, event: workers.EngineOpened) -> None:
-        from memory_tui.tui.tuning import Tuning
-
-        self.engine = event.engine
-        self.tuning = Tuning.start(event.engine.plan.settings)
-        for view in self.views:
-            view.engine_opened()
-        self.jobs.report(partial(left_over, event.engine))
-        self.read_shares()
-        if self.doubt:
-            self.show_message(self.doubt)
-
-    @on(workers.EngineRefused)
-    def _refused(self, event: workers.EngineRefused) -> None:
-        self.error = event.error
-        self.exit(event.error.exit_status)
-
-    @on(workers.FactsArrived)
-    def _facts_arrived(self, event: workers.FactsArrived) -> None:
-        if not self.jobs.current(event.number):
-            return
-        self.jobs.refreshed()
-        if event.facts is not None:
-            self._gathered_facts = time.monotonic()
-            self.facts = event.facts
-            self.facts_signal.publish(event.facts)
-            self.facts_known()
-        elif event.error is not None:
-            self._facts_failed(event.error)
-
-    @on(workers.EventsArrived)
-    def _events_arrived(self) -> None:
-        news = self.jobs.fetch()
-        self.news.extend(news)
-        for event in news:
-            match event:
-                case SyncStarted() if event.total:
-                    self.progress = IndexingProgress(total=event.total)
-                case SyncProgress():
-                    self.pace.rates.append(event.rate)
-                    self.progress = replace(
-                        self.progress or IndexingProgress(),
-                        done=event.done,
-                        total=event.total,
-                        path=event.path,
-                        rate=event.rate,
-                        seconds_left=event.seconds_left,
-                        rebuilding=event.rebuilding,
-                    )
-                case VectorsMade():
-                    self.progress = replace(
-                        self.progress or IndexingProgress(),
-                        asked=event.done,
-                        lacking=event.total,
-                        pace=event.pace,
-                        fetching="",
-                    )
-                case ModelFetching() if self.progress is not None:
-                    self.progress = replace(self.progress, fetching=f"{event.name}: {event.progress}")
-                case SyncFinished():
-                    self.progress = None
-                    self.pace.rates.clear()
-                case _:
-                    pass
-        if self.facts is not None:
-            self.facts = self.facts.after(news)
-        self.events_signal.publish(news)
-        if any(isinstance(event, RootsChanged) for event in news):
-            self._roots_changed()
-        # All of them are heard, because each may be what the next one is compared with.
-        new = sum(self._is_new(event) for event in news)
-        if self.progress is None:
-            if new or time.monotonic() - self._gathered_facts > SWEPT_FACTS_SECONDS:
-                self.jobs.refresh()
-        elif self.facts is not None and time.monotonic() - self._told_facts > FACTS_EVERY:
-            self._told_facts = time.monotonic()
-            self.facts_signal.publish(self.facts)
-
-    def _is_new(self, event: Event) -> bool:
-        """Whether an event can change the facts; a sweep once a minute mostly finds everything as it was."""
-        match event:
-            case SyncStarted():
-                return event.reason != "sweep" or event.total > 0
-            case SyncFinished():
-                done = event.indexed + event.removed + event.failed + event.embedded
-                return event.reason != "sweep" or done > 0 or bool(event.error)
-            case ProviderChanged():
-                before, self._provider = self._provider, event
-                return before is None or replace(before, at=event.at) != event
-        return True
-
-    def _facts_failed(self, error: MemoryTuiError) -> None:
-        """The facts on screen may not be so any more: say that, and look again until they are known."""
-        if self.facts is None or self.facts.doubt != error.message:
-            self.show_message(error.message)
-        if self.facts is not None:
-            self.facts = replace(self.facts, doubt=error.message)
-            self.facts_signal.publish(self.facts)
-        self.set_timer(AGAIN_SECONDS, self.jobs.refresh)
-
-    def _roots_changed(self) -> None:
-        """Say at once what became of the roots: the facts that follow may wait for a file system that hangs."""
-        if self.facts is not None and self.engine is not None:
-            self.facts = self.facts.beside(self.engine.index.root_watch.states())
-            self.facts_signal.publish(self.facts)
-
-    def do_agent(self) -> None:
-        """Ask for an agent, and go there when its workspace can be opened."""
-        from memory_tui.sanitize import one_line
-        from memory_tui.tui.views.dialogs import Picker
-
-        engine = self.engine
-        if engine is None:
-            return
-        if any(getattr(view, "unsaved", False) for view in self.views):
-            self.show_message("Your text is not saved yet: save it or drop it, then go to another agent.")
-            return
-        ids = {
-            f"{agent.id}  {one_line(str(agent.workspace))}": agent.id
-            for agent in engine.plan.config.agents
-            if agent.id != engine.plan.agent.id
-        }
-
-        Picker(f"Agents; this is {engine.plan.agent.id}", list(ids)).ask(
-            self, lambda name: self._go_to_agent(ids[name])
-        )
-
-    @task("agent")
-    async def _go_to_agent(self, agent: str) -> None:
-        """Close everything of this agent, and open `agent` where that is possible."""
-        options = await self.jobs.run(lambda engine: _checked(engine, agent))
-        self.add_mode(BETWEEN, Screen)
-        await self.switch_mode(BETWEEN)
-        for mode in MODES:
-            await self.remove_mode(mode)
-        self._forget(options.agent)
-        self._add_modes()
-        self.jobs.reopen(opener_of(options))
-        await self.switch_mode(self.DEFAULT_MODE)
-        await self.remove_mode(BETWEEN)
-
-    @on(workers.Reported)
-    def _told(self, event: workers.Reported) -> None:
-        if event.text:
-            self.show_message(event.text)
-
-
-def _checked(engine: Engine, agent: str) -> Options:
-    """The options that open `agent`. Raises what opening it would raise."""
-    from memory_tui import plan
-
-    options = plan.of_agent(engine.plan.options, agent)
-    plan.plan(options).require_enabled()
-    return options
-
-
-def opener_of(options: Options) -> OpenEngine:
-    """Opens the engine of `options`."""
-
-    def opener(listener: Callable[[Event], None]) -> Engine:
-        from memory_tui.engine.engine import Engine
-
-        return Engine.open(options, listener)
-
-    return opener
-
-
-def run(
-    options: Options,
-    query: str = "",
-    suggestions: Sequence[str] = (),
-    *,
-    leads: bool = False,
-    doubt: str = "",
-) -> int:
-    """Open the app on a workspace, with the first steps where it `leads`, and with a `doubt` to be said.
-
-    Returns the exit code, and says on stderr why it could not.
-    """
-    from memory_tui.sanitize import one_line
-
-    name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
-    asks = not (asked_theme() or signals.is_served() or os.environ.get("TERM") == "linux")
-    ground, typed = ask_ground() if asks else ("", "")
-    app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions, doubt=doubt, ground=ground)
-    app.typed_early = typed if typed or (asks and not ground) else None
-    if leads:
-        app.do_first_steps()
-    with signals.heard(app) as event, signals.screen_alone():
-        code = app.run()
-    if event.number:
-        report_signal(event.number, app.last_words)
-        return exit_status(event.number)
-    if app.error is not None:
-        raise app.error
-    return app.return_code or 0 if code is None else code
-
-
-class Palette(CommandPalette):
-    """Where a command is looked for."""
-
-    def dismiss(self, result: None = None) -> AwaitComplete:
-        """Go once, as a dialog does."""
-        return super().dismiss(result) if self.app.screen is self else AwaitComplete()
-
-
-class ActionPalette(Provider):
-    """Actions of the view in front; behind the name of one that cannot be done now stands why."""
-
-    def _offered(self) -> Iterator[tuple[Action, str]]:
-        view = self.screen
-        if not isinstance(view, View):
-            return
-        context, places = view.context(), view.places()
-        for action in ACTIONS:
-            if action.palette and action.where in places:
-                yield action, action.refuse(context)
-
-    def _title(self, action: Action) -> str:
-        keys = f"  ({action.shown_keys})" if action.keys else ""
-        return action.help[:1].upper() + action.help[1:] + keys
-
-    def _beside(self, name: Content, refusal: str) -> Content:
-        """A command's name, and why it cannot be done now, on the same line so that it is no command of its own."""
-        return Content.assemble(name, (f"  Not now. {refusal}", "$quiet")) if refusal else name
-
-    def _run(self, action: Action) -> Callable[[], None]:
-        app, chosen = cast("MemoryApp", self.app), [action.id]
-
-        def run() -> None:
-            # A command that was chosen twice at once is done once.
-            if chosen:
-                app.call_later(app.action_do, chosen.pop())
-
-        return run
-
-    async def discover(self) -> Hits:
-        """Everything, in the table's order."""
-        for action, refusal in self._offered():
-            title = self._title(action)
-            yield DiscoveryHit(self._beside(Content(title), refusal), self._run(action), title)
-
-    async def search(self, query: str) -> Hits:
-        """What holds every word of `query`, then what has words like them; of a number the line of the note."""
-        from memory_tui.sanitize import one_line
-
-        matcher, target = self.matcher(query), query.lower().split()
-        for action, refusal in self._offered():
-            title = self._title(action)
-            if score := found_by(action, target):
-                yield Hit(score, self._beside(matcher.highlight(title), refusal), self._run(action), title)
-        for key in TUNE_KEYS if self.screen.query("TuneStrip") else ():
-            title = f"Turn {BY_KEY[key].label}: {BY_KEY[key].help}"
-            if all(word in f"{title} {key}".lower() for word in target):
-                yield Hit(1.5, matcher.highlight(title), partial(self._turn, key))
-        number, reader = query.strip().removeprefix(":"), self._reader()
-        if number.isdecimal() and len(number) < 10 and reader is not None and reader.page is not None:
-            title = f"Go to line {int(number)} of {one_line(reader.page.path)}"
-            yield Hit(2.0, matcher.highlight(title), partial(self._go_to_line, reader, int(number)))
-
-    def _reader(self) -> Reader | None:
-        """The reader of the view in front, where it shows a note."""
-        from memory_tui.tui.widgets.reader import Reader
-
-        drawn = (reader for reader in self.screen.query(Reader) if reader.display and reader.page is not None)
-        return next(drawn, None)
-
-    def _go_to_line(self, reader: Reader, line: int) -> None:
-        """Put the cursor of `reader` on `line`, on the last one where there are fewer."""
-        reader.focus()
-        reader.go_to_line(line)
-
-    def _turn(self, key: str) -> None:
-        """Go to the knob `key`."""
-        from memory_tui.tui.widgets.tune_strip import TuneStrip
-
-        strip = self.screen.query_one(TuneStrip)
-        strip.focus()
-        strip.select(key)
+        if self.session.engine is not None:
+            self.session.engine.close()

@@ -22,7 +22,7 @@ from tests.support.waiting import LONG
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither these signals nor this terminal")
 
 ENDING = [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT]
-READY = "fresh"
+READY = "up to date"
 MANY = 4000
 """Files that take seconds to index, so that a key pressed meanwhile comes in the middle on a busy machine too."""
 

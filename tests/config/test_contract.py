@@ -23,7 +23,7 @@ from memory_tui.openclaw import flush
 from memory_tui.plan import Options
 from memory_tui.providers import registry
 from memory_tui.providers.options import ProviderSettings
-from memory_tui.tui.state import gather
+from memory_tui.tui.note_facts import today_of
 from tests.support.mcp import Wire, end_all
 from tests.support.provider_server import Play, serving
 
@@ -432,4 +432,4 @@ def test_a_day_is_the_users_day(asked: Callable[..., Options], tmp_path: Path) -
             assert hit.age_days == pytest.approx(old, abs=1e-6)
             plan = engine.notes.curator.plan
             assert [file.path for file in plan.remember("a line").files] == [f"memory/2026-11-{today}.md"]
-            assert gather(engine).today == dt.date(2026, 11, today)
+            assert today_of(engine.plan) == dt.date(2026, 11, today)

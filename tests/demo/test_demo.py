@@ -19,7 +19,6 @@ from memory_tui.inbox.entries import Suggestion
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log, recalled_lines
 from memory_tui.settings import TUNE_KEYS
-from memory_tui.tui.widgets.memory_map import OFTEN
 from tests.tools import demo_log
 
 TODAY = dt.date(2026, 3, 14)
@@ -171,7 +170,7 @@ def test_its_recalls_make_candidates_and_go_with_it(monkeypatch: pytest.MonkeyPa
         texts = notes(workspace)
         for path, spans in found.lines.items():
             assert all(last <= len(texts[path].split("\n")) for _, last in spans), path
-        often = [path for path in found.days if path.startswith("memory/2") and found.count(path) >= OFTEN]
+        often = [path for path in found.days if path.startswith("memory/2") and found.count(path) >= 3]
         assert len(often) > 1, "logs that are recalled often"
         edge = TODAY - dt.timedelta(days=90)
         logs = {path for path in texts if re.fullmatch(r"memory/20\d\d-\d\d-\d\d.md", path) and "-02-30" not in path}

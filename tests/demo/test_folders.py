@@ -139,7 +139,7 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(
         found.write()
         return 0
 
-    monkeypatch.setattr("memory_tui.tui.app.run", screen)
+    monkeypatch.setattr("memory_tui.tui.run.run", screen)
     assert main(["demo", "--provider", "none"]) == 0
     assert written
     assert all(Path(path).is_relative_to(temporary) for path in written)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
-from textual.widgets import Static
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.explain.wording import answered_by, terms_line
 from memory_tui.plan import Options
 from memory_tui.tokens import as_asked
-from tests.support.tui import LARGE, NOW, SMALL, ask, drive, make_app, text_of
+from tests.support.tui import NOW, SMALL, Window, make_app
 
 CHINESE = "喜欢什么书"
 UNKNOWN = "the embedding model knows no word of the query"
@@ -82,19 +80,9 @@ def test_no_pair_of_characters_is_called_a_word(tmp_path: Path, notes: Path, pro
             assert f" {pair} " not in f"{sentence},".replace(",", " ").replace(";", " "), sentence
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
-def test_the_mode_of_the_question_stands_beside_it(notes: Path, size: tuple[int, int]) -> None:
-    app = make_app(notes, provider="builtin")
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await ask(pilot, "omada router")
-        shown = app.screen.query_one("#answered", Static)
-        assert str(shown.content).strip() == "by words and vectors"
-        await ask(pilot, CHINESE)
-        said = str(shown.content).strip()
-        assert said == "WORDS ONLY (Chinese)  NEARBY ONLY"
-        assert said in text_of(app)
-        assert "喜欢读书" in text_of(app)
-        assert text_of(app).splitlines()[0].count("HYBRID") == 1
-
-    drive(app, steps, size)
+def test_the_mode_of_the_question_stands_beside_it(notes: Path) -> None:
+    with Window(make_app(notes, provider="builtin"), SMALL) as window:
+        assert "WORDS ONLY" not in window.ask("omada router").text
+        window.press("slash", "ctrl+u").type(CHINESE).press("enter")
+        assert "WORDS ONLY" in window.text
+        assert "喜欢读书" in window.text

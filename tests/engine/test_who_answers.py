@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +24,8 @@ from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.providers.options import ProviderSettings, RequestLimits
-from memory_tui.tui import state
-from memory_tui.tui.widgets import index_lists, status_bars
+from memory_tui.tui.session import Session
+from memory_tui.tui.state_words import lamp, provider_pane
 from tests.support.embed import Time
 from tests.support.provider_server import Play, Reply, hang, refusing, serving, status, well
 from tests.support.waiting import LONG
@@ -163,17 +162,11 @@ def told(found: dict[str, Any] | None) -> tuple[Any, ...] | None:
 
 def agree(engine: Engine, who: ServingProvider) -> None:
     """Everything that the app, the doctor and an agent are told says what `who` says."""
-    seen = state.gather(engine)
-    line = [part.long for part in status_bars.statements(seen, None)]
-    assert any(part.startswith(who.label) for part in line), line
-    if who.standing == "failed" and who.host:
-        shown = " ".join(text for text, _ in status_bars.fitted(status_bars.statements(seen, None), 80))
-        causes = "refused|bad key|unknown model|quota exhausted|server error|no answer in time"
-        assert re.search(rf" {who.requested} 127\.0\.0\.1:\d+ ({causes}) · again \d\d:\d\d", shown), shown
-    assert seen.mode == who.mode
-    row = next(words for label, words, _ in index_lists.statements(seen) if label == "provider")
-    assert (who.label if who.fine else who.sentence) in row
     report = engine.status()
+    screen = Session(lambda _: engine, engine=engine, status=report)
+    assert {"hybrid": "words + meaning"}.get(who.mode, "words only") in lamp(screen).plain
+    assert ("●" if who.fine else "▲") == lamp(screen).plain[0]
+    assert who.fine or who.reason in provider_pane(screen).plain
     assert (report.who, report.provider_state, report.fallback) == (who, who.sentence, who.instead)
     trace = engine.search.search(QUESTION)
     assert (trace.who, trace.mode) == (who, who.mode)

@@ -9,13 +9,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 from memory_tui.notes.curator import Curator
-from memory_tui.tui import note_changes
+from memory_tui.notes.journal import JournalEntry
+from memory_tui.tui.views import editor
 from tests.support.curate import curator
 from tests.support.waiting import LONG
 
@@ -146,10 +146,9 @@ class Desk:
         lines = "".join(f"- user {number}.\n" for number in range(own))
         (folder / LOG).write_text(f"# 2026-01-12\n\n## Agent\n\n## Mine\n{lines}", "utf-8")
 
-    @property
-    def engine(self) -> Any:
-        """What the functions of the screen ask for the curator."""
-        return SimpleNamespace(notes=SimpleNamespace(curator=self.curator))
+    def _step(self, kind: Literal["undo", "redo"], stack: Sequence[JournalEntry]) -> None:
+        """Step as the screen does: beside what others wrote."""
+        self.curator.step(kind, stack[0].id, merging=True)
 
     def save(self) -> None:
         """Change one line in an editor and save."""
@@ -159,7 +158,7 @@ class Desk:
         new = f"- user {self._turn}, saved."
         self._wrote()
         text = before.decode("utf-8").replace(f"{old}\n", f"{new}\n", 1)
-        note_changes.saved(self.engine, path=LOG, before=before, text=text)
+        editor.save(self.curator, path=LOG, before=before, text=text)
         self._became(Counter({new: 1}), Counter({old: 1}))
 
     def promote(self) -> None:
@@ -177,7 +176,8 @@ class Desk:
         self._became(Counter({line: 1, f"- user {self._turn}, once.": 1}), Counter())
         now = self.curator.read(LOG)
         assert now is not None
-        note_changes.saved(self.engine, LOG, now, now.decode().replace("## Mine\n", f"## Mine\n{line}\n", 1))
+        text = now.decode().replace("## Mine\n", f"## Mine\n{line}\n", 1)
+        editor.save(self.curator, path=LOG, before=now, text=text)
         keep = self._spot(f"memory/twin-{self._turn}.md", line)
         change = self.curator.plan.merge_duplicates(keep, [self._spot(LOG, line)])
         self._wrote()
@@ -192,7 +192,8 @@ class Desk:
         (self.folder / f"memory/{day}.md").write_text(f"# {day}\n\n{line}\n", "utf-8")
         now = self.curator.read(LOG)
         assert now is not None
-        note_changes.saved(self.engine, LOG, now, now.decode().replace("## Mine\n", f"## Mine\n{link}\n", 1))
+        text = now.decode().replace("## Mine\n", f"## Mine\n{link}\n", 1)
+        editor.save(self.curator, path=LOG, before=now, text=text)
         change = self.curator.plan.archive(365)
         self._wrote()
         self.curator.apply(change)
@@ -214,7 +215,7 @@ class Desk:
             self.save()
         before, after = self._sides
         self._wrote()
-        note_changes.step(self.engine, "undo")
+        self._step("undo", self.curator.undoable())
         self.mine.subtract(after)
         self.mine.update(before)
         self._undoable = False
@@ -224,7 +225,7 @@ class Desk:
         self.undo()
         before, after = self._sides
         self._wrote()
-        note_changes.step(self.engine, "redo")
+        self._step("redo", self.curator.redoable())
         self.mine.subtract(before)
         self.mine.update(after)
 

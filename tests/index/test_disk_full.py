@@ -16,8 +16,6 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import IndexUnavailable
 from memory_tui.index import database
 from memory_tui.plan import Options
-from memory_tui.tui.state import gather
-from memory_tui.tui.widgets.status_bars import statements
 from tests.support.commands import Commands, forked
 from tests.support.mcp import Wire, end_all
 from tests.support.waiting import LONG
@@ -164,9 +162,6 @@ def test_a_temporary_index_goes_with_the_app_that_kept_it(displaced: Options, tm
     with Engine.open(displaced) as engine:
         engine.start()
         assert engine.index.writer.wait_idle(LONG)
-        facts = gather(engine)
-        assert facts.index_moved
-        assert "index in a temporary place" in " ".join(part.long for part in statements(facts, None))
         assert list((tmp_path / "temporary").rglob("*.sqlite"))
     assert list((tmp_path / "temporary").iterdir()) == []
 

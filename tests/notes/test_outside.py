@@ -9,15 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
 from memory_tui.errors import EditRefused, PathRefused
 from memory_tui.notes import write
 from memory_tui.notes.changes import Conflict
-from memory_tui.tui import external
 from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.views.editor import command, run_editor
 from tests.support.curate import agent, curator, put, workspace
-from tests.support.tui import drive, make_app, press, said, sample, settled, text_of
+from tests.support.tui import Window, make_app, sample
 from tests.support.waiting import LONG
 
 PATH = "memory/day.md"
@@ -44,7 +43,7 @@ def an_editor(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
 def lend_and_edit(one, path: str = PATH):
     """What the screen does, without a screen."""
     edit = one.begin_external_edit(path)
-    assert external.edit(edit.absolute, 1) == ""
+    assert run_editor(command(edit.absolute, 1, os.environ)) == ""
     return one.finish_external_edit(edit, "vim")
 
 
@@ -111,7 +110,7 @@ def test_what_an_agent_wrote_meanwhile_is_part_of_the_change_and_what_it_wrote_s
     edit = one.begin_external_edit(PATH)
     agent(note, 20).communicate(timeout=LONG)
     an_editor(monkeypatch, "data = open(path, 'rb').read(); open(path, 'wb').write(data.replace(b'- a', b'- A', 1))")
-    assert external.edit(edit.absolute, 1) == ""
+    assert run_editor(command(edit.absolute, 1, os.environ)) == ""
     done = one.finish_external_edit(edit, "vim")
     assert done is not None
     (file,) = done.change.files
@@ -159,36 +158,21 @@ def test_without_a_journal_the_note_is_as_the_editor_left_it_and_what_is_no_note
 # --- on screen -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryApp:
-    """The app, as if its terminal could be handed over."""
-    monkeypatch.setattr(MemoryApp, "can_suspend", property(lambda _: True))
+def test_an_edit_in_the_editor_is_undone_on_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As if the terminal could be handed over.
     monkeypatch.setattr(MemoryApp, "suspend", lambda _: contextlib.nullcontext())
-    return make_app(sample(tmp_path / "notes"))
-
-
-def test_an_edit_in_the_editor_is_undone_on_screen(
-    app: MemoryApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    note = tmp_path / "notes" / "MEMORY.md"
+    workspace = sample(tmp_path / "notes")
+    note = workspace / "MEMORY.md"
     before = note.read_bytes()
-
-    async def steps(pilot: Pilot[int]) -> None:
-        app.screen.go_to("MEMORY.md")  # type: ignore[attr-defined]
-        await settled(pilot)
+    with Window(make_app(workspace)) as window:
         monkeypatch.setenv("VISUAL", "no-such-editor --wait 'unclosed")
-        await press(pilot, "E")
-        assert said(app).startswith("The editor no-such-editor could not be started: No such file")
-        assert said(app).endswith("MEMORY.md is as it was.")
+        window.press("E")
+        assert window.notices[0].startswith("The editor no-such-editor could not be started: No such file")
+        assert window.notices[-1] == "MEMORY.md is as it was."
         an_editor(monkeypatch, "open(path, 'ab').write(b'- written elsewhere\\n')")
-        await press(pilot, "E")
-        assert said(app).startswith("Edit MEMORY.md in the outside editor python")
-        assert said(app).endswith("kept as change 1; u undoes it.")
-        await press(pilot, "g", "h")
-        assert "Edit MEMORY.md in the outside editor python" in text_of(app)
-        assert "written elsewhere" in text_of(app)
-        assert "What the note held when the editor opened" in text_of(app)
-        await press(pilot, "escape", "u")
+        window.press("E")
+        assert window.notices[-1].startswith("Done: Edit MEMORY.md in the outside editor python")
+        window.press("h")
+        assert "written elsewhere" in window.text
+        window.press("u")
         assert note.read_bytes() == before
-
-    drive(app, steps)

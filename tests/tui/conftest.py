@@ -1,13 +1,13 @@
-"""The app over the sample workspace, which most screens need."""
+"""The app over the sample workspace: one of its own for a test that changes something, a shared one for readers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from memory_tui.tui.app import MemoryApp
-from tests.support.tui import make_app, sample
+from tests.support.tui import Window, make_app, sample
 
 
 @pytest.fixture
@@ -16,5 +16,14 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def app(workspace: Path) -> MemoryApp:
-    return make_app(workspace)
+def screen(workspace: Path) -> Iterator[Window]:
+    """An app of the test's own."""
+    with Window(make_app(workspace)) as window:
+        yield window
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
+    """One app for the tests of a module that only read: each leaves no dialog open and no knob turned."""
+    with Window(make_app(sample(tmp_path_factory.mktemp("shared") / "notes"))) as window:
+        yield window

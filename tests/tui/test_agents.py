@@ -1,32 +1,46 @@
-"""View 6: which agents use this memory, what they get, and the files that connecting one changes."""
+"""View 6: connections as differences, what agents asked and why it was answered so; what OpenClaw keeps."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
-from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts import connection
-from memory_tui.hosts import connection as proofs
-from memory_tui.hosts.wiring import ServerStart, options_of
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options
+from memory_tui.recalls.recall_log import RecallEntry
+from memory_tui.tui.agents_facts import question
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.agents_view import AgentsView, ConnectionView
+from memory_tui.tui.widgets.facts import BAD, WARN, Facts
 from tests.support import hosts
-from tests.support.tui import drive, lines_of, make_app, press, said, sample, settled, text_of, until
+from tests.support.ledger import HostLedger
+from tests.support.tui import LARGE, NOW, SMALL, TINY, Window, make_app, sample
 
 SETTINGS = '{\n  // mine\n  "model": "x"\n}\n'
 
 
+def go(window: Window, text: str) -> Window:
+    """Move the cursor of the list in front to the row that holds `text`."""
+    rows = window.app.screen.query(Facts).first()
+    window.press("home")
+    for _ in rows.facts:
+        if rows.fact is not None and text in f"{rows.fact.words} {rows.fact.does}":
+            return window
+        window.press("down")
+    raise AssertionError(f"no row holds {text!r}:\n{window.text}")
+
+
+# --- connections ---------------------------------------------------------------------------------------------------
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home with Claude Code and Codex, in a project; no server is started, and each answers after 12 ms."""
+    """A home with Claude Code, in a project."""
     folder = tmp_path / "home"
     (folder / ".claude").mkdir(parents=True)
     (folder / ".claude" / "settings.json").write_text(SETTINGS)
@@ -38,201 +52,152 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     hosts.install(tmp_path / "programs", monkeypatch)
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
-
-    def prove(start: ServerStart, question: str) -> proofs.Proof:
-        assert start.words
-        return proofs.Proof("memory-tui", "1", 310.0, 12.0, "recommended", "builtin", question, 3, "MEMORY.md:1")
-
-    monkeypatch.setattr(proofs, "prove", prove)
     return folder
 
 
+def test_an_agent_is_connected_and_disconnected_after_its_difference(home: Path, tmp_path: Path) -> None:
+    with Window(make_app(sample(tmp_path / "notes"))) as window:
+        window.press("6")
+        go(window, "Claude Code").press("d")
+        assert "+" in window.text
+        assert "mcpServers" in window.text
+        assert not connection.every()
+        window.press("n")
+        assert not connection.every()
+        window.press("d", "y").until(connection.every)
+        assert "memory-tui" in (home / ".claude.json").read_text()
+        window.until(lambda: "connected; d disconnects it" in window.text)
+        go(window, "Claude Code").press("d", "y").until(lambda: not connection.every())
+        assert (home / ".claude" / "settings.json").read_text() == SETTINGS
+
+
+def test_a_connection_that_lost_its_entry_says_so(home: Path, tmp_path: Path) -> None:
+    with Window(make_app(sample(tmp_path / "notes"))) as window:
+        window.press("6")
+        go(window, "Claude Code").press("enter", "enter", "y").until(connection.every)
+        (home / ".claude.json").write_text("{}")
+        window.press("i").until(lambda: "no longer connected" in window.text)
+        assert ".claude.json lost" in window.text
+
+
+# --- what agents asked ---------------------------------------------------------------------------------------------
+
+
 @pytest.fixture
-def app(tmp_path: Path, home: Path) -> MemoryApp:
-    assert home.is_dir()
-    return make_app(sample(tmp_path / "notes"))
-
-
-async def chose(pilot: Pilot[int], *keys: str) -> ConnectionView:
-    """Choose in the list what is to be connected, and see the difference."""
-    await press(pilot, *keys)
-    await until(lambda: isinstance(pilot.app.screen, ConnectionView) and pilot.app.screen.listing.found is not None)
-    view = pilot.app.screen
-    assert isinstance(view, ConnectionView)
-    return view
-
-
-async def connect_claude(pilot: Pilot[int]) -> None:
-    await press(pilot, "6", "down")
-    await chose(pilot, "enter", "enter")
-    await press(pilot, "enter")
-    await until(lambda: "answer in 12 ms" in text_of(pilot.app))
-
-
-def test_an_agent_is_connected_and_disconnected_after_its_difference(
-    tmp_path: Path, app: MemoryApp, home: Path
-) -> None:
-    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "6")
-        assert isinstance(app.screen, AgentsView)
-        text = text_of(app)
-        assert text.count("not connected; enter connects it") == 3
-        assert "No agent has asked yet. Press enter on an agent to connect it" in text
-        await press(pilot, "down")
-        view = await chose(pilot, "enter", "enter")
-        assert '+  "permissions": {' in text_of(app)
-        assert not connection.every(), "nothing is written before enter"
-        await press(pilot, "escape")
-        assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
-        await chose(pilot, "enter", "enter")
-        await press(pilot, "enter")
-        assert view is not app.screen
-        await until(lambda: "answer in 12 ms" in text_of(app))
-        [made] = connection.every()
-        served = options_of(made.start.words)
-        assert (served.workspace, dict(served.changes)["profile"]) == (str(tmp_path / "notes"), "recommended")
-        assert "--log-recalls" in made.start.words
-        written = (home / ".claude" / "settings.json").read_text()
-        assert "// mine" in written
-        assert "--log-recalls" not in written, "the hooks do not know the switch"
-        text = text_of(app)
-        assert "✓ Claude Code connected" in text
-        assert "1 of 3 connected" in text
-        assert "recommended, as on this screen" in text
-        assert "last query      none is logged." in text
-        await press(pilot, "d")
-        await until(lambda: isinstance(app.screen, ConnectionView) and app.screen.listing.found is not None)
-        assert "Disconnect Claude Code" in text_of(app)
-        await press(pilot, "enter")
-        await until(lambda: not connection.every())
-        await settled(pilot)
-        assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
-        await press(pilot, "d")
-        assert said(app) == "This agent is not connected. Press enter to connect it."
-
-    drive(app, steps)
-
-
-def test_the_first_line_says_what_the_agent_gets_and_where_the_screen_differs(
-    tmp_path: Path, app: MemoryApp, home: Path
-) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await connect_claude(pilot)
-        await until(lambda: "profile recommended, as Claude Code gets" in lines_of(app)[0])
-
-    drive(app, steps, (200, 50))
-    other = make_app(tmp_path / "notes", changes=[("profile", "openclaw-2026.3")])
-
-    async def differing(pilot: Pilot[int]) -> None:
-        assert "profile openclaw-2026.3; Claude Code gets profile recommended" in lines_of(other)[0]
-        await press(pilot, "6")
-        await until(lambda: "this screen differs in profile" in text_of(other))
-
-    drive(other, differing, (200, 50))
-    assert home.is_dir()
-
-
-def test_knobs_that_are_turned_and_not_written_count_too(app: MemoryApp, home: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await connect_claude(pilot)
-        await until(lambda: "profile recommended, as Claude Code gets" in lines_of(app)[0])
-        assert app.tuning is not None
-        app.turn(app.tuning.set("query.minScore", 0.9))
-        await until(lambda: "Claude Code gets other results: minScore differ" in lines_of(app)[0])
-        assert "recommended; this screen differs in minScore" in text_of(app)
-        app.turn(app.tuning.undo())
-        await until(lambda: "as Claude Code gets" in lines_of(app)[0])
-        assert "recommended, as on this screen" in text_of(app)
-
-    drive(app, steps, (200, 50))
-    assert home.is_dir()
-
-
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 36)])
-def test_a_narrow_first_line_says_it_too(size: tuple[int, int], app: MemoryApp, home: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await connect_claude(pilot)
-        await until(lambda: app.facts is not None and bool(app.facts.agents))
-        assert app.tuning is not None
-        app.turn(app.tuning.set("query.minScore", 0.9))
-        await until(lambda: "agent differs" in lines_of(app)[0])
-        await press(pilot, "1")
-        assert "agent differs" in lines_of(app)[0]
-
-    drive(app, steps, size)
-    assert home.is_dir()
-
-
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 36)])
-def test_an_agent_whose_server_fails_stands_beside_the_tab(
-    size: tuple[int, int], app: MemoryApp, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tab = "6A1" if size[0] == 60 else "6 Agents 1"
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await connect_claude(pilot)
-        assert tab not in lines_of(app)[0]
-        answering = proofs.prove
-
-        def fail(start: ServerStart, question: str) -> proofs.Proof:
-            raise MemoryTuiError("The server ended before it answered.", "Connect it again.")
-
-        monkeypatch.setattr(proofs, "prove", fail)
-        await press(pilot, "r")
-        await until(lambda: tab in lines_of(app)[0])
-        assert "The server ended before it answered." in " ".join(text_of(app).split())
-        await press(pilot, "1")
-        assert tab in lines_of(app)[0], "in every view"
-        monkeypatch.setattr(proofs, "prove", answering)
-        await press(pilot, "6", "r")
-        await until(lambda: tab not in lines_of(app)[0])
-
-    drive(app, steps, size)
-    assert home.is_dir()
-
-
-def test_a_row_names_the_last_query_the_last_error_and_a_server_that_fails(
-    tmp_path: Path, app: MemoryApp, home: Path
-) -> None:
-    options = Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "agent.sqlite"), provider="scripted")
+def asked(workspace: Path) -> Iterator[Window]:
+    """Two questions over the tools that are logged, one in vain, and a read."""
+    options = Options(workspace=str(workspace), index=str(workspace.parent / "agent.sqlite"), provider="scripted")
     host = ServedMemory(lambda: Engine.open(options), ServerOptions(log=True))
-    host.search({"query": "omada router"}, "", "claude-code 2.1", Stop())
-    host.search({"query": "which \x1b[31mprinter", "corpus": "sessions"}, "", "codex-mcp-client 0.1", Stop())
-    host.search({"query": "asked by the proof"}, "", "memory-tui connect 1", Stop())
+    host.search({"query": "omada router", "maxResults": 2}, "", "agent \x1b[31m1", Stop())
+    host.search({"query": "aardvark", "minScore": 1}, "", "agent 1", Stop())
+    host.get({"path": "MEMORY.md"}, "agent 1")
     host.close()
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await connect_claude(pilot)
-        text = text_of(app)
-        assert "omada router (" in text
-        assert "The transcripts of sessions are not part of this memory." in text, "codex, though it is not connected"
-        assert "␛[31mprinter" in text
-        assert "asked by the proof" not in text
-        (home / ".claude" / "settings.json").write_text(SETTINGS)
-        await press(pilot, "r")
-        await until(lambda: "✗ Claude Code no longer connected" in text_of(app))
-
-    drive(app, steps)
+    with Window(make_app(workspace)) as window:
+        window.press("6").until(lambda: "aardvark" in window.text)
+        yield window
 
 
-def test_openclaw_that_is_not_set_up_says_so(app: MemoryApp) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "6", "enter", "enter")
-        await until(lambda: "OpenClaw is not set up here" in text_of(app))
-        await press(pilot, "enter")
-        assert said(app) == "The difference is not known yet."
+@pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
+def test_what_agents_asked_stands_there_the_newest_first(asked: Window, size: tuple[int, int]) -> None:
+    asked.resize(*size)
+    go(asked, "omada router")
+    assert "\x1b" not in asked.text
+    rows = [fact.words for fact in asked.app.query_one("#agents-list", Facts).facts if fact.key.startswith("recall:")]
+    assert rows == ["MEMORY.md", "aardvark", "omada router"]
 
-    drive(app, steps)
+
+def test_enter_says_why_and_asks_again_with_the_knobs_of_then(asked: Window) -> None:
+    go(asked, "omada router").press("enter")
+    assert "Knobs" in asked.text
+    asked.press("y").until(lambda: asked.app.view.NAME == "search")
+    asked.until(lambda: "omada router" in asked.text)
+    settings = asked.app.session.settings
+    assert settings is not None
+    assert settings.whole("query.maxResults") == 2
 
 
-def test_claude_codes_file_keeps_what_others_wrote(app: MemoryApp, home: Path) -> None:
-    (home / ".claude.json").write_text('{"mcpServers": {"other": {"command": "y"}}}')
+def test_a_read_opens_the_note(asked: Window) -> None:
+    go(asked, "MEMORY.md").press("enter").until(lambda: asked.app.view.NAME == "notes")
 
-    async def steps(pilot: Pilot[int]) -> None:
-        await connect_claude(pilot)
-        servers = json.loads((home / ".claude.json").read_text())["mcpServers"]
-        assert set(servers) == {"other", "memory"}
 
-    drive(app, steps, (60, 20))
+@pytest.mark.parametrize(
+    ("level", "hits", "words", "mark"),
+    [("nearby only", 0, "perhaps not answered", WARN), ("nothing holds these words", 0, "nothing holds", BAD)],
+)
+def test_a_question_that_was_answered_poorly_is_marked(level: str, hits: int, words: str, mark: str) -> None:
+    row = question(RecallEntry("memory_search", "where is it", NOW, level=level, id="1"))
+    assert (words in row.does, row.mark) == (True, mark)
+
+
+# --- what OpenClaw keeps -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostLedger:
+    """Notes of which one is the agent's, one was edited since, one is untrusted; a second agent."""
+    for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
+        monkeypatch.setenv(name, str(tmp_path / folder))
+    workspace, second = tmp_path / ".openclaw" / "workspace", tmp_path / "second"
+    for folder in (workspace, second):
+        (folder / "memory").mkdir(parents=True)
+    (second / "MEMORY.md").write_text("- the second agent's note\n")
+    agents = {"list": [{"id": "main", "workspace": str(workspace)}, {"id": "other", "workspace": str(second)}]}
+    config = {"agents": agents, "memory": {"search": {"provider": "builtin"}}}
+    (tmp_path / ".openclaw/openclaw.json").write_text(json.dumps(config))
+    found = HostLedger.make(tmp_path / ".openclaw", workspace)
+    for name in ("MEMORY.md", "USER.md", "memory/2026-03-19.md"):
+        found.agent_writes(name, b"- first line\n", NOW - 86_400)
+    (workspace / "MEMORY.md").write_bytes(b"- a person wrote this\n")
+    found.agent_writes("MEMORY.md", b"- seen\n- the last line of all\n", NOW - 3600)
+    (workspace / "USER.md").write_bytes(b"- edited by another program\n")
+    return found
+
+
+@pytest.fixture
+def openclaw(ledger: HostLedger) -> Iterator[Window]:
+    """The page of what OpenClaw keeps."""
+    assert ledger
+    options = Options(now=NOW, changes=(("sync.watch", "false"),))
+    with Window(MemoryApp(lambda listener: Engine.open(options, listener))) as window:
+        go(window.press("6"), "What OpenClaw keeps").press("enter").until(lambda: "Its own index" in window.text)
+        yield window
+
+
+def test_edits_may_update_the_ledger_after_a_yes_until_that_is_withdrawn(openclaw: Window) -> None:
+    engine = openclaw.app.session.engine
+    assert engine is not None
+    trust = engine.notes.curator.trust
+    assert trust is not None
+    go(openclaw, "The ledger is only read").press("enter")
+    assert not trust.approved
+    openclaw.press("y").until(lambda: trust.approved)
+    openclaw.until(lambda: "keep a note the agent's" in openclaw.text)
+    go(openclaw, "keep a note the agent's").press("enter", "y").until(lambda: not trust.approved)
+
+
+def test_a_note_is_trusted_again_after_its_whole_text_was_shown(openclaw: Window, ledger: HostLedger) -> None:
+    assert openclaw.text.index("MEMORY.md: untrusted") < openclaw.text.index("USER.md: agent, edited")
+    go(openclaw, "MEMORY.md: untrusted").press("enter")
+    assert "the last line of all" in openclaw.text
+    openclaw.press("y").until(lambda: (ledger.row("MEMORY.md") or {})["originClass"] == "agent")
+    openclaw.until(lambda: "MEMORY.md: untrusted" not in openclaw.text)
+
+
+def test_another_agent_opens_its_workspace(openclaw: Window, tmp_path: Path) -> None:
+    go(openclaw, "enter opens it").press("enter")
+    openclaw.until(lambda: openclaw.app.session.workspace == tmp_path / "second")
+    openclaw.until(lambda: any(row.path == "MEMORY.md" for row in openclaw.app.session.files))
+    assert len(openclaw.app.screen_stack) == 1
+    openclaw.press("1").until(lambda: "second agent" in openclaw.text)
+
+
+def test_memories_are_stored_found_forgotten_promoted_and_brought_back(openclaw: Window, tmp_path: Path) -> None:
+    go(openclaw, "Long-term memories").press("enter").until(lambda: "a stores the first one" in openclaw.text)
+    openclaw.burst("a", *"Ben prefers tabs")
+    openclaw.press("enter").until(lambda: "preference Ben prefers tabs" in openclaw.text)
+    openclaw.press("slash").type("what does Ben prefer").press("enter").until(lambda: "For: what does" in openclaw.text)
+    go(openclaw, "Ben prefers tabs").press("p", "y")
+    note = tmp_path / ".openclaw" / "workspace" / "MEMORY.md"
+    openclaw.until(lambda: "Ben prefers tabs" in note.read_text())
+    go(openclaw, "Ben prefers tabs").press("x").until(lambda: "Ben prefers tabs" not in openclaw.text)
+    openclaw.press("u").until(lambda: "Ben prefers tabs" in openclaw.text)

@@ -1,541 +1,153 @@
-"""The inbox on screen: what it shows, that every action is shown first, and that every one is taken back."""
+"""View 4: findings by cause, the change beside the row, one key for a group, one to take it back."""
 
 from __future__ import annotations
 
-import threading
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
-from textual.pilot import Pilot
+from textual.widgets import Tab
 
-from memory_tui.inbox.checks import CHECKS, InboxCheck
-from memory_tui.inbox.entries import Passage, Suggestion
-from memory_tui.notices import notice
-from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.dialogs import Preview, Snooze
-from memory_tui.tui.views.inbox import inbox_view as queue_module
-from memory_tui.tui.views.inbox.inbox_proposal import HINTS, MEANING, READ, VERBS, Shown, Suggestions, entered, written
-from memory_tui.tui.views.inbox.inbox_view import InboxView
-from memory_tui.tui.views.notes.browse import ReaderView
-from memory_tui.tui.widgets.rowlist import Rows
-from memory_tui.tui.widgets.status_bars import KeyHints
-from tests.support.tui import (
-    LARGE,
-    LONG,
-    SMALL,
-    drive,
-    enter,
-    lines_of,
-    make_app,
-    matches_screen,
-    press,
-    said,
-    settled,
-    strike,
-    text_of,
-    until,
-)
+from memory_tui.tui.inbox_facts import Group, groups, listed, until
+from memory_tui.tui.views.inbox import InboxView
+from memory_tui.tui.widgets.facts import Facts
+from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
 
-SECRET = "hunter2hunter2X9"
-KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nplainlookingword\n-----END PRIVATE KEY-----"
-MEMORY = f"""# Home
-
-## Network
-- The guest network is on VLAN 20, behind the Omada router
-- wifi password: {SECRET}
-- the plan of the flat is in [the plan](memory/flat-plan.md)
-
-## Dates
-- renew the domain by 2026-03-01 at the latest
-- the boiler is serviced each October by Mr. Hallett of the works
-"""
-LOG = """# 2026-03-19
-
-- 10:00 The guest network is on VLAN 20, behind the Omada router
-- the boiler is serviced each October, by Mr Hallett of the works
-- the new evaluation arrived
-"""
-JUNK = """# Build
-
-```
-Traceback (most recent call last)
-  File "build.py", line 3, in <module>
-```
-"""
+SECRET = "hunter2-Tr0ub4dor"
+NOTES = {
+    "MEMORY.md": f"- The NAS password: {SECRET}\n- Renew the passport by 2026-01-05\n- see [it](memory/gone.md)\n",
+    "memory/2026-03-01.md": "- ssh user root, password: Zx81!blue-horse\n- the garden gate was painted by two men\n",
+    "memory/2026-03-02.md": "# Log\n- the garden gate was painted by two men\n",
+}
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(queue_module, "SHARE", 0.0)
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    for name, text in (
-        ("MEMORY.md", MEMORY),
-        ("memory/2026-03-19.md", LOG),
-        ("memory/2026-02-30.md", "# Never\n"),
-        ("memory/build.md", JUNK),
-    ):
-        (folder / name).write_text(text, "utf-8")
-    return folder
-
-
-def files(workspace: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(workspace)): path.read_bytes() for path in workspace.rglob("*.md")}
-
-
-def queue(app: MemoryApp) -> list[str]:
-    """The kinds in the queue, in order."""
-    view = app.screen
-    assert isinstance(view, InboxView)
-    return [one.kind for one in view.open]
-
-
-async def to(pilot: Pilot[int], kind: str) -> None:
-    """Open the inbox, and put the cursor on the first suggestion of `kind`."""
-    app = pilot.app
-    assert isinstance(app, MemoryApp)
-    if not isinstance(app.screen, InboxView):
-        await press(pilot, "4")
-    view = app.screen
-    assert isinstance(view, InboxView)
-    one = next(one for one in view.open if one.kind == kind)
-    rows = view.query_one(Suggestions)
-    row = rows.row_of(one.id)
-    assert row is not None
-    rows.cursor = row
-    await settled(pilot)
-
-
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
-def test_what_it_shows(size: tuple[int, int], app: MemoryApp) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "4")
-        matches_screen(app, "inbox")
-        await to(pilot, "exact duplicate")
-        matches_screen(app, "inbox_twice")
-        await to(pilot, "dead path")
-        await press(pilot, "x", "z", "e", "G")
-        matches_screen(app, "inbox_decided")
-        await press(pilot, "g", "g", "s")
-        matches_screen(app, "inbox_later")
-        await press(pilot, "escape", "enter")
-        matches_screen(app, "inbox_preview")
-
-    drive(app, steps, size)
-
-
-def test_the_hint_names_what_m_does_about_the_suggestion_under_the_cursor(app: MemoryApp) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "4")
-        view = app.screen
-        assert isinstance(view, InboxView)
-        hinted = set()
-        for kind in dict.fromkeys(queue(app)):
-            await to(pilot, kind)
-            actions = view.queue.chosen[0].actions
-            moved = next((action for action in actions if MEANING[action] == "move"), None)
-            if moved is not None:
-                assert f" m {HINTS[moved]} " in text_of(app).splitlines()[-1], kind
-                hinted.add(HINTS[moved])
-        assert {"Merge", "Rename"} <= hinted
-
-    drive(app, steps, LARGE)
-
-
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
-def test_an_empty_inbox_says_what_was_looked_for(size: tuple[int, int], tmp_path: Path) -> None:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "MEMORY.md").write_text("# Home\n- tea\n")
-    app = make_app(folder)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "4")
-        matches_screen(app, "inbox_empty")
-        await press(pilot, "enter")
-        assert said(app) == "There is no suggestion under the cursor."
-        await press(pilot, "f")
-        assert said(app) == "There are no kinds to choose from."
-
-    drive(app, steps, size)
-
-
-@pytest.mark.parametrize(
-    ("kind", "key"),
-    [("secret", "enter"), ("bad date", "m"), ("exact duplicate", "enter"), ("dead path", "d")],
-)
-def test_a_change_is_shown_first_then_made_then_taken_back(
-    kind: str, key: str, app: MemoryApp, workspace: Path
-) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        before = files(workspace)
-        await to(pilot, kind)
-        shown = queue(app)
-        await press(pilot, key)
-        assert isinstance(app.screen, Preview)
-        await press(pilot, "escape")
-        assert files(workspace) == before, "leaving the preview did something"
-        await press(pilot, key, "y")
-        changed = files(workspace)
-        assert changed != before
-        assert said(app).endswith("u undoes it.")
-        assert queue(app).count(kind) == shown.count(kind) - 1
-        await press(pilot, "u")
-        assert files(workspace) == before
-        assert queue(app) == shown
-        await press(pilot, "ctrl+r")
-        assert files(workspace) == changed
-
-    drive(app, steps)
-
-
-def test_a_secret_is_on_no_screen(app: MemoryApp, workspace: Path) -> None:
-    (workspace / "memory/keys.md").write_text(f"# Keys\n\n{KEY}\n\ntea\n")
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "4")
-        assert queue(app)[:2] == ["secret", "secret"]
-        seen = [text_of(app)]
-        for row in range(2):
-            await press(pilot, "enter")
-            assert "change the password or key as well" in " ".join(text_of(app).replace("│", " ").split())
-            seen.append(text_of(app))
-            await press(pilot, "n" if row == 0 else "y", "j")
-            seen.append(text_of(app))
-        assert any("- wifi password: ***" in text for text in seen)
-        for part in (SECRET, *KEY.split("\n")[1:3]):
-            assert not any(part in text for text in seen), part
-        assert KEY.split("\n")[2] not in (workspace / "memory/keys.md").read_text(), "a key is all of its lines"
-        assert "\ntea\n" in (workspace / "memory/keys.md").read_text()
-
-    drive(app, steps)
-
-
-def test_what_is_kept_is_gone_until_it_is_taken_back(app: MemoryApp, workspace: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        before = files(workspace)
-        await to(pilot, "stale date")
-        await press(pilot, "x")
-        assert "stale date" not in queue(app)
-        assert "kept for good. u undoes it." in said(app)
-        await press(pilot, "r")
-        assert "stale date" not in queue(app)
-        assert "1 kept or put off: z" in text_of(app)
-        await press(pilot, "u")
-        assert "stale date" in queue(app)
-        await to(pilot, "dead path")
-        await press(pilot, "enter")
-        assert isinstance(app.screen, ReaderView), "nothing is proposed of a dead path: it is read"
-        await press(pilot, "escape")
-        assert "dead path" in queue(app)
-        assert files(workspace) == before
-
-    drive(app, steps)
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.kind)
-def test_enter_decides_nothing_by_itself(check: InboxCheck) -> None:
-    one = Suggestion(check.kind, Passage("MEMORY.md", 1, 1, "x"), notice("not_trusted", state="x"), check.actions, "")
-    assert entered(one) in (*VERBS, "edit", READ), "a preview, a dialog or the note"
-    rows = [key for _, key in written(Shown(one), 60) if key is not None]
-    assert {entered(one), *check.actions} == {key[0] for key in rows if isinstance(key, tuple) and key[0] != "place"}
-
-
-@pytest.mark.parametrize(("key", "day"), [("1", "2026-03-21"), ("7", "2026-03-27"), ("3", "2026-04-19")])
-def test_it_asks_again_on_a_later_day(key: str, day: str, app: MemoryApp) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await to(pilot, "junk")
-        await press(pilot, "s")
-        assert isinstance(app.screen, Snooze)
-        await press(pilot, "escape")
-        assert "junk" in queue(app)
-        await press(pilot, "s", key)
-        assert "junk" not in queue(app)
-        assert f"put off until {day}" in said(app)
-        await press(pilot, "z", "e", "G")
-        assert f"put off until {day}" in text_of(app)
-        await press(pilot, "enter")
-        assert "junk" in queue(app)
-        await press(pilot, "u")
-        assert "junk" not in queue(app), "undo of the way back puts it off again"
-        await press(pilot, "u")
-        assert "junk" in queue(app)
-        found = app.screen.query_one(Suggestions).suggestion
-        assert found is not None
-        assert found.kind == "junk", "the cursor stands on what came back"
-
-    drive(app, steps)
-
-
-def test_decisions_and_changes_are_taken_back_in_their_order(app: MemoryApp, workspace: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        before = files(workspace)
-        await to(pilot, "junk")
-        await press(pilot, "x")
-        await to(pilot, "stale date")
-        await press(pilot, "enter", "y")
-        assert files(workspace) != before
-        await press(pilot, "u")
-        assert files(workspace) == before
-        assert "junk" not in queue(app)
-        await press(pilot, "u")
-        assert "junk" in queue(app)
-        await press(pilot, "u")
-        assert "Nothing is left to undo." in said(app)
-
-    drive(app, steps)
-
-
-def test_one_kind_alone(app: MemoryApp) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "4", "f")
-        await enter(pilot, "twice")
-        await press(pilot, "enter")
-        assert "Inbox: 1 of 6, said twice" in text_of(app)
-        assert "password" not in "\n".join(lines_of(app))
-        await press(pilot, "x")
-        assert "Nothing more of this kind. esc shows all kinds." in text_of(app)
-        await press(pilot, "escape")
-        assert "Inbox: 5 open" in text_of(app)
-
-    drive(app, steps)
-
-
-def test_the_note_opens_at_the_lines(app: MemoryApp) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await to(pilot, "exact duplicate")
-        await press(pilot, "g", "s")
-        assert isinstance(app.screen, ReaderView)
-        place = app.screen.place_in_note()
-        assert place is not None
-        assert place[0] == "memory/2026-03-19.md"
-        await press(pilot, "escape", "tab", "j", "enter")
-        assert isinstance(app.screen, ReaderView)
-        place = app.screen.place_in_note()
-        assert place is not None
-        assert place[0] == "MEMORY.md"
-        await press(pilot, "escape", "escape")
-        assert isinstance(app.focused, Suggestions)
-
-    drive(app, steps)
-
-
-def test_the_mouse_does_it_all(app: MemoryApp, workspace: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await to(pilot, "stale date")
-        proposal = app.screen.query_one("#proposal", Rows)
-        row = next(row for row in range(proposal.count()) if proposal.key_of(row) == ("keep",))
-        for _ in range(2):
-            await pilot.click(proposal, offset=(12, row + 1))
-            await settled(pilot)
-        assert "stale date" not in queue(app)
-        await to(pilot, "junk")
-        rows = app.screen.query_one(Suggestions)
-        one = rows.suggestion
-        assert one is not None
-        await pilot.click(rows, offset=(8, rows._tops[rows.cursor] + 1 - rows.scroll_offset.y), times=2)
-        await settled(pilot)
-        assert isinstance(app.screen, Preview)
-        await pilot.click("#yes")
-        await settled(pilot)
-        assert one.id not in {other.id for other in app.screen.open}  # type: ignore[attr-defined]
-        app.screen.query_one(KeyHints)._unsay()
-        await settled(pilot)
-        hints = text_of(app).splitlines()[-1]
-        await pilot.click("KeyHints", offset=(hints.index("Undo"), 0))
-        await settled(pilot)
-        assert one.id in {other.id for other in app.screen.open}  # type: ignore[attr-defined]
-
-    drive(app, steps)
-
-
-def test_read_only_changes_nothing_and_says_why(workspace: Path) -> None:
-    make_index = make_app(workspace)
-
-    async def first(pilot: Pilot[int]) -> None:
-        await press(pilot, "4")
-
-    drive(make_index, first)
-    app = make_app(workspace, read_only=True)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        before = files(workspace)
-        await to(pilot, "stale date")
-        shown = queue(app)
-        for key in ("enter", "d", "s", "x", "u", "ctrl+r"):
-            await press(pilot, key)
-            assert said(app) == "Opened with --read-only: nothing is written but the index.", key
-        rows = app.screen.query_one(Suggestions)
-        await pilot.click(rows, offset=(8, rows._tops[rows.cursor] + 1 - rows.scroll_offset.y), times=2)
-        await settled(pilot)
-        assert said(app) == "Opened with --read-only: nothing is written but the index."
-        assert (files(workspace), queue(app)) == (before, shown)
-
-    drive(app, steps)
-
-
-def test_what_changed_meanwhile_is_not_touched(app: MemoryApp, workspace: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await to(pilot, "stale date")
-        await press(pilot, "enter")
-        other = (workspace / "MEMORY.md").read_text().replace("by 2026-03-01 at", "by 2026-02-01 at")
-        (workspace / "MEMORY.md").write_text(other)
-        await press(pilot, "y")
-        assert (workspace / "MEMORY.md").read_text() == other
-        assert "Nothing was written." in said(app)
-        assert "2026-02-01" in text_of(app), "it was looked at again"
-        assert app.engine is not None
-        assert app.engine.notes.curator.drafts() == ()
-
-    drive(app, steps)
-
-
-def test_files_that_change_are_looked_at_again(app: MemoryApp, workspace: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await to(pilot, "junk")
-        (workspace / "memory/more.md").write_text("- it expires on 2026-01-01 and is not renewed\n")
-        assert app.engine is not None
-        app.engine.index.request_sync()
-        await until(lambda: queue(app).count("stale date") == 2)
-        rows = app.screen.query_one(Suggestions)
-        assert rows.suggestion is not None
-        assert rows.suggestion.kind == "junk", "the cursor stays on its suggestion"
-
-    drive(app, steps)
-
-
-def test_leaving_the_view_stops_looking_and_esc_does_too(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    from memory_tui.inbox import checks
-
-    entered, go_on, ended = threading.Event(), threading.Event(), []
-    dates = checks.BY_KIND["bad date"]
-
-    def slow(run: checks.Examination, check: checks.InboxCheck) -> Iterator[Suggestion]:
-        entered.set()
-        assert go_on.wait(LONG)
-        yield from dates.find(run, check)
-        ended.append("first")
-
-    def second(run: checks.Examination, check: checks.InboxCheck) -> Iterator[Suggestion]:
-        ended.append("second")
-        return iter(())
-
-    monkeypatch.setattr(checks, "CHECKS", (replace(dates, find=slow), replace(dates, find=second)))
-
-    async def steps(pilot: Pilot[int]) -> None:
-        for leave in ("1", "escape"):
-            entered.clear()
-            go_on.clear()
-            await strike(pilot, "4")
-            inbox_view = app.screen
-            assert isinstance(inbox_view, InboxView)
-            await until(entered.is_set)
-            await until(lambda: "Looking through the notes" in text_of(app) and "esc stops" in text_of(app))
-            await strike(pilot, leave)
-            assert inbox_view.resting, "somebody still waits for it"
-            go_on.set()
-            await settled(pilot)
-            assert ended == ["first"], "it went on"
-            ended.clear()
-        assert "Stopped; r looks again." in text_of(app)
-        await press(pilot, "r")
-        assert ended == ["first", "second"]
-
-    drive(app, steps)
-
-
-def test_undoing_a_change_stands_on_what_it_brought_back(app: MemoryApp, workspace: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "4")
-        view = app.screen
-        assert isinstance(view, InboxView)
-        await until(lambda: view.resting and len(view.open) > 2)
-        await press(pilot, "j")
-        taken = view.queue.suggestion
-        assert taken is not None
-        await press(pilot, "d" if "delete" in taken.actions else "m", "enter")
-        await until(lambda: view.resting and taken.id not in {one.id for one in view.open})
-        await press(pilot, "G", "u")
-        if isinstance(app.screen, Preview):
-            await press(pilot, "enter")
-        await until(lambda: view.resting and taken.id in {one.id for one in view.open})
-        assert view.queue.suggestion is not None
-        assert view.queue.suggestion.id == taken.id
-
-    drive(app, steps)
-
-
-def test_a_look_after_a_change_waits_until_the_index_followed(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is found by the index would be missing until the next look, and the number with it."""
-    from memory_tui.inbox import checks
-
-    dates, go_on, asked = checks.BY_KIND["bad date"], threading.Event(), threading.Event()
-    looks: list[bool] = []
-
-    def recorded(run: checks.Examination, check: checks.InboxCheck) -> Iterator[Suggestion]:
-        assert app.engine is not None
-        looks.append(app.engine.index.writer.wait_idle(0))
-        yield from dates.find(run, check)
-
-    monkeypatch.setattr(checks, "CHECKS", (*CHECKS, replace(dates, find=recorded)))
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await to(pilot, "junk")
-        assert app.engine is not None
-        writer, view = app.engine.index.writer, app.screen
-        assert isinstance(view, InboxView)
-        idle = writer.wait_idle
-
-        def waited(timeout: float) -> bool:
-            if timeout:
-                asked.set()
-            return idle(timeout)
-
-        monkeypatch.setattr(writer, "wait_idle", waited)
-        looks.clear()
-        await press(pilot, "enter")
-        writer.submit(lambda _store: go_on.wait(LONG))
-        await strike(pilot, "y")
-        await until(lambda: looks or asked.is_set())
-        go_on.set()
-        await settled(pilot)
-        assert looks
-        assert all(looks)
-        assert app.badges["inbox"] == f"{len(view.open)}"
-
-    drive(app, steps)
-
-
-def test_what_is_decided_during_a_look_stays_decided(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    entered, go_on = threading.Event(), threading.Event()
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await to(pilot, "junk")
-        assert app.engine is not None
-        view, decisions = app.screen, app.engine.notes.decisions
-        assert isinstance(view, InboxView)
-        count, hidden = len(view.open), decisions.hidden
-
-        def late(*given: object) -> dict[str, float]:
-            found = hidden(*given)  # type: ignore[arg-type]
-            entered.set()
-            assert go_on.wait(LONG)
-            return found
-
-        for key, left in (("x", count - 1), ("u", count)):
-            entered.clear()
-            go_on.clear()
-            monkeypatch.setattr(decisions, "hidden", late)
-            view.examine()
-            await until(entered.is_set)
-            await strike(pilot, key)
-            await until(lambda left=left: len(view.open) == left)
-            go_on.set()
-            await settled(pilot)
-            assert len(view.open) == left
-            assert app.badges["inbox"] == f"{left}"
-
-    drive(app, steps)
+def workspace(tmp_path: Path) -> Path:
+    """Notes with two secrets, a repeat, a day that has passed, a path that is gone."""
+    for path, text in NOTES.items():
+        (tmp_path / "notes" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "notes" / path).write_text(text)
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def inbox(workspace: Path) -> Iterator[Window]:
+    """The inbox of these notes, looked through."""
+    with Window(make_app(workspace)) as window:
+        window.press("4").until(lambda: "Looking through" not in window.text)
+        yield window
+
+
+def view(window: Window) -> InboxView:
+    found = window.app.view
+    assert isinstance(found, InboxView)
+    return found
+
+
+def go(window: Window, text: str) -> Window:
+    """Move the cursor to the row that holds `text`."""
+    rows = window.app.query_one("#inbox-list", Facts)
+    window.press("home")
+    for _ in rows.facts:
+        if rows.fact is not None and text in rows.fact.words:
+            return window
+        window.press("down")
+    raise AssertionError(f"no row holds {text!r}:\n{window.text}")
+
+
+def texts(workspace: Path) -> dict[str, str]:
+    return {path: (workspace / path).read_text() for path in NOTES}
+
+
+def shown(window: Window) -> list[Group]:
+    return groups(view(window).open)
+
+
+def test_one_cause_is_one_group_and_the_badge_counts_groups(inbox: Window) -> None:
+    causes = shown(inbox)
+    assert [(group.title, len(group.findings)) for group in causes[:1]] == [("looks like a secret", 2)]
+    assert inbox.app.query_one("#tab-inbox", Tab).label.plain == f"4 Inbox {len(causes)}"
+    rows = list(listed(causes, (), {}, ()))
+    assert sum(row.key.startswith("group:") for row in rows) == sum(len(group.findings) > 1 for group in causes)
+    assert {row.key for row in rows} >= {group.findings[0].id for group in causes}
+
+
+@pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
+def test_the_lines_and_the_change_stand_there_and_no_secret_does(inbox: Window, size: tuple[int, int]) -> None:
+    inbox.resize(*size)
+    go(inbox, "looks like a secret")
+    assert "The NAS password" in inbox.text
+    assert "d would move to the trash" in " ".join(inbox.text.split())
+    assert SECRET not in inbox.text
+
+
+def test_one_key_makes_the_change_of_a_group_and_one_takes_all_of_it_back(inbox: Window, workspace: Path) -> None:
+    before = texts(workspace)
+    go(inbox, "looks like a secret").press("d")
+    assert texts(workspace) == before, "the difference is shown first"
+    assert SECRET not in inbox.text
+    inbox.press("y")
+    assert SECRET not in "".join(texts(workspace).values())
+    assert "blue-horse" not in "".join(texts(workspace).values())
+    inbox.until(lambda: "looks like a secret" not in inbox.text)
+    inbox.press("u")
+    assert texts(workspace) == before
+    inbox.until(lambda: "looks like a secret: 2" in inbox.text)
+
+
+def test_a_change_that_is_not_agreed_to_is_not_made(inbox: Window, workspace: Path) -> None:
+    before = texts(workspace)
+    go(inbox, "a date that has passed").press("d", "n")
+    assert texts(workspace) == before
+
+
+def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox: Window, workspace: Path) -> None:
+    before = texts(workspace)
+    go(inbox, "looks like a secret").press("K")
+    assert "2 kept or put off" in inbox.text
+    assert "looks like a secret" not in inbox.text
+    go(inbox, "a date that has passed").press("z", "enter")
+    assert "3 kept or put off" in inbox.text
+    go(inbox, "kept or put off").press("enter")
+    assert "kept for good" in inbox.text
+    inbox.press("u")
+    assert "a date that has passed" in inbox.text
+    inbox.press("u")
+    assert "looks like a secret: 2" in inbox.text
+    assert texts(workspace) == before
+
+
+def test_enter_offers_what_can_be_done_about_a_line(inbox: Window, workspace: Path) -> None:
+    go(inbox, "said twice").press("enter")
+    for offer in ("keep the other one", "keep this one", "never ask again", "ask again later", "read the note"):
+        assert offer in inbox.text
+    inbox.press("down", "enter", "y")
+    assert "garden gate" not in (workspace / "memory/2026-03-02.md").read_text()
+    inbox.press("u")
+    assert "garden gate" in (workspace / "memory/2026-03-02.md").read_text()
+
+
+def test_a_line_that_changed_meanwhile_is_not_touched(inbox: Window, workspace: Path) -> None:
+    go(inbox, "a date that has passed")
+    path = workspace / "MEMORY.md"
+    path.write_text(NOTES["MEMORY.md"].replace("2026-01-05", "2027-01-05"))
+    inbox.press("d")
+    assert "2027-01-05" in path.read_text()
+    assert any("changed since" in said for said in inbox.notices)
+    inbox.press("i").until(lambda: "a date that has passed" not in inbox.text)
+
+
+def test_nothing_is_changed_where_notes_are_only_read(workspace: Path) -> None:
+    before = texts(workspace)
+    with Window(make_app(workspace, read_only=True)) as window:
+        window.press("4").until(lambda: "Looking through" not in window.text)
+        go(window, "a date that has passed").press("d")
+        assert len(window.app.screen_stack) == 1
+        assert any("--read-only" in said for said in window.notices)
+    assert texts(workspace) == before
+
+
+def test_the_words_of_a_decision(workspace: Path) -> None:
+    assert until(math.inf) == "kept for good"
+    assert until(0.0).startswith("put off until ")

@@ -1,437 +1,421 @@
-"""Browsing and reading: what a session starts with, where hosts cut, links both ways, looking for text, long notes."""
+"""The view Notes: what is listed and read, and every way to change a note and take it back."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import TextArea
 
-from memory_tui.recalls import recall_log, recalled_lines
-from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
-from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.help import Help
-from memory_tui.tui.views.notes.browse import BrowseView
-from memory_tui.tui.widgets.file_tree import FileTree
-from memory_tui.tui.widgets.note_side import AboutPane
+from memory_tui.notes.curator import Curator
+from memory_tui.notes.journal import left
+from memory_tui.tui.session import ReadNote
+from memory_tui.tui.views.notes import NotesView
 from memory_tui.tui.widgets.reader import Reader
-from tests.support.tui import LARGE, SMALL, ask, drive, enter, make_app, press, said, settled, text_of, until
+from memory_tui.tui.widgets.rows import Rows
+from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
+
+LOG = "memory/2026-03-20.md"
+"""The newest log of the sample workspace."""
 
 
-def reader_of(app: MemoryApp) -> Reader:
-    return app.screen.query_one(Reader)
+def text_of(window: Window) -> Reader:
+    return window.app.query_one("#notes-text", Reader)
 
 
-def shown_path(app: MemoryApp) -> str:
-    page = reader_of(app).page
-    return page.path if page else ""
+def notes(window: Window) -> NotesView:
+    view = window.app.view
+    assert isinstance(view, NotesView)
+    return view
 
 
-def about(app: MemoryApp) -> str:
-    return "\n".join(f"{row.label} {row.words}" for row in app.screen.query_one(AboutPane)._rows)
+def read(window: Window, path: str, line: int = 1) -> Window:
+    """Show a line of a note, as another view asks for it."""
+    window.app.post_message(ReadNote(path, line))
+    return window.settle().until(lambda: notes(window).page.path == path).settle()
 
 
-def test_the_app_opens_with_what_an_agent_reads_first(workspace: Path) -> None:
-    (workspace / "memory" / "2031-01-01.md").write_text("# the future\n", "utf-8")
-    (workspace / "memory" / "2026-03-19.md").unlink()
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        assert shown_path(app) == "MEMORY.md"
-        await press(pilot, "j")
-        assert shown_path(app) == "memory/2026-03-20.md"
-        await press(pilot, "j")
-        assert "There is no memory/2026-03-19.md yet." in text_of(app)
-        await press(pilot, "E")
-        assert said(app).endswith("There is no note under the cursor.") or "terminal" in said(app)
-        await press(pilot, "g", "t")
-        assert shown_path(app) == "memory/2026-03-20.md"
-        await press(pilot, "right_square_bracket")
-        assert shown_path(app) == "memory/2031-01-01.md"
-
-    drive(app, steps)
+def curator(window: Window) -> Curator:
+    engine = window.app.session.engine
+    assert engine is not None
+    return engine.notes.curator
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
-def test_a_line_shows_where_the_host_stops_reading(workspace: Path, size: tuple[int, int]) -> None:
+def sync(window: Window) -> Window:
+    """Bring the index up to date, and wait until the screen says so."""
+    assert window.app.session.engine is not None
+    window.app.session.engine.index.request_sync()
+    return window.settle().until(lambda: not window.app.session.status.freshness.stale).settle()  # type: ignore[union-attr]
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def test_the_note_under_the_cursor_is_read(reader: Window) -> None:
+    listed = reader.press("1", "home").app.query_one("#notes-list", Rows)
+    assert notes(reader).page.path == "MEMORY.md"
+    reader.press("down")
+    assert listed.highlighted_option is not None
+    assert notes(reader).page.path == listed.highlighted_option.id == text_of(reader).path
+
+
+@pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
+def test_every_size_has_its_screen(reader: Window, size: tuple[int, int]) -> None:
+    read(reader, "memory/network.md", 9)
+    reader.resize(*size)
+    reader.matches("notes", size)
+    reader.press("escape").resize(*LARGE)
+
+
+def test_under_70_cells_one_pane_is_in_front(reader: Window) -> None:
+    reader.press("1", "escape", "home").resize(*TINY)
+    assert "Home network" in reader.text
+    assert not text_of(reader).is_on_screen
+    reader.press("enter")
+    assert text_of(reader).is_on_screen
+    assert not reader.app.query_one("#notes-list").is_on_screen
+    reader.press("escape").resize(*LARGE)
+
+
+def test_a_filter_leaves_what_has_the_words(reader: Window) -> None:
+    reader.press("1", "f").type("router")
+    paths = {option.id for option in reader.app.query_one("#notes-list", Rows).options}
+    titles = {row.path: row.title for row in reader.app.session.files}
+    assert paths == {path for path, title in titles.items() if "router" in f"{path} {title}".casefold()}
+    assert paths
+    reader.press("escape")
+    assert len(reader.app.query_one("#notes-list", Rows).options) == len(titles)
+
+
+def test_a_line_is_copied_with_its_citation(reader: Window) -> None:
+    read(reader, "memory/network.md", 3).press("y")
+    line = text_of(reader).document.get_line(2)
+    assert reader.app.clipboard == f"{line}\n\nmemory/network.md#L3"
+    reader.press("Y")
+    assert reader.app.clipboard == "memory/network.md#L3"
+    reader.press("space", "space", "y", "escape")
+    assert reader.app.clipboard.endswith("memory/network.md#L3-L4")
+
+
+def test_words_are_looked_for_in_the_text(reader: Window) -> None:
+    read(reader, "memory/network.md").press("f").type("vlan").press("enter")
+    first = text_of(reader).line
+    assert "vlan" in text_of(reader).text_of(first, first).casefold()
+    reader.press("f", "enter")
+    assert text_of(reader).line > first
+    reader.press("escape")
+
+
+def test_links_lead_to_notes(reader: Window) -> None:
+    read(reader, "MEMORY.md").press("b")
+    assert "→ memory/network.md" in reader.text
+    reader.press("down", "down", "enter")
+    assert notes(reader).page.path != "MEMORY.md"
+    reader.press("escape")
+
+
+def test_a_written_day_of_the_calendar_opens_its_note(reader: Window) -> None:
+    reader.press("1", "home", "C")
+    assert "Written days" in reader.text
+    reader.press("enter")
+    newest = max(row.day for row in reader.app.session.files if row.day is not None)
+    assert str(newest) in notes(reader).page.path
+    reader.press("escape")
+
+
+def test_a_note_is_shown_as_it_would_be_printed(reader: Window) -> None:
+    read(reader, "memory/network.md").press("v")
+    assert "## " not in reader.text
+    reader.press("escape", "escape")
+
+
+def test_an_agents_line_above_moves_neither_cursor_nor_text(screen: Window, workspace: Path) -> None:
+    read(screen, "memory/network.md", 20)
+    note, before = workspace / "memory/network.md", text_of(screen)
+    words, above = before.text_of(20, 20), before.cursor_row - before.scroll_offset.y
+    note.write_text("Two lines\nwere put above.\n" + note.read_text())
+    (workspace / "memory/aaa.md").write_text("# A new note\n")
+    sync(screen)
+    assert text_of(screen).line == 22
+    assert text_of(screen).text_of(22, 22) == words
+    assert text_of(screen).cursor_row - text_of(screen).scroll_offset.y == above
+    highlighted = screen.app.query_one("#notes-list", Rows).highlighted_option
+    assert highlighted is not None
+    assert highlighted.id == "memory/network.md"
+
+
+def test_a_note_that_vanishes_under_the_cursor_is_said(screen: Window, workspace: Path) -> None:
+    read(screen, "memory/network.md", 5)
+    (workspace / "memory/network.md").unlink()
+    sync(screen)
+    assert notes(screen).page.problem
+    assert "memory/network.md" in screen.text
+    screen.press("e", "p", "x")
+    assert not (workspace / "memory/network.md").exists()
+
+
+def test_of_a_huge_note_the_part_around_the_line_is_shown(screen: Window, workspace: Path) -> None:
+    (workspace / "memory/huge.md").write_text("".join(f"- entry {number} of many\n" for number in range(1, 60_001)))
+    sync(screen)
+    read(screen, "memory/huge.md", 41_000)
+    assert "41000  - entry 41000 of many" in screen.text
+    assert "E opens all" in screen.text
+    screen.press("x")
+    assert "Only a part" in screen.notices[-1]
+
+
+def test_what_the_agent_never_reads_is_a_band_with_rulers(screen: Window, workspace: Path) -> None:
+    (workspace / "MEMORY.md").write_text("".join(f"- fact {number} to remember\n" for number in range(3_000)))
+    sync(screen)
+    read(screen, "MEMORY.md")
+    unread = notes(screen).page.unread
+    assert f"OpenClaw never reads lines {unread.start}-{unread.stop - 1}" in screen.text
+    read(screen, "MEMORY.md", unread.start)
+    assert "── OpenClaw stops reading here ──" in screen.text
+    assert f"{unread.start}░ - fact" in screen.text
+    assert f"{unread.start - 1}  - fact" in screen.text
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Window]:
+    (tmp_path / "notes").mkdir()
+    with Window(make_app(tmp_path / "notes"), SMALL) as window:
+        yield window
+
+
+def test_a_folder_without_notes_says_two_keys_and_the_first_works(empty: Window, tmp_path: Path) -> None:
+    assert "No notes in" in empty.text
+    # In one go, as somebody types who has read it.
+    empty.burst("a", *"the kiln is hot", "enter")
+    empty.settle().until(lambda: notes(empty).page.text).settle()
+    assert "the kiln is hot" in empty.text
+    assert "the kiln is hot" in (tmp_path / "notes" / LOG).read_text()
+
+
+# --- changing -------------------------------------------------------------------------------------------------------
+
+
+def test_promoting_is_shown_made_and_taken_back_by_one_key(screen: Window, workspace: Path) -> None:
+    before = (workspace / "MEMORY.md").read_bytes()
+    log = next(row.path for row in screen.app.session.files if row.path == LOG)
+    line = next(at for at, text in enumerate((workspace / log).read_text().split("\n"), 1) if text.startswith("- "))
+    read(screen, log, line).press("p")
+    assert "fits best" in screen.text
+    screen.press("enter")
+    assert f"(from {log})" in screen.text.replace("\n", " ") or "(from" in screen.text
+    assert (workspace / "MEMORY.md").read_bytes() == before
+    screen.press("y").until(lambda: (workspace / "MEMORY.md").read_bytes() != before)
+    assert f"(from {log})" in (workspace / "MEMORY.md").read_text()
+    screen.settle().press("u").until(lambda: (workspace / "MEMORY.md").read_bytes() == before).settle()
+    assert screen.notices[-1].startswith("Taken back: Promote")
+
+
+def test_lines_of_the_curated_note_move_to_another(screen: Window, workspace: Path) -> None:
+    words = (workspace / "MEMORY.md").read_text().split("\n")[6]
+    read(screen, "MEMORY.md", 7).press("p")
+    assert "Move these lines to which note?" in screen.text
+    screen.press("enter").type("The cellar").press("enter", "y")
+    screen.until((workspace / "memory/the-cellar.md").exists).settle()
+    assert words in (workspace / "memory/the-cellar.md").read_text()
+    assert words not in (workspace / "MEMORY.md").read_text()
+
+
+def test_marked_lines_go_and_come_back(screen: Window, workspace: Path) -> None:
+    note = workspace / "memory/people.md"
+    before = note.read_text()
+    lines = before.split("\n")
+    read(screen, "memory/people.md", 3).press("space", "space", "x", "y")
+    screen.until(lambda: note.read_text() != before).settle()
+    assert lines[2] not in note.read_text().split("\n")
+    screen.press("u").until(lambda: note.read_text() == before)
+
+
+def test_notes_marked_in_the_list_go_together(screen: Window, workspace: Path) -> None:
+    screen.press("1", "home", "down", "space", "space")
+    marked = sorted(notes(screen).marked)
+    assert len(marked) == 2
+    screen.press("x")
+    assert "Move 2 notes to the trash" in screen.text
+    screen.press("y").until(lambda: not any((workspace / path).exists() for path in marked)).settle()
+    screen.press("u").until(lambda: all((workspace / path).exists() for path in marked))
+
+
+def test_an_older_change_is_shown_before_it_is_taken_back(screen: Window, workspace: Path) -> None:
+    curator(screen).remember("written by a command")
+    screen.press("u")
+    assert "Take back? y yes" in screen.text
+    assert "written by a command" in (workspace / LOG).read_text()
+    screen.press("y").until(lambda: "written by a command" not in (workspace / LOG).read_text())
+
+
+def test_a_new_note_is_shown_and_made(screen: Window, workspace: Path) -> None:
+    screen.press("n").type("The pottery wheel").press("enter")
+    assert "+ # The pottery wheel" in screen.text
+    screen.press("y").until((workspace / "memory/the-pottery-wheel.md").exists).settle()
+    screen.until(lambda: notes(screen).page.path == "memory/the-pottery-wheel.md")
+
+
+def test_a_renamed_note_takes_its_links_along(screen: Window, workspace: Path) -> None:
+    read(screen, "memory/network.md").press("R")
+    box = screen.app.screen.query_one("Input")
+    box.value = "memory/house-network.md"  # type: ignore[attr-defined]
+    screen.press("enter", "y").until((workspace / "memory/house-network.md").exists).settle()
+    assert "memory/house-network.md" in (workspace / "MEMORY.md").read_text()
+
+
+def test_nothing_is_changed_while_read_only(workspace: Path) -> None:
+    before = {path: path.read_bytes() for path in workspace.rglob("*.md")}
+    with Window(make_app(workspace, read_only=True)) as window:
+        for key in ("e", "p", "x", "a", "n", "R", "u", "E"):
+            read(window, "memory/people.md", 3).press(key)
+            assert "--read-only" in window.notices[-1], key
+            assert len(window.app.screen_stack) == 1, key
+    assert before == {path: path.read_bytes() for path in workspace.rglob("*.md")}
+
+
+# --- the editor -------------------------------------------------------------------------------------------------------
+
+
+def edit(window: Window, path: str, text: str) -> TextArea:
+    """Open the editor at the start of a note, and type."""
+    read(window, path, 2).press("e")
+    area = window.app.screen.query_one("#editor-text", TextArea)
+    area.move_cursor((0, 0))
+    window.type(text)
+    return area
+
+
+def test_the_editor_saves_what_was_typed_and_says_what_it_means(screen: Window, workspace: Path) -> None:
     note = workspace / "MEMORY.md"
-    note.write_text("# Memory\n" + "".join(f"- number {i:03} {'x' * 80}\n" for i in range(250)), "utf-8")
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        reader = reader_of(app)
-        # 70 % of 20,000 characters: 9 for the heading, 94 for each line; the line that is cut is read in part.
-        first = (14_000 - 9) // 94 + 2
-        assert reader.unread.start == first
-        assert set(reader.rules) >= {reader.unread.start, reader.unread.stop}
-        await press(pilot, "tab")
-        reader.go_to_line(first - 2)
-        await settled(pilot)
-        lines = text_of(app).splitlines()
-        at = next(i for i, line in enumerate(lines) if "OpenClaw stops here" in line)
-        assert f"number {first - 2:03}" in "".join(lines[at - 4 : at])
-        assert f"number {first - 1:03}" in "".join(lines[at + 1 : at + 3])
-        assert "Claude Code stops here: 51 lines unread" in reader.rules.values()
-
-    drive(app, steps, size)
-
-
-def test_links_are_followed_and_lead_back(workspace: Path) -> None:
-    (workspace / "memory" / "links.md").write_text(
-        "# Links\n\nsee [[network]] and memory/house.md#L5\nonly [[network#Line]] here\n[[nowhere]]\n", "utf-8"
-    )
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        view = app.screen
-        assert isinstance(view, BrowseView)
-        view.go_to("memory/links.md")
-        await settled(pilot)
-        assert "→ network.md" in about(app)
-        assert "→ house.md:5" in about(app)
-        assert "× nowhere no such note" in about(app)
-        await press(pilot, "tab")
-        reader_of(app).go_to_line(4)
-        await press(pilot, "enter")
-        assert shown_path(app) == "memory/network.md"
-        assert "← links.md:3" in about(app)
-        await press(pilot, "-")
-        assert (shown_path(app), reader_of(app).cursor) == ("memory/links.md", 3)
-        await press(pilot, "up", "enter")
-        await enter(pilot, "house")
-        await press(pilot, "enter")
-        assert (shown_path(app), reader_of(app).cursor) == ("memory/house.md", 4)
-        await press(pilot, "-", "g", "g", "enter")
-        assert said(app) == "There is no link in this line."
-        await press(pilot, "g", "i")
-        pane = app.screen.query_one(AboutPane)
-        pane.go(next(row for row in range(pane.count()) if pane._rows[row].label == "→"))
-        await press(pilot, "enter")
-        assert shown_path(app) == "memory/network.md"
-        assert isinstance(app.focused, Reader)
-
-    drive(app, steps)
-
-
-def test_a_narrow_screen_shows_what_is_known_in_place_of_the_note(workspace: Path) -> None:
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        assert not app.screen.query_one(AboutPane).display
-        await press(pilot, "g", "i")
-        assert isinstance(app.focused, AboutPane)
-        assert "evergreen, never fades" in text_of(app)
-        await press(pilot, "escape")
-        assert isinstance(app.focused, Reader)
-        assert not app.screen.query_one(AboutPane).display
-
-    drive(app, steps, SMALL)
-
-
-def test_lines_that_an_agent_was_given_are_marked(workspace: Path) -> None:
-    hits = (LoggedHit("MEMORY.md", 7, 9, 0.8, 0.5, 0.3),)
-    recall_log.append_recall(
-        recall_log.recall_log_path(workspace), RecallEntry("memory_search", "who is Ben", 1.0, "claude", hits=hits)
-    )
-    app = make_app(workspace)
-
-    async def steps(_pilot: Pilot[int]) -> None:
-        assert "recalled 1 time, last 1970-01-01 00:00, by claude" in about(app)
-        marked = [line for line in text_of(app).splitlines() if "•" in line]
-        assert len(marked) == 3
-        assert "Ben Calloway" in marked[0]
-
-    drive(app, steps)
-
-
-def test_lines_that_a_question_recalled_here_are_marked(workspace: Path) -> None:
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        assert "here " not in about(app)
-        await ask(pilot, "omada router vlan")
-        await press(pilot, "1")
-        view = app.screen
-        assert isinstance(view, BrowseView)
-        view.go_to("memory/network.md")
-        await settled(pilot)
-        assert "recalled by your questions, last 2026-03-20 12:00" in about(app)
-        assert "•" in text_of(app)
-
-    drive(app, steps)
-    # Another start knows them as well, and says what it could not read.
-    with recalled_lines.marks_path(workspace).open("ab") as file:
-        file.write(b"torn\n")
-    again = make_app(workspace)
-
-    async def look(pilot: Pilot[int]) -> None:
-        view = again.screen
-        assert isinstance(view, BrowseView)
-        view.go_to("memory/network.md")
-        await settled(pilot)
-        assert "recalled by your questions, last 2026-03-20 12:00" in about(again)
-        assert "1 line of the record of your recalls could not be read" in about(again)
-        assert "•" in text_of(again)
-
-    drive(again, look)
-
-
-def test_marks_last_until_the_app_is_closed_where_they_are_not_wanted_or_cannot_be_kept(workspace: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        app = pilot.app
-        assert isinstance(app, MemoryApp)
-        await ask(pilot, "omada router vlan")
-        if app.engine is not None and app.engine.plan.settings.on("recall.marks"):
-            assert "last until the app is closed" in said(app)
-        await press(pilot, "1")
-        view = app.screen
-        assert isinstance(view, BrowseView)
-        view.go_to("memory/network.md")
-        await settled(pilot)
-        assert "recalled since the app started" in about(app)
-        assert "•" in text_of(app)
-
-    drive(make_app(workspace, changes=[("recall.marks", "false")]), steps)
-    place = recalled_lines.marks_path(workspace)
-    assert not place.parent.exists()
-    place.parent.parent.mkdir(parents=True, exist_ok=True)
-    place.parent.write_text("a file where the folder should be")
-    drive(make_app(workspace), steps)
-
-
-def test_what_is_known_of_a_note_follows_the_index(workspace: Path) -> None:
-    (workspace / "memory" / "empty.md").write_text("", "utf-8")
-    app = make_app(workspace, changes=[("sync.onSearch", "false")])
-
-    async def steps(pilot: Pilot[int]) -> None:
-        view = app.screen
-        assert isinstance(view, BrowseView)
-        view.go_to("memory/empty.md")
-        await settled(pilot)
-        assert "memory/empty.md  empty" in text_of(app)
-        assert about(app).startswith("state fresh")
-        (workspace / "memory" / "empty.md").write_text("# no longer\n", "utf-8")
-        app.jobs.refresh()
-        await settled(pilot)
-        assert about(app).startswith("state changed")
-        await press(pilot, "r")
-        assert about(app).startswith("state fresh")
-        assert "12 bytes, 1 line\n" in about(app)
-        assert "chunk 1 of 1" in text_of(app)
-
-    drive(app, steps)
-
-
-def test_text_is_looked_for_in_the_note(workspace: Path) -> None:
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "tab", "n")
-        assert said(app) == "No search text yet. Press f in the reader to find text."
-        await press(pilot, "f")
-        await enter(pilot, "vlan")
-        assert said(app) == "3 places in this note."
-        await press(pilot, "enter")
-        page = reader_of(app).page
-        assert page is not None
-        seen = []
-        for _ in range(3):
-            seen.append(reader_of(app).cursor)
-            assert "vlan" in page.lines[seen[-1]].lower()
-            await press(pilot, "n")
-        assert reader_of(app).cursor == seen[0]
-        await press(pilot, "N")
-        assert reader_of(app).cursor == max(seen)
-        await press(pilot, "f")
-        await enter(pilot, "zzz")
-        assert said(app) == '"vlanzzz" is not in this note.'
-        await press(pilot, "escape")
-        assert not reader_of(app).matches
-        assert isinstance(app.focused, Reader)
-
-    drive(app, steps)
-
-
-def test_the_find_box_goes_with_its_note(workspace: Path) -> None:
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "tab", "f")
-        await enter(pilot, "vlan")
-        await press(pilot, "enter")
-        box = app.screen.query_one("#find", Input)
-        page = reader_of(app).page
-        assert page is not None
-        assert box.display
-        before = page.path
-        await press(pilot, "g", "t")
-        await until(lambda: reader_of(app).page is not None and reader_of(app).page.path != before)  # type: ignore[union-attr]
-        assert not box.display
-        assert not box.value
-        assert not reader_of(app).matches
-
-    drive(app, steps)
-
-
-def test_one_click_unfolds_a_group(workspace: Path) -> None:
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        rows = text_of(app).splitlines()
-        at = next(y for y, line in enumerate(rows) if "▸" in line)
-        left = rows[at].index("▸")
-        await pilot.click(offset=(left + 2, at))
-        await settled(pilot)
-        assert text_of(app).splitlines()[at][left] == "▾"
-
-    drive(app, steps)
-
-
-def test_a_note_is_opened_by_a_few_letters(workspace: Path) -> None:
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "o")
-        await enter(pilot, "depl")
-        await press(pilot, "enter")
-        assert shown_path(app) == "memory/work/deploy-runbook.md"
-        assert isinstance(app.focused, Reader)
-        await press(pilot, "minus")
-        assert shown_path(app) == "MEMORY.md"
-        await press(pilot, "o")
-        await pilot.click("#choices", offset=(5, 2), times=2)
-        await settled(pilot)
-        assert shown_path(app) not in ("", "MEMORY.md")
-
-    drive(app, steps)
-
-
-def test_chunks_are_walked(workspace: Path) -> None:
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "tab", "}")
-        page = reader_of(app).page
-        assert page is not None
-        assert reader_of(app).cursor + 1 == page.chunks[1][0]
-        await press(pilot, "}", "{", "{")
-        assert reader_of(app).cursor == 0
-
-    drive(app, steps)
-
-
-def test_marked_lines_are_what_is_cited(workspace: Path) -> None:
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "tab", "j", "j", "V", "j", "j", "y")
-        assert app.clipboard == "MEMORY.md#L3-L5"
-        await press(pilot, "escape", "y")
-        assert app.clipboard != "MEMORY.md#L3-L5"
-
-    drive(app, steps)
-
-
-def test_enlarging_the_terminal_brings_the_beginning_back(workspace: Path) -> None:
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "G")
-        tree = app.screen.query_one(FileTree)
-        assert tree.scroll_offset.y > 0
-        await pilot.resize_terminal(120, 60)
-        await settled(pilot)
-        assert tree.scroll_offset.y == 0
-        assert "Read at session start" in text_of(app)
-
-    drive(app, steps, SMALL)
-
-
-def test_help_says_that_there_is_more_below(workspace: Path) -> None:
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "?")
-        assert isinstance(app.screen, Help)
-        assert "lines below" in text_of(app)
-        for _ in range(30):
-            await press(pilot, "ctrl+d")
-        assert "lines below" not in text_of(app)
-        assert "esc closes" in text_of(app)
-
-    drive(app, steps, SMALL)
-
-
-def test_the_palette_finds_the_themes_by_their_name(workspace: Path) -> None:
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "colon", *"theme")
-        await until(lambda: "Choose a theme" in text_of(app))
-
-    drive(app, steps)
-
-
-def test_a_long_note_opens_with_its_head_and_goes_to_any_line(workspace: Path) -> None:
-    lines = [
-        f"line {i} of a long note, with 外婆 and **words** to wrap at the edge of the screen" for i in range(20_000)
-    ]
-    (workspace / "memory" / "long.md").write_text("\n".join(lines) + "\n", "utf-8")
-    app = make_app(workspace, provider="none")
-
-    async def steps(pilot: Pilot[int]) -> None:
-        seen = []
-        real = Reader.show
-
-        def show(self: Reader, page: object, *args: object, **more: object) -> None:
-            seen.append(page.whole)  # type: ignore[attr-defined]
-            real(self, page, *args, **more)  # type: ignore[arg-type]
-
-        Reader.show = show  # type: ignore[method-assign, assignment]
-        try:
-            view = app.screen
-            assert isinstance(view, BrowseView)
-            view.go_to("memory/long.md")
-            await settled(pilot)
-        finally:
-            Reader.show = real  # type: ignore[method-assign]
-        assert seen == [False, True]
-        view.go_to("memory/long.md", 19_000)
-        await settled(pilot)
-        assert "line 18999 of a long note" in text_of(app)
-        await press(pilot, "tab", "G")
-        assert "line 19999 of a long note" in text_of(app)
-
-    drive(app, steps)
-
-
-def test_without_colour_the_marks_of_the_reader_are_still_told_apart(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
+    before = note.read_text()
+    edit(screen, "MEMORY.md", "Hello ")
+    screen.until(lambda: "After saving: " in screen.text)
+    assert "not saved yet" in screen.text
+    assert "OpenClaw reads characters up to" in screen.text
+    screen.press("ctrl+s").until(lambda: note.read_text() == "Hello " + before).settle()
+    assert screen.app.screen_stack[-1].query("#notes-text")
+    assert not left(curator(screen).journal)
+    screen.press("u").until(lambda: note.read_text() == before)
+
+
+def test_other_lines_that_an_agent_wrote_meanwhile_stay(screen: Window, workspace: Path) -> None:
+    note = workspace / "memory/people.md"
+    before = note.read_text()
+    edit(screen, "memory/people.md", "Hello ")
+    note.write_text(before + "- the agent's line\n")
+    screen.press("ctrl+s").until(lambda: note.read_text() == f"Hello {before}- the agent's line\n")
+
+
+@pytest.mark.parametrize(("keys", "first"), [((), "Hello "), (("enter",), "An agent: "), (("enter", "enter"), "both")])
+def test_a_conflict_is_shown_and_each_side_can_be_taken(
+    screen: Window, workspace: Path, keys: tuple[str, ...], first: str
 ) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    app = make_app(workspace)
+    note = workspace / "memory/people.md"
+    before = note.read_text()
+    edit(screen, "memory/people.md", "Hello ")
+    note.write_text("An agent: " + before)
+    screen.press("ctrl+s").until(lambda: "also changed on disk" in screen.text)
+    assert "[mine]" in screen.text
+    assert note.read_text().startswith("An agent: ")
+    screen.press(*keys, "ctrl+s")
+    both = f"An agent: {before.split(chr(10))[0]}\nHello {before}"
+    screen.until(lambda: note.read_text() == (both if first == "both" else first + before))
 
-    async def steps(pilot: Pilot[int]) -> None:
-        for keys in (["tab", "f"], ["enter", "V", "j"], ["p"], ["n", "i"], ["escape", "g", "h"]):
-            await press(pilot, *keys)
-            if keys == ["tab", "f"]:
-                await enter(pilot, "vlan")
-            strips = app.screen._compositor.render_strips()
-            assert all(
-                colour is None or colour.is_default
-                for strip in strips
-                for segment in strip
-                if segment.style is not None
-                for colour in (segment.style.color, segment.style.bgcolor)
-            )
-        await press(pilot, "escape", "escape")
-        styles = {
-            (segment.style.reverse, segment.style.bold)
-            for strip in app.screen._compositor.render_strips()
-            for segment in strip
-            if segment.style is not None and "VLAN" in segment.text
-        }
-        assert (True, True) in styles
 
-    drive(app, steps)
+def test_who_leaves_a_conflict_has_the_text_still(screen: Window, workspace: Path) -> None:
+    note = workspace / "memory/people.md"
+    area = edit(screen, "memory/people.md", "Hello ")
+    note.write_text("An agent: " + note.read_text())
+    screen.press("ctrl+s").until(lambda: "also changed on disk" in screen.text).press("escape")
+    assert area.text.startswith("Hello ")
+    assert "is kept as draft" in screen.notices[-1]
+    assert curator(screen).drafts()
+
+
+def test_leaving_the_editor_asks_before_it_throws_text_away(screen: Window, workspace: Path) -> None:
+    before = (workspace / "memory/people.md").read_text()
+    edit(screen, "memory/people.md", "Hello ")
+    screen.press("escape")
+    assert "Leave without saving?" in screen.text
+    screen.press("escape")
+    assert screen.app.screen.query("#editor-text")
+    screen.press("escape", "y")
+    assert len(screen.app.screen_stack) == 1
+    assert (workspace / "memory/people.md").read_text() == before
+    screen.until(lambda: not left(curator(screen).journal))
+
+
+def test_what_was_typed_when_the_app_ended_is_offered_again(workspace: Path) -> None:
+    with Window(make_app(workspace)) as window:
+        read(window, "memory/people.md", 2).press("e")
+        window.app.screen.query_one("#editor-text", TextArea).move_cursor((0, 0))
+        window.burst(*"Hello ")
+        window.until(lambda: "not saved yet" in window.text)
+        assert "is kept" in notes(window).leaving()
+    with Window(make_app(workspace)) as window:
+        window.until(lambda: any("Unsaved text is kept for memory/people.md" in words for words in window.notices))
+        read(window, "memory/people.md").press("e")
+        assert window.app.screen.query_one("#editor-text", TextArea).text.startswith("Hello ")
+
+
+def test_a_paste_of_a_megabyte_is_one_text(screen: Window) -> None:
+    from textual.events import Paste
+
+    area = edit(screen, "memory/people.md", "")
+    begun = time.monotonic()
+    area.post_message(Paste("word \x1b[31m" * 100_000))
+    screen.until(lambda: len(area.text) > 900_000)
+    assert "\x1b" not in area.text
+    assert time.monotonic() - begun < 60
+
+
+def test_your_own_editor_needs_a_terminal(screen: Window) -> None:
+    read(screen, "memory/people.md").press("E")
+    assert "no terminal" in screen.notices[-1]
+
+
+# --- history ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_text_of_before_comes_back_to_the_letter(screen: Window, workspace: Path) -> None:
+    note = workspace / "memory/people.md"
+    before = note.read_text()
+    edit(screen, "memory/people.md", "Hello ")
+    screen.press("ctrl+s").until(lambda: note.read_text() != before).settle()
+    note.write_text(note.read_text() + "- an agent's line\n")
+    read(screen, "memory/people.md").press("h")
+    assert "What changed in memory/people.md" in screen.text
+    assert "Edit memory/people.md" in screen.text
+    screen.press("r")
+    assert "exactly as it was before" in screen.text
+    screen.press("enter", "y").until(lambda: note.read_text() == before)
+
+
+def test_a_change_of_the_list_is_taken_back_and_made_again(screen: Window, workspace: Path) -> None:
+    curator(screen).remember("the first")
+    curator(screen).remember("the second")
+    log = workspace / LOG
+    screen.press("5").until(lambda: "the second" in screen.text)
+    screen.press("down", "u")
+    assert "Take back? y yes" in screen.text
+    screen.press("y").until(lambda: "the first" not in log.read_text()).settle()
+    assert "the second" in log.read_text()
+    row = next(
+        at
+        for at, option in enumerate(screen.app.query_one("#history-list", Rows).options)
+        if "first" in str(option.prompt) and "Undo" not in str(option.prompt)
+    )
+    screen.app.query_one("#history-list", Rows).highlighted = row
+    screen.settle().press("u")
+    assert "Make it again? y yes" in screen.text
+    screen.press("y").until(lambda: "the first" in log.read_text())
+
+
+def test_lines_that_another_program_took_out_can_be_brought_back(screen: Window, workspace: Path) -> None:
+    log = workspace / LOG
+    before = log.read_text()
+    log.write_text(before.split("\n")[0] + "\n")
+    sync(screen).press("5").until(lambda: "lost" in screen.text)
+    screen.press("r", "down", "enter", "y").until(lambda: log.read_text().strip() == before.strip())

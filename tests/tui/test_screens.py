@@ -1,291 +1,169 @@
-"""Every view as text at both sizes: a reviewer reads the difference."""
+"""What every view has in common: text screens, room, colours, widths, layouts; and pictures for colours."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
-from textual.widget import Widget
+from rich.cells import cell_len
+from textual.screen import Screen
+from textual.theme import BUILTIN_THEMES
 
-from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.dialogs import Confirm
-from memory_tui.tui.widgets.status_bars import WhichKey
-from tests.support.tui import (
-    LARGE,
-    SMALL,
-    Steps,
-    ask,
-    drive,
-    fixed_times,
-    is_waiting,
-    make_app,
-    matches_screen,
-    matches_screens,
-    press,
-    sample,
-    settled,
-    undone,
-    until,
+from tests.support.tui import LARGE, QUESTION, SMALL, TINY, Window, after, make_app, sample
+
+VIEWS = {"notes": "1", "search": "2", "status": "3", "inbox": "4", "history": "5", "agents": "6"}
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
+    """The app with every view open and a question asked; read it, and leave it so."""
+    with Window(make_app(sample(tmp_path_factory.mktemp("asked") / "notes"))) as window:
+        window.press(*"13456").ask(QUESTION)
+        yield window
+
+
+@pytest.mark.parametrize("name", ["status", "inbox", "history", "agents"])
+def test_the_screens_of_a_view(asked: Window, name: str) -> None:
+    asked.press(VIEWS[name]).matches(f"view_{name}", SMALL, LARGE)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_is_no_fuller_than_a_person_reads(asked: Window, name: str) -> None:
+    for size in (SMALL, LARGE):
+        lines = asked.press(VIEWS[name]).resize(*size).lines
+        assert all(cell_len(line) == size[0] for line in lines), "borders are straight"
+        footer = lines[-1].strip()
+        hints = asked.app.query_one("Footer").query("FooterKey")
+        assert len(hints) <= 8, footer
+        assert cell_len(footer) <= 64 or size == LARGE, footer
+        body = "\n".join(re.sub(r"^(\W*)\d+  ", r"\1", line) for line in lines[1:-1])
+        dates = re.sub(r"\d{4}-\d\d-\d\d|\d+ (?:days?|weeks?|months?|Mar|Feb|Jan|Dec|Nov|Oct)\b", "", body)
+        assert len(re.findall(r"\d[\d.,:]*", dates)) <= 90
+        inked = sum(not cell.isspace() for line in lines for cell in line)
+        assert size == SMALL or inked <= 0.56 * size[0] * size[1], f"{inked / size[0] / size[1]:.0%} ink at {size}"
+
+
+def test_every_size_has_room_for_the_cursor(asked: Window) -> None:
+    for size in (TINY, (50, 30), (20, 5), (1, 1), (200, 60), LARGE):
+        for key in VIEWS.values():
+            asked.press(key).resize(*size)
+            assert len(asked.lines) == size[1]
+
+
+def count_layouts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that grows with each layout: the cost of a key, without a clock."""
+    layouts: list[str] = []
+    layout = Screen._refresh_layout
+
+    def counted(self, *args, **named):
+        layouts.append(str(self))
+        return layout(self, *args, **named)
+
+    monkeypatch.setattr(Screen, "_refresh_layout", counted)
+    return layouts
+
+
+@pytest.mark.parametrize("key", ["down", "up", "j"])
+@pytest.mark.parametrize("view", ["search", "notes"])
+def test_a_step_lays_out_nothing(asked: Window, monkeypatch: pytest.MonkeyPatch, view: str, key: str) -> None:
+    asked.resize(*LARGE).press(VIEWS[view], "down")
+    layouts: list[object] = []
+    layout = Screen._refresh_layout
+    monkeypatch.setattr(
+        Screen, "_refresh_layout", lambda *args, **named: (layouts.append(args), layout(*args, **named))
+    )
+    asked.press(key)
+    assert layouts == []
+
+
+def test_a_letter_lays_out_nothing(asked: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked.resize(*LARGE).press("slash")
+    layouts: list[object] = []
+    layout = Screen._refresh_layout
+    monkeypatch.setattr(
+        Screen, "_refresh_layout", lambda *args, **named: (layouts.append(args), layout(*args, **named))
+    )
+    asked.press("s", "backspace")
+    monkeypatch.undo()
+    asked.press("enter")
+    assert layouts == []
+
+
+def test_every_theme_draws_every_view(asked: Window) -> None:
+    first = asked.app.theme
+    for theme in sorted(BUILTIN_THEMES):
+        asked.app.theme = theme
+        asked.press("2")
+        assert QUESTION in asked.text
+    asked.app.theme = first
+    asked.settle()
+
+
+def test_without_colour_the_cursor_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    with Window(make_app(sample(tmp_path / "notes"))) as window:
+        window.ask()
+        for key in VIEWS.values():
+            window.press(key)
+            parts = [part for strip in window.strips for part in strip if part.style is not None]
+            colours = {colour for part in parts for colour in (part.style.color, part.style.bgcolor)}
+            assert all(colour is None or colour.is_default for colour in colours), key
+            assert any(part.style.reverse and len(part.text.strip()) > 3 for part in parts), "tab or cursor"
+
+
+WIDE = (
+    ("memory/日本語のメモ帳-とても長い名前のファイル.md", "日本語のメモ: omada ルーター"),
+    ("memory/cafe\u0301.md", "e\u0301crit: omada cafe\u0301"),
+    ("memory/👩\u200d👩\u200d👧-family.md", "👩\u200d👩\u200d👧 omada ❤️ 👍🏽 1️⃣ 🇩🇪 ⚠️"),
+    ("memory/한국어-노트.md", "한국어 omada 공유기"),
 )
 
-QUESTION = "How is the VLAN on the Omada router set up?"
+
+@pytest.mark.parametrize("size", [TINY, SMALL, LARGE], ids=str)
+def test_borders_stay_straight_beside_wide_and_joined_characters(tmp_path: Path, size: tuple[int, int]) -> None:
+    (tmp_path / "notes" / "memory").mkdir(parents=True)
+    for path, text in WIDE:
+        (tmp_path / "notes" / path).write_text(f"# {text}\n\n- {text}\n", "utf-8")
+    with Window(make_app(tmp_path / "notes"), size) as window:
+        for keys in ("1", "2", "3", "4"):
+            window.ask("omada") if keys == "2" else window.press(keys)
+            assert [line for line in window.lines if cell_len(line) != size[0]] == []
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The sample in the user's home, so that paths on screen have the same length everywhere."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    fixed_times(monkeypatch)
-    return sample(tmp_path / "notes")
-
-
-async def _stay(_pilot: Pilot[int]) -> None:
-    """The view as it opens."""
-
-
-async def _folded(pilot: Pilot[int]) -> None:
-    await press(pilot, "j", "j", "j", "h", "tab", "j", "j")
-
-
-async def _hits(pilot: Pilot[int]) -> None:
-    await ask(pilot, QUESTION)
-    await press(pilot, "j")
-
-
-async def _loser(pilot: Pilot[int]) -> None:
-    await _hits(pilot)
-    await press(pilot, *"jjjjjj")
-
-
-async def _invited(pilot: Pilot[int]) -> None:
-    await press(pilot, "2")
-
-
-async def _no_match(pilot: Pilot[int]) -> None:
-    await ask(pilot, "xylophone zeppelin")
-
-
-async def _tuned(pilot: Pilot[int]) -> None:
-    await _hits(pilot)
-    await press(pilot, *"tjhhhh")
-
-
-async def _reader(pilot: Pilot[int]) -> None:
-    await _hits(pilot)
-    await press(pilot, "enter", "j")
-
-
-async def _zoomed(pilot: Pilot[int]) -> None:
-    await _hits(pilot)
-    await press(pilot, "w", "plus")
-
-
-async def _index(pilot: Pilot[int]) -> None:
-    await press(pilot, "3")
-
-
-async def _reindex(pilot: Pilot[int]) -> None:
-    await press(pilot, "3", "R")
-
-
-async def _help(pilot: Pilot[int]) -> None:
-    await _hits(pilot)
-    await press(pilot, "question_mark")
-
-
-async def _filtered(pilot: Pilot[int]) -> None:
-    await press(pilot, "f", *"net")
-
-
-async def _filtered_out(pilot: Pilot[int]) -> None:
-    await press(pilot, "f", *"zzz")
-
-
-async def _find(pilot: Pilot[int]) -> None:
-    await press(pilot, "tab", "f", *"backup", "enter", "n", "V", "j")
-
-
-async def _pick(pilot: Pilot[int]) -> None:
-    await press(pilot, "o", *"wk")
-
-
-async def _about(pilot: Pilot[int]) -> None:
-    await press(pilot, "g", "i")
-
-
-async def _log(pilot: Pilot[int]) -> None:
-    await press(pilot, "g", "t", "tab", "}")
-
-
-async def _help_browse(pilot: Pilot[int]) -> None:
-    await press(pilot, "?")
-
-
-async def _which_key(pilot: Pilot[int]) -> None:
-    await press(pilot, "g")
-    await until(lambda: pilot.app.screen.query_one(WhichKey).display)
-    await settled(pilot)
-
-
-async def _help_find(pilot: Pilot[int]) -> None:
-    await press(pilot, "?", "f", *"fade")
-
-
-async def _long_message(pilot: Pilot[int]) -> None:
-    app = pilot.app
-    assert isinstance(app, MemoryApp)
-    app.show_message("A sentence that is longer than the line it has wraps onto the next one, to its last word. " * 2)
-    await settled(pilot)
-
-
-VIEWS: dict[str, Steps] = {
-    "browse": _stay,
-    "browse_folded": _folded,
-    "browse_filter": _filtered,
-    "browse_filter_hides_all": _filtered_out,
-    "search_invites": _invited,
-    "search": _hits,
-    "search_loser": _loser,
-    "search_tuned": _tuned,
-    "reader": _reader,
-    "why_zoomed": _zoomed,
-    "find": _find,
-    "pick": _pick,
-    "about": _about,
-    "log": _log,
-    "help_browse": _help_browse,
-    "index": _index,
-    "reindex": _reindex,
-    "help": _help,
-    "which_key": _which_key,
-    "help_find": _help_find,
-    "long_message": _long_message,
-}
-TINY = (60, 20)
-AT_60_COLUMNS = ("browse", "search", "search_tuned", "why_zoomed", "reader", "index", "help", "which_key")
-SCROLLED = ("index", "reindex", "reader", "why_zoomed", "find")
-"""What has scrolled by the time it is compared, and shows the same lines in a terminal that grows."""
-OVER_VIEWS = ("pick", "help", "help_browse", "help_find")
-ALONE = (*SCROLLED, *OVER_VIEWS)
-AT_ONCE = ("browse", "search", *ALONE)
-"""What is started at each size; the first two prove that a start shows what a change of size does."""
-
-
-def sizes_of(name: str) -> list[tuple[int, int]]:
-    return [SMALL, LARGE, *([TINY] if name in AT_60_COLUMNS else [])]
-
-
-@pytest.mark.parametrize("name", [name for name in VIEWS if name not in ALONE])
-def test_view(name: str, workspace: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await VIEWS[name](pilot)
-        await matches_screens(pilot, name, *sizes_of(name)[1:])
-
-    drive(make_app(workspace), steps, SMALL)
+def test_no_note_reaches_the_terminal_as_it_is(tmp_path: Path) -> None:
+    workspace = sample(tmp_path / "notes")
+    evil = "\x1b]52;c;ZXZpbA==\x07 \x9b31m \u202eevil [bold]x[/bold] [/closing] omada"
+    (workspace / "memory" / "2026-03-19-a.md").write_text(f"# {evil}\n\n- {evil}\n", "utf-8")
+    with Window(make_app(workspace)) as window:
+        for key in (*VIEWS.values(), "2"):
+            window.ask("evil omada") if key == "2" else window.press(key)
+            assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", "".join(window.lines)), key
+        assert "[bold]x[/bold] [/closing]" in window.text
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [(name, size) for name in AT_ONCE for size in sizes_of(name)[name not in ALONE :]]
+    ("name", "size", "keys"),
+    [
+        ("notes", LARGE, ()),
+        ("reader", SMALL, ("enter", "down")),
+        ("search", LARGE, ("slash", *QUESTION.replace(" ", "_"), "enter")),
+        ("status", LARGE, ("3",)),
+        ("inbox", LARGE, ("4",)),
+        ("help", SMALL, ("question_mark",)),
+    ],
 )
-def test_view_that_starts_at_its_size(name: str, size: tuple[int, int], workspace: Path) -> None:
-    async def steps(pilot: Pilot[int]) -> None:
-        await VIEWS[name](pilot)
-        await matches_screens(pilot, name)
-
-    drive(make_app(workspace), steps, size)
-
-
-def test_no_match(workspace: Path) -> None:
-    app = make_app(workspace, provider="none", changes=[("profile", "openclaw-2026.3")])
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await _no_match(pilot)
-        await matches_screens(pilot, "no_match", LARGE)
-
-    drive(app, steps, SMALL)
+def test_picture(
+    name: str, size: tuple[int, int], keys: tuple[str, ...], tmp_path: Path, snap_compare: Callable[..., bool]
+) -> None:
+    app = make_app(sample(tmp_path / "notes"))
+    keys = tuple("space" if key == "_" else key for key in keys)
+    assert snap_compare(app, terminal_size=size, run_before=after(*keys)), name
 
 
-def test_everything_under_min_score(workspace: Path) -> None:
-    app = make_app(workspace, changes=[("profile", "openclaw-2026.3"), ("query.minScore", "0.9")])
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await ask(pilot, "wifi password for guests")
-        await matches_screens(pilot, "under_min_score", LARGE)
-
-    drive(app, steps, SMALL)
-
-
-def test_keywords_only(workspace: Path) -> None:
-    app = make_app(workspace, provider="none")
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await _hits(pilot)
-        await matches_screens(pilot, "keywords_only", LARGE)
-
-    drive(app, steps, SMALL)
-
-
-@pytest.mark.parametrize(("name", "keys"), [("empty_browse", ""), ("empty_search", "2"), ("empty_index", "3")])
-def test_empty_workspace(name: str, keys: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "notes").mkdir()
-    app = make_app(tmp_path / "notes")
-
-    async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, *keys)
-        await matches_screens(pilot, name, LARGE)
-
-    drive(app, steps, SMALL)
-
-
-@pytest.mark.parametrize("size", [(59, 24), (80, 19)])
-def test_too_small(size: tuple[int, int], workspace: Path) -> None:
-    app = make_app(workspace)
-
-    async def steps(_pilot: Pilot[int]) -> None:
-        matches_screen(app, "too_small")
-
-    drive(app, steps, size)
-
-
-def test_a_screen_that_changed_with_a_dialog_is_laid_out_behind_it(workspace: Path) -> None:
-    """Textual drops the idle time of a screen while updates are batched, and wakes only the screen in front."""
-    app = make_app(workspace)
-
-    async def covered(pilot: Pilot[int], pane: str) -> None:
-        below = app.screen
-        with app.batch_update():
-            below.query_one(pane).display = False
-            await app.push_screen(Confirm("Title", "A question.", "Do it"))
-            await until(lambda: is_waiting(below))
-            assert undone(below)
-        await settled(pilot)
-        assert isinstance(app.screen, Confirm)
-        assert app.screen is not below
-        assert not undone(below)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        view = app.screen
-        await covered(pilot, "#files")
-        assert view.query_one("#reader").region.x == 0
-        await covered(pilot, "Button")
-
-    drive(app, steps)
-
-
-def test_a_screen_that_is_laid_out_behind_a_dialog_is_drawn_whole(workspace: Path) -> None:
-    """Laying a screen out from the dialog in front stops its timer, whatever is still to be drawn of it."""
-    app = make_app(workspace)
-
-    async def steps(pilot: Pilot[int]) -> None:
-        for pane in ("#tree", "Button"):
-            below = app.screen
-            await app.push_screen(Confirm("Title", "A question.", "Do it"))
-            await settled(pilot)
-            below._dirty_widgets.add(below.query(pane).first(Widget))
-            below._screen_resized(app.size)
-            await settled(pilot)
-            assert not undone(below)
-
-    drive(app, steps)
+def test_picture_in_light_colours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Callable[..., bool]
+) -> None:
+    monkeypatch.setenv("COLORFGBG", "0;15")
+    assert snap_compare(make_app(sample(tmp_path / "notes")), terminal_size=LARGE, run_before=after("2"))

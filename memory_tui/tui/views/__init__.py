@@ -1,1 +1,1 @@
-"""The views of the app, each imported when it is first shown."""
+"""The views, one a file: what a number key opens."""

@@ -1,1 +1,1 @@
-"""The panes of the views."""
+"""Parts that several views share, each with what Textual lacks for it."""

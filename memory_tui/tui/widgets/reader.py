@@ -1,386 +1,253 @@
-"""The reader shows a note as it is on disk. It has line numbers, chunks and recalled lines."""
+"""Lines of a note; a subclass of the text area, which styles no Markdown, numbers no parts and dims no region."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import ClassVar
 
+from rich.segment import Segment
 from rich.style import Style
+from rich.text import Text
+from textual import on
 from textual.binding import BindingType
-from textual.content import Content
-from textual.selection import Selection
+from textual.geometry import Offset, Region, Size
+from textual.reactive import Reactive
 from textual.strip import Strip
+from textual.widgets import TextArea
 
 from memory_tui.formatting import plural
+from memory_tui.recalls.recalled_lines import citation
 from memory_tui.sanitize import safe
-from memory_tui.tui.draw import Piece, fit, fit_path, strip, wrapped
-from memory_tui.tui.keymap import bindings
-from memory_tui.tui.note_page import Layout, Mark, Match, Page, marks, overlaid
-from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.keys import bindings
+from memory_tui.tui.note_facts import shown_line
 
-if TYPE_CHECKING:
-    from memory_tui.explain.words import MatchedWords
-    from memory_tui.openclaw.dreaming import Fold
-    from memory_tui.search.trace import Trace
-
-
-def _folds(page: Page) -> Sequence[Fold]:
-    """What dreaming wrote into the note on `page`; of a head alone nothing, because its blocks may go on."""
-    if not page.whole or not any("openclaw" in line for line in page.lines):
-        return ()
-    from memory_tui.openclaw.dreaming import folds
-
-    return folds("\n".join(page.lines))
+MOST_REPEATED = 300
+"""Characters of what was copied that the message repeats, for terminals that keep their clipboard to themselves."""
+_STYLED = 2_000
+"""Characters of a line whose Markdown is styled."""
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+_HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)")
+_QUOTE = re.compile(r"\s{0,3}>|\s*<!--.*-->\s*$")
+_BOX = re.compile(r"\s*[-*+] (\[[ xX]\])(?=\s)")
+_INLINE = re.compile(
+    r"(?P<code>`+[^`]+`+)|(?P<strong>\*\*(?=\S).+?\*\*)|(?P<link>\[\[[^\[\]]+\]\]|\[[^\[\]]*\]\([^()\s]+\)|https?://\S+)"
+    r"|(?P<muted><!--.*?-->)"
+)
 
 
-"""The shades of a row, and what each of its lines is: the number of a part of the text, or a side with its bars."""
+class MarkdownText(TextArea):
+    """A text area whose Markdown is styled, line by line: Textual's `Markdown` takes four seconds for 51 KB."""
 
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"text--{name}"
+        for name in ("heading", "strong", "code", "link", "muted", "ruler", "unread", "struck", "decided")
+    }
+    # Without this each letter and each note lays out the whole screen.
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
 
-class Reader(RowList):
-    """One row per line of the note, wrapped; chunks are brackets between number and text."""
+    def __init__(self, *, read_only: bool, id: str | None = None) -> None:
+        super().__init__("", read_only=read_only, show_line_numbers=True, soft_wrap=True, compact=True, id=id)
+        self.cursor_blink = self.match_cursor_bracket = False
+        self.fences: list[int] = []
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("reader"))
-    PLACES: ClassVar[tuple[str, ...]] = ("reader", "list")
-    ALLOW_SELECT = True
-    """What the words of the cited lines give, while that is shown, in shades and bars."""
-
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self.page: Page | None = None
-        self.cited: tuple[int, int] | None = None
-        self.matches: Sequence[Match] = ()
-        self.recalled: Collection[int] = ()
-        self.unread: range = range(0)
-        self.rules: Mapping[int, str] = {}
-        self._said: tuple[str, ...] = ()
-        self._layout: Layout | None = None
-        self._anchor: int | None = None
-        self._words: MatchedWords | None = None
-        self._folds: Sequence[Fold] = ()
-        self._unfolded: set[int] = set()
-        """First lines (from 1) of what a person unfolded."""
-
-    # --- what is read --------------------------------------------------------------------------------------------
-
-    def show(self, page: Page, cited: tuple[int, int] | None = None, *, line: int | None = None) -> None:
-        """Show `page`, opened at the `cited` lines (1-based, inclusive), or with the cursor on `line`."""
-        same = self.page is not None and self.page.path == page.path
-        self.page, self.cited, self._anchor = page, cited, None
-        self._folds = _folds(page)
-        self._unfolded = self._unfolded if same else set()
-        self.matches, self.recalled, self.unread, self.rules = (), (), range(0), {}
-        at = line if line is not None else cited[0] if cited else 1
-        self._reveal(min(at, len(page.lines)) - 1)
-        self.rows_changed(min(at, len(page.lines)) - 1)
-        self._retitle()
-        if cited and line is None:
-            self._lift(cited[0] - 1)
-
-    def answers(self, asked: Trace) -> None:
-        """The note is read as an answer to what was `asked`: mark the words that matched."""
-        from memory_tui.explain.words import MatchedWords
-
-        self._words = MatchedWords.of(asked)
-
-    def _watch_shares(self) -> None:
-        """Bars need room below their lines."""
-        self._measure()
-        self.show_cursor()
-        self.redraw()
-
-    def _lift(self, row: int) -> None:
-        """Scroll so that `row` is near the upper end."""
-        self.scroll_to(y=max(0, self._tops[min(row, self.count())] - 2), animate=False, immediate=True, force=True)
-
-    def go_to_line(self, line: int) -> None:
-        """Put the cursor on 1-based `line`, with what follows in sight."""
-        self.cursor = min(max(line, 1), self.count()) - 1
-        self._lift(self.cursor)
-
-    def watch_cursor(self) -> None:
-        """The title follows the cursor; a line that is folded away comes into sight."""
-        if self._reveal(self.cursor):
-            self._measure()
-        super().watch_cursor()
-        self._retitle()
-
-    def _retitle(self) -> None:
-        if self.page is None:
-            self.name_frame(Content("Reader"), Content(""))
-            return
-        name = fit_path(safe(self.page.path), 60)
-        chunk, count = self.page.chunk_at(self.cursor + 1), len(self.page.chunks)
-        where = f"chunk {chunk + 1} of {count}" if chunk >= 0 else "not in a chunk" if count else "not indexed yet"
-        if self.page.whole and not self.page.size:
-            where = "empty"
-        if not self.page.whole:
-            where = "reading the rest ..."
-        self.name_frame(Content(f"{name}  {where}"))
-
-    # --- what dreaming wrote is folded ---------------------------------------------------------------------------
-
-    @property
-    def foldable(self) -> bool:
-        """Whether something in the note can be folded."""
-        return bool(self._folds)
-
-    def _folded(self) -> list[Fold]:
-        """What is folded now."""
-        return [fold for fold in self._folds if fold.first not in self._unfolded]
-
-    def _fold_at(self, row: int) -> Fold | None:
-        """What can be folded around `row`."""
-        return next((fold for fold in self._folds if fold.first <= row + 1 <= fold.last), None)
-
-    def _is_hidden(self, row: int) -> bool:
-        fold = self._fold_at(row) if self._folds else None
-        return fold is not None and fold.first != row + 1 and fold.first not in self._unfolded
-
-    def _reveal(self, row: int) -> bool:
-        """Unfold what hides `row`; False where nothing does."""
-        fold = self._fold_at(row) if self._is_hidden(row) else None
-        if fold is not None:
-            self._unfolded.add(fold.first)
-        return fold is not None
-
-    def toggle_fold(self) -> bool:
-        """Fold or unfold what begins in the line under the cursor; False where nothing does."""
-        fold = self._fold_at(self.cursor)
-        if fold is None or fold.first != self.cursor + 1:
-            return False
-        self._set_folded(fold, folded=fold.first in self._unfolded)
-        return True
-
-    def do_fold(self) -> None:
-        """Fold what the cursor is in."""
-        self._fold(folded=True)
-
-    def do_unfold(self) -> None:
-        """Unfold what begins under the cursor."""
-        self._fold(folded=False)
-
-    def _fold(self, *, folded: bool) -> None:
-        fold = self._fold_at(self.cursor)
-        if fold is not None:
-            self._set_folded(fold, folded=folded)
-
-    def _set_folded(self, fold: Fold, *, folded: bool) -> None:
-        if folded:
-            self._unfolded.discard(fold.first)
-        else:
-            self._unfolded.add(fold.first)
-        self.rows_changed(fold.first - 1 if folded else self.cursor)
-
-    def show_sentences(self, sentence: str, next_step: str = "") -> None:
-        """Show no note but a sentence."""
-        self.page, self.cited, self._said = None, None, ("", sentence, next_step)
-        self._folds = ()
-        self.rows_changed()
-        self._retitle()
-
-    def annotate(self, *, recalled: Collection[int], unread: range, rules: Mapping[int, str]) -> None:
-        """Mark 1-based lines as `recalled`, dim rows that no agent is given, and put `rules` above rows (from 0)."""
-        if (recalled, unread, rules) != (self.recalled, self.unread, self.rules):
-            self.recalled, self.unread, self.rules = recalled, unread, rules
-            self._measure()
-            self.show_cursor()
+    @on(TextArea.Changed)
+    def recolour(self) -> None:
+        """Look where blocks of code are now: lines that were not typed in change too."""
+        rows = range(self.document.line_count)
+        fences = [row for row in rows if _FENCE.match(self.document.get_line(row))]
+        if fences != self.fences:
+            self.fences = fences
             self.redraw()
 
-    @property
-    def citation(self) -> tuple[str, int, int] | None:
-        """What is under the cursor: selected lines, else the cited ones, else the chunk, else the line."""
-        if self.page is None or self.cursor < 0:
-            return None
-        line = self.cursor + 1
-        if self._anchor is not None:
-            return self.page.path, *self.selected_lines
-        if self.cited and self.cited[0] <= line <= self.cited[1]:
-            return self.page.path, *self.cited
-        chunk = self.page.chunk_at(line)
-        first, last = self.page.chunks[chunk] if chunk >= 0 else (line, line)
-        return self.page.path, first, last
+    def redraw(self) -> None:
+        """Draw all lines anew, because their styles are others."""
+        self.notify_style_update()
+        self.refresh()
+
+    def styled(self, line: Text, name: str, start: int = 0, end: int | None = None) -> None:
+        """Give a part of a line a style of the style sheet."""
+        line.stylize(self.get_component_rich_style(f"text--{name}", partial=True), start, end)
+
+    def get_line(self, line_index: int) -> Text:
+        """Return a line with its Markdown styled."""
+        line = super().get_line(line_index)
+        opened = sum(row < line_index for row in self.fences) % 2
+        if opened or line_index in self.fences:
+            self.styled(line, "code")
+        elif _HEADING.match(line.plain):
+            self.styled(line, "heading")
+        elif _QUOTE.match(line.plain):
+            self.styled(line, "muted")
+        else:
+            for match in _INLINE.finditer(line.plain[:_STYLED]):
+                self.styled(line, match.lastgroup or "", *match.span())
+        return line
 
     @property
-    def selected_lines(self) -> tuple[int, int]:
-        """The first and last line (1-based) that were marked with the keyboard; the line under the cursor without."""
-        other = self.cursor if self._anchor is None else self._anchor
-        return min(other, self.cursor) + 1, max(other, self.cursor) + 1
+    def cursor_row(self) -> int:
+        """Return the row on the screen, counted from the top of the text, that the cursor is on."""
+        return self.wrapped_document.location_to_offset(self.cursor_location).y
+
+    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
+        """Scroll at once: the text area's own waits for a paint, so that each step of a list is painted twice."""
+        at = Region(0, self.cursor_row, 1, 1)
+        return self.scroll_to_region(at, animate=animate, force=True, center=center, immediate=True)
+
+
+class Reader(MarkdownText):
+    """Shows a note, or a part of it, to read; what is copied names its note and lines."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("note.copy", "note.cite", "note.mark", "list.down", "list.up")
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(read_only=True, id=id)
+        self.path = ""
+        self.numbers: list[int] = []
+        """The line of the note in each row; 0 for a ruler."""
+        self.unread = range(0)
+        self.struck: Collection[int] = ()
+        self.marked: set[int] = set()
+        self.decided = 0
+
+    def show(
+        self,
+        text: str,
+        first_line: int = 1,
+        line: int = 1,
+        *,
+        path: str = "",
+        unread: range = range(0),
+        rulers: Mapping[int, str] | None = None,
+        struck: Collection[int] = (),
+        decided: bool = False,
+    ) -> None:
+        """Show `text`, whose first line has the number `first_line` in the note `path`, with the cursor on `line`.
+
+        The host never reads the lines `unread`; a ruler of words stands above each line of `rulers`. Lines `struck` are
+        overtaken; with `decided` the line of the cursor is the one that made the note a hit.
+        """
+        self.path, self.unread, self.struck, self.marked = path, unread, struck, set()
+        self.decided = line if decided else 0
+        above, rows, numbers = rulers or {}, list[str](), list[int]()
+        for number, words in enumerate(map(shown_line, text.replace("\r\n", "\n").split("\n")), first_line):
+            if number in above:
+                rows.append(f"── {safe(above[number])} ──")
+                numbers.append(0)
+            rows.append(words)
+            numbers.append(number)
+        self.numbers = numbers
+        self.set_reactive(TextArea.line_number_start, first_line)
+        self.load_text("\n".join(rows))
+        self.go(line)
+
+    def go(self, line: int) -> None:
+        """Put the cursor on a line of the note, with what is above it in sight."""
+        row = next((at for at, number in enumerate(self.numbers) if number >= line), len(self.numbers) - 1)
+        self.move_cursor((max(0, row), 0))
+        # In a pane of few lines what comes after a line is worth more than what comes before.
+        above = 1 if self.size.height < 12 else self.size.height // 3
+        self.scroll_to(y=self.cursor_row - above, animate=False, immediate=True)
+
+    def on_resize(self) -> None:
+        """Keep the cursor in sight when lines wrap anew."""
+        self.scroll_cursor_visible()
 
     @property
-    def selecting(self) -> bool:
-        """Whether lines are being marked."""
-        return self._anchor is not None
+    def line(self) -> int:
+        """Return the line of the note under the cursor."""
+        return next((number for number in self.numbers[self.cursor_location[0] :] if number), 1)
 
-    def do_select(self) -> None:
-        """Begin to mark lines, or stop."""
-        self._anchor = self.cursor if self._anchor is None else None
-        self.redraw()
-        self.post_message(self.Moved(self))
+    @property
+    def chosen(self) -> list[tuple[int, int]]:
+        """Return the marked lines as runs from first to last, else the selected ones, else that of the cursor."""
+        top, bottom = sorted(self.selection)
+        selected = (number for number in self.numbers[top[0] : bottom[0] + 1] if number)
+        return runs(self.marked or selected or ()) or [(self.line, self.line)]
 
-    def drop_selection(self) -> bool:
-        """Mark no lines any more; False when none were."""
-        if self._anchor is None:
-            return False
-        self.do_select()
-        return True
+    @property
+    def last(self) -> int:
+        """Return the last line that is shown."""
+        return max(self.numbers, default=1)
+
+    @property
+    def seen(self) -> list[str]:
+        """Return the lines of the note as they are shown, without the empty one behind the last line end."""
+        lines = [text for number, text in zip(self.numbers, self.document.lines, strict=False) if number]
+        return lines[:-1] if lines and not lines[-1] else lines
 
     def text_of(self, first: int, last: int) -> str:
-        """The text of the lines `first` to `last`, safe to show."""
-        return "\n".join(self.page.lines[first - 1 : last]) if self.page else ""
+        """Return lines of the note as they are shown."""
+        rows = zip(self.numbers, self.document.lines, strict=False)
+        return "\n".join(text for number, text in rows if number and first <= number <= last)
 
-    # --- going about ---------------------------------------------------------------------------------------------
+    def get_line(self, line_index: int) -> Text:
+        """Return a line as it is drawn, every character at its place."""
+        line = super().get_line(line_index)
+        number = self.numbers[line_index] if line_index < len(self.numbers) else 0
+        if box := _BOX.match(line.plain):
+            start = box.start(1)
+            sign = " ☐ " if box[1] == "[ ]" else " ☑ "
+            line.plain = f"{line.plain[:start]}{sign}{line.plain[start + 3 :]}"
+        if not number:
+            self.styled(line, "ruler")
+        if number in self.unread:
+            self.styled(line, "unread")
+        if number in self.struck:
+            self.styled(line, "struck")
+        if number and number == self.decided:
+            self.styled(line, "decided")
+        return line
 
-    def do_next_chunk(self) -> None:
-        """The first line of the next chunk."""
-        self._chunk(1)
+    def render_line(self, y: int) -> Strip:
+        """Return a row with the line's number in the note, and one of the gutter's marks."""
+        strip = super().render_line(y)
+        row, section = self._row(y + self.scroll_offset.y)
+        gutter, *rest = strip
+        if row < 0 or gutter.cell_length != self.gutter_width:
+            return strip
+        number = self.numbers[row] if row < len(self.numbers) else 0
+        mark = "●" if number in self.marked else "┃" if number and number == self.decided else " "
+        band = "░" if number in self.unread else mark
+        label = str(number) if number and not section else ""
+        style = (gutter.style or Style()) + Style(bold=mark != " ")
+        return Strip([Segment(f"{label:>{self.gutter_width - 2}}{band if mark == ' ' else mark} ", style), *rest])
 
-    def do_previous_chunk(self) -> None:
-        """The first line of the chunk before."""
-        self._chunk(-1)
+    def _row(self, y: int) -> tuple[int, int]:
+        """Return the row of the document at `y` and which part of it that is; a negative row below the last."""
+        height = self.wrapped_document.height
+        if y >= height:
+            return -1, 0
+        row, _ = self.wrapped_document.offset_to_location(Offset(0, y))
+        return row, y - self.wrapped_document.location_to_offset((row, 0)).y
 
-    def _chunk(self, direction: int) -> None:
-        if self.page is None:
-            return
-        starts = sorted({first for first, _ in self.page.chunks})
-        line = self.cursor + 1
-        ahead = [s for s in starts if s > line] if direction > 0 else [s for s in reversed(starts) if s < line]
-        if ahead:
-            self.cursor = ahead[0] - 1
-
-    def found(self, matches: Sequence[Match]) -> None:
-        """Mark `matches`, in order, and go to the first at or below the cursor."""
-        self.matches = matches
-        if matches:
-            at = bisect_left(matches, (max(0, self.cursor), 0, 0))
-            self.cursor = matches[at % len(matches)][0]
+    def action_mark(self) -> None:
+        """Mark the line, or take its mark away, and go on."""
+        self.marked ^= {self.line}
         self.redraw()
+        self.move_cursor((min(self.cursor_location[0] + 1, self.document.line_count - 1), 0))
 
-    def to_match(self, direction: int) -> int:
-        """Go to the next (+1) or the one before (-1), round the ends; returns which it is, from 1, 0 without any."""
-        rows = sorted({row for row, _, _ in self.matches})
-        if not rows:
-            return 0
-        at = bisect_right(rows, self.cursor) if direction > 0 else bisect_left(rows, self.cursor) - 1
-        self.cursor = rows[at % len(rows)]
-        return bisect_left(self.matches, (self.cursor, 0, 0)) + 1
-
-    # --- rows ----------------------------------------------------------------------------------------------------
-
-    def count(self) -> int:
-        """Lines of the note."""
-        return len(self.page.lines) if self.page else len(self._said)
-
-    def key_of(self, row: int, /) -> Hashable:
-        """The line; one that is folded away, or a sentence in place of a note, has none."""
-        return row if self.page and not self._is_hidden(row) else None
-
-    def row_of(self, key: Hashable) -> int | None:
-        """A line is its own key, and a note can have many."""
-        return key if isinstance(key, int) and self.page is not None and 0 <= key < self.count() else None
-
-    def lay_out(self, width: int) -> None:
-        """Find out anew where the lines of the note begin."""
-        self._layout = None
-        if self.page is None:
-            super().lay_out(width)
+    def action_copy(self, text: bool | None = None) -> None:
+        """Copy the chosen lines with their citation, or the citation alone; without `text` what is selected."""
+        if text is None:
+            super().action_copy()
             return
-        self._laid_out = width
-        folded = [range(fold.first - 1, fold.last) for fold in self._folded()]
-        above = dict.fromkeys(self.rules, 1)
-        self._layout = Layout(self.page, width - self._gutter, above, folded)
-        self._tops = self._layout.tops
+        self.copy(self.chosen, text=text)
 
-    @property
-    def _gutter(self) -> int:
-        return len(str(len(self.page.lines))) + 6 if self.page else 2
+    def copy(self, places: Sequence[tuple[int, int]], *, text: bool) -> None:
+        """Copy lines of the note with their citations, or the citations alone."""
+        cited = [citation(self.path, *place) for place in places]
+        whole = [f"{self.text_of(*place)}\n\n{cite}" for place, cite in zip(places, cited, strict=True)]
+        copied = "\n".join(whole if text else cited)
+        self.app.copy_to_clipboard(copied)
+        words = copied if len(copied) <= MOST_REPEATED else plural(copied.count("\n") + 1, "line")
+        self.notify(f"Sent to the terminal's clipboard, which not every terminal has: {words}", markup=False)
 
-    def height_of(self, row: int, width: int, /) -> int:
-        """As many lines as the sentence needs that stands in for a note."""
-        return len(wrapped(self._said[row], width - 4))
 
-    def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
-        """A line of the sentence that stands in for a note."""
-        return [(f"  {wrapped(self._said[row], width - 4)[line]}", "strong" if row == 1 else "muted")]
-
-    def _strip_at(self, y: int) -> Strip:
-        """Gutter and text apart, so that a mouse selection holds text only."""
-        at = y + self.scroll_offset.y
-        row = self.row_at(at)
-        if self.page is None or self._layout is None or row >= self.count():
-            return super()._strip_at(y)
-        width, line = self._laid_out, at - self._tops[row]
-        if row in self.rules:
-            if line == 0:
-                return strip(
-                    [(fit(f"── {self.rules[row]} {'─' * width}", width), "warn")], width, self._base, self.style_of
-                )
-            line -= 1
-        base = self._base_of(row)
-        last = at == self._tops[row + 1] - 1
-        start, end = self._layout.span(row, line)
-        gutter = strip(self._signs(row, line, last=last), self._gutter, base, self.style_of)
-        fold = self._fold_at(row) if self._folds else None
-        pieces = self._pieces(self.page, row, start, end)
-        if fold is not None and fold.first not in self._unfolded:
-            title = fit(f"▸ {fold.title}, {plural(fold.last - fold.first + 1, 'line')}", width - self._gutter)
-            pieces = [(title, "emphasis")]
-        text = strip(pieces, width - self._gutter, base, self.style_of)
-        return Strip.join([gutter, text.apply_offsets(start, row)])
-
-    def _base_of(self, row: int) -> Style:
-        base = self._base
-        if self._is_cited(row) or (self._anchor is not None and self._is_marked(row)):
-            base += self.style_of("cited")
-        if row == self.cursor:
-            base += self.style_of("cursor" if self.has_focus else "blurred")
-        return base
-
-    def _is_cited(self, row: int) -> bool:
-        return bool(self.cited and self.cited[0] <= row + 1 <= self.cited[1])
-
-    def _is_marked(self, row: int) -> bool:
-        first, last = self.selected_lines
-        return first <= row + 1 <= last
-
-    def _signs(self, row: int, line: int, *, last: bool) -> list[Piece]:
-        """Line number, two columns of chunk brackets (chunks overlap), recalled, and the mark of cited lines."""
-        if self.page is None:
-            return []
-        number = f"{row + 1:>{self._gutter - 6}} " if line == 0 else " " * (self._gutter - 5)
-        columns = [" ", " "]
-        for i in self.page.covering(row + 1):
-            first, final = self.page.chunks[i]
-            opens, closes = first == row + 1 and line == 0, final == row + 1 and last
-            columns[i % 2] = "[" if opens and closes else "╭" if opens else "╰" if closes else "│"
-        marked = self._anchor is not None and self._is_marked(row)
-        mark = "▐" if marked else "▌" if self._is_cited(row) else " "
-        recalled = "•" if line == 0 and row + 1 in self.recalled else " "
-        return [(number, "muted"), ("".join(columns), "rule"), (recalled, "good"), (f"{mark} ", "mark")]
-
-    def _pieces(self, page: Page, row: int, start: int, end: int) -> Iterable[Piece]:
-        text = page.lines[row]
-        layers: list[Sequence[Mark]] = [marks(text, page.in_code(row))]
-        if row in self.unread:
-            layers = [((0, len(text), "lost"),)]
-        if self._words and self._is_cited(row):
-            layers.append([(begin, finish, "match") for begin, finish in self._words.spans(text)])
-        if self.matches:
-            first, last = bisect_left(self.matches, (row, 0, 0)), bisect_left(self.matches, (row + 1, 0, 0))
-            layers.append([(begin, finish, "found") for _, begin, finish in self.matches[first:last]])
-        selection = self.text_selection
-        span = selection.get_span(row) if selection is not None else None
-        if span is not None:
-            layers.append([(span[0], len(text) if span[1] == -1 else span[1], "selected")])
-        return overlaid(text[start:end], start, layers)
-
-    # --- selection with the mouse --------------------------------------------------------------------------------
-
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text without line numbers and soft line ends."""
-        return (selection.extract("\n".join(self.page.lines)), "\n") if self.page else None
-
-    def selection_updated(self, selection: Selection | None) -> None:
-        """Show what is selected."""
-        del selection
-        self.redraw()
+def runs(lines: Iterable[int]) -> list[tuple[int, int]]:
+    """Return numbers of lines as runs from first to last, in order."""
+    rows = [
+        [number for _, number in run] for _, run in groupby(enumerate(sorted(lines)), lambda each: each[1] - each[0])
+    ]
+    return [(row[0], row[-1]) for row in rows]

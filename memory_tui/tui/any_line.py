@@ -1,0 +1,150 @@
+"""Why any line comes, or does not: it is named by words that stand in it, by its note, or as PATH:LINE."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+from textual.worker import get_current_worker
+
+from memory_tui.engine.engine import Engine
+from memory_tui.errors import MemoryTuiError
+from memory_tui.explain.counterfactuals import remedies
+from memory_tui.explain.why_not import WhyNot, named
+from memory_tui.render import hit_text
+from memory_tui.sanitize import one_line, safe
+from memory_tui.settings import Settings
+from memory_tui.tui.dialogs import Dialog
+from memory_tui.tui.hits import MUTED, fit
+from memory_tui.tui.keys import bindings
+from memory_tui.tui.view import View
+from memory_tui.tui.widgets.rows import Rows
+
+MOST_LINES, FEWEST_LETTERS = 100, 2
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a note, and its words."""
+
+    path: str
+    line: int
+    words: str
+
+
+def lines_holding(engine: Engine, typed: str) -> list[Place]:
+    """Return the line that is named as PATH:LINE, else the lines that hold all words of `typed`, in any case.
+
+    The index says in which notes to look for whole words; where it cannot tell, every note is read.
+    """
+    if re.fullmatch(r"\S+:\d+", typed.strip()):
+        try:
+            with engine.search.reader() as store:
+                path, line = named(engine.plan.roots, store, typed.strip())
+            return [Place(path, line or 1, engine.notes.read(path).text.split("\n")[(line or 1) - 1])]
+        except MemoryTuiError:
+            # Then it is words that look like a place.
+            pass
+    words = re.findall(r"\w+", typed.casefold())
+    holding = [each for word in words[:-1] if (each := engine.search.holding([word])) is not None]
+    paths = frozenset.intersection(*holding) if holding else frozenset(row.path for row in engine.notes.files())
+    places: list[Place] = []
+    for path in sorted(paths) if words else ():
+        try:
+            lines = engine.notes.read(path).text.split("\n")
+        except MemoryTuiError:
+            # It is gone since it was indexed, which the status says.
+            continue
+        inside = [word for word in words if word not in path.casefold()]
+        places += [
+            Place(path, number, line)
+            for number, line in enumerate(lines, 1)
+            if line.strip() and all(word in line.casefold() for word in inside)
+        ]
+        if len(places) >= MOST_LINES:
+            break
+    return places[:MOST_LINES]
+
+
+def explained(engine: Engine, answer: WhyNot, settings: Settings) -> Content:
+    """Return why a line that is no candidate does not come, and what would change that, in lines."""
+    changes, questions = remedies(answer, settings, engine.plan.with_profile, engine.search.gather, None)
+    head, *lines = hit_text.answer(answer, changes, questions)
+    return Content("\n").join([Content.styled(safe(head), "bold"), *(Content(safe(line)) for line in lines)])
+
+
+@dataclass
+class Lines(Message):
+    """Lines that hold what was typed."""
+
+    typed: str
+    places: Sequence[Place]
+
+
+class AnyLine(Dialog[Place]):
+    """Asks which line is meant; answers with it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list.open")
+    FOCUS = "Input"
+
+    def __init__(self, view: View) -> None:
+        super().__init__("Why does this line not come?")
+        self.view = view
+        self.places: Sequence[Place] = ()
+
+    def body(self) -> ComposeResult:
+        """Return the box and the lines that are meant."""
+        box = Input(placeholder="words of the line, of its note's name, or PATH:LINE", compact=True)
+        box.cursor_blink = False
+        yield box
+        yield Rows(id="lines")
+
+    @on(Input.Changed)
+    def typed(self, event: Input.Changed) -> None:
+        """Look for lines."""
+        event.stop()
+        if len(event.value.strip()) >= FEWEST_LETTERS:
+            self.look(event.value)
+
+    @work(thread=True, exclusive=True, group="lines")
+    def look(self, typed: str) -> None:
+        """Look for lines on a worker thread."""
+        worker = get_current_worker()
+        places = self.view.attempt(lambda engine: lines_holding(engine, typed))
+        if places is not None and not worker.is_cancelled:
+            self.post_message(Lines(typed, places))
+
+    @on(Lines)
+    def show(self, message: Lines) -> None:
+        """List the lines."""
+        self.places, rows = message.places, self.query_one("#lines", Rows)
+        width = max(20, rows.scrollable_content_region.width)
+        options = []
+        for at, place in enumerate(self.places):
+            name = f" {safe(place.path.removeprefix('memory/'))}:{place.line}  "
+            options.append(Option(fit(Content.assemble((name, MUTED), one_line(place.words)), width), id=str(at)))
+        rows.refill(options or [Option(Content(" No indexed line holds all these words."), disabled=True)])
+
+    @on(Input.Submitted)
+    def submit(self, event: Input.Submitted) -> None:
+        """Go to the lines, or take the only one."""
+        event.stop()
+        if len(self.places) == 1:
+            self.dismiss(self.places[0])
+        else:
+            self.set_focus(self.query_one("#lines"))
+
+    @on(OptionList.OptionSelected)
+    def select(self, event: OptionList.OptionSelected) -> None:
+        """Answer with the line."""
+        event.stop()
+        self.dismiss(self.places[event.option_index])

@@ -1,0 +1,249 @@
+"""Changes of notes: shown first, made on a worker thread, taken back by one key; conflicts are shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from memory_tui.engine.engine import Engine
+from memory_tui.errors import EditRefused, MemoryTuiError
+from memory_tui.formatting import plural
+from memory_tui.notes.changes import Change, Conflict, ThreeWay
+from memory_tui.notes.curator import AppliedChange, Curator
+from memory_tui.notes.journal import JournalEntry
+from memory_tui.notes.merge import Hunk
+from memory_tui.sanitize import one_line, safe
+from memory_tui.tui.dialogs import Confirm, Dialog
+from memory_tui.tui.keys import bindings
+from memory_tui.tui.note_facts import difference
+from memory_tui.tui.view import View
+from memory_tui.tui.widgets.rows import Rows
+
+PATIENCE = 2.0
+"""Seconds that keys typed ahead wait for a question that is being prepared: a slow disk does not hold them longer."""
+_DEEDS = {
+    "promote": "Promote",
+    "trash": "Move to the trash",
+    "archive": "Archive",
+    "rename": "Rename",
+    "undo": "Take back",
+    "redo": "Make it again",
+    "new": "Create",
+    "restore": "Restore",
+}
+Plan = Callable[[Curator], Change]
+Deed = Callable[[Curator], AppliedChange]
+Then = Callable[[AppliedChange], object]
+
+
+async def ahead(view: View, work: Coroutine[Any, Any, None]) -> None:
+    """Do `work`, which ends with a dialog on the screen; keys typed meanwhile wait, and go into the dialog."""
+    worker = view.run_worker(work, group="plan", exclusive=True)
+    with suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(worker.wait()), PATIENCE)
+
+
+def is_writable(view: View) -> bool:
+    """Return whether notes may be changed; else say why not."""
+    if view.session.engine is None:
+        view.notify("The index is being opened; try again in a moment.", markup=False)
+    elif view.session.read_only:
+        view.notify("memory-tui was started with --read-only. Start without it to change notes.", markup=False)
+    return not view.session.read_only
+
+
+async def propose(view: View, plan: Plan, *, then: Then | None = None) -> None:
+    """Show what `plan` would change, and make it where that is agreed to."""
+    if is_writable(view):
+        await ahead(view, _proposed(view, plan, then))
+
+
+async def _proposed(view: View, plan: Plan, then: Then | None) -> None:
+    change = await asyncio.to_thread(view.attempt, lambda engine: plan(engine.notes.curator))
+    if change is not None:
+        await ask(view, change, lambda curator: curator.apply(change), then)
+
+
+async def ask(view: View, change: Change, deed: Deed, then: Then | None = None) -> None:
+    """Show `change`, and do `deed` where that is agreed to."""
+
+    def answered(yes: bool | None) -> None:
+        if yes:
+            make(view, deed, then)
+
+    title = one_line(change.title)
+    question = Confirm(title, await asyncio.to_thread(difference, change), _DEEDS.get(change.kind, "Do it"))
+    await view.app.push_screen(question, answered)
+
+
+def make(view: View, deed: Deed, then: Then | None = None) -> None:
+    """Change notes on a worker thread, and say what was done; `then` gets the change that was made."""
+
+    def work() -> None:
+        engine = view.session.engine
+        if engine is None:
+            return
+        try:
+            done = deed(engine.notes.curator)
+        except Conflict as conflict:
+            view.call_later(_show_conflict, view, conflict, then)
+        except MemoryTuiError as error:
+            view.refuse(error)
+        else:
+            view.call_later(finish, view, done, then)
+
+    view.run_worker(work, thread=True, group="write")
+
+
+def finish(view: View, done: AppliedChange, then: Then | None) -> None:
+    """Say what was done and how to take it back."""
+    change, entry = done.change, done.entry
+    view.session.last_change = 0 if entry.undoes else entry.redoes or entry.id
+    others = f" What others wrote to {one_line(', '.join(done.merged))} stays." if done.merged else ""
+    ledger = f" {one_line(done.untold)}" if done.untold else ""
+    back = "" if entry.undoes else " u takes it back."
+    title = one_line(change.title)
+    words = f"Taken back{title.removeprefix('Undo')}" if entry.undoes else f"Done: {title}"
+    view.notify(f"{words}.{others}{ledger}{back}", markup=False)
+    if then is not None:
+        then(done)
+
+
+# --- taking back ----------------------------------------------------------------------------------------------------
+
+
+async def take_back(
+    view: View, kind: Literal["undo", "redo"] = "undo", number: int | None = None, then: Then | None = None
+) -> None:
+    """Take back a change of notes, the last one without `number`, or with `redo` make it again.
+
+    Anything but the last change of this screen is shown first, and so is what changes the trust of a note.
+    """
+    if is_writable(view):
+        await ahead(view, _step(view, kind, number, then))
+
+
+async def _step(view: View, kind: Literal["undo", "redo"], number: int | None, then: Then | None) -> None:
+    planned = await asyncio.to_thread(view.attempt, lambda engine: _next_step(engine, kind, number))
+    if planned is None:
+        return
+    entry, change = planned
+
+    def deed(curator: Curator) -> AppliedChange:
+        step = curator.undo if kind == "undo" else curator.redo
+        return step(entry.id, merging=True)
+
+    if kind == "undo" and entry.id == view.session.last_change and not change.notes:
+        make(view, deed, then)
+    else:
+        await ask(view, change, deed, then)
+
+
+def _next_step(engine: Engine, kind: str, number: int | None) -> tuple[JournalEntry, Change]:
+    curator = engine.notes.curator
+    stack = curator.undoable() if kind == "undo" else curator.redoable()
+    entry = next((entry for entry in stack if number in (None, entry.id)), None)
+    if entry is None:
+        raise EditRefused("Nothing is left to take back.", "5 lists what was changed.")
+    return entry, curator.preview(kind, entry.id)
+
+
+# --- conflicts ------------------------------------------------------------------------------------------------------
+
+Side = Literal["mine", "theirs", "both"]
+_NEXT: dict[Side, Side] = {"mine": "theirs", "theirs": "both", "both": "mine"}
+
+
+async def _show_conflict(view: View, conflict: Conflict, then: Then | None) -> None:
+    def answered(data: bytes | None) -> None:
+        if data is None:
+            view.notify(f"Nothing was written. {one_line(conflict.next_step)}", markup=False, timeout=12)
+        else:
+            make(view, lambda curator: curator.resolve(conflict, data), then)
+
+    await view.app.push_screen(Resolve(conflict.views[0]), answered)
+
+
+class Resolve(Dialog[bytes]):
+    """Shows what two sides wrote to the same lines; enter takes the other side, and saving answers with the bytes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("text.save")
+    FOCUS = "Rows"
+
+    def __init__(self, view: ThreeWay) -> None:
+        super().__init__(f"{one_line(view.path)} also changed on disk")
+        self.hunks = view.merge.hunks
+        self.sides: list[Side] = ["mine"] * len(view.merge.conflicts)
+
+    def body(self) -> ComposeResult:
+        """Return a sentence and the lines of both."""
+        count = len(self.sides)
+        how = f"You and another program changed the same lines in {plural(count, 'place')}. enter takes another side."
+        yield Static(Content(how if count else "The changes are in different lines; saving keeps both."))
+        yield Rows(*conflict_rows(self.hunks, self.sides))
+
+    @on(OptionList.OptionSelected)
+    def take(self, event: OptionList.OptionSelected) -> None:
+        """Take the next side for a conflict."""
+        event.stop()
+        number = int(event.option.id or 0)
+        self.sides[number] = _NEXT[self.sides[number]]
+        self.query_one(Rows).refill(conflict_rows(self.hunks, self.sides))
+
+    def action_save(self) -> None:
+        """Answer with the note as it was chosen."""
+        self.dismiss(resolved(self.hunks, self.sides))
+
+
+def conflict_rows(hunks: Sequence[Hunk], sides: Sequence[Side]) -> Iterator[Option]:
+    """Yield a row for each conflict, with the lines of both sides below; lines that are not taken are struck."""
+    conflicts = [hunk for hunk in hunks if hunk.side == "conflict"]
+    for number, (hunk, side) in enumerate(zip(conflicts, sides, strict=True)):
+        words = "  ".join(f"[{name}]" if name == side else f" {name} " for name in _NEXT)
+        yield Option(Content.assemble((f"Place {number + 1}  ", "bold"), words), id=str(number))
+        texts: list[tuple[Side | Literal["before"], tuple[bytes, ...], str]] = [
+            ("before", hunk.base, "$foreground-muted"),
+            ("mine", hunk.mine, "$success"),
+            ("theirs", hunk.other, "$warning"),
+        ]
+        for name, lines, style in texts:
+            lost = " strike" if name not in (side, "before") and side != "both" else ""
+            for line in lines or (b"(nothing)",):
+                text = safe(line.decode("utf-8", "replace").rstrip("\r\n"))
+                yield Option(
+                    Content.assemble((f"  {name:<7}", "$foreground-muted"), (text, style + lost)), disabled=True
+                )
+
+
+def resolved(hunks: Sequence[Hunk], sides: Sequence[Side]) -> bytes:
+    """Return the note with `sides` for its conflicts, in order; elsewhere both changes stay."""
+    left = iter(sides)
+    lines: list[bytes] = []
+    for hunk in hunks:
+        side = next(left) if hunk.side == "conflict" else None
+        if side is None:
+            lines += hunk.lines
+        elif side == "both":
+            other = list(hunk.other)
+            if other and hunk.mine and not other[-1].endswith(b"\n"):
+                other[-1] += b"\n"
+            lines += [*other, *hunk.mine]
+        else:
+            lines += hunk.mine if side == "mine" else hunk.other
+    return b"".join(lines)
+
+
+def remembered(view: View, text: str, then: Then | None = None) -> None:
+    """Add a line that a person typed to today's log."""
+    if is_writable(view):
+        make(view, partial(Curator.remember, text=text), then)

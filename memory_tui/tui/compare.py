@@ -1,0 +1,252 @@
+"""Two rankings of one question: what each sends, in entries of two rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from memory_tui import profiles
+from memory_tui.cancel import Stop
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.openclaw_answer import by_newest
+from memory_tui.explain import wording
+from memory_tui.sanitize import one_line
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.rank import can_rank
+from memory_tui.search.trace import Trace
+from memory_tui.settings import Settings
+from memory_tui.tui import knobs
+from memory_tui.tui.dialogs import Dialog
+from memory_tui.tui.hits import BAR, MUTED, Row, bar, fit, rows, sent_of, short_reason
+from memory_tui.tui.keys import bindings, named
+from memory_tui.tui.knobs import figure
+from memory_tui.tui.session import ReadNote
+from memory_tui.tui.view import View
+from memory_tui.tui.widgets.rows import Rows
+
+MAKE = "make"
+
+
+@dataclass(frozen=True)
+class Side:
+    """A ranking under a name; without evidence its own index has to be asked first."""
+
+    name: str
+    settings: Settings
+    evidence: Evidence | None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A passage, and what each side makes of it; None where it is no candidate there."""
+
+    left: Row | None
+    right: Row | None
+
+    @property
+    def row(self) -> Row | None:
+        """Return either of the two."""
+        return self.left or self.right
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Return the better of both places among what is sent, to sort by, then that on the left."""
+        sent = [row.place for row in (self.left, self.right) if row is not None and row.sent]
+        return min(sent, default=1000), self.left.place if self.left else 1000
+
+
+def sides(engine: Engine, evidence: Evidence, newest: Evidence | None, in_force: Settings) -> list[Side]:
+    """Return what can be compared with the ranking in force: how the app was opened where that is another, profiles."""
+    opened = engine.plan.settings
+    here = [] if knobs.same(opened, in_force) else [Side("as opened", opened, evidence)]
+    elsewhere = []
+    for name, profile in profiles.PROFILES.items():
+        settings = engine.plan.with_profile(name)
+        if not can_rank(evidence, name):
+            elsewhere.append(Side(profile.title, settings, newest))
+        elif not knobs.same(settings, in_force) and not (here and knobs.same(settings, opened)):
+            here.append(Side(profile.title, settings, evidence))
+    return [*here, *elsewhere]
+
+
+def pairs(left: list[Row], right: list[Row], *, same_index: bool) -> list[Pair]:
+    """Return what either side sends, aligned; passages of two indexes where they share most lines of a note."""
+
+    def twin(row: Row, others: list[Row]) -> Row | None:
+        if same_index:
+            return next((other for other in others if other.hit.chunk.rowid == row.hit.chunk.rowid), None)
+        chunk, best, most = row.hit.chunk, None, (False, 0)
+        for other in (other for other in others if other.hit.chunk.path == chunk.path):
+            place = other.hit.chunk
+            shared = min(chunk.end_line, place.end_line) - max(chunk.start_line, place.start_line) + 1
+            if shared > 0 and (other.sent, shared) > most:
+                best, most = other, (other.sent, shared)
+        return best
+
+    result = [Pair(row, twin(row, right)) for row in left if row.sent]
+    taken = {id(pair.right) for pair in result}
+    result += [Pair(twin(row, left), row) for row in right if row.sent and id(row) not in taken]
+    return sorted(result, key=lambda pair: pair.place)
+
+
+def drawn(pair: Pair, width: int) -> Content:
+    """Return a passage in two rows; only what differs is coloured."""
+    row = pair.row
+    if row is None:
+        return Content("")
+    sent = [side is not None and side.sent for side in (pair.left, pair.right)]
+    places = [side.place if side is not None and side.sent else 0 for side in (pair.left, pair.right)]
+    styles = ["", ""]
+    if sent[0] != sent[1]:
+        styles = ["$success" if each else "$error" for each in sent]
+    elif places[0] != places[1]:
+        styles = ["", "$warning"]
+    half = (width - 3) // 2
+    cells = [
+        fit(_cell(side, name, style), half)
+        for side, name, style in zip((pair.left, pair.right), "AB", styles, strict=True)
+    ]
+    name = fit(Content.styled(row.name, "bold" if sent[0] != sent[1] else ""), width - len(row.age) - 3)
+    return Content.assemble(" ", name, " ", (row.age, MUTED), " \n   ", *cells)
+
+
+def _cell(row: Row | None, name: str, style: str) -> Content:
+    if row is None:
+        return Content.assemble(f"{name}   ", ("no candidate", style))
+    if not row.sent:
+        return Content.assemble(f"{name}  – ", (figure(row.hit.score), style), f"  {short_reason(row)}")
+    place = Content.styled(f"{row.place:>2} {figure(row.hit.score):>3}", f"bold {style}".strip())
+    return Content.assemble(f"{name} ", place, "  ", bar(row.sums, BAR, row.scale))
+
+
+def head(left: Side, right: Side, traces: tuple[Trace, Trace] | None, both: int) -> Iterator[Content]:
+    """Yield what is compared, what both send, and by whose vectors each ranks."""
+    yield Content.assemble((" A ", "bold reverse"), f" {left.name}   ", (" B ", "bold reverse"), f" {right.name}")
+    if traces is None:
+        yield Content.styled(f"{right.name} cuts notes into other passages.", "$warning")
+        return
+    only = [sent_of(trace) - both for trace in traces]
+    yield Content(f"Both send {both}, only A {only[0]}, only B {only[1]}.")
+    for name, trace in zip("AB", traces, strict=True):
+        by, why = wording.answered_by(trace)
+        foreign = [notice.message for notice in trace.notices if notice.kind == "other_vectors"]
+        if foreign:
+            yield Content.styled(f"{name}: {one_line(foreign[0])}", "$warning")
+        elif why:
+            yield Content.styled(f"{name} {by.replace('vectors', 'meaning')}: {one_line(why)}.", MUTED)
+
+
+@dataclass
+class Ranked(Message):
+    """Both sides are ranked."""
+
+    left: Side
+    right: Side
+    traces: tuple[Trace, Trace] | None
+    pairs: list[Pair]
+
+
+class Sides(Rows):
+    """The passages; left and right are keys of the dialog, which a list would take for scrolling."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *named("Read", "list.open"),
+        *named("Ranking before", "knob.less"),
+        *named("Next ranking", "knob.more"),
+    ]
+
+
+class Compare(Dialog[ReadNote]):
+    """Compares the ranking in force with another one, which left and right change; enter reads a passage."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("knob")
+    FOCUS = "#sides"
+
+    def __init__(self, view: View, evidence: Evidence, settings: Settings) -> None:
+        super().__init__("Two rankings of your question")
+        self.view, self.evidence, self.settings = view, evidence, settings
+        self.newest: Evidence | None = None
+        self.at, self.pairs, self.stop = 0, list[Pair](), Stop()
+
+    def body(self) -> ComposeResult:
+        """Return what is compared, and the passages."""
+        yield Static(id="head", markup=False)
+        yield Sides(id="sides")
+
+    def on_mount(self) -> None:
+        """Compare with the first other ranking."""
+        super().on_mount()
+        self.compare(self.at)
+
+    def on_unmount(self) -> None:
+        """Ask no other index any more."""
+        self.stop.set()
+
+    def action_step(self, way: int) -> None:
+        """Compare with another ranking."""
+        self.at += way
+        self.compare(self.at)
+
+    @work(thread=True, exclusive=True, group="compare")
+    def compare(self, at: int, make: bool = False) -> None:
+        """Rank both sides; another index is asked where it is there, or is to be made."""
+        engine = self.view.session.engine
+        if engine is None:
+            return
+        every = sides(engine, self.evidence, self.newest, self.settings)
+        left, right = (
+            Side(f"{knobs.title(self.settings)}, in force", self.settings, self.evidence),
+            every[at % len(every)],
+        )
+        sibling = engine.plan.sibling
+        if right.evidence is None and (make or (sibling is not None and sibling.exists())):
+            self.newest = self.view.attempt(self.ask_newest)
+            right = Side(right.name, right.settings, self.newest)
+        if right.evidence is None:
+            self.post_message(Ranked(left, right, None, []))
+            return
+        answers = [(side, side.evidence) for side in (left, right) if side.evidence is not None]
+        traces = [engine.search.rank(evidence, side.settings) for side, evidence in answers]
+        listed = [rows(evidence, trace, len(trace.lost)) for (_, evidence), trace in zip(answers, traces, strict=True)]
+        aligned = pairs(*listed, same_index=left.evidence is right.evidence)
+        self.post_message(Ranked(left, right, (traces[0], traces[1]), aligned))
+
+    def ask_newest(self, engine: Engine) -> Evidence:
+        """Return what the index of the newest release's rules knows, which is made first. Raises IndexUnavailable."""
+        with by_newest(engine, self.stop) as other:
+            return other.search.gather(self.evidence.query, self.stop, self.evidence.source)
+
+    @on(Ranked)
+    def show(self, message: Ranked) -> None:
+        """Show both sides."""
+        self.pairs, listing = message.pairs, self.query_one("#sides", Rows)
+        both = sum(
+            pair.left is not None and pair.right is not None and pair.left.sent and pair.right.sent
+            for pair in self.pairs
+        )
+        lines = head(message.left, message.right, message.traces, both)
+        self.query_one("#head", Static).update(Content("\n").join(lines))
+        width = max(20, listing.scrollable_content_region.width)
+        options = [Option(drawn(pair, width), id=str(at)) for at, pair in enumerate(self.pairs)]
+        if message.traces is None:
+            options = [Option(Content(" enter makes an index by its rules, and asks it"), id=MAKE)]
+        listing.refill(options or [Option(Content(" Neither sends anything."), disabled=True)])
+
+    @on(OptionList.OptionSelected)
+    def read(self, event: OptionList.OptionSelected) -> None:
+        """Read the passage, or make the other index."""
+        event.stop()
+        if event.option.id == MAKE:
+            self.query_one("#head", Static).update("The other index is made and asked ...  esc stops")
+            self.compare(self.at, make=True)
+        elif (row := self.pairs[event.option_index].row) is not None:
+            self.dismiss(ReadNote(row.hit.chunk.path, row.line))

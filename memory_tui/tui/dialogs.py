@@ -1,0 +1,144 @@
+"""Dialogs: a text to read or agree to, a line to type, a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Footer, Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from memory_tui.tui.keys import bindings
+from memory_tui.tui.widgets.rows import Rows
+
+Answer = TypeVar("Answer")
+
+
+class Dialog(ModalScreen[Answer], Generic[Answer]):
+    """A box over the view with a title and its keys; escape closes it without an answer.
+
+    Push it with `await self.app.push_screen(dialog, callback)` in the action of a key of first rank, so that what is
+    typed ahead goes into it.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("text.back")
+    FOCUS: ClassVar[str] = ""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.heading = title
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = Content(self.heading)
+            yield from self.body()
+            yield Footer(compact=True, show_command_palette=False)
+
+    def body(self) -> ComposeResult:
+        """Return what stands in the box."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """Focus at once, not when its turn comes: keys typed ahead would be lost."""
+        if self.FOCUS:
+            self.set_focus(self.query_one(self.FOCUS))
+
+    def action_back(self) -> None:
+        """Close it without an answer."""
+        self.dismiss(None)
+
+
+class Confirm(Dialog[bool]):
+    """Shows `text`, for instance a difference, and asks whether `deed` is to be done; `y` or enter does it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y,enter", "agree", "Do it"),
+        Binding("n", "back", "No", show=False),
+    ]
+    FOCUS = "#text"
+
+    def __init__(self, title: str, text: Content, deed: str = "Do it") -> None:
+        super().__init__(title)
+        self.text, self.deed = text, deed
+
+    def body(self) -> ComposeResult:
+        """Return the text, and the question under it."""
+        with VerticalScroll(id="text", can_focus=True):
+            yield Static(self.text)
+        yield Static(Content.assemble((f"{self.deed}? ", "bold"), "y yes   n no"), id="question")
+
+    def action_agree(self) -> None:
+        """Answer yes."""
+        self.dismiss(True)
+
+
+class Page(Dialog[None]):
+    """Shows a text to read."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q,enter", "back", "Close", show=False)]
+    FOCUS = "#text"
+
+    def __init__(self, title: str, text: Content) -> None:
+        super().__init__(title)
+        self.text = text
+
+    def body(self) -> ComposeResult:
+        """Return the text."""
+        with VerticalScroll(id="text", can_focus=True):
+            yield Static(self.text)
+
+
+class Line(Dialog[str]):
+    """Asks for a line of text; an empty one is none."""
+
+    FOCUS = "Input"
+
+    def __init__(
+        self, title: str, hint: str = "", value: str = "", explanation: str = "", *, secret: bool = False
+    ) -> None:
+        super().__init__(title)
+        self.hint, self.value, self.explanation, self.secret = hint, value, explanation, secret
+
+    def body(self) -> ComposeResult:
+        """Return the line."""
+        if self.explanation:
+            yield Static(Content(self.explanation))
+        box = Input(self.value, placeholder=self.hint, compact=True)
+        box.cursor_blink = False
+        yield box
+
+    @on(Input.Submitted)
+    def submit(self, event: Input.Submitted) -> None:
+        """Answer with the line."""
+        event.stop()
+        self.dismiss(event.value.strip() or None)
+
+
+class Choice(Dialog[str]):
+    """Asks for one of `options`, each an id and its text; enter takes the one under the cursor."""
+
+    FOCUS = "Rows"
+
+    def __init__(self, title: str, options: Sequence[tuple[str, Content | str]], explanation: str = "") -> None:
+        super().__init__(title)
+        self.options, self.explanation = options, explanation
+
+    def body(self) -> ComposeResult:
+        """Return the list."""
+        if self.explanation:
+            yield Static(Content(self.explanation))
+        yield Rows(
+            *(Option(text if isinstance(text, Content) else Content(text), id=id_) for id_, text in self.options)
+        )
+
+    @on(OptionList.OptionSelected)
+    def choose(self, event: OptionList.OptionSelected) -> None:
+        """Answer with the id."""
+        event.stop()
+        self.dismiss(event.option.id)

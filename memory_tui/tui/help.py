@@ -1,0 +1,63 @@
+"""The page behind `?`: what each view is for, and the keys that matter first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.keys import format_key
+
+from memory_tui.tui.dialogs import Page
+from memory_tui.tui.keys import BY_ID
+
+VIEWS = (
+    ("app.notes", "read, edit and promote what your agent remembers"),
+    ("app.search", "ask as your agent does; see why, and why not"),
+    ("app.status", "who answers, how fresh the index is, a provider"),
+    ("app.inbox", "secrets, twins, contradictions, and their cure"),
+    ("app.history", "what changed, and any text as it was before"),
+    ("app.agents", "connect Claude Code, Codex, OpenClaw; what they asked"),
+)
+KEYS = (
+    ("app.ask", "ask your notes from anywhere"),
+    ("list.open", "open what is under the cursor"),
+    ("search.miss", "the first passage that is not sent, and its cure"),
+    ("note.copy", "copy text with its citation"),
+    ("notes.add", "add a line to today's log"),
+    ("app.undo", "take back the last change or what was tried"),
+    ("app.palette", "find any command by a word: delete, openai, theme"),
+    ("app.quit", "quit; unsaved text is kept"),
+)
+
+
+def text(keymap: Mapping[str, str]) -> Content:
+    """Return the page, with the keys as a person has them."""
+
+    def rows(table: tuple[tuple[str, str], ...]) -> Iterator[Content]:
+        for id_, words in table:
+            key = format_key(keymap.get(id_, BY_ID[id_].keys).partition(",")[0])
+            yield Content.assemble((f" {key:>3} ", "$accent bold"), (f"{BY_ID[id_].words:<9}", "bold"), f" {words}\n")
+
+    return Content.assemble(
+        *rows(VIEWS),
+        "\n",
+        *rows(KEYS),
+        "\nThe last line shows keys of where you are; ? again lists all.\n",
+        ("memory-tui help lists the pages of the manual.", "$foreground-muted"),
+    )
+
+
+class Help(Page):
+    """The page; the key that opened it goes on to the list of all keys."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark", "all", "All keys")]
+
+    def __init__(self, keymap: Mapping[str, str]) -> None:
+        super().__init__("What is where", text(keymap))
+
+    async def action_all(self) -> None:
+        """List every key."""
+        await self.dismiss()
+        self.app.action_show_help_panel()

@@ -1,0 +1,559 @@
+"""Statements about an answer and its passages: level, rows, verdict, sums, remedies. Plain functions of a trace."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from textual.content import Content
+
+from memory_tui import profiles
+from memory_tui.backends.qmd import QmdAnswer, QmdHit
+from memory_tui.explain import wording
+from memory_tui.explain.counterfactuals import Change, Rephrased
+from memory_tui.explain.words import MatchedWords
+from memory_tui.formatting import age_words, plural
+from memory_tui.notices import ordinal, quoted
+from memory_tui.render.hit_text import age_of, hit_text, perfect
+from memory_tui.sanitize import one_line, safe
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.trace import (
+    BelowMinScore,
+    BeyondLimit,
+    Candidate,
+    ChunkRef,
+    DisplacedByMmr,
+    LoweredByDecay,
+    Recalled,
+    Trace,
+)
+from memory_tui.tui import knobs
+from memory_tui.tui.knobs import figure
+
+WORDS, MEANING, AGE = "█", "▒", "░"
+BESIDE, BESIDE_SHORT = "beside a better passage", "beside a better one"
+BAR, AGE_CELLS, LEAD = 8, 9, 8
+"""Cells of a row: its bar, its age, and what stands before the bar."""
+MUTED = "$foreground-muted"
+"""In a Content `$text-muted` is white, not muted."""
+LONGEST = 160
+"""Characters of a row's text."""
+GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
+LEVELS: Mapping[str, tuple[str, str, str, str]] = {
+    "found": ("✓", "$success", "Your notes answer this", "Answered"),
+    "nearby only": ("?", "$warning", "Perhaps not answered", "Perhaps not"),
+    "nothing holds these words": ("✗", "$error", "Your notes do not answer this", "Not answered"),
+}
+
+Grade = Callable[[ChunkRef], int | None]
+"""What a person said of a passage."""
+
+
+# --- sums -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a score: its name, its points, the glyph and style that stand for it, and its figure in the sum."""
+
+    name: str
+    points: float
+    glyph: str = ""
+    style: str = ""
+    figure: str = ""
+
+
+def rounded(values: Sequence[float], total: float, digits: int = 2) -> list[int]:
+    """Return `values` in units of the last digit that add up to the rounded `total`, by largest remainders."""
+    unit = 10**digits
+    floors = [math.floor(value * unit) for value in values]
+    missing = round(total * unit) - sum(floors)
+    by_rest = sorted(range(len(values)), key=lambda at: floors[at] - values[at] * unit)
+    for at in by_rest[: max(0, missing)]:
+        floors[at] += 1
+    return floors
+
+
+def parts(hit: Candidate) -> list[Part]:
+    """Return words, meaning and age, then what else counts; they add up to the score, and so do their figures."""
+    words, meaning = hit.text_points * hit.first_share, hit.vector_points * hit.first_share
+    for measure in hit.second.measures if hit.second else ():
+        points = measure.points * hit.second.weight if hit.second else 0.0
+        words, meaning = (words, meaning + points) if "meaning" in measure.name else (words + points, meaning)
+    # Of a note that the question names neither age nor factors count.
+    running, taken = hit.hybrid * hit.first_share, 0.0
+    others = {} if hit.level else {factor.term: factor.value for factor in hit.factors}
+    if not hit.level:
+        taken = running * (hit.age_factor - 1)
+    running += taken
+    rest = [
+        Part("words", words, WORDS, "$success"),
+        Part("meaning", meaning, MEANING, "$primary"),
+        Part("age takes" if taken else "age", hit.age_points + taken, AGE, "$warning"),
+        Part("of the day you named", hit.date_points, AGE, "$warning"),
+        Part(BESIDE, -(hit.second.lost if hit.second else 0.0)),
+    ]
+    for term, factor in others.items():
+        rest.append(Part(f"its {term}", running * (factor - 1)))
+        running *= factor
+    gap = hit.score - sum(part.points for part in rest)
+    rest.append(Part("named by the question" if hit.level else "rules of this release", gap))
+    kept = [part for at, part in enumerate(rest) if at < 3 or abs(part.points) >= 0.005]
+    figures = rounded([part.points for part in kept], hit.score)
+    return [
+        Part(part.name, part.points, part.glyph, part.style, figure(units / 100))
+        for part, units in zip(kept, figures, strict=True)
+    ]
+
+
+def bar(sums: Sequence[Part], width: int, scale: float = 1.0) -> Content:
+    """Return a bar of `width` cells; what takes points away shortens it from the right."""
+    full = min(width, max(0, round(sum(part.points for part in sums) / scale * width)))
+    pieces, total = [], 0.0
+    for part in sums:
+        if part.glyph:
+            start, total = total, total + max(0.0, part.points)
+            cells = min(full, round(total / scale * width)) - min(full, round(start / scale * width))
+            pieces.append((part.glyph * cells, part.style))
+    content = Content.assemble(*pieces)
+    return content.pad_right(max(0, width - content.cell_length))
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """A passage ready for the list; its prompts are made once for each width, as a rule on a worker."""
+
+    hit: Candidate
+    place: int
+    sent: bool
+    name: str
+    body: str
+    age: str
+    sums: list[Part] = field(hash=False)
+    scale: float = 1.0
+    marks: tuple[tuple[int, int], ...] = ()
+    grade: int | None = None
+    made: dict[tuple[int, int], Content] = field(default_factory=dict, hash=False)
+
+    @property
+    def line(self) -> int:
+        """Return the line of the note that decided, else the first that the agent reads."""
+        return self.hit.second.line if self.hit.second and self.hit.second.line else self.hit.snippet_line
+
+    @property
+    def citation(self) -> str:
+        """Return where the deciding line stands, as an answer cites it."""
+        return f"{safe(self.hit.chunk.path)}#L{self.line}"
+
+    def drawn(self, width: int, lines: int) -> Content:
+        """Return one or two lines of exactly `width` cells."""
+        if (width, lines) not in self.made:
+            self.made[width, lines] = self._prompt(width, lines)
+        return self.made[width, lines]
+
+    def _prompt(self, width: int, lines: int) -> Content:
+        grade = GRADES[min(2, self.grade)] if self.grade is not None else " "
+        score = figure(self.hit.score)
+        lead = Content.assemble(
+            f" {self.place:>2}{grade}", (f"{score:>3}", "bold"), " ", bar(self.sums, BAR, self.scale), " "
+        )
+        room = width - lead.cell_length - AGE_CELLS - 1
+        age = (f" {self.age:>{AGE_CELLS}}", MUTED)
+        body = marked(self.body, self.marks)
+        if lines == 1:
+            return Content.assemble(lead, fit(Content.assemble(f"{self.name} · ", body), room), age)
+        title = fit(Content.styled(self.name, "bold" if self.sent else ""), room)
+        return Content.assemble(lead, title, age, "\n", " " * LEAD, fit(body, width - LEAD))
+
+
+def fit(content: Content, width: int) -> Content:
+    """Return exactly `width` cells."""
+    return content.truncate(max(1, width), ellipsis=True, pad=True)
+
+
+def marked(text: str, spans: Sequence[tuple[int, int]]) -> Content:
+    """Return a text in which the words of the question stand out."""
+    content = Content(text)
+    for start, end in spans:
+        content = content.stylize("bold $success", start, end)
+    return content
+
+
+def age_in_list(days: float | None) -> str:
+    """Return an age in nine cells: `today`, `14 days`, `7 weeks`, `10 months`, `always`."""
+    if days is None:
+        return "always"
+    return plural(round(days / 7), "week") if 28 <= days < 100 else age_words(days)
+
+
+def rows(evidence: Evidence, trace: Trace, most: int, grade: Grade = lambda _: None) -> list[Row]:
+    """Return what is recalled, and the `most` best of the others."""
+    words, scale = MatchedWords.of(trace), perfect(trace)
+    result: list[Row] = []
+    listed = [*trace.recalled, *trace.lost[:most]]
+    texts = [hit_text(hit, evidence.texts.get(hit.chunk.rowid, ""), words, trace.now, LONGEST) for hit in listed]
+    titles = Counter(text.title for text in texts)
+    for place, (hit, text) in enumerate(zip(listed, texts, strict=True), 1):
+        dated = hit.age_basis == "name"
+        file = safe(hit.chunk.path.removeprefix("memory/").removesuffix(".md"))
+        name = text.title or text.name if dated else f"{file} {text.title}".rstrip()
+        if dated and titles[text.title] > 1 and text.title:
+            name = f"{text.name.partition(':')[0]} {name}"
+        sent = isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back
+        age = age_in_list(age_of(hit, trace.now))
+        result.append(
+            Row(
+                hit,
+                place,
+                sent,
+                one_line(name),
+                text.body,
+                age,
+                parts(hit),
+                scale,
+                tuple(text.body_marks),
+                grade(hit.chunk),
+            )
+        )
+    return result
+
+
+def sent_of(trace: Trace) -> int:
+    """Return how many passages the agent gets."""
+    return sum(isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back for hit in trace.recalled)
+
+
+def heading(trace: Trace) -> str:
+    """Return the title of the list."""
+    sent = sent_of(trace)
+    if trace.keeps_back:
+        return "The nearest, which your agent does not get"
+    return f"Your agent gets these {sent}" if sent > 1 else "Your agent gets this" if sent else "Nothing is sent"
+
+
+def divider(trace: Trace) -> str:
+    """Return what parts the passages that are sent from the others."""
+    if trace.keeps_back:
+        return "your agent gets none of these: probably no note answers"
+    first = trace.lost[0].verdict if trace.lost else None
+    match first:
+        case BelowMinScore() | LoweredByDecay():
+            reason = f"they score under {figure(first.floor)}"
+        case DisplacedByMmr():
+            reason = "they say much the same"
+        case _:
+            reason = f"it takes {trace.settings.whole(knobs.RESULTS)}"
+    return f"your agent does not get these: {reason}"
+
+
+# --- the line above -------------------------------------------------------------------------------------------------
+
+
+def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
+    """Return whether the notes answer, what the agent gets, and at the right by which ranking, or what was read."""
+    wide, sent = width >= 100, sent_of(trace)
+    mark, style, long, short = LEVELS[trace.level.level] if trace.level else ("", "", "", "")
+    by, _ = wording.answered_by(trace)
+    limits = "" if trace.mode == "hybrid" and by == "by words and vectors" else by.replace("vectors", "meaning")
+    level = trace.level
+    held = f"{level.signals.share:.0%} held" if level and level.level != "found" else ""
+    head = f"{mark} {long if wide else short}".strip()
+    more = ", ".join(filter(None, (held, limits)))
+    head = (
+        f"{head}: {more}."
+        if head and more
+        else f"{head}."
+        if head
+        else f"{limits[:1].upper()}{limits[1:]}."
+        if limits
+        else ""
+    )
+    passages = f"{trace.funnel.chunks:,} {'passage' if trace.funnel.chunks == 1 else 'passages'}"
+    gets = f"Your agent gets the first {sent} of {passages}." if sent else "Your agent gets nothing."
+    left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", gets)
+    read = "; ".join(trace.plan.readings)
+    right = f"{one_line(read)}  u as written " if read else f"{ranking} "
+    room = width - left.cell_length - 2
+    if room < 8 or (not read and room < len(right)):
+        return left.truncate(width, ellipsis=True)
+    end = Content.styled(right, "$warning" if read else MUTED)
+    end = end if end.cell_length <= room else Content.assemble(end.truncate(room - 3, ellipsis=True), "  u"[:room])
+    return Content.assemble(left, " " * (width - left.cell_length - end.cell_length), end)
+
+
+# --- verdict --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A word of the question, as a passage writes it, and how often."""
+
+    word: str
+    form: str
+    count: int
+
+
+def asked_words(trace: Trace, text: str) -> list[Spoken]:
+    """Return each word of the question with its count in `text`, as the index cuts words: `set` stands in Settings."""
+    words = MatchedWords.of(trace)
+    counts, forms = words.counts(text), [text[start:end].lower() for start, end in words.spans(text)]
+
+    def alike(word: str, form: str) -> int:
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, form, strict=False)))
+
+    def form(word: str) -> str:
+        plain = word.lower()
+        best = max(forms, key=lambda each: alike(plain, each), default=plain)
+        return plain if plain in forms or alike(plain, best) < min(3, len(plain)) else best
+
+    return [Spoken(word, one_line(form(word), 30), count) for word, count in counts.items()]
+
+
+def _words_clause(row: Row, spoken: Sequence[Spoken]) -> str:
+    if not spoken:
+        return "is found by its meaning"
+    holds = [word.form for word in spoken if word.count]
+    lacks = [word.word for word in spoken if not word.count]
+    if not holds:
+        above = row.hit.text_points > 0
+        return "has the words in its headings or its date" if above else "has none of the words you asked for"
+    if not lacks:
+        return "has the words you asked for"
+    missing = " or ".join(f'"{one_line(word, 30)}"' for word in lacks[:2])
+    return f"has {quoted(holds, 3)}, but not {missing}{' and more' if len(lacks) > 2 else ''}"
+
+
+def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
+    """Return why a passage stands where it stands, in one or two sentences."""
+    clause, rank = _words_clause(row, spoken), row.hit.vector_rank
+    if row.hit.level:
+        clause = f"is named by the question and {clause}"
+    near = "" if not rank else ", and is the closest in meaning" if rank == 1 else f"; {ordinal(rank)} in meaning"
+    limit = trace.settings.whole(knobs.RESULTS)
+    match row.hit.verdict:
+        case Recalled(kept_back=True):
+            reason = "Probably no note answers, so it is not sent. "
+        case Recalled(rescued=True):
+            reason = "It is sent although it is weak, because of its words. "
+        case Recalled(relaxed=True):
+            reason = "Nothing is strong enough, so its words are enough. "
+        case BeyondLimit(place=place):
+            reason = f"It is {ordinal(place)}, and the agent gets {limit}. "
+        case BelowMinScore(floor=floor):
+            reason = f"It scores {figure(row.hit.score)}, and under {figure(floor)} is too weak. "
+        case LoweredByDecay(floor=floor, age_days=days):
+            reason = f"Its age of {age_in_list(days)} pressed it under {figure(floor)}. "
+        case DisplacedByMmr(twin=twin):
+            reason = f"It says much the same as {one_line(twin.path)}:{twin.start_line}. "
+        case _:
+            reason = ""
+    return f"{reason}It {clause}{near}."
+
+
+def short_reason(row: Row) -> str:
+    """Return why a passage is not sent, in two or three words."""
+    match row.hit.verdict:
+        case BelowMinScore(floor=floor):
+            return f"under {figure(floor)}"
+        case LoweredByDecay(floor=floor):
+            return f"age: under {figure(floor)}"
+        case DisplacedByMmr():
+            return "says the same"
+        case BeyondLimit(place=place, limit=limit):
+            return f"{ordinal(place)}, gets {limit}"
+        case _:
+            return "kept back"
+
+
+def title(row: Row) -> str:
+    """Return the title of the pane that explains a passage."""
+    return f"Why it is {ordinal(row.place)}" if row.sent else "Why not"
+
+
+# --- the sums -------------------------------------------------------------------------------------------------------
+
+
+def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int) -> Content:
+    """Return the sums with what they are made of, a line of at most `width` cells each."""
+    rank = row.hit.vector_rank
+    details = {
+        "words": "  ".join(f"{word.form} {word.count}x" for word in spoken[:4] if word.count),
+        "meaning": "" if not rank else f"{'closest' if rank == 1 else ordinal(rank)} of all {trace.funnel.chunks:,}",
+        "age": _age(row),
+        "age takes": _age(row),
+    }
+    lines = [
+        Content.assemble(
+            f"{part.name:<10}",
+            (f"{part.figure:>4}", "bold"),
+            "  ",
+            bar([part], 10),
+            "  ",
+            (details.get(part.name, ""), MUTED),
+        )
+        if at < 3
+        else Content.assemble(f"{part.name} ", (part.figure, "bold"))
+        for at, part in enumerate(row.sums)
+    ]
+    if len(lines) == 3:
+        lines.append(Content.styled(f"{'':10}────", MUTED))
+    total = Content.assemble(
+        (f"{'score':<10}{figure(row.hit.score):>4}", "bold"),
+        f"  {ordinal(row.place)} of {trace.funnel.candidates:,}",
+        ("   s the whole sum", MUTED),
+    )
+    return Content("\n").join(line.truncate(width, ellipsis=True) for line in (*lines, total))
+
+
+def _age(row: Row) -> str:
+    days = row.hit.age_days
+    if row.hit.age_basis == "off":
+        return "does not count"
+    return "always" if days is None else "today" if 0 <= days < 1 else f"{plural(round(days), 'day')} old"
+
+
+def sums_in_a_line(row: Row, width: int) -> Content:
+    """Return the sums in one line of at most `width` cells, with bars where there is room for them."""
+    score = Content.assemble("score ", (figure(row.hit.score), "bold"))
+    for cells in (6, 3, 0):
+        pieces = [_sum(part, cells) for part in row.sums]
+        line = Content.assemble(" ", Content("  ").join([*pieces, score]))
+        if line.cell_length <= width:
+            break
+    return line.truncate(width, ellipsis=True)
+
+
+def _sum(part: Part, cells: int) -> Content:
+    drawn = bar([part], cells).rstrip() if cells and part.glyph else Content("")
+    name = BESIDE_SHORT if part.name == BESIDE else part.name
+    return Content.assemble(f"{name} ", (part.figure, "bold"), " " if drawn else "", drawn)
+
+
+def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
+    """Return every step of a score, each with what it takes to redo it by hand, and what the answer lacks."""
+    lines = []
+    steps = [*wording.explain(row.hit, trace), wording.terms_line(text, trace, chunk=row.hit.chunk)]
+    for step in [*steps, wording.file_line(row.hit.chunk.path, trace)]:
+        style = "bold" if step.operation == "=" else ""
+        lead = Content.assemble((f"{step.label:<8}", MUTED), (f"{step.figure:<10}", style))
+        room = max(20, width - lead.cell_length)
+        folded = Content(one_line(step.detail)).wrap(room) if step.detail else [Content("")]
+        for part in folded:
+            lines.append(Content.assemble(lead, part))
+            lead = Content(" " * lead.cell_length)
+    for notice in trace.notices:
+        lines += Content.styled(one_line(f"{notice.message} {notice.next_step}"), "$warning").wrap(max(20, width))
+    return Content("\n").join(lines)
+
+
+def pipeline(trace: Trace) -> str:
+    """Return how many passages were left after each stage, in one line."""
+    funnel = trace.funnel
+    pools = f"{funnel.vector_pool:,} by meaning + {funnel.text_pool:,} by words"
+    gate = f" > {funnel.over_gate:,} strong enough" if funnel.over_gate < funnel.candidates else ""
+    return f"{funnel.chunks:,} > {pools} = {funnel.candidates:,}{gate} > {sent_of(trace)} sent"
+
+
+def reads(row: Row) -> Content:
+    """Return the line above the text: where the agent reads it."""
+    chunk = row.hit.chunk
+    place = f"{safe(chunk.path)}:{chunk.start_line}-{row.hit.last_line}"
+    return Content.assemble(("What the agent reads  " if row.sent else "What it says  ", "bold"), place)
+
+
+# --- answers of QMD -------------------------------------------------------------------------------------------------
+
+
+def qmd_row(hit: QmdHit, width: int, lines: int) -> Content:
+    """Return a hit of QMD in one or two lines; its score is QMD's own, so it has no bar."""
+    lead = Content.assemble(f" {hit.rank:>2} ", (f"{hit.score:.2f}", "bold"), "  ")
+    name = f"{safe(hit.path.removeprefix('memory/'))}:{hit.start_line}"
+    body = Content(one_line(hit.snippet[:300]))
+    if lines == 1:
+        return fit(Content.assemble(lead, f"{name} · ", body), width)
+    return Content.assemble(
+        fit(Content.assemble(lead, (name, "bold")), width), "\n", " " * LEAD, fit(body, width - LEAD)
+    )
+
+
+def qmd_level(answer: QmdAnswer, trace: Trace) -> Content:
+    """Return what stands above an answer of QMD."""
+    count = plural(len(answer.hits), "passage")
+    remarks = " ".join(one_line(remark.sentence) for remark in answer.claims)
+    words = f" Your agent gets {count} from QMD; the built-in index would send {sent_of(trace)}. "
+    return Content.assemble(words, (remarks, "$warning"))
+
+
+def qmd_verdict(hit: QmdHit, answer: QmdAnswer, trace: Trace) -> str:
+    """Return what is known of a hit of QMD, and where the built-in index has the same lines."""
+    same = (
+        place
+        for place, other in enumerate(trace.recalled, 1)
+        if other.chunk.path == hit.path
+        and other.chunk.start_line <= hit.end_line
+        and hit.start_line <= other.chunk.end_line
+    )
+    twin = next(same, 0)
+    here = f"The built-in index has these lines {ordinal(twin)}." if twin else "The built-in index does not send them."
+    return f"QMD's {ordinal(hit.rank)} by {answer.mode}, of {one_line(hit.collection)}. {here}"
+
+
+# --- remedies -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What would have a passage sent, and its price; trying it sets a ranking or asks another question."""
+
+    text: str
+    effect: str
+    remedy: Change | Rephrased
+
+    def drawn(self, width: int) -> Content:
+        """Return a line of exactly `width` cells, the price at its right."""
+        effect = self.effect if len(self.effect) + 22 <= width else self.effect.partition(";")[0]
+        room = width - len(effect) - 1
+        return Content.assemble(fit(Content(f" {self.text}"), room), " ", (effect, MUTED))
+
+
+def remedies(
+    changes: Sequence[Change], questions: Sequence[Rephrased], names: Mapping[int, str], most: int = 6
+) -> list[Remedy]:
+    """Return the changes that have a passage sent, least harm first, then the questions that do."""
+    result = [
+        Remedy(
+            " and ".join(knobs.turn(turn.key, turn.value, turn.was) for turn in change.turns),
+            _price(change, names),
+            change,
+        )
+        for change in changes[:most]
+    ]
+    for question in questions:
+        words = f'"{question.word}" in the question' if question.word else f"without {quoted(question.left_out)}"
+        result.append(Remedy(one_line(words), ordinal(question.place), question))
+    return result
+
+
+def _price(change: Change, names: Mapping[int, str]) -> str:
+    place = ordinal(change.place) if change.place else "gone"
+    out = change.drops_out
+    if not out:
+        drops = "nothing else drops out"
+    elif len(out) == 1:
+        drops = f"{names.get(out[0].rowid, one_line(out[0].path))[:24]} drops out"
+    else:
+        drops = f"{len(out)} drop out"
+    broken = len(change.saved.broken) if change.saved else 0
+    return f"{place}; {drops}" + (f", {plural(broken, 'saved question')} worse" if broken else "")
+
+
+def no_remedy(trace: Trace) -> str:
+    """Return that nothing was found that would have a passage sent."""
+    name = profiles.get(trace.profile).title
+    return f" No single knob of {name} and no word more has it sent."

@@ -1,0 +1,135 @@
+"""Every key of the app: what it does, where, and how a person changes it in keys.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from textual.binding import Binding, BindingType
+from textual.keys import Keys, format_key
+
+from memory_tui.errors import ConfigError
+
+
+class Key(NamedTuple):
+    """A key: `id` is `group.name`, `keys` are names of Textual's, `action` is called where the key is bound.
+
+    With `hint` the footer shows it. A key of `first` rank goes before the widget that has the focus, and what is typed
+    after it waits until its action is done: for keys that change view, focus or screen.
+    """
+
+    id: str
+    keys: str
+    action: str
+    words: str
+    hint: bool = False
+    first: bool = False
+
+    @property
+    def group(self) -> str:
+        """Return the part of the id before the point."""
+        return self.id.partition(".")[0]
+
+
+TABLE: tuple[Key, ...] = (
+    Key("app.notes", "1", "view('notes')", "Notes", first=True),
+    Key("app.search", "2", "view('search')", "Search", first=True),
+    Key("app.status", "3", "view('status')", "Status", first=True),
+    Key("app.inbox", "4", "view('inbox')", "Inbox", first=True),
+    Key("app.history", "5", "view('history')", "History", first=True),
+    Key("app.agents", "6", "view('agents')", "Agents", first=True),
+    Key("app.ask", "slash", "ask", "Ask", first=True),
+    Key("app.index", "i", "index", "Index now"),
+    Key("app.undo", "u", "undo", "Take back"),
+    Key("app.palette", "colon", "command_palette", "Any command", hint=True),
+    Key("app.help", "question_mark", "help", "Help", hint=True, first=True),
+    Key("app.quit", "q", "quit", "Quit", hint=True),
+    Key("list.down", "j,down", "cursor_down", "Next"),
+    Key("list.up", "k,up", "cursor_up", "Previous"),
+    Key("list.open", "enter", "select", "Open", hint=True),
+    Key("note.copy", "y", "copy(True)", "Copy", hint=True),
+    Key("note.cite", "Y", "copy(False)", "Copy the citation"),
+    Key("note.edit", "e", "edit", "Edit", hint=True),
+    Key("note.editor", "E", "editor", "Edit in your editor"),
+    Key("note.rendered", "v", "rendered", "Rendered"),
+    Key("note.mark", "space", "mark", "Mark the line"),
+    Key("note.promote", "p", "promote", "Promote", hint=True, first=True),
+    Key("note.delete", "x", "delete", "Delete", first=True),
+    Key("note.links", "b", "links", "What links here", first=True),
+    Key("note.history", "h", "history", "What changed here", first=True),
+    Key("notes.add", "a", "add", "Add to today's log", first=True),
+    Key("notes.new", "n", "new", "New note", first=True),
+    Key("notes.rename", "R", "rename", "Rename", first=True),
+    Key("notes.calendar", "C", "calendar", "Written days", first=True),
+    Key("notes.filter", "f", "filter", "Filter", first=True),
+    Key("search.sum", "s", "sum", "Sum"),
+    Key("search.miss", "right_square_bracket", "miss", "Why not", hint=True),
+    Key("search.turn", "t", "turn", "Turn the ranking", hint=True, first=True),
+    Key("search.compare", "c", "compare", "Compare", first=True),
+    Key("search.judge", "m", "judge", "Right or wrong"),
+    Key("search.line", "W", "line", "Ask about any line", first=True),
+    Key("search.saved", "S", "saved", "Saved questions", first=True),
+    Key("knob.less", "left", "step(-1)", "Less", hint=True),
+    Key("knob.more", "right", "step(1)", "More", hint=True),
+    Key("change.do", "d", "do", "Do it", hint=True, first=True),
+    Key("change.keep", "K", "keep", "Keep as it is"),
+    Key("change.later", "z", "later", "Later"),
+    Key("history.restore", "r", "restore", "Restore", hint=True, first=True),
+    Key("text.save", "ctrl+s", "save", "Save", hint=True),
+    Key("text.back", "escape", "back", "Back", hint=True),
+)
+BY_ID = {key.id: key for key in TABLE}
+
+
+def bindings(*names: str) -> list[BindingType]:
+    """Return the bindings of some groups (`note`) or single keys (`note.copy`), in the order given."""
+    rows = [key for name in names for key in TABLE if name in (key.group, key.id)]
+    return [Binding(key.keys, key.action, key.words, show=key.hint, priority=key.first, id=key.id) for key in rows]
+
+
+def named(words: str, *names: str) -> list[BindingType]:
+    """Return the same bindings under the words that fit where they are bound; without words the footer hides them."""
+    made = (each for each in bindings(*names) if isinstance(each, Binding))
+    return [replace(each, description=words or each.description, show=bool(words)) for each in made]
+
+
+def read_keymap(path: Path) -> Mapping[str, str]:
+    """Return what `path` puts on other keys, by id; nothing where there is no such file. Raises ConfigError.
+
+    Textual takes an unknown id or an impossible key in silence, and of two ids on one key the later one.
+    """
+    try:
+        chosen = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error}.", "Correct it; every key works as it came until then."
+        ) from None
+    for id_, keys in chosen.items():
+        if id_ not in BY_ID:
+            raise ConfigError(
+                f"{path} names {id_}, which is no key of the app.", "memory-tui manual keys lists the ids."
+            )
+        if not isinstance(keys, str) or not all(map(_exists, keys.split(","))):
+            raise ConfigError(f"{path} puts {id_} on {keys}, which is no key.", 'Write it as "x", "ctrl+x" or "f2".')
+    by_key: dict[str, str] = {}
+    for key in TABLE:
+        for name in chosen.get(key.id, key.keys).split(","):
+            other = by_key.setdefault(name.strip(), key.id)
+            if other != key.id and (key.id in chosen or other in chosen):
+                raise ConfigError(f"{path} puts both {other} and {key.id} on {name}.", "Give one of them another key.")
+    return chosen
+
+
+_NAMED = {key.value for key in Keys}
+
+
+def _exists(name: str) -> bool:
+    """Return whether `name` is a key of Textual's, alone or with ctrl, alt or shift."""
+    *modifiers, last = name.strip().split("+")
+    known = len(last) == 1 or last in _NAMED or len(format_key(last)) == 1
+    return known and {*modifiers} <= {"ctrl", "alt", "shift"}

@@ -1,0 +1,170 @@
+"""The knobs of a ranking in a person's words, and the steps they take; plain functions of settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from memory_tui import profiles
+from memory_tui.explain.counterfactuals import TEXT, WEIGHT
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, show
+
+ORIGIN = "tried on screen"
+RESULTS, FLOOR, PROFILE = "query.maxResults", "query.minScore", "profile"
+HALF_LIFE, DECAY = "query.hybrid.temporalDecay.halfLifeDays", "query.hybrid.temporalDecay.enabled"
+NAMES: Mapping[str, str] = {
+    PROFILE: "ranking",
+    WEIGHT: "words : meaning",
+    FLOOR: "too weak under",
+    DECAY: "age counts",
+    HALF_LIFE: "half-life",
+    RESULTS: "gets",
+    "query.hybrid.candidateMultiplier": "candidates",
+    "query.hybrid.mmr.enabled": "variety",
+    "query.hybrid.mmr.lambda": "variety against score",
+    "query.hybrid.enabled": "words count",
+    "recency.weight": "a fresh note gains",
+    "dateBoost": "a named day gains",
+    "secondStage.weight": "second look",
+    "secondStage.neighbour": "beside a better one",
+}
+"""What the screen calls each knob that ranks; the weight of words goes with that of meaning."""
+
+
+def title(settings: Settings) -> str:
+    """Return the name of a ranking."""
+    return profiles.get(settings.word(PROFILE)).title
+
+
+def figure(value: float) -> str:
+    """Return a share in two digits: `.65`, `1.00`, `-.10`."""
+    hundredths = round(value * 100)
+    sign, rest = ("-" if hundredths < 0 else ""), abs(hundredths)
+    return f"{sign}{rest // 100 or ''}.{rest % 100:02d}"
+
+
+def shown(key: str, value: Scalar) -> str:
+    """Return the value of a knob: `.60 : .40`, `30 d`, `on`."""
+    if key == WEIGHT:
+        return f"{figure(1 - float(value))} : {figure(float(value))}"
+    if key == PROFILE:
+        return profiles.get(str(value)).title
+    return figure(value) if isinstance(value, float) else show(BY_KEY[key], value)
+
+
+def turn(key: str, value: Scalar, was: Scalar) -> str:
+    """Return a change of a knob as a remedy names it: `7 results instead of 6`."""
+    match key:
+        case "query.maxResults":
+            return f"{value} results instead of {was}"
+        case "query.hybrid.vectorWeight":
+            return f"words {figure(1 - float(value))}, meaning {figure(float(value))}"
+        case "secondStage.neighbour":
+            return f"{figure(float(value))} less beside a better one"
+        case "profile":
+            return f"the ranking of {shown(key, value)}"
+        case "query.hybrid.enabled":
+            return "words as well as meaning" if value else "meaning alone"
+        case _ if isinstance(value, bool):
+            return f"{NAMES[key]} {'on' if value else 'off'}"
+        case _:
+            return f"{NAMES[key]} {shown(key, value)}"
+
+
+def active(settings: Settings) -> list[str]:
+    """Return the keys of the knobs that have an effect under `settings`, in the order of the table."""
+    profile = profiles.get(settings.word(PROFILE))
+
+    def counts(knob: Knob) -> bool:
+        # A profile that keeps its weights with one side missing scales what that side gives.
+        weighs = bool(knob.pair) and profile.missing_side != "zero"
+        return knob.key not in profile.ignores and (knob.needs is None or weighs or settings.on(knob.needs[0]))
+
+    return [key for key in NAMES if key == PROFILE or (key in TUNE_KEYS and counts(BY_KEY[key]))]
+
+
+def stepped(settings: Settings, key: str, way: int, usable: Sequence[str]) -> Scalar:
+    """Return the value of a knob one step down (-1) or up (+1) on its own grid, as far as its scale goes.
+
+    Of profiles it is the next one of the `usable`.
+    """
+    knob, value = BY_KEY[key], settings.values[key].value
+    if key == PROFILE:
+        return usable[(usable.index(str(value)) + way) % len(usable)] if value in usable else value
+    if isinstance(knob.default, bool):
+        return way > 0
+    # A ten thousandth of a step absorbs the error of decimal fractions.
+    grid = float(value) / knob.step
+    target = (math.floor(grid + 1e-4) + 1 if way > 0 else math.ceil(grid - 1e-4) - 1) * knob.step
+    target = min(knob.high, max(knob.low, round(target, 6)))
+    return target if isinstance(knob.default, float) else int(target)
+
+
+def with_value(settings: Settings, key: str, value: Scalar) -> Settings:
+    """Return `settings` with a knob at `value`; a weight takes its partner along."""
+    changes: dict[str, Scalar] = {key: value}
+    if key == WEIGHT:
+        changes[TEXT] = round(1 - float(value), 4)
+    return settings.update(changes, ORIGIN)
+
+
+def same(left: Settings, right: Settings) -> bool:
+    """Return whether two rankings rank alike."""
+    return all(left.values[key].value == right.values[key].value for key in TUNE_KEYS)
+
+
+def share(key: str, value: Scalar) -> float:
+    """Return where a number is on its scale, 0 to 1; that of words is the other way round than that of meaning."""
+    knob = BY_KEY[key]
+    low, high, at = knob.low, knob.high, min(knob.high, max(knob.low, float(value)))
+    if low > 0 and high / low > 100:
+        return math.log(at / low) / math.log(high / low)
+    part = (at - low) / (high - low)
+    return 1 - part if key == WEIGHT else part
+
+
+def slider(key: str, value: Scalar, width: int) -> str:
+    """Return a knob on a scale of `width` cells; nothing of one without numbers."""
+    if isinstance(value, bool | str):
+        return ""
+    at = round(share(key, value) * (width - 1))
+    return "─" * at + "●" + "─" * (width - 1 - at)
+
+
+class Moved(NamedTuple):
+    """How many passages a step lets in, and how many out; None where it cannot be told."""
+
+    comes: int
+    goes: int
+
+    def __str__(self) -> str:
+        return f"{self.comes} in, {self.goes} out" if self.comes or self.goes else "no change"
+
+
+def moved(before: Sequence[int], after: Sequence[int]) -> Moved:
+    """Return what a step does to the rows that are sent; where only their order is another, that is not counted."""
+    return Moved(len({*after} - {*before}), len({*before} - {*after}))
+
+
+def decay(half_life: float, days: Sequence[float], most: float = 1.0) -> Iterator[float]:
+    """Yield what age leaves of `most` at each age."""
+    return (most * 0.5 ** (max(0.0, age) / half_life) for age in days)
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+_AXIS = (0, 7, 30, 90, 365)
+
+
+def plot(settings: Settings, width: int) -> tuple[str, str]:
+    """Return score against age in one line of bars, from today to a year, and its axis."""
+    days = [365 * (at / max(1, width - 1)) ** 2 for at in range(width)]
+    left = decay(settings.number(HALF_LIFE), days)
+    bars = "".join(_BARS[min(7, int(value * 8))] for value in left)
+    axis = [" "] * width
+    for day in _AXIS:
+        name = "today" if not day else "a year" if day == 365 else f"{day} d"
+        at = min(width - len(name), round((day / 365) ** 0.5 * (width - 1)))
+        if all(cell == " " for cell in axis[max(0, at - 1) : at + len(name)]):
+            axis[at : at + len(name)] = name
+    return bars, "".join(axis)

@@ -1,0 +1,349 @@
+"""What the screen says of notes: the list, the strip over a text, what the host never reads, a difference."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+from rich.cells import cell_len
+from textual.content import Content
+
+from memory_tui import profiles
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.status import FileRow
+from memory_tui.errors import MemoryTuiError
+from memory_tui.formatting import age_words, plural
+from memory_tui.hosts import claude_code, registry
+from memory_tui.notes import diff
+from memory_tui.notes.budget import PROMPT_FILES, Cut
+from memory_tui.notes.changes import Change
+from memory_tui.notes.links import NoteLinks
+from memory_tui.plan import Plan
+from memory_tui.recalls import recall_log
+from memory_tui.sanitize import one_line, safe
+from memory_tui.workspace.days import note_date, note_date_2026_9
+from memory_tui.workspace.roots import ROOT_NOTES
+from memory_tui.workspace.transcripts import SOURCE
+
+MOST = 200_000
+"""Characters of a note that are shown at once: wrapping them takes the screen's thread a third of a second."""
+LONGEST_LINE = 5_000
+"""Characters of one line that are shown; the rest is counted."""
+MOST_DIFFERENCE = 1_500
+"""Lines of a difference that are shown."""
+MOST_RENDERED = 20_000
+"""Characters of a note that is rendered: Textual's Markdown takes 0.3 seconds for 4,000."""
+MARKS = {
+    "fresh": (" ", ""),
+    "new": ("+", "$warning"),
+    "changed": ("~", "$warning"),
+    "rebuild": ("~", "$warning"),
+    "deleted": ("-", "$warning"),
+    "failed": ("!", "$error"),
+    "missing root": ("?", "$error"),
+}
+"""The mark and style of each state; what is pending says how."""
+_YEAR = 330
+"""Days after which a day is written with its year."""
+
+Part = tuple[str, str]
+"""Words and their style."""
+
+
+# --- the list -----------------------------------------------------------------------------------------------------
+
+
+def ordered(files: Sequence[FileRow]) -> list[FileRow]:
+    """Return the notes as they are listed: the curated one, topics, days from the newest on, transcripts last."""
+
+    def place(row: FileRow) -> tuple[int, int, str]:
+        group = 3 if row.source == SOURCE else 0 if row.path in ROOT_NOTES else 2 if row.day else 1
+        return group, -(row.day.toordinal() if row.day and group == 2 else 0), row.path
+
+    return sorted(files, key=place)
+
+
+def matches(row: FileRow, letters: str) -> bool:
+    """Return whether the words of a filter stand in path, title or type of a note."""
+    text = f"{row.path} {row.title} {row.kind} {row.day or ''}".casefold()
+    return all(word in text for word in letters.casefold().split())
+
+
+def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False) -> Content:
+    """Return the row of a note: its state, its day or name, its title; the title does not repeat the day."""
+    state = row.detail if row.state == "pending" and row.detail in MARKS else row.state
+    mark, style = MARKS.get(state, ("~", "$warning"))
+    title = one_line(row.title)
+    if row.day is not None and row.source != SOURCE:
+        name = f"{row.day.day:>2} {row.day:%b}" + (f" {row.day:%y}" if (today - row.day).days > _YEAR else "")
+        name = row.dated if 0 < len(row.dated) < len("2026-03-07") else name
+        stem = row.path.rpartition("/")[2].removesuffix(".md")
+        rest = one_line(stem.removeprefix(f"{row.day}").strip("-_ ")) if stem.startswith(f"{row.day}") else ""
+        if not set(re.findall(r"\w+", rest.casefold())) <= set(re.findall(r"\w+", title.casefold())):
+            name += f" {rest}"
+    else:
+        name = one_line(row.path.removeprefix("memory/"))
+        title = "" if title.casefold() in (name.casefold(), name.removesuffix(".md").casefold()) else title
+    kind = f"  {row.kind}" if row.kind else ""
+    return Content.assemble(
+        ("■" if marked else mark, "$accent" if marked else style),
+        " ",
+        name,
+        (kind, "$accent"),
+        (f"  {title}" if title else "", "$foreground-muted"),
+    ).truncate(width, ellipsis=True)
+
+
+# --- the note -----------------------------------------------------------------------------------------------------
+
+
+class NotePage(Struct, frozen=True):
+    """A note, or the part of a long one, as the reader shows it.
+
+    `parts` are for the strip over it, the most pressing first; `rulers` stand above lines; `problem` is why there is no
+    text; `whole` tells whether all of it is there.
+    """
+
+    path: str
+    text: str = ""
+    first: int = 1
+    parts: tuple[Part, ...] = ()
+    unread: range = range(0)
+    rulers: Mapping[int, str] = {}
+    struck: Collection[int] = ()
+    problem: str = ""
+    whole: bool = True
+
+
+def page(engine: Engine, path: str, line: int = 1, row: FileRow | None = None) -> NotePage:
+    """Return what is shown of the note `row` with `line` in it, read from disk; on a worker. Raises MemoryTuiError."""
+    document = engine.notes.read(path)
+    size = len(document.text.encode("utf-8", "replace"))
+    text = "\n".join(map(shown_line, document.text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")))
+    first, part = window(text, line)
+    whole = len(part) == len(text)
+    lines = text.count("\n") + (not text.endswith("\n"))
+    parts: list[Part] = []
+    reply = unread(engine, path, lines)
+    if not whole:
+        last = first + part.count("\n")
+        parts.append((f"lines {first:,}-{last:,} of {lines:,}, E opens all", "$warning"))
+    if document.replaced or document.nul:
+        what = f"{plural(document.replaced, 'byte')} not UTF-8" if document.replaced else "NUL characters in it"
+        parts.append((what, "$warning"))
+    trust = engine.notes.trust_of(path)
+    if trust is not None and trust.state not in ("agent", "unrecorded"):
+        parts.append((trust.words, "$warning"))
+    parts.append((size_words(size), ""))
+    parts += about(engine, path, row)
+    return replace(reply, text=part, first=first, parts=(*reply.parts, *parts), whole=whole)
+
+
+def shown_line(line: str) -> str:
+    """Return what is shown of one line: safe, and of a very long one the beginning."""
+    more = len(line) - LONGEST_LINE
+    return safe(line) if more <= 0 else f"{safe(line[:LONGEST_LINE])} … {more:,} more characters in this line"
+
+
+def window(text: str, line: int, most: int = MOST) -> tuple[int, str]:
+    """Return the lines around `line` that fit `most` characters, and the number of the first of them."""
+    lines = text.split("\n")
+    first = last = min(line, len(lines)) - 1
+    used = len(lines[first])
+    while first and used + len(lines[first - 1]) < (most // 3 if len(text) > most else most):
+        first -= 1
+        used += len(lines[first]) + 1
+    while last + 1 < len(lines) and used + len(lines[last + 1]) < most:
+        last += 1
+        used += len(lines[last]) + 1
+    return first + 1, "\n".join(lines[first : last + 1])
+
+
+def line_after(before: NotePage, after: NotePage, line: int) -> int:
+    """Return where `line` of a note stands when it was read again: by its place, else by its text, the nearest."""
+    old, new = before.text.split("\n"), after.text.split("\n")
+    at = line - before.first
+    if not 0 <= at < len(old):
+        return line
+    if len(new) == len(old) or old[: at + 1] == new[: at + 1]:
+        return after.first + min(at, len(new) - 1)
+    if old[at:] == new[len(new) - len(old) + at :]:
+        return after.first + len(new) - len(old) + at
+    alike = [place for place, text in enumerate(new) if text == old[at]]
+    return after.first + min(alike, key=lambda place: abs(place - at), default=min(at, len(new) - 1))
+
+
+def size_words(size: int) -> str:
+    """Return a size as a person says it: `840 B`, `3.9 KB`, `51 KB`, `2.6 MB`."""
+    if size < 1_000:
+        return f"{size} B"
+    amount, unit = (size / 1_000, "KB") if size < 1_000_000 else (size / 1_000_000, "MB")
+    return f"{amount:.{1 if amount < 10 else 0}f} {unit}"
+
+
+def unread(engine: Engine, path: str, lines: int) -> NotePage:
+    """Return which lines of a note its host never puts into a prompt, with rulers around them, and the sentence."""
+    plan = engine.notes.curator.plan
+    prompt = engine.notes.prompt() if path in PROMPT_FILES else None
+    file = next((each for each in prompt.files if each.path == path), None) if prompt is not None else None
+    host = "Claude Code" if claude_code.in_folders(path, claude_code.folders(engine.plan.roots)) else "OpenClaw"
+    if host == "OpenClaw" and file is not None:
+        parts: list[Part] = [(file.remark, "$warning")] if file.remark and file.cut is None else []
+        return _banded(NotePage(path, parts=tuple(parts)), file.cut, host, lines)
+    if path != plan.memory() or registry.is_codex_memory(engine.plan.roots.workspace):
+        return NotePage(path)
+    name = "claude-code" if host == "Claude Code" else "openclaw"
+    cuts = [row.cut for row in plan.budget(engine.notes.curator.read(path)) if row.host.name == name]
+    return _banded(NotePage(path), cuts[0] if cuts else None, host, lines)
+
+
+def _banded(note: NotePage, cut: Cut | None, host: str, lines: int) -> NotePage:
+    if cut is None:
+        return note
+    # Of the line in which a cut falls the beginning is read.
+    first = cut.line + (cut.column > 1)
+    end = cut.until_line or lines + 1
+    words = f"{host} never reads " + (f"lines {first}-{end - 1}" if cut.until_line else f"from line {first} on")
+    rulers = {first: f"{host} stops reading here", end: f"{host} reads on here"}
+    return replace(note, parts=((words, "$error"), *note.parts), unread=range(first, end), rulers=rulers)
+
+
+def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:
+    """Yield how a note stands in index, time, links and recalls; for worker threads."""
+    if row is not None:
+        if row.state != "fresh" or row.detail:
+            yield row.detail or row.state, "$warning"
+        yield plural(row.chunks, "passage"), ""
+        yield age(engine.plan, row), ""
+    back = Counter(link.source for link in links_of(engine, path).back)
+    if back:
+        yield f"{plural(len(back), 'note')} link{'s' * (len(back) == 1)} here", ""
+    times = recalls(engine.plan.roots.workspace, path)
+    if times:
+        yield f"recalled {plural(times, 'time')}", ""
+
+
+def age(plan: Plan, row: FileRow) -> str:
+    """Return the age that a search counts, in words; `always` for what does not fade."""
+    profile = profiles.get(plan.settings.word("profile"))
+    if profile.exact_paths or profile.age == "multiply":
+        dated = (note_date_2026_9 if profile.exact_paths else note_date)(row.path)
+        day, evergreen = dated.day, dated.basis == "evergreen"
+    else:
+        day, evergreen = row.day, row.day is None
+    if row.source != SOURCE and evergreen:
+        return "always"
+    day = day or dt.datetime.fromtimestamp(row.mtime).date()
+    return age_words((today_of(plan) - day).days)
+
+
+def today_of(plan: Plan) -> dt.date:
+    """Return the day that it is for the notes."""
+    return dt.datetime.fromtimestamp(plan.clock(), dt.UTC).astimezone(plan.config.time_zone).date()
+
+
+def links_of(engine: Engine, path: str) -> NoteLinks:
+    """Return the links of a note both ways; the first look reads every note."""
+    index = engine.notes.curator.links
+    return index.about(path, engine.index.watched_state)
+
+
+def recalls(workspace: Path, path: str) -> int:
+    """Return how often agents were given lines of a note, as far as the log goes back."""
+    place = recall_log.recall_log_path(workspace)
+    try:
+        state = place.stat()
+        return _recalled(str(place), state.st_mtime_ns, state.st_size)[path]
+    except (OSError, MemoryTuiError):
+        return 0
+
+
+@lru_cache(maxsize=2)
+def _recalled(place: str, _mtime_ns: int, _size: int) -> Counter[str]:
+    """Count the logged recalls of each note; read again only when the log has changed."""
+    return Counter(path for entry in recall_log.read(Path(place)).entries for path in {hit.path for hit in entry.hits})
+
+
+def strip(parts: Sequence[Part], width: int) -> Content:
+    """Return as many parts as fit `width`, the first in any case."""
+    pieces: list[Part] = []
+    used = 0
+    for words, style in parts:
+        text = one_line(words)
+        if pieces and used + cell_len(text) + 3 > width:
+            break
+        pieces += [(" · ", "$foreground-muted"), (text, style)] if pieces else [(text, style)]
+        used += cell_len(text) + 3
+    return Content.assemble(*pieces).truncate(width, ellipsis=True) if pieces else Content("")
+
+
+def link_rows(reply: NoteLinks) -> list[tuple[str, str]]:
+    """Return where links lead and who links here, each note once with its count: `path:line` and the words."""
+    rows = {}
+    for link in reply.links:
+        if link.target:
+            rows[f"{link.target}:{link.target_line or 1}"] = f"→ {one_line(link.target)}"
+    counts = Counter(link.source for link in reply.back)
+    for link in reply.back:
+        times = f"  {counts[link.source]} times" if counts[link.source] > 1 else ""
+        if counts.pop(link.source, 0):
+            rows[f"{link.source}:{link.line}"] = f"← {one_line(link.source)}{times}"
+    return list(rows.items())
+
+
+# --- a change -----------------------------------------------------------------------------------------------------
+
+
+def difference(change: Change) -> Content:
+    """Return a change line by line, in colours and without secrets, below what a person should know of it."""
+    styles = {"gone": "$error", "new": "$success", "same": ""}
+    marks = {"gone": "-", "new": "+", "same": " "}
+    pieces: list[Part] = [(f"{safe(note)}\n", "$warning") for note in change.notes]
+    lines, old = diff.masked_lines(change), ""
+    for line in lines[:MOST_DIFFERENCE]:
+        text, sign = safe(line.text), line.text[:4]
+        if line.kind == "file" and sign == "--- ":
+            old = text[4:]
+        elif line.kind == "file":
+            name = text.removeprefix("+++ ")
+            pieces.append((f"{old} goes\n" if name == "nothing" else f"{name}\n", "bold"))
+        elif line.kind != "hunk":
+            end = f"  <{line.end}>" if line.end and line.kind != "same" else ""
+            pieces.append((f"{line.new or line.old:>4} {marks[line.kind]} {text}{end}\n", styles[line.kind]))
+        elif pieces and pieces[-1][1] != "bold":
+            pieces.append(("╌╌╌\n", "$foreground-muted"))
+    if len(lines) > MOST_DIFFERENCE:
+        pieces.append((f"and {plural(len(lines) - MOST_DIFFERENCE, 'more line')}\n", "$foreground-muted"))
+    return Content.assemble(*pieces).rstrip()
+
+
+# --- a folder without notes -----------------------------------------------------------------------------------------
+
+
+def first_steps(plan: Plan) -> Content:
+    """Return what to do in a folder without notes: two keys, as its host needs them."""
+    folder = one_line(str(plan.roots.workspace))
+    if registry.is_codex_memory(plan.roots.workspace):
+        host, how = "Codex", "Codex takes it into its memory when it next tidies up."
+        words = "Add a line: it becomes a note of its own."
+    elif claude_code.folders(plan.roots):
+        host, how = "Claude Code", "Claude Code reads MEMORY.md at the start of a session, and the facts it names."
+        words = "Add a line to today's log; n begins a fact with a title."
+    else:
+        host, how = "OpenClaw", "OpenClaw reads MEMORY.md and the logs of today and yesterday when a session starts."
+        words = "Write the first line of today's log."
+    return Content.assemble(
+        (f"No notes in {folder} yet.\n\n", "bold"),
+        f"This is a memory of {host}. {how}\n\n",
+        (" a ", "reverse bold"),
+        f"  {words}\n\n",
+        (" 6 ", "reverse bold"),
+        f"  Connect {host}, so that it asks these notes by itself.\n\n",
+        ("Notes that appear here are indexed at once. Only looking? Run memory-tui demo.", "$foreground-muted"),
+    )

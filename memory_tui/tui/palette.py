@@ -1,0 +1,130 @@
+"""The command palette: every command by its name and by what people call it, view by view, machinery last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.keys import format_key
+from textual.message import Message
+
+from memory_tui.tui.keys import BY_ID
+from memory_tui.tui.session import ReadNote
+
+
+class Command(NamedTuple):
+    """A command: `target` is the id of a key, or an action without one; it is done in `view`, empty for any."""
+
+    view: str
+    title: str
+    target: str
+    synonyms: str = ""
+
+    @property
+    def action(self) -> str:
+        """Return the action."""
+        return BY_ID[self.target].action if self.target in BY_ID else self.target
+
+    @property
+    def key(self) -> str:
+        """Return the key as it comes, for a person; empty where there is none."""
+        return format_key(BY_ID[self.target].keys.partition(",")[0]) if self.target in BY_ID else ""
+
+
+TABLE: tuple[Command, ...] = (
+    Command("", "Ask your notes", "app.ask", "search find query question recall"),
+    Command("", "Copy text with its citation", "note.copy", "yank clipboard quote"),
+    Command("", "Copy the citation alone", "note.cite", "yank clipboard reference path line"),
+    Command("", "Take back the last change", "app.undo", "undo revert restore"),
+    Command("", "Index now", "app.index", "sync reindex refresh update look again reload"),
+    Command("notes", "Read the notes", "app.notes", "files list preview view open browse"),
+    Command("notes", "Filter the notes", "notes.filter", "find file go to open name title"),
+    Command("notes", "Add a line to today's log", "notes.add", "remember capture write append daily"),
+    Command("notes", "Begin a new note", "notes.new", "create topic file add"),
+    Command("notes", "Edit this note", "note.edit", "write change modify"),
+    Command("notes", "Open this note in your editor", "note.editor", "external vim emacs nano code EDITOR"),
+    Command("notes", "Show this note rendered", "note.rendered", "preview markdown html print"),
+    Command("notes", "Promote to MEMORY.md", "note.promote", "copy move keep long-term curate"),
+    Command("notes", "Delete lines or notes", "note.delete", "trash remove forget erase"),
+    Command("notes", "Rename this note", "notes.rename", "move file path"),
+    Command("notes", "Archive old daily logs", "archive", "tidy clean old"),
+    Command("notes", "What links here", "note.links", "backlinks references wiki"),
+    Command("notes", "What changed in this note", "note.history", "history versions diff log"),
+    Command("notes", "Calendar of written days", "notes.calendar", "days dates month today yesterday"),
+    Command("search", "Why not: go to the first miss", "search.miss", "missing not recalled dropped explain"),
+    Command("search", "Show the whole sum of the score", "search.sum", "why score details trace explain bm25 chart"),
+    Command("search", "Turn the ranking", "search.turn", "knobs tune settings minScore half-life weights chart"),
+    Command("search", "Compare two rankings", "search.compare", "difference side by side profile openclaw"),
+    Command("search", "Judge: right or wrong", "search.judge", "label relevant rate evaluate"),
+    Command("search", "Ask about any line", "search.line", "why line not recalled explain"),
+    Command("search", "Saved questions", "search.saved", "queries judgments ndcg evaluate better settings"),
+    Command("status", "Set up a provider", "page('setup')", "openai gemini voyage mistral ollama key model settings"),
+    Command("status", "Show the status", "app.status", "index state events news pause watch approve fallback"),
+    Command("status", "Examine everything", "page('doctor')", "doctor diagnose check health problem"),
+    Command("inbox", "Open the inbox", "app.inbox", "findings secrets duplicates contradictions problems review"),
+    Command("history", "Show what changed", "app.history", "undo versions restore journal git diff"),
+    Command("agents", "Connect an agent", "app.agents", "claude codex openclaw mcp host install disconnect"),
+    Command("agents", "What agents asked", "app.agents", "recalls log questions"),
+    Command("agents", "What OpenClaw keeps", "openclaw", "trust ledger dreams memories lancedb another agent"),
+    Command("", "Take the tour", "tour", "first steps tutorial learn introduction begin"),
+    Command("", "Help", "app.help", "keys manual what how"),
+    Command("", "List every key of this view", "list_keys", "shortcuts bindings reference"),
+    Command("", "Change the colours", "change_theme", "theme dark light settings appearance"),
+    Command("status", "Sessions and their memory flush", "page('sessions')", "openclaw compaction tokens"),
+    Command("status", "OpenClaw's own index beside the notes", "page('compare')", "host difference"),
+    Command("status", "The index file and its tables", "page('storage')", "database size disk sqlite"),
+    Command("", "Rebuild the index", "rebuild", "force reindex anew scratch repair"),
+    Command("", "Put the app into the background", "suspend_process", "ctrl+z shell stop"),
+    Command("", "Quit", "app.quit", "exit leave close"),
+)
+
+
+@dataclass
+class Chosen(Message):
+    """A command was chosen."""
+
+    command: Command
+
+
+def matches(query: str) -> Iterator[tuple[float, Command]]:
+    """Yield the commands that hold every word of `query`, and how well: a word of the title counts more."""
+    words = query.lower().split()
+    for command in TABLE:
+        title = command.title.lower()
+        if all(word in title for word in words):
+            yield 2.0, command
+        elif all(word in f"{title} {command.synonyms.lower()}" for word in words):
+            yield 1.5, command
+
+
+class Commands(Provider):
+    """Offers the commands, and the lines of the note that is shown by their numbers."""
+
+    async def discover(self) -> Hits:
+        """Yield every command, in the table's order."""
+        for command in TABLE:
+            yield DiscoveryHit(
+                self._row(Content(command.title), command),
+                partial(self.app.post_message, Chosen(command)),
+                command.title,
+            )
+
+    async def search(self, query: str) -> Hits:
+        """Yield what holds the words, then what has letters like them."""
+        matcher = self.matcher(query)
+        exact = {command: score for score, command in matches(query)}
+        for command in TABLE:
+            if score := exact.get(command) or min(matcher.match(command.title), 1.0):
+                row = self._row(matcher.highlight(command.title), command)
+                yield Hit(score, row, partial(self.app.post_message, Chosen(command)), command.title)
+        number = query.strip().removeprefix(":")
+        if number.isdecimal() and len(number) < 10:
+            title = f"Go to line {int(number)} of the note"
+            yield Hit(3.0, title, partial(self.app.post_message, ReadNote("", int(number))), title)
+
+    def _row(self, title: Content, command: Command) -> Content:
+        return Content.assemble(title, (f"  {command.key}", "$foreground-muted")) if command.key else title

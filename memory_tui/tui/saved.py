@@ -1,0 +1,325 @@
+"""Saved questions: what a person said of passages, how well a ranking does by it, and the search for a better one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from msgspec.structs import replace
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+from textual.worker import get_current_worker
+
+from memory_tui.engine.engine import Engine
+from memory_tui.errors import Cancelled
+from memory_tui.explain.counterfactuals import TEXT
+from memory_tui.explain.words import MatchedWords
+from memory_tui.formatting import plural
+from memory_tui.notices import ordinal
+from memory_tui.sanitize import one_line
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.trace import ChunkRef, Trace
+from memory_tui.settings import Settings
+from memory_tui.tui import knobs
+from memory_tui.tui.dialogs import Confirm, Dialog, Page
+from memory_tui.tui.hits import MUTED, Row, fit
+from memory_tui.tui.keys import bindings, named
+from memory_tui.tui.knobs import figure
+from memory_tui.tui.view import View
+from memory_tui.tui.widgets.rows import Rows
+from memory_tui.tune import judgments, knob_search
+from memory_tui.tune.evaluate import Case, Scores, by_question, mean, score
+from memory_tui.tune.judgments import Label, Notebook, Query
+from memory_tui.tune.knob_search import Better, Outcome
+
+ANSWER = 120
+"""Characters of a judged line that are kept, so that it is found again when it moved."""
+TAKE_BACK, UNKNOWN, NEW = "take back", "unknown", "new"
+CHOICES: tuple[tuple[str, str], ...] = (
+    ("2", "✓ It answers the question"),
+    ("1", "~ It helps a little"),
+    ("0", "✗ It is wrong here"),
+    (TAKE_BACK, "  Take my mark back"),
+    (UNKNOWN, "  My notes do not know this: every passage is wrong"),
+)
+METRIC = "ndcg@10"
+
+NotebookChange = Callable[[Notebook], Notebook]
+
+
+# --- what a person says ---------------------------------------------------------------------------------------------
+
+
+def edited(engine: Engine, *changes: NotebookChange) -> Notebook:
+    """Return the saved questions of the workspace after `changes`, which are written. Raises LabelError."""
+    path = judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named)
+    if not changes:
+        # Whoever only reads makes no folder and no lock.
+        return judgments.settled(judgments.load(path), engine.notes.read)
+    return judgments.edit(path, engine.notes.read, changes)
+
+
+def label_of(row: Row, trace: Trace, text: str, grade: int) -> Label:
+    """Return the judgment of a passage: of the line that decided, else of that which holds most words."""
+    chunk, lines = row.hit.chunk, text.split("\n")
+    words = MatchedWords(trace.plan, trace.profile)
+    start, decided = row.hit.snippet_line - chunk.start_line, row.line - chunk.start_line
+    usable = [at for at, line in enumerate(lines) if line.strip()] or [0]
+
+    def merit(at: int) -> tuple[int, int]:
+        return sum(count > 0 for count in words.counts(lines[at]).values()), -abs(at - start)
+
+    looked_into = row.hit.second is not None and bool(row.hit.second.measures)
+    best = decided if looked_into and decided in usable else max(usable, key=merit)
+    return Label(chunk.path, min(chunk.end_line, chunk.start_line + best), grade, lines[best].strip()[:ANSWER])
+
+
+def judged(question: str, chunk: ChunkRef, label: Label | None) -> NotebookChange:
+    """Return what puts `label` in the place of what was said of a passage; without one it is taken back."""
+
+    def change(notebook: Notebook) -> Notebook:
+        query = notebook.find(question) or Query(question.strip())
+        for old in query.labels:
+            if old.path == chunk.path and chunk.start_line <= old.line <= chunk.end_line:
+                query = query.unmark(old.path, old.line)
+        return notebook.put(query.mark(label) if label is not None else query)
+
+    return change
+
+
+def kept(question: str, *, unanswerable: bool = False) -> NotebookChange:
+    """Return what saves a question, as one that the notes do not answer where that is so."""
+
+    def change(notebook: Notebook) -> Notebook:
+        query = notebook.find(question) or Query(question.strip())
+        return notebook.put(replace(query, unanswerable=True) if unanswerable else query)
+
+    return change
+
+
+def as_before(question: str, query: Query | None) -> NotebookChange:
+    """Return what brings a question back as it was."""
+    return lambda notebook: notebook.put(query) if query is not None else notebook.without(question)
+
+
+# --- how well a ranking does ----------------------------------------------------------------------------------------
+
+
+def result(query: Query, scores: Scores | None) -> str:
+    """Return what a ranking sends for a question: `3 of 4 right, best 2nd, 5 unwanted`."""
+    if query.unanswerable:
+        return "nobody knows" if scores is None else f"{scores['noise']:.0f} unwanted"
+    if not query.relevant:
+        return "not judged"
+    if scores is None:
+        return plural(len(query.labels), "mark")
+    lines = len(query.relevant)
+    first = f", best {ordinal(round(1 / scores['mrr@10']))}" if scores["mrr@10"] else ""
+    return f"{round(scores['recall'] * lines)} of {lines} right{first}, {scores['noise']:.0f} unwanted"
+
+
+def summary(scores: Mapping[str, Scores]) -> str:
+    """Return the means of the questions that can be measured."""
+    if not scores:
+        return "m marks a passage right or wrong, to measure rankings."
+    means = mean([*scores.values()])
+    return (
+        f"{means['recall']:.0%} of the right lines are sent, nDCG {figure(means[METRIC])}, "
+        f"{means['noise']:.1f} unwanted a question."
+    )
+
+
+def outcome_text(outcome: Outcome) -> Content:
+    """Return what the search for better knobs found, without a gain that is none."""
+    if not isinstance(outcome, Better):
+        if outcome.reason == "few labels":
+            return Content(
+                f"No better setting found: {plural(outcome.have, 'question')} with a right passage, and the search "
+                f"starts at {outcome.needed}. m marks passages."
+            )
+        chance = "the best one tried gains no more than chance would" if outcome.changes else "none gains anything"
+        return Content(f"No better setting found: on the questions that were held out {chance}.")
+    before, after = outcome.before, outcome.after
+    lines = [f"{knobs.NAMES[key]} {knobs.shown(key, value)}" for key, value in outcome.changes.items() if key != TEXT]
+    effects = (
+        ("right lines that are sent", f"{before['recall']:.0%}", f"{after['recall']:.0%}"),
+        ("nDCG", figure(before[METRIC]), figure(after[METRIC])),
+        ("unwanted a question", f"{before['noise']:.1f}", f"{after['noise']:.1f}"),
+    )
+    gain = outcome.held_out
+    return Content("\n").join(
+        [
+            *(Content.styled(line, "bold") for line in lines),
+            Content(""),
+            *(Content(f"{name:<27}{old:>6} > {new}") for name, old, new in effects),
+            Content(
+                f"Beyond chance nDCG gains {figure(gain.mean)}, 95 % from {figure(gain.low)} to {figure(gain.high)}."
+            ),
+            Content.styled("Measured on the half of your questions that the search did not see.", MUTED),
+        ]
+    )
+
+
+@dataclass
+class Sheet(Message):
+    """The saved questions, with what is measured of them so far."""
+
+    notebook: Notebook
+    scores: Mapping[str, Scores]
+    before: Mapping[str, Scores]
+    progress: str = ""
+
+
+@dataclass
+class Found(Message):
+    """The search for better knobs has ended."""
+
+    outcome: Outcome
+
+
+def _gathered(query: str, engine: Engine) -> Evidence:
+    return engine.search.gather(query)
+
+
+class SavedQuestions(Dialog[str]):
+    """The saved questions: enter asks one, `x` forgets it, `d` looks for better knobs; answers with a question."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *named("Forget", "note.delete"),
+        *named("Find better knobs", "change.do"),
+        *bindings("list.open"),
+    ]
+    FOCUS = "#questions"
+
+    def __init__(self, view: View, question: str, cases: dict[str, Case], use: Callable[[Settings, str], None]) -> None:
+        super().__init__("Saved questions")
+        self.view, self.question, self.cases, self.use = view, question, cases, use
+        self.sheet = Sheet(Notebook(), {}, {})
+
+    def body(self) -> ComposeResult:
+        """Return the list, and what the ranking in force comes to."""
+        yield Static(id="measures", markup=False)
+        yield Rows(id="questions")
+
+    def on_mount(self) -> None:
+        """Read and measure."""
+        super().on_mount()
+        self.read()
+
+    @work(thread=True, exclusive=True, group="saved")
+    def read(self, *changes: NotebookChange) -> None:
+        """Read the saved questions, ask those that were not asked yet, and measure."""
+        worker, settings = get_current_worker(), self.view.session.settings
+        notebook = self.view.attempt(lambda engine: edited(engine, *changes))
+        if notebook is None or settings is None:
+            return
+        for done, query in enumerate(notebook.judged):
+            if query.text not in self.cases:
+                progress = f"asking {done + 1} of {len(notebook.judged)} ..."
+                self.post_message(Sheet(notebook, {}, {}, progress))
+                evidence = self.view.attempt(partial(_gathered, query.text))
+                if evidence is None or worker.is_cancelled:
+                    return
+                self.cases[query.text] = Case.of(query, evidence)
+            self.cases[query.text] = replace(self.cases[query.text], query=query)
+        cases = [self.cases[query.text] for query in notebook.judged]
+        opened = self.view.attempt(lambda engine: engine.plan.settings) or settings
+        cards = [by_question(score(cases, each)) for each in (settings, opened)]
+        if not worker.is_cancelled:
+            self.post_message(Sheet(notebook, cards[0], cards[1]))
+
+    @on(Sheet)
+    def show(self, sheet: Sheet) -> None:
+        """List the questions."""
+        self.sheet, rows = sheet, self.query_one("#questions", Rows)
+        width = max(20, rows.scrollable_content_region.width)
+        options = []
+        if self.question and sheet.notebook.find(self.question) is None:
+            options.append(
+                Option(fit(Content.assemble(" Save “", (one_line(self.question), "bold"), "”"), width), id=NEW)
+            )
+        options += [Option(self.drawn(query, width), id=f"={query.text}") for query in sheet.notebook.queries]
+        rows.refill(options or [Option(Content(" None yet. Ask something; m marks what is right."), disabled=True)])
+        self.query_one("#measures", Static).update(sheet.progress or summary(sheet.scores))
+        self.query_one(".dialog").border_subtitle = plural(len(sheet.notebook.queries), "question")
+
+    def drawn(self, query: Query, width: int) -> Content:
+        """Return a question in a line, with what the ranking sends for it, and whether that is more than before."""
+        now, before = self.sheet.scores.get(query.text), self.sheet.before.get(query.text)
+        gain = now["recall"] - before["recall"] if now and before else 0.0
+        sign, style = ("▲", "$success") if gain > 1e-9 else ("▼", "$error") if gain < -1e-9 else (" ", "")
+        end = f" {result(query, now)} "
+        room = width - len(end) - 2
+        return Content.assemble(" ", fit(Content(one_line(query.text)), room), (end, MUTED), (sign, style))
+
+    def chosen(self) -> str:
+        """Return the question under the cursor; empty where there is none."""
+        option = self.query_one("#questions", Rows).highlighted_option
+        return (option.id or "")[1:] if option is not None and (option.id or "").startswith("=") else ""
+
+    @on(OptionList.OptionSelected)
+    def select(self, event: OptionList.OptionSelected) -> None:
+        """Ask it, or save the one on screen."""
+        event.stop()
+        if event.option.id == NEW:
+            self.read(kept(self.question))
+        else:
+            self.dismiss(self.chosen())
+
+    async def action_delete(self) -> None:
+        """Forget a question with its marks, after asking."""
+        query = self.sheet.notebook.find(self.chosen())
+        if query is None:
+            self.notify("No saved question is under the cursor.", markup=False)
+            return
+
+        def forget(yes: bool | None) -> None:
+            if yes:
+                self.read(lambda notebook: notebook.without(query.text))
+
+        text = Content(f"{one_line(query.text)}\n\nIts {plural(len(query.labels), 'mark')} go with it.")
+        await self.app.push_screen(Confirm("Forget this question?", text, "Forget it"), forget)
+
+    def action_do(self) -> None:
+        """Look for better knobs."""
+        self.query_one("#measures", Static).update("Looking for better knobs ...  esc stops")
+        self.search()
+
+    @work(thread=True, exclusive=True, group="saved")
+    def search(self) -> None:
+        """Search on one half of the questions; the other half tests what is found."""
+        worker, settings = get_current_worker(), self.view.session.settings
+        cases = [self.cases[query.text] for query in self.sheet.notebook.judged if query.text in self.cases]
+
+        def tell(words: str) -> None:
+            if worker.is_cancelled:
+                raise Cancelled
+            self.app.call_from_thread(self.query_one("#measures", Static).update, f"{words} ...  esc stops")
+
+        if settings is not None:
+            outcome = self.view.attempt(lambda _: knob_search.tune(cases, settings, METRIC, progress=tell))
+            if outcome is not None:
+                self.post_message(Found(outcome))
+
+    @on(Found)
+    async def found(self, message: Found) -> None:
+        """Show what was found with its effect, before it is tried."""
+        self.query_one("#measures", Static).update(summary(self.sheet.scores))
+        outcome, text = message.outcome, outcome_text(message.outcome)
+        if not isinstance(outcome, Better):
+            await self.app.push_screen(Page("Better knobs", text))
+            return
+
+        def agreed(yes: bool | None) -> None:
+            if yes:
+                self.dismiss(None)
+                self.use(outcome.settings, "the knobs that were found")
+
+        await self.app.push_screen(Confirm("Better knobs by your marks", text, "Try them"), agreed)

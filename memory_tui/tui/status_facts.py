@@ -1,0 +1,301 @@
+"""The state of a workspace in sentences: three lamps with what stands behind each, notices, and what happened."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from memory_tui import events
+from memory_tui.approval import Approval
+from memory_tui.engine.providers import Forecast
+from memory_tui.engine.status import Status
+from memory_tui.formatting import minute, plural
+from memory_tui.index.store import Rejected, Withheld
+from memory_tui.providers.chain import MemberState
+from memory_tui.sanitize import one_line
+from memory_tui.tui.session import Session
+from memory_tui.tui.state_words import answers, freshness
+from memory_tui.tui.widgets.facts import BAD, GOOD, MUTED, WARN, Fact
+
+_SHOWN = 20
+"""Notes that a lamp lists; more of them are counted."""
+_LINKS = {
+    "in use": GOOD,
+    "waiting": MUTED,
+    "passed over": MUTED,
+    "failing": BAD,
+    "paused": BAD,
+    "given up": BAD,
+}
+_QUIET = frozenset({"sweep", "interval", "search", "start", "watch"})
+"""Reasons of syncs that come by themselves; one that changed nothing is no news."""
+_NEWS = 60
+"""Events that are listed."""
+
+
+# --- answered by ---------------------------------------------------------------------------------------------------
+
+
+def answered_by(status: Status) -> Fact:
+    """Return the lamp that says who answers."""
+    who, (fine, words) = status.who, answers(status)
+    model = " ".join(filter(None, (who.answers, who.model)))
+    text = f"{words}{model and ': '}{model}" if fine else who.line
+    return Fact(one_line(text), "lamp:answers", GOOD if fine else WARN, "answered by", style="bold")
+
+
+def behind_answers(status: Status, approvals: Sequence[Approval] = ()) -> Iterator[Fact]:
+    """Yield who answers instead of whom, why, each provider that was looked at, and who may get the notes."""
+    who = status.who
+    if not who.fine or who.standing != "ok":
+        yield Fact(one_line(f"{who.sentence} {who.next_step}"), indent=2, style="" if who.fine else WARN)
+    if who.retry_at:
+        yield Fact(f"It is asked again at {minute(who.retry_at)}.", "retry", indent=2, does="enter asks it now")
+    chosen = f"{status.requested_provider} ({status.provider_origin})"
+    words = "none by name; the first that can be used answers" if status.requested_provider == "auto" else chosen
+    yield Fact(words, label="asked for", indent=2)
+    for link in status.links:
+        if link.state != "passed over" or not link.approved:
+            yield from _link(link)
+    passed = [link for link in status.links if link.state == "passed over" and link.approved]
+    if passed:
+        yield Fact(", ".join(link.name for link in passed), label="not set up", indent=2, style=MUTED)
+    for approval in approvals:
+        words = f"{approval.provider} at {one_line(approval.host)}, since {minute(approval.at)} ({approval.how})"
+        yield Fact(words, f"revoke:{approval.provider}", label="approved", indent=2, does="enter withdraws it")
+    yield Fact(f"{status.profile} ({status.profile_origin})", label="ranking", indent=2)
+
+
+def _link(link: MemberState) -> Iterator[Fact]:
+    where = f" at {one_line(link.host)}" if link.host else ""
+    model = f", {one_line(link.model)}" if link.model else ""
+    asks = not link.approved
+    yield Fact(
+        f"{link.name}{where}{model}: {'needs your approval' if asks else link.state}",
+        f"approve:{link.name}" if asks else f"test:{link.name}",
+        WARN if asks else _LINKS[link.state],
+        indent=2,
+        does="enter shows what it would get, and asks" if asks else "enter tests it",
+    )
+    failed = f" since {minute(link.failed_at)}" if link.failed_at else ""
+    for words, style in ((link.error and f"{link.error}{failed}", BAD), (link.next_step, "")):
+        if words and link.state != "passed over":
+            yield Fact(one_line(words), indent=4, style=style)
+    if link.next_try:
+        yield Fact(f"It is asked again at {minute(link.next_try)}.", indent=4)
+
+
+def sent(forecast: Forecast | None, name: str, host: str) -> str:
+    """Return what a provider would get, in sentences."""
+    if forecast is None or forecast.provider != name:
+        return f"{name} at {host} gets the texts of all notes."
+    price = "" if forecast.usd is None else f", about {forecast.usd:.4f} US dollars by the list of {forecast.prices_of}"
+    texts = f"{plural(forecast.send, 'text')}, about {plural(forecast.tokens, 'token')}{price}"
+    kept = f"{plural(forecast.withheld, 'text')} that look like secrets are not sent."
+    if not forecast.withholding and not forecast.takes_secrets:
+        kept = "Texts that look like secrets are sent too: remote.withholdSecrets is off."
+    return f"{name} at {host} gets {texts}. {kept}"
+
+
+# --- up to date ----------------------------------------------------------------------------------------------------
+
+
+def up_to_date(session: Session, status: Status) -> Fact:
+    """Return the lamp that says how far the index is behind the notes; a folder that is gone comes first."""
+    current, words = freshness(status)
+    fresh, gone = status.freshness, [root for root in status.roots if not root.readable]
+    if gone:
+        return Fact(one_line(gone[0].detail), "lamp:fresh", BAD, "up to date", style="bold")
+    if fresh.shrink is not None:
+        vanished = f"{fresh.shrink.missing:,} of {fresh.shrink.known:,} notes vanished at once"
+        return Fact(vanished, "lamp:fresh", BAD, "up to date", style="bold")
+    if session.progress:
+        return Fact(one_line(session.progress), "lamp:fresh", WARN, "up to date", style="bold")
+    failed = len(fresh.failed) + len(fresh.unsettled) + len(fresh.missing)
+    text = {"up to date": "yes"}.get(words, f"no, {words}")
+    text += f": {plural(fresh.total, 'note')}, {plural(status.chunks, 'passage')}"
+    text += f"; {failed:,} cannot be read" if failed else ""
+    return Fact(text, "lamp:fresh", GOOD if current and not failed else WARN, "up to date", style="bold")
+
+
+def behind_freshness(status: Status) -> Iterator[Fact]:
+    """Yield roots that are gone, notes that vanished, what keeps the index, and each note that is not in it."""
+    fresh = status.freshness
+    for root in status.roots:
+        if root.state != "there":
+            yield Fact(one_line(f"{root.detail} {root.next_step}"), mark=BAD, indent=2)
+    if fresh.shrink is not None:
+        reason = one_line(fresh.shrink.reason)
+        words = f"They stay in the index until you agree: {reason}. If a disk is not mounted, mount it instead."
+        yield Fact(words, "shrink", BAD, indent=2, does="enter forgets them")
+    if not status.read_only:
+        state = "paused: saved files wait" if status.paused else "goes on by itself"
+        does = "enter goes on" if status.paused else "enter pauses"
+        yield Fact(state, "pause", label="indexing", indent=2, does=does, style=WARN if status.paused else "")
+    detail = status.watch_detail if status.watch_detail not in ("on", "off", "") else ""
+    words = f"{'on' if status.watching else 'off'}{detail and ', '}{one_line(detail)}"
+    switch = "enter switches it off" if status.watching else "enter switches it on"
+    yield Fact(words, "watch", label="watcher", indent=2, does=switch, style="" if status.watching else WARN)
+    writer = status.writer or status.keeper
+    if writer is not None:
+        who = "this app" if writer.ours else f"process {writer.pid}"
+        words = f"{who}, since {minute(writer.since)}{', writing now' if status.writer else ''}"
+        yield Fact(words, label="kept by", indent=2)
+    yield Fact(f"{status.embedded:,} of {plural(status.chunks, 'passage')}", label="with meaning", indent=2)
+    groups = ((fresh.failed, BAD), (fresh.unsettled, WARN), (fresh.missing, BAD), (fresh.pending, MUTED))
+    notes = [(item, mark) for group, mark in groups for item in group]
+    for item, mark in notes[:_SHOWN]:
+        words = f"{one_line(item.path)}  {item.state}: {one_line(item.detail)}"
+        yield Fact(words, f"note:{item.path}", mark, indent=2)
+    if len(notes) > _SHOWN:
+        yield Fact(f"{len(notes) - _SHOWN:,} more", indent=4, style=MUTED)
+
+
+# --- left out ------------------------------------------------------------------------------------------------------
+
+
+def left_out(status: Status) -> Fact:
+    """Return the lamp that says what no question finds, or finds by words alone."""
+    parts = [
+        (len(status.withheld), "not sent, they look like secrets"),
+        (len(status.refused), "refused by the provider"),
+        (len(status.in_part), "in part"),
+        (len(status.freshness.left_out), "by a rule"),
+    ]
+    words = ", ".join(f"{count:,} {what}" for count, what in parts if count) or "nothing"
+    mark = WARN if status.withheld or status.refused or status.in_part else GOOD
+    return Fact(words, "lamp:left", mark, "left out", style="bold")
+
+
+def behind_left_out(status: Status) -> Iterator[Fact]:
+    """Yield each passage and path that is left out, with its reason; a rule's paths are one group each."""
+    chunks: list[Withheld | Rejected] = [*status.withheld, *status.refused]
+    for chunk in chunks:
+        words = f"{one_line(chunk.path)}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}"
+        yield Fact(words, f"note:{chunk.path}:{chunk.start_line}", WARN, indent=2)
+    for part in status.in_part:
+        yield Fact(f"{one_line(part.path)}  {one_line(part.detail)}", f"note:{part.path}", WARN, indent=2)
+    reasons: dict[str, list[str]] = {}
+    for item in status.freshness.left_out:
+        reasons.setdefault(one_line(item.reason), []).append(one_line(item.path))
+    for reason, paths in reasons.items():
+        more = f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else ""
+        count = f"{plural(len(paths), 'path')}: " if len(paths) > 1 else ""
+        yield Fact(f"{count}{', '.join(paths[:_SHOWN])}{more}  {reason}", mark=MUTED, indent=2)
+
+
+# --- the rest ------------------------------------------------------------------------------------------------------
+
+
+def notices(status: Status) -> Iterator[Fact]:
+    """Yield what a person should know, each with its next step below."""
+    for notice in status.notices:
+        if notice.kind != "answered_otherwise":
+            yield Fact(one_line(notice.message), mark=WARN)
+            if notice.next_step:
+                yield Fact(one_line(notice.next_step), indent=2, style=MUTED)
+
+
+PAGES = (
+    ("setup", "Set up a provider", "address, key and model; it is tested first"),
+    ("asked", "What agents asked", "and how well it was answered"),
+    ("doctor", "Doctor", "checks machine, notes, index and provider"),
+    ("storage", "The index file", "its tables, files and writers"),
+    ("sessions", "Sessions", "how near their memory flush is"),
+    ("compare", "OpenClaw's own index", "beside the notes"),
+)
+"""What opens from the status: key, title, what is there."""
+
+
+def statements(session: Session, opened: Iterable[str], approvals: Sequence[Approval] = ()) -> Iterator[Fact]:
+    """Yield the whole status: the lamps, those of `opened` with their details, notices, and the pages."""
+    status, unfolded = session.status, set(opened)
+    if status is None:
+        yield Fact("Opening the workspace ...", style=MUTED)
+        return
+    lamps = (
+        (answered_by(status), behind_answers(status, approvals)),
+        (up_to_date(session, status), behind_freshness(status)),
+        (left_out(status), behind_left_out(status)),
+    )
+    for lamp, details in lamps:
+        yield lamp
+        if lamp.key in unfolded:
+            yield from details
+            yield Fact("")
+    if rest := list(notices(status)):
+        yield from [Fact(""), *rest]
+    yield Fact("")
+    for key, title, words in PAGES:
+        yield Fact(title, f"page:{key}", does=words)
+
+
+_FOLDED = (events.FileIndexed, events.VectorsMade, events.ModelFetching)
+"""Events of which the newest stands for those right before it."""
+
+
+def news(session: Session) -> list[Fact]:
+    """Return what happened, the newest first; a start without an outcome is no row, a run of one kind is one."""
+    rows: list[Fact] = []
+    before: type[events.Event] | None = None
+    run, provider = 0, ""
+    for event in session.news:
+        words, mark = event_words(event)
+        kind = type(event)
+        if not words or (kind is events.ProviderChanged and provider == words):
+            continue
+        provider = words if kind is events.ProviderChanged else provider
+        run = run + 1 if kind is before and kind in _FOLDED else 1
+        if run > 1:
+            rows.pop()
+            words = (
+                f"indexed {run:,} notes, the last {words.removeprefix('indexed ')}" if kind in _FOLDED[:1] else words
+            )
+        before = kind
+        rows.append(Fact(one_line(words), mark=mark, label=time.strftime("%H:%M:%S", time.localtime(event.at))))
+    return rows[: -_NEWS - 1 : -1]
+
+
+def event_words(event: events.Event) -> tuple[str, str]:  # noqa: C901 - a row an event
+    """Return an event in words with its colour; no words where the lamps say enough."""
+    match event:
+        case events.FileIndexed():
+            return f"indexed {event.path}, {plural(event.chunks, 'passage')}", GOOD
+        case events.FileRemoved():
+            return f"forgot {event.path}", WARN
+        case events.FileFailed():
+            return f"could not index {event.path}: {event.reason}", BAD
+        case events.SyncFinished():
+            return _finished(event)
+        case events.WatchChanged():
+            return f"the watcher is {'on' if event.on else 'off'}", MUTED if event.on else WARN
+        case events.ProviderChanged():
+            return f"{event.name} {'answers' if event.ok else 'failed'}: {event.detail}", GOOD if event.ok else BAD
+        case events.VectorsMade():
+            return f"vectors for {event.done:,} of {plural(event.total, 'passage')}", MUTED
+        case events.ModelFetching():
+            return f"fetching {event.name}: {event.progress}", MUTED
+        case events.BatchNews():
+            return f"batch {event.stage}: {event.done:,} of {event.total:,}. {event.detail}", MUTED
+        case events.IndexingPaused():
+            return f"indexing {'is paused' if event.on else 'goes on'}", WARN if event.on else MUTED
+        case events.LeaderChanged() if not event.here:
+            return f"process {event.pid} keeps the index up to date", MUTED
+        case events.RootsChanged():
+            return event.text, BAD if event.lost else GOOD
+        case events.ShrinkHeld():
+            return f"{event.missing:,} of {event.total:,} notes vanished; they are kept until you agree", BAD
+        case events.Noticed() | events.BackendChanged():
+            return event.text, WARN
+        case _:
+            return "", ""
+
+
+def _finished(event: events.SyncFinished) -> tuple[str, str]:
+    if event.error:
+        return f"the sync stopped: {event.error}", BAD
+    counts = ((event.indexed, "indexed"), (event.removed, "forgotten"), (event.failed, "failed"))
+    words = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+    if words or event.reason not in _QUIET:
+        return f"synced: {words or 'nothing had changed'}", MUTED
+    return "", ""

@@ -1,0 +1,113 @@
+"""What all views have in common: the session, errors that are said, and what they hear from the app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from textual import on, work
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input
+
+from memory_tui.engine.engine import Engine
+from memory_tui.errors import Cancelled, MemoryTuiError
+from memory_tui.events import Event
+from memory_tui.sanitize import one_line
+from memory_tui.tui.dialogs import Confirm
+from memory_tui.tui.session import Session
+
+T = TypeVar("T")
+
+
+class View(Vertical):
+    """A view; the app makes it when it is first opened, and keeps it."""
+
+    NAME: ClassVar[str]
+    """Its id, and that of its key: `app.NAME`."""
+    FOCUS: ClassVar[str]
+    """Selects what has the focus when it is opened."""
+
+    @dataclass
+    class Done(Message):
+        """A deed was done on a worker thread."""
+
+        then: Callable[[], object]
+
+    @dataclass
+    class Asks(Message):
+        """Show `text`; `deed` is done where a person agrees, and `then` shows it."""
+
+        title: str
+        text: Content
+        verb: str
+        deed: Callable[[Engine], str]
+        then: Callable[[], object] = str
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(id=self.NAME)
+        self.session = session
+
+    def state_changed(self) -> None:
+        """Draw anew what depends on the session's engine, status or files; called when it is mounted too."""
+
+    def events_arrived(self, events: Sequence[Event]) -> None:
+        """Take note of what the engine did."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Let a box of text have its letters; only escape means the view."""
+        del parameters
+        return action == "back" or not isinstance(self.app.focused, Input)
+
+    def undo(self) -> bool:
+        """Take back what was tried in this view; False where nothing was, so that the last change of notes is meant."""
+        return False
+
+    def leaving(self) -> str:
+        """Keep what was typed and not saved, because the app ends; return what became of it, in a sentence."""
+        return ""
+
+    def attempt(self, call: Callable[[Engine], T]) -> T | None:
+        """Return what `call` answers, on a worker thread; None where it was stopped or refused, which is said."""
+        engine = self.session.engine
+        if engine is None:
+            return None
+        try:
+            return call(engine)
+        except Cancelled:
+            return None
+        except MemoryTuiError as error:
+            self.refuse(error)
+            return None
+
+    @work(thread=True, group="deed")
+    def perform(self, deed: Callable[[Engine], str], then: Callable[[], object] = str) -> None:
+        """Do something on a worker thread and say what became of it; `then` shows it, unless it was refused."""
+        words = self.attempt(deed)
+        if words:
+            self.notify(one_line(words), markup=False)
+        if words is not None:
+            self.post_message(self.Done(then))
+
+    @on(Done)
+    def done(self, message: Done) -> None:
+        """Show what was done."""
+        message.stop()
+        message.then()
+
+    @on(Asks)
+    async def confirm(self, message: Asks) -> None:
+        """Ask a person, and do what was agreed to."""
+        message.stop()
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.perform(message.deed, message.then)
+
+        await self.app.push_screen(Confirm(message.title, message.text, message.verb), answered)
+
+    def refuse(self, error: MemoryTuiError) -> None:
+        """Say why something was not done, and what to do next; from any thread."""
+        self.notify(one_line(f"{error.message} {error.next_step}"), severity="error", markup=False, timeout=12)

@@ -1,0 +1,223 @@
+"""View 6 is the agents: what each gets from this memory, how to connect it, and what it asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+
+from memory_tui.engine.engine import Engine
+from memory_tui.events import Event
+from memory_tui.hosts import connection
+from memory_tui.hosts.connection import prove, question_of
+from memory_tui.hosts.wiring import Scope
+from memory_tui.recalls import connected_agents, recall_log, rerun
+from memory_tui.recalls.connected_agents import AgentProgram
+from memory_tui.recalls.recall_log import Log, RecallEntry
+from memory_tui.sanitize import one_line, safe
+from memory_tui.tui.agents_facts import program_key, programs, questions
+from memory_tui.tui.dialogs import Choice
+from memory_tui.tui.keys import bindings
+from memory_tui.tui.openclaw import OpenClawPage
+from memory_tui.tui.session import AskNotes, Badge, ReadNote, Session
+from memory_tui.tui.view import View
+from memory_tui.tui.widgets.facts import MUTED, Fact, Facts, coloured
+
+_WHERE: dict[Scope, str] = {"user": "in all of {}", "project": "in this project alone"}
+_OPENCLAW = Fact("What OpenClaw keeps", "openclaw", does="trust, dreams, sessions, long-term memories, other agents")
+
+
+class AgentsView(View):
+    """The agent programs, what they asked, and the way to what OpenClaw keeps, in one list."""
+
+    NAME = "agents"
+    FOCUS = "#agents-list"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("change.do")
+
+    @dataclass
+    class Read(Message):
+        """Connections and log were read."""
+
+        rows: Sequence[AgentProgram]
+        log: Log
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.rows: Sequence[AgentProgram] | None = None
+        self.logged = Log((), 0)
+
+    def compose(self) -> ComposeResult:
+        yield Facts(id="agents-list")
+
+    def on_mount(self) -> None:
+        """Show what is known by now."""
+        self.query_one("#agents-list").border_title = "Agents"
+        self.draw()
+
+    def state_changed(self) -> None:
+        """Read the connections and the log anew: an agent may have asked meanwhile."""
+        self.reload()
+
+    def events_arrived(self, events: Sequence[Event]) -> None:
+        """Wait for the state, which follows every event."""
+        del events
+
+    @work(thread=True, exclusive=True, group="agents")
+    def reload(self) -> None:
+        """Read connections and log on a worker thread."""
+
+        def read(engine: Engine) -> AgentsView.Read:
+            path = recall_log.recall_log_path(engine.plan.roots.workspace)
+            return self.Read(connected_agents.rows(engine.plan), recall_log.read(path))
+
+        if known := self.attempt(read):
+            self.post_message(known)
+
+    @on(Read)
+    def read(self, message: Read) -> None:
+        """Show them."""
+        self.rows, self.logged = message.rows, message.log
+        self.post_message(Badge(self.NAME, sum(bool(row.lost or row.problem) for row in self.rows)))
+        self.draw()
+
+    def draw(self) -> None:
+        """Show programs, questions and the page of OpenClaw."""
+        rows = self.query_one("#agents-list", Facts)
+        if self.rows is None:
+            rows.show([Fact("Reading which agents are connected ...", style=MUTED)])
+        else:
+            rows.show([*programs(self.rows), Fact(""), _OPENCLAW, Fact(""), *questions(self.logged)])
+
+    # --- acting ----------------------------------------------------------------------------------------------------
+
+    @property
+    def program(self) -> AgentProgram | None:
+        """Return the agent program under the cursor."""
+        fact = self.query_one("#agents-list", Facts).fact
+        return next((row for row in self.rows or () if fact is not None and program_key(row) == fact.key), None)
+
+    @on(OptionList.OptionSelected)
+    async def selected(self, event: OptionList.OptionSelected) -> None:
+        """Offer what can be done with an agent, say why a question was answered so, or open what OpenClaw keeps."""
+        event.stop()
+        key, row = event.option.id or "", self.program
+        if row is not None:
+            await self.offer(row)
+        elif key == _OPENCLAW.key:
+            await self.action_openclaw()
+        elif entry := self.logged.find(key.removeprefix("recall:")):
+            self.explain(entry)
+
+    async def action_openclaw(self) -> None:
+        """Open the page of what OpenClaw keeps."""
+        await self.app.push_screen(OpenClawPage(self))
+
+    async def offer(self, row: AgentProgram) -> None:
+        """Let a person choose how an agent is connected."""
+        offers = {
+            f"{scope} {'log' if log else ''}": f"connect {_WHERE[scope].format(row.host.title)}, {words}"
+            for scope in row.host.scopes
+            for words, log in (("log here what it asks", True), ("log nothing", False))
+        }
+        if row.connection is not None:
+            offers |= {"test": "start its server as it does, and ask it", "disconnect": "disconnect it"}
+
+        def answered(choice: str | None) -> None:
+            if choice == "test":
+                self.test(row)
+            elif choice == "disconnect":
+                self.disconnect(row)
+            elif choice:
+                scope, _, log = choice.partition(" ")
+                self.connect(row, "project" if scope == "project" else "user", log=bool(log))
+
+        await self.app.push_screen(Choice(row.host.title, list(offers.items())), answered)
+
+    def action_do(self) -> None:
+        """Connect the agent under the cursor, or disconnect one that is connected."""
+        row = self.program
+        if row is None:
+            self.notify("No agent is under the cursor.", markup=False)
+        elif row.connection is None or row.lost:
+            self.connect(row, "user" if row.connection is None else row.connection.scope, log=True)
+        else:
+            self.disconnect(row)
+
+    @work(thread=True, exclusive=True, group="plan")
+    def connect(self, row: AgentProgram, scope: Scope, *, log: bool) -> None:
+        """Show the files that connecting changes, and write them where that is agreed to."""
+        made, host = row.connection, row.host
+        project = made.project if made is not None and made.scope == "project" else Path.cwd()
+
+        def plan(engine: Engine) -> View.Asks:
+            wiring = connected_agents.wiring_of(engine.plan, host, scope, project, log=log)
+            files = connection.planned(host, wiring)
+            loss = host.loss()
+            lines = [*([loss] if loss else []), *connection.difference(files)]
+
+            def deed(_engine: Engine) -> str:
+                connection.connect(host, wiring, files)
+                return f"{host.title} is connected. {host.after}"
+
+            return self.Asks(f"Connect {host.title}", coloured(lines), "Write it", deed, self.reload)
+
+        if asks := self.attempt(plan):
+            self.post_message(asks)
+
+    @work(thread=True, exclusive=True, group="plan")
+    def disconnect(self, row: AgentProgram) -> None:
+        """Show the files as they will be without the connection, and write them where that is agreed to."""
+        made, title = row.connection, row.host.title
+        if made is None:
+            return
+
+        def plan(_engine: Engine) -> View.Asks:
+            files = connection.restorations(made)
+
+            def deed(_engine: Engine) -> str:
+                connection.restore_files(made, files)
+                return f"{title} is disconnected."
+
+            text = coloured(connection.difference(files))
+            return self.Asks(f"Disconnect {title}", text, "Write it", deed, self.reload)
+
+        if asks := self.attempt(plan):
+            self.post_message(asks)
+
+    def test(self, row: AgentProgram) -> None:
+        """Start what the agent starts, and ask it."""
+        made = row.connection
+        if made is not None:
+            self.notify(f"Starting the server of {row.host.title} ...", markup=False)
+            self.perform(lambda _engine: prove(made.start, question_of(made.start)).sentence())
+
+    @work(thread=True, exclusive=True, group="plan")
+    def explain(self, entry: RecallEntry) -> None:
+        """Show what a question got then and would get now, and offer to ask it with the knobs of then."""
+        if entry.subject == "memories":
+            self.notify("This asked the long-term memories: What OpenClaw keeps searches them.", markup=False)
+        elif entry.subject != "notes":
+            self.post_message(ReadNote(entry.query, max(1, entry.first_line)))
+        elif again := self.attempt(lambda engine: rerun.replay(entry, engine.plan.settings, engine.search.gather)):
+            text = Content("\n".join(map(safe, rerun.replayed(again))))
+            title = one_line(entry.query, 60)
+            verb = "See why in Search, with the knobs of then"
+            self.post_message(self.Asks(title, text, verb, lambda _engine: "", lambda: self.ask_again(entry)))
+
+    def ask_again(self, entry: RecallEntry) -> None:
+        """Ask in the search view with the knobs that held then; u there takes the knobs back."""
+        settings = self.session.settings
+        if settings is not None and entry.settings:
+            self.session.tried.append(rerun.settings_of(entry.settings, settings))
+        self.post_message(AskNotes(entry.query))
+
+
+VIEW = AgentsView

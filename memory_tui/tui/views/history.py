@@ -1,0 +1,268 @@
+"""The view History: what memory-tui changed in the notes, day by day; lines that others took out; git's commits."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import ClassVar
+
+from msgspec import Struct
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from memory_tui.engine.engine import Engine
+from memory_tui.errors import EditRefused
+from memory_tui.notes.git import Commit
+from memory_tui.notes.journal import LOST, JournalEntry
+from memory_tui.notes.restore import to_version
+from memory_tui.sanitize import one_line, safe
+from memory_tui.tui import changes
+from memory_tui.tui.dialogs import Choice, Page
+from memory_tui.tui.keys import bindings
+from memory_tui.tui.note_facts import difference
+from memory_tui.tui.session import Session
+from memory_tui.tui.view import View
+from memory_tui.tui.widgets.rows import Rows
+
+Entry = JournalEntry | Commit
+
+
+class Past(Struct, frozen=True):
+    """Changes and commits, newest first; which changes can be taken back or made again; `problem` is what git said."""
+
+    entries: tuple[Entry, ...] = ()
+    undoable: frozenset[int] = frozenset()
+    redoable: frozenset[int] = frozenset()
+    problem: str = ""
+
+
+def past(engine: Engine, path: str) -> Past:
+    """Return what is known of the note `path`, or of all without one; for worker threads. Raises MemoryTuiError."""
+    curator = engine.notes.curator
+    entries: list[Entry] = [*curator.history(path or None)]
+    entries += [draft for draft in curator.drafts() if path in ("", *draft.paths)]
+    problem = ""
+    if path:
+        try:
+            entries += curator.git.log(path)
+        except EditRefused as error:
+            problem = error.message
+    return Past(
+        tuple(sorted(entries, key=lambda entry: -entry.at)),
+        frozenset(entry.id for entry in curator.undoable()),
+        frozenset(entry.id for entry in curator.redoable()),
+        problem,
+    )
+
+
+def key_of(entry: Entry) -> str:
+    """Return the id of a row."""
+    return f"git:{entry.hash}" if isinstance(entry, Commit) else f"{entry.state} {entry.id}"
+
+
+def rows(known: Past, width: int) -> Iterator[Option]:
+    """Yield the days, and below each its changes: when, what, and what became of it."""
+    for day, entries in groupby(known.entries, lambda entry: dt.datetime.fromtimestamp(entry.at).date()):
+        yield Option(Content.styled(f"{day:%A} {day.day} {day:%B %Y}", "bold"), disabled=True)
+        for entry in entries:
+            time = f"{dt.datetime.fromtimestamp(entry.at):%H:%M} "
+            if isinstance(entry, Commit):
+                what, style = f"git {entry.hash[:8]} {entry.subject}", "$foreground-muted"
+            elif entry.state == "draft":
+                what, style = f"not written, kept: {entry.title}", "$warning"
+            elif entry.kind == LOST:
+                what, style = entry.title, "$warning"
+            else:
+                what, style = entry.title, "$foreground-muted strike" if entry.id in known.redoable else ""
+            row = Content.assemble((time, "$foreground-muted"), (one_line(what), style)).truncate(width, ellipsis=True)
+            yield Option(row, id=key_of(entry))
+
+
+def what_changed(engine: Engine, entry: Entry, path: str) -> Content:
+    """Return what a change or a commit did, in colours; for worker threads. Raises EditRefused where a text is gone."""
+    curator = engine.notes.curator
+    if isinstance(entry, Commit):
+        head = Content.assemble(
+            (one_line(entry.subject), "bold"), "\n", (one_line(entry.author), "$foreground-muted"), "\n"
+        )
+        styles = {"+": "$success", "-": "$error", "@": "$foreground-muted"}
+        lines = curator.git.diff(path, entry.hash).rstrip("\n").split("\n")
+        text = [Content.styled(safe(line), styles.get(line[:1], "")) for line in lines if line[:4] not in _HEADS]
+        return Content("\n").join([head, *text])
+    reason = f"{entry.reason[0].upper()}{entry.reason[1:]}.\n" if entry.reason else ""
+    head = Content.assemble((f"{one_line(entry.title)}\n", "bold"), (safe(reason), "$foreground-muted"))
+    return Content("").join([head, difference(curator.journal.change_of(entry))])
+
+
+_HEADS = ("diff", "inde", "--- ", "+++ ", "new ", "dele", "simi", "rena")
+
+
+def versions(entry: Entry, path: str) -> list[tuple[str, str]]:
+    """Return the texts to bring back: kind, version, note and words of each; the exact one of before comes first."""
+    if isinstance(entry, Commit):
+        ref = f"git:{entry.hash}"
+        return [
+            (f"exact {ref} {path}", f"{path} exactly as it was at this commit"),
+            (f"lines {ref} {path}", f"only the lines of it that {path} lacks now"),
+        ]
+    options = []
+    for name in (path,) if path in entry.paths else entry.paths:
+        options.append((f"exact before-{entry.id} {name}", f"{name} exactly as it was before this"))
+        options.append((f"lines before-{entry.id} {name}", f"only the lines of before that {name} lacks now"))
+        if entry.kind != LOST:
+            options.append((f"exact {entry.id} {name}", f"{name} exactly as this left it"))
+    return options
+
+
+class HistoryView(View):
+    """Lists changes; beside the list is what the one under the cursor did."""
+
+    NAME = "history"
+    FOCUS = "#history-list"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("history", "text.back")
+
+    @dataclass
+    class Gathered(Message):
+        """The journal was read."""
+
+        past: Past
+        path: str
+
+    @dataclass
+    class Compared(Message):
+        """What a change did was worked out."""
+
+        key: str
+        text: Content
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.past = Past()
+        self.path = ""
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(classes="panes"):
+            yield Rows(id="history-list")
+            with VerticalScroll(id="history-right", can_focus=True):
+                yield Static(id="history-text", markup=False)
+
+    def on_mount(self) -> None:
+        """Show what the change under the cursor did."""
+        self.watch(self.query_one(Rows), "highlighted", self.cursor_moved, init=False)
+
+    def on_show(self) -> None:
+        """Read the journal when the view comes to the front."""
+        self.gather()
+
+    def state_changed(self) -> None:
+        """Read the journal when notes changed."""
+        if self.display:
+            self.gather()
+
+    @work(thread=True, exclusive=True, group="past")
+    def gather(self) -> None:
+        """Read the journal, and git's log of the note."""
+        path = self.session.history_of
+        known = self.attempt(partial(past, path=path))
+        if known is not None:
+            self.post_message(self.Gathered(known, path))
+
+    @on(Gathered)
+    def gathered(self, message: Gathered) -> None:
+        """List the changes."""
+        if message.past == self.past and message.path == self.path and self.past.entries:
+            return
+        self.past, self.path = message.past, message.path
+        listed = self.query_one(Rows)
+        listed.refill(rows(self.past, listed.scrollable_content_region.width or 40))
+        if listed.highlighted_option is not None and listed.highlighted_option.disabled:
+            listed.action_cursor_down()
+        listed.border_title = Content(f"What changed in {one_line(self.path)}" if self.path else "What changed")
+        listed.border_subtitle = "esc all notes" if self.path else None
+        if self.past.problem:
+            self.notify(one_line(self.past.problem), severity="warning", markup=False)
+        if not self.past.entries:
+            words = "Nothing was changed with memory-tui yet.\n\nEach change of a note is kept here for 90 days."
+            self.query_one("#history-text", Static).update(words)
+
+    @property
+    def entry(self) -> Entry | None:
+        """Return what is under the cursor."""
+        option = self.query_one(Rows).highlighted_option
+        return next((entry for entry in self.past.entries if option is not None and key_of(entry) == option.id), None)
+
+    def cursor_moved(self) -> None:
+        """Work out what the change under the cursor did."""
+        if self.entry is not None:
+            self.compare(self.entry, self.path)
+
+    @work(thread=True, exclusive=True, group="compare")
+    def compare(self, entry: Entry, path: str) -> None:
+        """Compare the texts on a worker thread."""
+        text = self.attempt(partial(what_changed, entry=entry, path=path))
+        if text is not None:
+            self.post_message(self.Compared(key_of(entry), text))
+
+    @on(Compared)
+    def compared(self, message: Compared) -> None:
+        """Show what the change did."""
+        if self.entry is not None and key_of(self.entry) == message.key:
+            self.query_one("#history-text", Static).update(message.text)
+            self.query_one("#history-right").scroll_home(animate=False)
+
+    @on(OptionList.OptionSelected)
+    async def open_difference(self, event: OptionList.OptionSelected) -> None:
+        """Show what the change did over the whole screen."""
+        event.stop()
+        shown = self.query_one("#history-text", Static).visual
+        await self.app.push_screen(Page("What this changed", shown if isinstance(shown, Content) else Content("")))
+
+    async def action_restore(self) -> None:
+        """Choose a text that a note had, and bring it back."""
+        entry = self.entry
+        if entry is None:
+            self.notify("No change is under the cursor.", markup=False)
+            return
+        options = [(id_, one_line(words)) for id_, words in versions(entry, self.path)]
+
+        async def chosen(answer: str | None) -> None:
+            if answer:
+                kind, ref, path = answer.split(" ", 2)
+                lost = kind == "lines"
+                await changes.propose(
+                    self, lambda c: to_version(c, path, ref, lost_lines=lost), then=lambda _: self.gather()
+                )
+
+        await self.app.push_screen(Choice("Restore", options, "The change is shown before it is made."), chosen)
+
+    def undo(self) -> bool:
+        """Take the change under the cursor back, or make it again where it was taken back."""
+        entry = self.entry
+        if isinstance(entry, JournalEntry) and entry.id in self.past.undoable | self.past.redoable:
+            is_made = entry.id in self.past.undoable
+            step = changes.take_back(self, "undo" if is_made else "redo", entry.id, lambda _: self.gather())
+            self.run_worker(step, group="undo")
+        elif entry is not None:
+            self.notify("This cannot be taken back by itself. r brings a text of before back.", markup=False)
+        return entry is not None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the way back only where there is one."""
+        return bool(self.path) if action == "back" else super().check_action(action, parameters)
+
+    def action_back(self) -> None:
+        """Show the changes of all notes."""
+        self.session.history_of = ""
+        self.gather()
+
+
+VIEW = HistoryView

@@ -1,1 +1,0 @@
-"""View 3: the index, with the views that open over it."""

@@ -1,0 +1,610 @@
+"""The view Notes: the list, the note, and beside them what index and provider do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.screen import ScreenResultCallbackType
+from textual.timer import Timer
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from memory_tui.engine.engine import Engine
+from memory_tui.errors import EditRefused, MemoryTuiError
+from memory_tui.events import Event, SyncFinished
+from memory_tui.hosts import claude_code, registry
+from memory_tui.notes.changes import ShownLines
+from memory_tui.notes.curator import AppliedChange, Curator
+from memory_tui.notes.journal import left
+from memory_tui.notes.promote import Spot
+from memory_tui.sanitize import one_line, safe
+from memory_tui.tui import changes, note_facts
+from memory_tui.tui.dialogs import Choice, Line
+from memory_tui.tui.keys import bindings
+from memory_tui.tui.note_facts import NotePage
+from memory_tui.tui.session import OpenView, ReadNote, Session
+from memory_tui.tui.state_words import index_pane, provider_pane
+from memory_tui.tui.view import View
+from memory_tui.tui.views.editor import Editor, edit_outside
+from memory_tui.tui.views.note_dialogs import Calendar, Rendered
+from memory_tui.tui.widgets.reader import Reader
+from memory_tui.tui.widgets.rows import Rows
+
+REST = 0.08
+"""Seconds for which the cursor rests before its note is read."""
+SINGLE = 70
+"""Cells under which the list and the note are not side by side."""
+ARCHIVE_DAYS = 90
+"""Daily logs older than this are archived."""
+
+
+class NotesView(View):
+    """Lists the notes and shows the one under the cursor."""
+
+    NAME = "notes"
+    FOCUS = "#notes-list"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("note", "notes", "text.back")
+
+    @dataclass
+    class Loaded(Message):
+        """A note was read; `line` is where the cursor goes, 0 for where it was."""
+
+        page: NotePage
+        line: int
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.path = ""
+        """The note that is shown, or on its way."""
+        self.goal = 0
+        """The line to go to when the engine is open."""
+        self.page = NotePage("")
+        self.marked: set[str] = set()
+        self.listed: object = None
+        self.stamp: object = None
+        self.timer: Timer | None = None
+        self.editor: Editor | None = None
+        self.words = ""
+        """What was looked for in the text last."""
+        self.greeted = False
+        self.is_filling = False
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            with Vertical(id="notes-left"):
+                yield Input(id="notes-filter", placeholder="Words of a title, a path, a day", compact=True)
+                yield Rows(id="notes-list")
+                yield Static(id="notes-index", markup=False)
+                yield Static(id="notes-provider", markup=False)
+            with Vertical(id="notes-right"):
+                yield Static(id="notes-about", markup=False)
+                yield Reader(id="notes-text")
+                yield Static(id="notes-begin", markup=False)
+
+    def on_mount(self) -> None:
+        """Name the panes, and read what the cursor comes to."""
+        self.query_one("#notes-index").border_title = "Index"
+        self.query_one("#notes-provider").border_title = "Provider"
+        self.query_one("#notes-filter", Input).cursor_blink = False
+        # Before the paint, where the list's own message comes after it.
+        self.watch(self.rows, "highlighted", self.cursor_moved, init=False)
+
+    @property
+    def rows(self) -> Rows:
+        """Return the list."""
+        return self.query_one("#notes-list", Rows)
+
+    @property
+    def reader(self) -> Reader:
+        """Return the text."""
+        return self.query_one("#notes-text", Reader)
+
+    @property
+    def is_reading(self) -> bool:
+        """Return whether the text has the focus, so that lines are meant and not notes."""
+        return self.app.focused is self.reader
+
+    # --- the list ---------------------------------------------------------------------------------------------------
+
+    def state_changed(self) -> None:
+        """List the notes anew where they changed, and read the one that is shown again where it did."""
+        session = self.session
+        self.query_one("#notes-index", Static).update(index_pane(session), layout=False)
+        self.query_one("#notes-provider", Static).update(provider_pane(session), layout=False)
+        if session.engine is None or session.status is None:
+            return
+        if not self.greeted:
+            self.greeted = True
+            self.offer_unsaved()
+        self.set_class(not session.files, "-empty")
+        if not session.files:
+            self.query_one("#notes-begin", Static).update(note_facts.first_steps(session.engine.plan))
+        self.marked &= {row.path for row in session.files}
+        self.list_notes()
+        row = next((row for row in session.files if row.path == self.path), None)
+        stamp = row and (row.path, row.mtime, row.size, row.state, row.chunks)
+        if self.path and stamp != self.stamp:
+            self.stamp = stamp
+            self.read(self.path, self.goal)
+            self.goal = 0
+
+    @work(thread=True, group="unsaved")
+    def offer_unsaved(self) -> None:
+        """Say which notes have text that was typed and not saved when the app ended."""
+        texts = self.attempt(lambda engine: left(engine.notes.curator.journal))
+        if texts:
+            paths = ", ".join(dict.fromkeys(one_line(text.path) for text in texts))
+            self.notify(f"Unsaved text is kept for {paths}. e on the note goes on with it.", markup=False, timeout=12)
+
+    def events_arrived(self, events: Sequence[Event]) -> None:
+        """Read the note again after a sync: links and passages may be others."""
+        if any(isinstance(event, SyncFinished) and (event.indexed or event.removed) for event in events):
+            self.stamp = ()
+
+    def on_resize(self) -> None:
+        """Show one pane at a time where there is no room for two, and cut rows and strip anew."""
+        self.set_class(self.size.width < SINGLE, "-single")
+        self.call_after_refresh(self.list_notes)
+        self.call_after_refresh(self.show_about)
+
+    def list_notes(self) -> None:
+        """Fill the list, unless it shows these rows already; the cursor stays on its note."""
+        engine, rows = self.session.engine, self.rows
+        if engine is None:
+            return
+        letters = self.query_one("#notes-filter", Input).value
+        files = [row for row in note_facts.ordered(self.session.files) if note_facts.matches(row, letters)]
+        width = rows.scrollable_content_region.width or 30
+        key = ([(row.path, row.state, row.detail, row.title) for row in files], width, frozenset(self.marked))
+        if key == self.listed:
+            return
+        self.listed = key
+        today = note_facts.today_of(engine.plan)
+        with self.prevent_reading():
+            rows.refill(
+                Option(note_facts.list_row(row, today, width, marked=row.path in self.marked), id=row.path)
+                for row in files
+            )
+            if self.path and (at := rows.position(self.path)) is not None:
+                rows.highlighted = at
+        count = f"{len(files)} of {len(self.session.files)}" if letters else f"{len(files)}"
+        marked = f", {len(self.marked)} marked" if self.marked else ""
+        rows.border_title = f"Notes {count}{marked}"
+        if letters or not self.path:
+            self.cursor_moved()
+
+    @contextmanager
+    def prevent_reading(self) -> Iterator[None]:
+        """Let the cursor be put elsewhere without reading: a note that vanished stays in front, and says so."""
+        self.is_filling = True
+        try:
+            yield
+        finally:
+            self.is_filling = False
+
+    def cursor_moved(self) -> None:
+        """Read the note under the cursor when it rests."""
+        if self.is_filling:
+            return
+        if self.timer is not None:
+            self.timer.stop()
+        self.timer = self.set_timer(REST, self.follow)
+
+    def follow(self) -> None:
+        """Read the note under the cursor, unless it is there."""
+        option = self.rows.highlighted_option
+        if option is not None and option.id and option.id != self.path:
+            self.open_note(option.id)
+
+    def open_note(self, path: str, line: int = 1) -> None:
+        """Show a note."""
+        self.path = path
+        row = next((row for row in self.session.files if row.path == path), None)
+        self.stamp = row and (row.path, row.mtime, row.size, row.state, row.chunks)
+        self.read(path, line)
+
+    @on(OptionList.OptionSelected, "#notes-list")
+    def chosen(self, event: OptionList.OptionSelected) -> None:
+        """Go to the text of the note under the cursor."""
+        event.stop()
+        self.follow()
+        self.to_text()
+
+    def to_text(self) -> None:
+        """Put the text in front and the cursor into it."""
+        self.add_class("-reading")
+        self.screen.set_focus(self.reader)
+
+    @on(ReadNote)
+    def reads(self, message: ReadNote) -> None:
+        """Show a line of a note that another view names."""
+        message.stop()
+        message.path = message.path or self.path
+        self.query_one("#notes-filter", Input).value = ""
+        self.list_notes()
+        if self.session.engine is None:
+            self.path, self.goal = message.path, message.line
+        else:
+            self.open_note(message.path, message.line)
+        if (at := self.rows.position(message.path)) is not None:
+            self.rows.highlighted = at
+        self.to_text()
+
+    # --- the note ---------------------------------------------------------------------------------------------------
+
+    @work(thread=True, exclusive=True, group="read")
+    def read(self, path: str, line: int) -> None:
+        """Read a note on a worker thread; with `line` 0 the cursor stays where it is."""
+        engine = self.session.engine
+        row = next((row for row in self.session.files if row.path == path), None)
+        if engine is None:
+            return
+        try:
+            page = note_facts.page(engine, path, line or self.reader.line, row)
+        except MemoryTuiError as error:
+            page = NotePage(path, problem=f"{error.message} {error.next_step}")
+        self.post_message(self.Loaded(page, line))
+
+    @on(Loaded)
+    def loaded(self, message: Loaded) -> None:
+        """Show the note that was read; one that is read again keeps its place."""
+        page, before, reader = message.page, self.page, self.reader
+        if page.path != self.path:
+            return
+        self.page = page
+        self.query_one("#notes-right").border_title = Content(one_line(page.path))
+        self.show_about()
+        if page.path != before.path or message.line:
+            self.show_text(message.line or 1)
+        elif any(getattr(page, name) != getattr(before, name) for name in ("text", "first", "unread", "struck")):
+            above = reader.cursor_row - reader.scroll_offset.y
+            self.show_text(note_facts.line_after(before, page, reader.line))
+            reader.scroll_to(y=reader.cursor_row - above, animate=False, immediate=True)
+
+    def show_text(self, line: int) -> None:
+        """Show the text of the note with the cursor on `line`."""
+        page = self.page
+        self.reader.show(
+            page.text,
+            page.first,
+            line,
+            path=page.path,
+            unread=page.unread,
+            rulers=page.rulers,
+            struck=page.struck,
+        )
+
+    def show_about(self) -> None:
+        """Show the strip over the text."""
+        about, page = self.query_one("#notes-about", Static), self.page
+        words = Content.styled(one_line(page.problem), "$error") if page.problem else None
+        about.update(words or note_facts.strip(page.parts, about.size.width or 80), layout=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the way back only where there is one."""
+        if action == "back":
+            return self.is_reading or self.query_one("#notes-filter").display
+        return super().check_action(action, parameters)
+
+    # --- what keys do -------------------------------------------------------------------------------------------------
+
+    def action_back(self) -> None:
+        """Go from the text to the list, from the filter to all notes."""
+        box = self.query_one("#notes-filter", Input)
+        if box.display and self.app.focused is not self.reader:
+            box.value, box.display = "", False
+        self.remove_class("-reading")
+        self.screen.set_focus(self.rows)
+
+    async def action_filter(self) -> None:
+        """Ask for words: of the text where that has the focus, else of a note's title, path or day."""
+        if self.is_reading:
+            await self.app.push_screen(Line("Find in this note", value=self.words), self.find)
+            return
+        box = self.query_one("#notes-filter", Input)
+        box.display = True
+        self.remove_class("-reading")
+        self.screen.set_focus(box)
+
+    def find(self, words: str | None) -> None:
+        """Go to the next line that has the words; behind the last one comes the first."""
+        reader = self.reader
+        if not words:
+            return
+        self.words = words
+        lines = list(enumerate(reader.seen, self.page.first))
+        later = sorted(lines, key=lambda each: each[0] <= reader.line)
+        at = next((number for number, text in later if words.casefold() in text.casefold()), 0)
+        if at:
+            reader.go(at)
+        else:
+            self.notify(f'"{one_line(words)}" is not in this note.', markup=False)
+
+    @on(Input.Changed, "#notes-filter")
+    def filtered(self, event: Input.Changed) -> None:
+        """List the notes that have the words."""
+        event.stop()
+        self.list_notes()
+
+    @on(Input.Submitted, "#notes-filter")
+    def filter_done(self, event: Input.Submitted) -> None:
+        """Go to the notes that are left."""
+        event.stop()
+        self.screen.set_focus(self.rows)
+
+    def action_copy(self, text: bool) -> None:
+        """Copy the note with its citation, or the citation alone."""
+        self.reader.copy([(self.page.first, self.reader.last)], text=text)
+
+    def action_mark(self) -> None:
+        """Mark the note under the cursor, or take its mark away, and go on."""
+        option = self.rows.highlighted_option
+        if option is not None and option.id:
+            self.marked ^= {option.id}
+            self.list_notes()
+            self.rows.action_cursor_down()
+
+    @property
+    def meant(self) -> list[str]:
+        """Return the marked notes, else the one that is shown."""
+        return sorted(self.marked) or ([self.path] if self.path else [])
+
+    def is_there(self, why: str = "") -> bool:
+        """Return whether a note is shown with its text; else say so."""
+        if why or not self.path or self.page.path != self.path or self.page.problem:
+            self.notify(why or "There is no note here. n begins one.", markup=False)
+            return False
+        return True
+
+    async def action_edit(self) -> None:
+        """Open the editor at this line."""
+        if self.is_there() and changes.is_writable(self):
+            line = self.reader.line if self.is_reading else 1
+            await changes.ahead(self, self.edit(self.path, line))
+
+    async def edit(self, path: str, line: int) -> None:
+        """Open the editor for a note, which need not be there yet."""
+        opened = await asyncio.to_thread(self.attempt, partial(Editor.open, path=path))
+        if opened is not None:
+            self.editor = Editor(self, path, line, opened)
+            await self.app.push_screen(self.editor, self.edited)
+
+    def edited(self, line: int | None) -> None:
+        """Show the note where it was edited."""
+        self.editor = None
+        if line:
+            self.read(self.path, line)
+
+    def action_editor(self) -> None:
+        """Open the note in the editor that the environment names."""
+        if self.path and changes.is_writable(self):
+            edit_outside(self, self.path, self.reader.line, lambda: self.read(self.path, 0))
+
+    async def action_rendered(self) -> None:
+        """Show the note as it would be printed."""
+        if not self.is_there():
+            return
+        if len(self.page.text) > note_facts.MOST_RENDERED or not self.page.whole:
+            self.notify("This note is too long to be rendered: more than 20 KB.", markup=False)
+        else:
+            await self.app.push_screen(Rendered(one_line(self.path), safe(self.page.text, keep_newlines=True)))
+
+    async def action_links(self) -> None:
+        """Choose where to go among the links of the note and those to it."""
+        if self.is_there():
+            await changes.ahead(self, self._links(self.path))
+
+    async def _links(self, path: str) -> None:
+        reply = await asyncio.to_thread(self.attempt, partial(note_facts.links_of, path=path))
+        rows = note_facts.link_rows(reply) if reply is not None else []
+        if not rows:
+            self.notify("Nothing links here, and nothing is linked from here.", markup=False)
+            return
+
+        def go(place: str | None) -> None:
+            if place:
+                target, _, line = place.rpartition(":")
+                self.post_message(ReadNote(target, int(line)))
+
+        await self.app.push_screen(Choice(f"Links of {one_line(path)}", rows), go)
+
+    def action_history(self) -> None:
+        """Go to what changed in this note."""
+        self.session.history_of = self.path
+        self.post_message(OpenView("history"))
+
+    async def action_calendar(self) -> None:
+        """Choose a day on which something was written."""
+
+        def go(path: str | None) -> None:
+            if path:
+                self.post_message(ReadNote(path))
+
+        if self.session.engine is not None:
+            today = note_facts.today_of(self.session.engine.plan)
+            await self.app.push_screen(Calendar(self.session.files, today), go)
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def show_change(self, done: AppliedChange) -> None:
+        """Read the note again, or the one that a change made or renamed."""
+        new = next((file.path for file in done.change.files if file.before is None and file.after is not None), "")
+        gone = any(file.path == self.path and file.after is None for file in done.change.files)
+        self.marked.clear()
+        if gone:
+            # What comes in its place under the cursor is read when the list is filled anew.
+            self.path = ""
+        if new and (gone or done.change.kind in ("new", "capture")):
+            self.open_note(new)
+        elif done.change.kind == "capture":
+            self.open_note(done.change.files[0].path, 10**9)
+        elif not gone:
+            self.read(self.path, 0)
+
+    def spots(self, curator: Curator) -> list[Spot]:
+        """Return the marked or selected lines, or the item under the cursor, where they stand on disk now."""
+        reader = self.reader
+        seen = ShownLines(reader.seen, note_facts.shown_line)
+        if reader.marked or not reader.selection.is_empty:
+            return [curator.plan.spot(self.path, first, last, seen) for first, last in reader.chosen]
+        return [curator.plan.spot(self.path, reader.line, None, seen)]
+
+    @property
+    def too_long(self) -> str:
+        """Return why lines of this note cannot be changed here; empty where they can."""
+        return "" if self.page.whole else "Only a part of this long note is shown. E opens all of it in your editor."
+
+    async def action_promote(self) -> None:
+        """Copy or move lines, or copy the marked notes, to the curated note."""
+        if not self.is_there(self.too_long if self.is_reading else "") or not changes.is_writable(self):
+            return
+        if not self.is_reading:
+            places = [(path, 1, 0) for path in self.meant]
+            await changes.propose(self, lambda curator: curator.plan.promote_all(places), then=self.show_change)
+        elif self.path == self.curated:
+            await self.ask_target()
+        else:
+            await changes.ahead(self, self._promote())
+
+    @property
+    def curated(self) -> str:
+        """Return the path of the curated note."""
+        engine = self.session.engine
+        return engine.notes.curator.plan.memory() if engine is not None else ""
+
+    async def _promote(self) -> None:
+        reply = await asyncio.to_thread(self.attempt, self._sections)
+        if reply is None:
+            return
+        spots, titles = reply
+        if len(spots) > 1 or not titles:
+            places = [(spot.path, spot.first, spot.last) for spot in spots]
+            await changes.propose(self, lambda curator: curator.plan.promote_all(places), then=self.show_change)
+            return
+        spot = spots[0]
+        best = [" (fits best)", *[""] * len(titles)]
+        options = [
+            (f"{way} {title}", Content.assemble((f"{way:<5}", "$accent"), one_line(title), (fit, "$foreground-muted")))
+            for way in ("copy", "move")
+            for title, fit in zip(titles, best, strict=False)
+        ]
+        options += [("new", Content("copy below a new heading")), ("note", Content("move to another note"))]
+
+        async def chosen(answer: str | None) -> None:
+            way, _, to = (answer or "").partition(" ")
+            if way == "new":
+                await self.app.push_screen(Line("The new heading", explanation="It is made at the end."), named)
+            elif way == "note":
+                await self.ask_target()
+            elif way:
+                await self.promote_to(spot, to, move=way == "move")
+
+        async def named(title: str | None) -> None:
+            if title:
+                await self.promote_to(spot, title, move=False)
+
+        words = "A copy names its source; a move takes the lines out of this note."
+        await self.app.push_screen(Choice(f"Promote {spot} below which heading?", options, words), chosen)
+
+    async def promote_to(self, spot: Spot, to: str, *, move: bool) -> None:
+        """Show and make the promotion of lines below the heading `to`."""
+        await changes.propose(self, lambda c: c.plan.promote(spot, to=to, move=move), then=self.show_change)
+
+    async def ask_target(self) -> None:
+        """Ask which note lines go to, and show and make that."""
+
+        async def move(target: str | None) -> None:
+            if target:
+                await changes.propose(self, lambda c: c.plan.demote(self.spot(c), target), then=self.show_change)
+
+        async def chosen(target: str | None) -> None:
+            if target == "new":
+                await self.app.push_screen(Line("Move to a new note", "What is it about?"), move)
+            else:
+                await move(target)
+
+        files = [row for row in note_facts.ordered(self.session.files) if row.path != self.path and not row.day]
+        options = [("new", Content("a new note")), *((row.path, Content(one_line(row.path))) for row in files)]
+        await self.app.push_screen(Choice("Move these lines to which note?", options), chosen)
+
+    def spot(self, curator: Curator) -> Spot:
+        """Return the lines that are meant, which stand together. Raises EditRefused."""
+        spots = self.spots(curator)
+        if len(spots) > 1:
+            raise EditRefused("The marked lines do not stand together.", "Move one run of lines after the other.")
+        return spots[0]
+
+    def _sections(self, engine: Engine) -> tuple[list[Spot], list[str]]:
+        """Return the lines that are meant and the headings they could go below, the best first."""
+        curator, roots = engine.notes.curator, engine.plan.roots
+        spots = self.spots(curator)
+        if registry.is_codex_memory(roots.workspace) or len(spots) > 1:
+            return spots, []
+        if claude_code.folders(roots):
+            return spots, list(claude_code.TYPES)
+        return spots, [section.title for section in curator.plan.choices(spots[0]) if section.title]
+
+    async def action_delete(self) -> None:
+        """Move lines, or the marked notes, to the trash."""
+        if self.is_reading and self.is_there(self.too_long):
+            await changes.propose(
+                self, lambda c: c.plan.delete_lines(self.spots(c), kind="trash"), then=self.show_change
+            )
+        elif not self.is_reading and self.meant:
+            await changes.propose(self, lambda c: c.plan.trash(*self.meant), then=self.show_change)
+
+    async def action_archive(self) -> None:
+        """Move old daily logs, or the marked ones, to the archive."""
+        days, only = (0, frozenset(self.marked)) if self.marked else (ARCHIVE_DAYS, None)
+        await changes.propose(self, lambda c: c.plan.archive(days, only), then=self.show_change)
+
+    async def action_add(self) -> None:
+        """Add a line to today's log."""
+
+        def typed(text: str | None) -> None:
+            if text:
+                changes.remembered(self, text, self.show_change)
+
+        await self._ask_line(Line("Add to today's log", "What is worth remembering?"), typed)
+
+    async def action_new(self) -> None:
+        """Begin a note about a subject."""
+
+        async def typed(title: str | None) -> None:
+            if title:
+                await changes.propose(self, lambda c: c.plan.new_note(title), then=self.show_change)
+
+        await self._ask_line(Line("New note", "What is it about? The title names the file."), typed)
+
+    async def action_rename(self) -> None:
+        """Give the note another path; links to it follow."""
+        path = self.path
+
+        async def typed(new: str | None) -> None:
+            if new and new != path:
+                await changes.propose(self, lambda c: c.plan.rename(path, new), then=self.show_change)
+
+        if self.is_there():
+            await self._ask_line(Line("Rename the note", value=path, explanation="Links to it follow."), typed)
+
+    async def _ask_line(self, dialog: Line, then: ScreenResultCallbackType[str]) -> None:
+        if changes.is_writable(self):
+            await self.app.push_screen(dialog, then)
+
+    def leaving(self) -> str:
+        """Keep what is typed in the editor."""
+        return self.editor.leaving() if self.editor is not None else ""
+
+
+VIEW = NotesView

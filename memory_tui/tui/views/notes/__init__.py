@@ -1,1 +1,0 @@
-"""View 1: the notes, with the views that change them."""

@@ -1,0 +1,1051 @@
+"""The view Search: what the agent gets for a question, why, what would change it, and by which ranking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from msgspec import structs
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import Reactive
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+from textual.worker import get_current_worker
+
+from memory_tui import plan, profiles
+from memory_tui.backends.qmd import QmdAnswer, QmdHit
+from memory_tui.cancel import Stop
+from memory_tui.config import config_patch
+from memory_tui.config.config_patch import Patch
+from memory_tui.engine.engine import Engine
+from memory_tui.errors import Cancelled, MemoryTuiError
+from memory_tui.events import BackendChanged, Event, IndexChanged, SyncFinished
+from memory_tui.explain import wording
+from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephrase
+from memory_tui.explain.reranking import Reranking, tuned
+from memory_tui.explain.why_not import absent, row_of, side_of
+from memory_tui.providers import registry
+from memory_tui.recalls import recalled_lines
+from memory_tui.recalls.recalled_lines import Span
+from memory_tui.sanitize import one_line, safe
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.rank import can_rank
+from memory_tui.search.trace import ChunkRef, Trace
+from memory_tui.settings import TUNE_KEYS, Settings
+from memory_tui.tui import hits, knobs, saved
+from memory_tui.tui.any_line import AnyLine, Place, explained
+from memory_tui.tui.changes import ahead, propose
+from memory_tui.tui.compare import Compare
+from memory_tui.tui.dialogs import Choice, Confirm, Page
+from memory_tui.tui.hits import MUTED, Remedy, Row
+from memory_tui.tui.keys import bindings, named
+from memory_tui.tui.saved import NotebookChange, SavedQuestions
+from memory_tui.tui.session import AskNotes, ReadNote, Session
+from memory_tui.tui.view import View
+from memory_tui.tui.widgets import ranking
+from memory_tui.tui.widgets.ranking import Effects, Knobs
+from memory_tui.tui.widgets.reader import Reader
+from memory_tui.tui.widgets.rows import Rows
+from memory_tui.tune.evaluate import Case, by_question, saved_effect, score
+from memory_tui.tune.judgments import Notebook
+
+MISSES = 14
+"""Passages that are not sent and listed at first."""
+LONGEST = 2_000
+"""Characters of a question."""
+REST_SECONDS = 0.12
+"""A cursor that rests so long has its remedies worked out; letters are asked then where a question leaves us."""
+EARLIER = 100
+MORE = "more"
+ASK = "Ask your notes, in your words"
+
+
+@dataclass
+class Request:
+    """What is asked or ranked: its number, how rows are drawn, and under which settings."""
+
+    number: int
+    query: str
+    settings: Settings
+    shape: tuple[int, int]
+    misses: int
+    stop: Stop
+    as_written: bool = False
+
+
+@dataclass
+class Answered(Message):
+    """An answer, ranked and drawn, or why there is none."""
+
+    request: Request
+    evidence: Evidence
+    trace: Trace
+    rows: list[Row]
+    qmd: QmdAnswer | None = None
+
+
+@dataclass
+class Unanswered(Message):
+    """A question could not be asked."""
+
+    number: int
+    error: MemoryTuiError
+
+
+@dataclass
+class Explained(Message):
+    """What would have the passage under the cursor sent."""
+
+    rowid: int
+    trace: Trace
+    remedies: list[Remedy]
+    is_last: bool
+
+
+@dataclass
+class Weighed(Message):
+    """What a step of each knob does."""
+
+    trace: Trace
+    effects: Effects
+    measures: str
+    """What the ranking comes to on the saved questions that were asked already."""
+
+
+@dataclass
+class Learned(Message):
+    """The saved questions were read."""
+
+    notebook: Notebook
+
+
+@dataclass
+class Placed(Message):
+    """The passage that holds a line, or why no passage of it is a candidate."""
+
+    rowid: int
+    place: Place
+    text: Content = Content("")  # noqa: RUF009 - it never changes
+
+
+class Query(Input):
+    """The question; a subclass because a letter must lay out nothing and a paste must not draw a megabyte."""
+
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("text.back"),
+        Binding("enter", "enter", "Ask", show=False, priority=True),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(placeholder=ASK, id="query", compact=True)
+        self.cursor_blink = False
+        self.earlier: list[str] = []
+        self.back = 0
+
+    def validate_value(self, value: str) -> str:
+        """Return what may be drawn of what was typed."""
+        return safe(value[:LONGEST])
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.text = " ".join(event.text[:LONGEST].split())
+        super()._on_paste(event)
+
+    async def _on_key(self, event: events.Key) -> None:
+        # A slash where a question begins is the key that asks, pressed again.
+        if event.character == "/" and self.value in ("", self.selected_text):
+            event.prevent_default()
+            return
+        if event.key == "up" and self.back < len(self.earlier):
+            self.back += 1
+            self.value = self.earlier[-self.back]
+            self.cursor_position = len(self.value)
+        elif event.key == "down":
+            await self.action_submit()
+        else:
+            await super()._on_key(event)
+
+    async def action_enter(self) -> None:
+        """Go to the passages at once: keys typed ahead go there, and letters typed before are in the box by then."""
+        self.screen.set_focus(self.screen.query_one("#search-list"))
+        self.call_later(self.action_submit)
+
+    def remember(self) -> None:
+        """Keep the question for `up`, once."""
+        self.back, query = 0, self.value.strip()
+        if query and self.earlier[-1:] != [query]:
+            self.earlier = [*self.earlier[-EARLIER:], query]
+
+
+class Hits(Rows):
+    """The passages; the first click selects one, the next opens it."""
+
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
+    BINDINGS: ClassVar[list[BindingType]] = named("Read", "list.open")
+
+    async def _on_click(self, event: events.Click) -> None:
+        event.prevent_default()
+        at = event.style.meta.get("option")
+        if at is not None and at == self.highlighted:
+            self.action_select()
+        elif at is not None and not self.options[at].disabled:
+            self.highlighted = at
+
+
+class Remedies(Rows):
+    """What would have a passage sent; enter tries it."""
+
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
+    BINDINGS: ClassVar[list[BindingType]] = named("Try", "list.open")
+
+
+class SearchView(View):
+    """Asks as a person types, and explains the passage under the cursor."""
+
+    NAME = "search"
+    FOCUS = "#search-list"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *named("Read", "list.open"),
+        *named("Copy", "note.copy"),
+        *bindings("note.cite"),
+        *named("Sum", "search.sum"),
+        *named("Why not", "search.miss"),
+        *named("Turn", "search.turn"),
+        *bindings("search.compare", "search.judge", "search.line", "search.saved"),
+        *named("", "text.back", "change.do", "note.promote"),
+    ]
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.number, self.stop = 0, Stop()
+        self.answer: Answered | None = None
+        self.misses = MISSES
+        self.as_written = ""
+        """The question of which no word is read otherwise than it was typed."""
+        self.steps: list[Callable[[], object] | None] = []
+        """What takes back each thing that was tried, the last one last; None is a change of notes."""
+        self.remedies: list[Remedy] = []
+        self.effects: Effects = {}
+        self.measures = ""
+        self.filling = self.keyed = self.known = False
+        self.timer: Timer | None = None
+        self.waiting: Timer | None = None
+        self.notebook = Notebook()
+        self.cases: dict[str, Case] = {}
+        """What the index knows of the saved questions that were asked already."""
+        self.recalled: Sequence[Span] = ()
+        """The lines that were last written down as recalled."""
+        self.passage: tuple[str, int, int, str, Size] | None = None
+        self.wanted = 0
+        """The passage that the cursor is to stand on."""
+
+    def compose(self) -> ComposeResult:
+        yield Query()
+        yield Static(id="level", markup=False)
+        with Horizontal(id="panes"):
+            yield Hits(id="search-list")
+            with Vertical(id="why"):
+                yield Static(id="verdict", markup=False)
+                yield Static(id="sums", markup=False)
+                with VerticalScroll(id="whole"):
+                    yield Static(id="steps", markup=False)
+                yield Static(id="remedies-title", markup=False)
+                yield Remedies(id="remedies")
+                yield Static(id="reads", markup=False)
+                yield Reader(id="passage")
+                yield Knobs(id="knobs")
+                yield Static(id="knob", markup=False)
+        yield Static(id="ranking", markup=False)
+
+    def on_mount(self) -> None:
+        """Draw what stands under the cursor in the paint of the cursor: a message would come after it."""
+        self.hits.border_subtitle = f"{hits.WORDS} words  {hits.MEANING} meaning"
+        self.watch(self.hits, "highlighted", self.moved, init=False)
+        self.watch(self.knobs, "highlighted", self.draw_knob, init=False)
+        self.invite()
+
+    @property
+    def hits(self) -> Hits:
+        """Return the list."""
+        return self.query_one("#search-list", Hits)
+
+    @property
+    def knobs(self) -> Knobs:
+        """Return the knobs."""
+        return self.query_one(Knobs)
+
+    @property
+    def box(self) -> Query:
+        """Return the query box."""
+        return self.query_one(Query)
+
+    def write(self, selector: str, content: Content | str) -> None:
+        """Write a line of fixed height, which lays out nothing; what stands there already is not painted again."""
+        line = self.query_one(selector, Static)
+        if line.content != content:
+            line.update(content, layout=False)
+
+    def entitle(self, pane: Widget, title: str) -> None:
+        """Name a pane; Textual paints all of it for the same name, too."""
+        if str(pane.border_title or "") != title:
+            pane.border_title = Content(title)
+
+    # --- asking ----------------------------------------------------------------------------------------------------
+
+    @on(Input.Changed, "#query")
+    def typed(self, event: Input.Changed) -> None:
+        """Ask what stands in the box; at rest, where the provider or QMD is not in this process."""
+        event.stop()
+        self.misses = MISSES
+        if self.waiting is not None:
+            self.waiting.stop()
+        engine = self.session.engine
+        if engine is not None and self._asks_elsewhere(engine):
+            self.waiting = self.set_timer(REST_SECONDS, self.ask)
+        else:
+            self.ask()
+
+    def _asks_elsewhere(self, engine: Engine) -> bool:
+        return engine.backend.is_qmd or registry.sends(engine.plan.provider)
+
+    @on(Input.Submitted, "#query")
+    def entered(self, event: Input.Submitted) -> None:
+        """Go to the passages, and keep which lines were recalled."""
+        event.stop()
+        self.box.remember()
+        self.screen.set_focus(self.hits)
+        answer, settings = self.answer, self.session.settings
+        if answer is not None and settings is not None and settings.on("recall.marks") and not self.session.read_only:
+            spans = [(hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line) for hit in answer.trace.recalled]
+            if spans and spans != self.recalled:
+                self.recalled = spans
+                self.write_down(spans)
+
+    @work(thread=True, group="marks")
+    def write_down(self, spans: Sequence[Span]) -> None:
+        """Keep which lines a question of a person recalled, without the question."""
+
+        def write(engine: Engine) -> None:
+            place = recalled_lines.marks_path(engine.plan.roots.workspace)
+            try:
+                recalled_lines.append(place, spans, engine.plan.clock())
+            except OSError as error:
+                self.notify(f"{place} cannot be written: {error.strerror or error}.", severity="warning", markup=False)
+
+        self.attempt(write)
+
+    def ask(self) -> None:
+        """Ask what stands in the box; a question before it is stopped."""
+        self.stop.set()
+        query, engine, settings = self.box.value.strip(), self.session.engine, self.session.settings
+        self.number, self.stop = self.number + 1, Stop()
+        if engine is None or settings is None:
+            return
+        if not query:
+            self.answer = None
+            self.invite()
+            return
+        self.gather(self.request(query, settings))
+
+    def request(self, query: str, settings: Settings) -> Request:
+        """Return a request for the shape that the list has now."""
+        as_written = query == self.as_written
+        return Request(self.number, query, settings, self.shape, self.misses, self.stop, as_written)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return the cells of a row, and its lines."""
+        return self.hits.scrollable_content_region.width, 2 if self.size.width >= 100 else 1
+
+    @work(thread=True, exclusive=True, group="ask")
+    def gather(self, request: Request) -> None:
+        """Ask and rank."""
+        engine = self.session.engine
+        if engine is None:
+            return
+        try:
+            qmd = engine.backend.ask(request.query, stop=request.stop)
+            evidence = engine.search.gather(request.query, request.stop, as_written=request.as_written)
+            self.post_message(self.ranked(engine, request, evidence, qmd))
+        except Cancelled:
+            return
+        except MemoryTuiError as error:
+            self.post_message(Unanswered(request.number, error))
+
+    @work(thread=True, exclusive=True, group="rank")
+    def rank(self, request: Request, answer: Answered) -> None:
+        """Rank the same evidence anew."""
+        if (engine := self.session.engine) is not None:
+            self.post_message(self.ranked(engine, request, answer.evidence, answer.qmd))
+
+    def ranked(self, engine: Engine, request: Request, evidence: Evidence, qmd: QmdAnswer | None) -> Answered:
+        """Return an answer with its rows drawn, on a worker thread."""
+        trace = engine.search.rank(evidence, request.settings)
+        rows = hits.rows(evidence, trace, request.misses, self.grades(evidence.query))
+        if request.shape[0]:
+            for row in rows:
+                row.drawn(*request.shape)
+        return Answered(request, evidence, trace, rows, qmd)
+
+    def grades(self, query: str) -> Callable[[ChunkRef], int | None]:
+        """Return what a person said of passages for a question."""
+        query_saved = self.notebook.find(query)
+        return query_saved.grade if query_saved is not None else lambda _: None
+
+    @on(Answered)
+    def show(self, answer: Answered) -> None:
+        """Show an answer, unless something newer is under way."""
+        if answer.request.number != self.number:
+            return
+        same = self.answer is not None and self.answer.trace.query == answer.trace.query
+        self.answer, self.effects = answer, {}
+        if not same:
+            with self.prevent(OptionList.OptionHighlighted):
+                self.filling, self.hits.highlighted = True, None
+        self.draw()
+        if not self.keyed:
+            # The footer mounts its keys anew each time: only where they change.
+            self.keyed = True
+            self.refresh_bindings()
+
+    @on(Unanswered)
+    def unanswered(self, message: Unanswered) -> None:
+        """Say why there is no answer."""
+        if message.number == self.number:
+            self.answer = None
+            self.say(message.error.message, message.error.next_step)
+
+    def invite(self) -> None:
+        """Say how to begin, with questions to choose from."""
+        examples = [Option(Content(f"   {one_line(query)}"), id=f"?{query}") for query in self.session.suggestions]
+        if self.session.engine is None:
+            self.say("Opening the index ...", "You can type your question already.")
+        elif self.session.status is not None and not self.session.files:
+            self.say(
+                "There are no notes yet, so nothing can be answered.", "1, then a writes the first line of today's log."
+            )
+        else:
+            self.say(
+                "/ asks your notes; the passages appear while you type.", "For instance:" if examples else "", examples
+            )
+
+    def say(self, text: str, then: str, options: Sequence[Option] = ()) -> None:
+        """Show sentences in the place of passages."""
+        width = max(20, self.shape[0] - 2)
+        lines = [*Content.styled(one_line(text), "bold").wrap(width), *Content(one_line(then)).wrap(width)]
+        rows = [Option(Content.assemble(" ", line), disabled=True) for line in lines if line.plain]
+        self.filling = True
+        self.hits.refill([*rows, *options], default=len(rows))
+        self.hits.highlighted = len(rows) if options else None
+        self.filling = False
+        self.entitle(self.hits, "Ask")
+        self.write("#level", "")
+        self.clear_why()
+        self.draw_ranking()
+
+    # --- the list --------------------------------------------------------------------------------------------------
+
+    def draw(self) -> None:
+        """Draw level, list, why and ranking of the answer."""
+        answer = self.answer
+        if answer is None:
+            self.invite()
+            return
+        self.write("#level", self.level(answer))
+        if answer.trace.empty is not None and answer.qmd is None:
+            self.say(*wording.empty(answer.trace.empty, answer.trace.profile))
+            self.write("#level", self.level(answer))
+            return
+        with self.app.batch_update():
+            self.filling = True
+            options = self.options(answer)
+            self.hits.refill(options, default=next((at for at, each in enumerate(options) if not each.disabled), 0))
+            if self.wanted and (at := self.hits.position(str(self.wanted))) is not None:
+                self.hits.highlighted, self.wanted = at, 0
+            self.filling = False
+            qmd = answer.qmd is not None
+            self.entitle(self.hits, "What QMD gives your agent" if qmd else hits.heading(answer.trace))
+            self.moved()
+            self.draw_ranking()
+
+    def level(self, answer: Answered) -> Content:
+        """Return the line above the list."""
+        if answer.qmd is not None:
+            return hits.qmd_level(answer.qmd, answer.trace).truncate(self.size.width, ellipsis=True)
+        settings = answer.request.settings
+        tried = ", tried" if self.session.tried else ""
+        return hits.level_line(answer.trace, self.size.width, f"ranking: {knobs.title(settings)}{tried}")
+
+    def options(self, answer: Answered) -> list[Option]:
+        """Return the rows of the list: what is sent, the line below it, misses, and how many more there are."""
+        trace, (width, lines) = answer.trace, self.shape
+        if width <= 0:
+            return []
+        if answer.qmd is not None:
+            drawn = [Option(hits.qmd_row(hit, width, lines), id=f"q{hit.rank}") for hit in answer.qmd.hits]
+            return drawn or [Option(Content(" QMD gives nothing."), disabled=True)]
+        options, sent = [], hits.sent_of(trace)
+        for row in answer.rows:
+            if row.place == sent + 1:
+                label = Content.styled(f" {hits.divider(trace)} ".center(width, "─"), MUTED)
+                options.append(Option(label.truncate(width), disabled=True))
+            options.append(Option(row.drawn(width, lines), id=str(row.hit.chunk.rowid)))
+        if (more := len(trace.lost) - answer.request.misses) > 0:
+            options.append(Option(Content.styled(f"     {more:,} more, weaker", MUTED), id=MORE))
+        return options
+
+    @property
+    def row(self) -> Row | None:
+        """Return the passage under the cursor."""
+        option = self.hits.highlighted_option
+        if self.answer is None or option is None:
+            return None
+        return next((row for row in self.answer.rows if str(row.hit.chunk.rowid) == option.id), None)
+
+    @property
+    def qmd_hit(self) -> QmdHit | None:
+        """Return the hit of QMD under the cursor."""
+        option, answer = self.hits.highlighted_option, self.answer
+        if answer is None or answer.qmd is None or option is None:
+            return None
+        return next((hit for hit in answer.qmd.hits if f"q{hit.rank}" == option.id), None)
+
+    # --- why -------------------------------------------------------------------------------------------------------
+
+    @property
+    def why(self) -> Vertical:
+        """Return the pane that explains."""
+        return self.query_one("#why", Vertical)
+
+    def clear_why(self) -> None:
+        """Empty the pane."""
+        self.entitle(self.why, "Why")
+        for name in ("#verdict", "#sums", "#steps", "#remedies-title", "#reads"):
+            self.write(name, "")
+        self.why.set_class(False, "-miss")
+        self.show_passage("", 1, 1, "")
+
+    def show_passage(self, text: str, first: int, line: int, path: str) -> None:
+        """Show a passage with the deciding line second, so that what follows is read; once for the same."""
+        passage = self.query_one(Reader)
+        wanted = (text, first, line, path, passage.size)
+        if wanted != self.passage:
+            self.passage = wanted
+            passage.show(text, first, line, path=path, decided=True)
+            passage.scroll_to(y=passage.cursor_row - 1, animate=False, immediate=True)
+
+    def moved(self) -> None:
+        """Explain the passage under the cursor."""
+        if self.filling:
+            return
+        if self.timer is not None:
+            self.timer.stop()
+        row, answer, qmd = self.row, self.answer, self.qmd_hit
+        if qmd is not None and answer is not None and answer.qmd is not None:
+            self.clear_why()
+            self.write("#verdict", hits.qmd_verdict(qmd, answer.qmd, answer.trace))
+            self.show_passage(qmd.snippet, qmd.start_line, qmd.start_line, qmd.path)
+            return
+        if row is None or answer is None:
+            self.clear_why()
+            return
+        text, trace = answer.evidence.texts.get(row.hit.chunk.rowid, row.hit.snippet), answer.trace
+        self.entitle(self.why, hits.title(row))
+        spoken = hits.asked_words(trace, text)
+        self.write("#verdict", hits.verdict(row, trace, spoken))
+        if self.why.has_class("-sum"):
+            self.query_one("#steps", Static).update(hits.long_sum(row, trace, text, self.why.size.width - 3))
+        else:
+            room = self.why.scrollable_content_region.width
+            wide = self.size.width >= 100
+            self.write("#sums", hits.sums(row, trace, spoken, room) if wide else hits.sums_in_a_line(row, room))
+        self.write("#reads", hits.reads(row))
+        self.show_passage(text, row.hit.chunk.start_line, row.line, row.hit.chunk.path)
+        self.why.set_class(not row.sent, "-miss")
+        if not row.sent:
+            self.show_remedies([], "looking for what would have it sent ...")
+        self.timer = self.set_timer(REST_SECONDS, self.rested)
+
+    def rested(self) -> None:
+        """Work out what would change it, and what steps of the knobs would do."""
+        answer, row = self.answer, self.row
+        if answer is None or row is None:
+            return
+        if self.why.has_class("-turning"):
+            if not self.effects:
+                self.weigh(answer)
+        elif not row.sent:
+            self.remedy(answer, row)
+
+    @work(thread=True, exclusive=True, group="why")
+    def remedy(self, answer: Answered, row: Row) -> None:
+        """Find the settings, then the words of a question, that have a passage sent."""
+        worker, engine = get_current_worker(), self.session.engine
+        settings, rowid = answer.request.settings, row.hit.chunk.rowid
+        at = row_of(answer.evidence, rowid)
+        if engine is None or at is None:
+            return
+        effect = saved_effect([*self.cases.values()], settings)
+        result = flips(answer.evidence, settings, at, engine.plan.with_profile, effect)
+        changes = [*result.singles, *result.sets]
+        names = {each.hit.chunk.rowid: each.name for each in answer.rows}
+        local = not self._asks_elsewhere(engine)
+        if worker.is_cancelled:
+            return
+        self.post_message(Explained(rowid, answer.trace, hits.remedies(changes, (), names), not local))
+        if local:
+            questions = self.attempt(lambda _: self.rephrased(engine, answer, row))
+            if not worker.is_cancelled:
+                rows = hits.remedies(changes, questions or (), names)
+                self.post_message(Explained(rowid, answer.trace, rows, True))
+
+    def rephrased(self, engine: Engine, answer: Answered, row: Row) -> Sequence[Rephrased]:
+        """Return questions that have a passage sent; each is really asked, so only where that costs nothing."""
+        worker, settings = get_current_worker(), answer.request.settings
+
+        def ask(query: str) -> Evidence:
+            if worker.is_cancelled:
+                raise Cancelled
+            return engine.search.gather(query, answer.request.stop)
+
+        text = answer.evidence.texts.get(row.hit.chunk.rowid, row.hit.snippet)
+        words = side_of(answer.evidence, settings).plan
+        lacks = absent(words, text) if row.hit.bm25 is None and " AND " in words.fts_query else ()
+        return rephrase(ask, answer.evidence, settings, text, row.hit.chunk, lacks, row.line).rephrased
+
+    @on(Explained)
+    def explained(self, message: Explained) -> None:
+        """Show what would have the passage under the cursor sent."""
+        row, answer = self.row, self.answer
+        if answer is None or row is None or message.trace is not answer.trace:
+            return
+        if row.hit.chunk.rowid == message.rowid:
+            none = hits.no_remedy(answer.trace) if message.is_last else "looking for a word to add ..."
+            self.show_remedies(message.remedies, none)
+
+    def show_remedies(self, remedies: list[Remedy], otherwise: str) -> None:
+        """List remedies, else a sentence in their place."""
+        self.remedies, rows = remedies, self.query_one(Remedies)
+        width = rows.scrollable_content_region.width
+        self.write(
+            "#remedies-title",
+            Content.assemble(("It would be sent with", "bold"), ("   enter tries it", MUTED)),
+        )
+        options = [Option(each.drawn(width), id=each.text) for each in remedies] if width > 0 else []
+        rows.refill(options or [Option(Content.styled(f" {otherwise.strip()}", MUTED), disabled=True)])
+
+    @on(OptionList.OptionSelected, "#remedies")
+    def try_remedy(self, event: OptionList.OptionSelected) -> None:
+        """Try a ranking, or another question."""
+        event.stop()
+        remedy = self.remedies[event.option_index]
+        if isinstance(remedy.remedy, Change):
+            self.try_settings(remedy.remedy.settings, remedy.text)
+        else:
+            before = self.box.value
+            self.steps.append(lambda: self.put(before))
+            self.put(remedy.remedy.query)
+            self.notify(f"Asked with {remedy.text}. u takes it back.", markup=False)
+        self.screen.set_focus(self.hits)
+
+    def put(self, query: str) -> None:
+        """Put a question into the box, which asks it."""
+        self.box.value = query
+        self.box.cursor_position = len(query)
+
+    # --- the ranking -----------------------------------------------------------------------------------------------
+
+    def try_settings(self, settings: Settings, words: str = "") -> None:
+        """Rank by other settings until they are taken back."""
+        self.session.tried.append(settings)
+        self.steps.append(self.untry)
+        self.rerank()
+        if words:
+            self.notify(f"Tried: {words}. u takes it back.", markup=False)
+
+    def untry(self) -> None:
+        """Take back the last ranking."""
+        if self.session.tried:
+            self.session.tried.pop()
+        self.rerank()
+
+    def rerank(self) -> None:
+        """Rank the answer on screen by the settings in force."""
+        settings = self.session.settings
+        self.number += 1
+        if self.answer is not None and settings is not None:
+            self.rank(self.request(self.answer.trace.query, settings), self.answer)
+        else:
+            self.draw_ranking()
+
+    def draw_ranking(self) -> None:
+        """Draw the ranking as a line, and its knobs where they are unfolded."""
+        settings, engine = self.session.settings, self.session.engine
+        if settings is None or engine is None:
+            return
+        self.write("#ranking", ranking.line(settings, engine.plan.settings, self.size.width))
+        if self.why.has_class("-turning"):
+            self.knobs.show(settings, self.effects)
+            self.draw_knob()
+
+    def draw_knob(self) -> None:
+        """Say what the knob under the cursor is."""
+        if (settings := self.session.settings) is not None and self.knobs.key:
+            width = self.knobs.size.width
+            lines = [hits.pipeline(self.answer.trace) if self.answer is not None else "", self.measures]
+            below = [Content.styled(f" {line}", MUTED).truncate(width, ellipsis=True) for line in lines]
+            self.write("#knob", Content("\n").join([ranking.detail(self.knobs.key, settings, width), *below]))
+
+    @on(Knobs.Stepped)
+    def step(self, message: Knobs.Stepped) -> None:
+        """Turn a knob one step."""
+        engine, settings = self.session.engine, self.session.settings
+        if engine is None or settings is None:
+            return
+        after = stepped(engine, settings, self.answer, message.key, message.way)
+        if after is not None:
+            self.try_settings(after)
+        elif message.key == knobs.PROFILE:
+            self.notify(
+                "No other ranking goes by these passages. c compares with one that cuts otherwise.", markup=False
+            )
+        else:
+            self.notify("That is the end of its scale.", markup=False)
+
+    @work(thread=True, exclusive=True, group="weigh")
+    def weigh(self, answer: Answered) -> None:
+        """Work out what a step of each knob lets in and out."""
+        worker, engine, settings = get_current_worker(), self.session.engine, answer.request.settings
+        if engine is None:
+            return
+        steps = {
+            (key, way): stepped(engine, settings, answer, key, way) for key in knobs.active(settings) for way in (-1, 1)
+        }
+        tries = {step: after for step, after in steps.items() if after is not None}
+        before, *after = Reranking(answer.evidence).recalled([tuned(each) for each in (settings, *tries.values())])
+        effects = {step: knobs.moved(before, rows) for step, rows in zip(tries, after, strict=True)}
+        scores = by_question(score([*self.cases.values()], settings))
+        if not worker.is_cancelled:
+            self.post_message(Weighed(answer.trace, effects, saved.summary(scores)))
+
+    @on(Weighed)
+    def weighed(self, message: Weighed) -> None:
+        """Show what steps would do."""
+        if self.answer is not None and message.trace is self.answer.trace:
+            self.effects, self.measures = message.effects, message.measures
+            self.draw_ranking()
+
+    # --- what the app tells ----------------------------------------------------------------------------------------
+
+    def state_changed(self) -> None:
+        """Ask what was typed before the engine was open."""
+        if self.answer is None:
+            self.ask() if self.box.value.strip() else self.invite()
+        if self.session.engine is not None and not self.known:
+            self.known = True
+            self.learn()
+
+    def events_arrived(self, events: Sequence[Event]) -> None:
+        """Ask again where another answer may come."""
+        for event in events:
+            synced = isinstance(event, SyncFinished) and event.indexed + event.removed + event.embedded > 0
+            if self.answer is not None and (synced or isinstance(event, IndexChanged | BackendChanged)):
+                self.ask()
+                return
+
+    @on(AskNotes)
+    def asked(self, message: AskNotes) -> None:
+        """Ask what another view wants to know."""
+        message.stop()
+        if message.query:
+            self.put(message.query)
+            self.screen.set_focus(self.hits)
+
+    def undo(self) -> bool:
+        """Take back the last thing tried; else how a question was read."""
+        if self.steps:
+            step = self.steps.pop()
+            if step is not None:
+                step()
+            return step is not None
+        answer = self.answer
+        if answer is not None and answer.trace.plan.readings and not answer.request.as_written:
+            self.as_written = answer.trace.query
+            self.ask()
+            self.notify("Every word is searched as it is written.", markup=False)
+            return True
+        return False
+
+    def on_resize(self) -> None:
+        """Draw rows for another width."""
+        self.set_class(self.size.width < 70, "-single")
+        self.call_after_refresh(self.draw)
+
+    # --- keys ------------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of passages are there with passages, and not while somebody types."""
+        if not super().check_action(action, parameters):
+            return False
+        if action in {"copy", "sum", "miss", "compare", "judge", "promote"}:
+            return self.answer is not None and not self.knobs.has_focus
+        return True
+
+    @on(OptionList.OptionSelected, "#search-list")
+    def chosen(self, event: OptionList.OptionSelected) -> None:
+        """Read the deciding line; of an example ask it; of `more` list them."""
+        event.stop()
+        if (event.option.id or "").startswith("?"):
+            self.put((event.option.id or "")[1:])
+        elif event.option.id == MORE and self.answer is not None:
+            self.misses = len(self.answer.trace.lost)
+            self.rerank()
+        elif self.has_class("-single") and not self.has_class("-open"):
+            self.open_pane()
+            self.screen.set_focus(self.query_one("#remedies" if self.why.has_class("-miss") else "#passage"))
+        else:
+            self.action_select()
+
+    def open_pane(self) -> None:
+        """Show the pane over the list where there is room for one of them; what is in it can be drawn only then."""
+        if self.has_class("-single"):
+            self.add_class("-open")
+            self.call_after_refresh(self.moved)
+
+    def action_select(self) -> None:
+        """Read the deciding line in its note."""
+        if (qmd := self.qmd_hit) is not None and qmd.path.startswith("qmd/"):
+            self.notify("This file is outside the workspace, so Notes does not show it.", markup=False)
+        elif qmd is not None:
+            self.post_message(ReadNote(qmd.path, qmd.start_line))
+        elif (row := self.row) is not None:
+            self.post_message(ReadNote(row.hit.chunk.path, row.line))
+
+    def action_back(self) -> None:
+        """Go back to the passages."""
+        self.remove_class("-open")
+        self.why.remove_class("-turning", "-sum")
+        self.moved()
+        self.screen.set_focus(self.hits)
+
+    def action_copy(self, text: bool) -> None:
+        """Copy the deciding line with its citation."""
+        self.query_one(Reader).action_copy(text)
+
+    def action_sum(self) -> None:
+        """Show the whole sum in the place of the three, or the three again."""
+        if self.why.has_class("-sum"):
+            self.action_back()
+            return
+        self.why.remove_class("-turning")
+        self.why.add_class("-sum")
+        self.open_pane()
+        self.moved()
+        self.screen.set_focus(self.query_one("#whole"))
+
+    def action_miss(self) -> None:
+        """Go to the first passage that is not sent, or the next one, and to what would have it sent."""
+        if self.answer is None:
+            return
+        sent, row = hits.sent_of(self.answer.trace), self.row
+        place = row.place + 1 if row is not None and not row.sent else sent + 1
+        if (miss := next((each for each in self.answer.rows if each.place == place), None)) is None:
+            self.notify("No passage more is listed." if place > sent + 1 else "Nothing is left out.", markup=False)
+            return
+        self.why.remove_class("-turning", "-sum")
+        self.hits.highlighted = self.hits.position(str(miss.hit.chunk.rowid))
+        self.open_pane()
+        self.screen.set_focus(self.query_one(Remedies))
+
+    async def action_promote(self) -> None:
+        """Copy the passage to MEMORY.md, shown first."""
+        if (row := self.row) is not None:
+            place = row.hit.chunk.path, row.hit.chunk.start_line, row.hit.last_line
+            await propose(
+                self, lambda curator: curator.plan.promote_all([place]), then=lambda _: self.steps.append(None)
+            )
+
+    async def action_compare(self) -> None:
+        """Compare the ranking in force with another one."""
+
+        def chosen(place: ReadNote | None) -> None:
+            if place is not None:
+                self.post_message(place)
+
+        if (answer := self.answer) is not None:
+            await self.app.push_screen(Compare(self, answer.evidence, answer.request.settings), chosen)
+
+    async def action_saved(self) -> None:
+        """Show the saved questions."""
+        question = self.answer.trace.query if self.answer is not None else ""
+
+        def chosen(query: str | None) -> None:
+            self.learn()
+            if query:
+                self.put(query)
+                self.screen.set_focus(self.hits)
+
+        await self.app.push_screen(SavedQuestions(self, question, self.cases, self.try_settings), chosen)
+
+    async def action_judge(self) -> None:
+        """Say whether a passage is right or wrong for the question."""
+        row, answer = self.row, self.answer
+        if row is None or answer is None:
+            return
+        query, chunk = answer.trace.query, row.hit.chunk
+        text = answer.evidence.texts.get(chunk.rowid, row.hit.snippet)
+
+        def change(choice: str) -> NotebookChange:
+            if choice == saved.UNKNOWN:
+                return saved.kept(query, unanswerable=True)
+            label = None if choice == saved.TAKE_BACK else saved.label_of(row, answer.trace, text, int(choice))
+            return saved.judged(query, chunk, label)
+
+        def chosen(choice: str | None) -> None:
+            if choice:
+                before = self.notebook.find(query)
+                self.steps.append(lambda: self.learn(saved.as_before(query, before)))
+                self.learn(change(choice))
+                self.notify("Kept with your saved questions: S measures rankings by them.", markup=False)
+
+        await self.app.push_screen(Choice("Is this right for your question?", saved.CHOICES, row.name), chosen)
+
+    @work(thread=True, group="notebook")
+    def learn(self, *changes: NotebookChange) -> None:
+        """Read the saved questions, changed, and mark the passages by them."""
+        notebook = self.attempt(lambda engine: saved.edited(engine, *changes))
+        if notebook is not None:
+            self.post_message(Learned(notebook))
+
+    @on(Learned)
+    def learned(self, message: Learned) -> None:
+        """Mark the passages."""
+        changed = message.notebook != self.notebook
+        self.notebook = message.notebook
+        if changed and self.answer is not None:
+            self.rerank()
+
+    async def action_line(self) -> None:
+        """Ask why any line comes or does not."""
+        if self.answer is None:
+            self.notify("Ask a question first; W then tells why a line does not come.", markup=False)
+            return
+
+        def chosen(place: Place | None) -> None:
+            if place is not None:
+                self.explain_line(place)
+
+        await self.app.push_screen(AnyLine(self), chosen)
+
+    @work(thread=True, exclusive=True, group="line")
+    def explain_line(self, place: Place) -> None:
+        """Go to the passage that holds a line; where it is no candidate, say why."""
+        answer = self.answer
+        if answer is None:
+            return
+        settings = answer.request.settings
+        why = self.attempt(lambda engine: engine.search.why(answer.evidence, place.path, place.line, settings))
+        if why is None:
+            return
+        if why.best is not None and why.best.proposed and why.place.gate is None:
+            self.post_message(Placed(why.best.chunk.rowid, place))
+        else:
+            text = self.attempt(lambda engine: explained(engine, why, settings))
+            if text is not None:
+                self.post_message(Placed(0, place, text))
+
+    @on(Placed)
+    async def placed(self, message: Placed) -> None:
+        """Show the passage, or why it is none."""
+        if self.answer is None:
+            return
+        if message.rowid:
+            self.wanted, self.misses = message.rowid, len(self.answer.trace.lost)
+            self.rerank()
+            self.screen.set_focus(self.hits)
+        else:
+            title = f"{safe(message.place.path)}:{message.place.line}"
+            await self.app.push_screen(Page(title, message.text))
+
+    async def action_do(self) -> None:
+        """Write the ranking that is tried into the configuration, shown first."""
+        if not self.session.tried:
+            self.notify("This ranking is the configured one. t turns it; then d writes it.", markup=False)
+        elif self.session.read_only:
+            self.notify("memory-tui was started with --read-only. Start without it to write.", markup=False)
+        else:
+            await ahead(self, self.propose_write(self.session.tried[-1]))
+
+    async def propose_write(self, settings: Settings) -> None:
+        """Show what would be written, and write it where that is agreed to."""
+        patch = await asyncio.to_thread(self.attempt, lambda engine: config_write(engine, settings))
+        if patch is None:
+            return
+        if not patch.files:
+            self.notify("The configuration has these values already.", markup=False)
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.perform(lambda engine: self.written(engine, patch))
+
+        await self.app.push_screen(Confirm("Write this ranking", ranking.difference(patch), "Write it"), answered)
+
+    def written(self, engine: Engine, patch: Patch) -> str:
+        """Write a ranking, on a worker thread. Raises ConfigError."""
+        files = patch.write()
+        engine.reread()
+
+        def undo(engine: Engine) -> str:
+            for file in reversed(files):
+                config_patch.undo(file)
+            engine.reread()
+            return f"{one_line(patch.target.name)} is as it was before."
+
+        self.steps.append(lambda: self.perform(undo))
+        return f"Written to {one_line(patch.target.name)}, with a backup. u takes it back."
+
+    def action_turn(self) -> None:
+        """Unfold the knobs over the text, or fold them."""
+        if self.why.has_class("-turning"):
+            self.action_back()
+            return
+        self.why.remove_class("-sum")
+        self.why.add_class("-turning")
+        self.open_pane()
+        self.screen.set_focus(self.knobs)
+        self.call_after_refresh(self.draw_ranking)
+        self.rested()
+
+
+def config_write(engine: Engine, settings: Settings) -> Patch:
+    """Return what makes the knobs of `settings` hold from now on, by the configuration as it is on disk now.
+
+    Raises ConfigError.
+    """
+    choices = plan.choose(engine.plan.options)
+    written = structs.replace(choices, settings=settings).as_written()
+    changed = Settings({**written.values, **{key: settings.values[key] for key in TUNE_KEYS}})
+    return config_patch.patch(choices.config, changed, written)
+
+
+def stepped(engine: Engine, settings: Settings, answer: Answered | None, key: str, way: int) -> Settings | None:
+    """Return the ranking after one step of a knob; None at the end of its scale."""
+    usable = [name for name in profiles.PROFILES if answer is None or can_rank(answer.evidence, name)]
+    value = knobs.stepped(settings, key, way, usable)
+    if value == settings.values[key].value:
+        return None
+    return engine.plan.with_profile(str(value)) if key == knobs.PROFILE else knobs.with_value(settings, key, value)
+
+
+VIEW = SearchView

@@ -1,1 +1,0 @@
-"""View 2: the search, with the views that explain, judge, tune."""

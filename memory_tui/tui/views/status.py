@@ -1,0 +1,229 @@
+"""View 3 is the status: three lamps that open, notices, the way to everything else about the index, what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+
+from memory_tui.approval import Approval
+from memory_tui.config import config_patch
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.provider_setup import ProviderSetup
+from memory_tui.events import Event
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line
+from memory_tui.tui.session import OpenView, ReadNote, Reopen, Session, opener_of
+from memory_tui.tui.setup import SetUp, shown_patch
+from memory_tui.tui.status_facts import news, sent, statements
+from memory_tui.tui.status_pages import PAGES
+from memory_tui.tui.view import View
+from memory_tui.tui.widgets.facts import Facts
+
+_DRAW_SECONDS = 0.2
+"""Events come in bursts; the lists are drawn once for each."""
+
+
+class StatusView(View):
+    """The state on the left or above, the events beside or below it."""
+
+    NAME = "status"
+    FOCUS = "#status-list"
+
+    @dataclass
+    class Approved(Message):
+        """The approvals of this workspace were read."""
+
+        approvals: Sequence[Approval]
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.unfolded: set[str] = set()
+        self.approvals: Sequence[Approval] = ()
+        self.due = False
+
+    def compose(self) -> ComposeResult:
+        with Container(classes="panes"):
+            yield Facts(id="status-list")
+            yield Facts(id="status-news")
+
+    def on_mount(self) -> None:
+        """Name the lists."""
+        self.query_one("#status-list").border_title = "Status"
+        self.query_one("#status-news").border_title = "What happened"
+
+    # --- showing ---------------------------------------------------------------------------------------------------
+
+    def state_changed(self) -> None:
+        """Draw the state, and read the approvals that stand with it."""
+        self.draw()
+        self.read_approvals()
+
+    def events_arrived(self, events: Sequence[Event]) -> None:
+        """Draw once for a burst of events."""
+        del events
+        if not self.due:
+            self.due = True
+            self.set_timer(_DRAW_SECONDS, self.draw)
+
+    def draw(self) -> None:
+        """Draw both lists."""
+        self.due = False
+        self.query_one("#status-list", Facts).show(statements(self.session, self.unfolded, self.approvals))
+        self.query_one("#status-news", Facts).show(news(self.session))
+
+    @work(thread=True, exclusive=True, group="approvals")
+    def read_approvals(self) -> None:
+        """Read who may get the notes."""
+        self.post_message(self.Approved(self.attempt(lambda engine: engine.providers.approvals.every()) or ()))
+
+    @on(Approved)
+    def approved(self, message: Approved) -> None:
+        """Show who may get the notes."""
+        self.approvals = message.approvals
+        self.draw()
+
+    # --- acting ----------------------------------------------------------------------------------------------------
+
+    @on(OptionList.OptionSelected)
+    async def selected(self, event: OptionList.OptionSelected) -> None:
+        """Do what the row under the cursor says."""
+        event.stop()
+        await self.act()
+
+    async def act(self) -> None:
+        """Open a lamp or a page, read a note, or do what the row says."""
+        fact, engine = self.query_one("#status-list", Facts).fact, self.session.engine
+        kind, _, name = (fact.key if fact is not None else "").partition(":")
+        if engine is None or not kind:
+            return
+        match kind:
+            case "lamp":
+                self.unfolded ^= {f"lamp:{name}"}
+                self.draw()
+            case "page":
+                await self.action_page(name)
+            case "note":
+                path, _, line = name.rpartition(":")
+                self.post_message(ReadNote(path, int(line)) if path and line.isdigit() else ReadNote(name))
+            case "approve":
+                self.forecast(name)
+            case "pause":
+                self.turn(engine.index.resume if engine.index.paused else engine.index.pause)
+            case "watch":
+                on = not engine.index.watcher.on
+                self.turn(lambda: engine.index.watcher.switch(on))
+            case "retry":
+                self.turn(engine.providers.retry)
+            case _:
+                self.ask(kind, name)
+
+    async def action_page(self, name: str) -> None:
+        """Open a page, or the form of a provider."""
+        if name == "setup":
+            await self.set_up()
+        elif name == "asked":
+            self.post_message(OpenView("agents"))
+        else:
+            await self.app.push_screen(PAGES[name](self))
+
+    def ask(self, kind: str, name: str) -> None:
+        """Ask before something that cannot be undone by a key, or that leaves this machine."""
+        status = self.session.status
+        hosts = {link.name: one_line(link.host) for link in status.links} if status is not None else {}
+        host = hosts.get(name, "")
+        asks = {
+            "revoke": (f"Withdraw the approval of {name}", f"{name} gets no text of these notes any more."),
+            "shrink": ("Forget the notes that vanished", "The index forgets what it kept of them. No file is touched."),
+            "test": (f"Test {name}", f"{name}{host and f' at {host}'} gets one sentence of memory-tui, no note."),
+        }
+        title, words = asks[kind]
+
+        def deed(engine: Engine) -> str:
+            if kind == "revoke":
+                engine.providers.revoke(name)
+                return f"{name} gets no text of these notes from now on."
+            if kind == "shrink":
+                report = engine.index.sync(reason="accept", accept_shrink=True)
+                return f"{plural(report.removed, 'note')} forgotten."
+            trial = engine.providers.chain.try_out(name)
+            if trial["ok"]:
+                return f"{name} answers: {trial['dims']:,} dimensions in {trial['ms']:.0f} ms."
+            return one_line(f"{name} failed: {trial.get('error', 'no answer')} {trial.get('nextStep', '')}")
+
+        if kind == "test" and not host:
+            self.perform(deed, self.read_approvals)
+        else:
+            self.post_message(self.Asks(title, Content(words), title, deed, self.read_approvals))
+
+    def turn(self, switch: Callable[[], object]) -> None:
+        """Switch something that shows by itself in the state."""
+        self.perform(lambda _engine: str(switch() or ""))
+
+    @work(thread=True, exclusive=True, group="forecast")
+    def forecast(self, name: str) -> None:
+        """Find out what a provider would get, then ask for the approval."""
+
+        def look(engine: Engine) -> str:
+            member = engine.providers.waiting(name)
+            return "" if member is None else sent(engine.providers.forecast(), name, one_line(member.host))
+
+        def deed(engine: Engine) -> str:
+            engine.providers.approve(name)
+            return f"{name} may have the notes; the index is brought up to date with it."
+
+        if words := self.attempt(look):
+            text = Content(f"{words}\n\nThe approval holds for this workspace until you withdraw it.")
+            self.post_message(self.Asks(f"Let {name} have the notes", text, "Allow it", deed, self.read_approvals))
+
+    # --- a provider ------------------------------------------------------------------------------------------------
+
+    async def set_up(self) -> None:
+        """Ask for a provider, and for the yes to its difference."""
+        if self.session.read_only:
+            self.notify("The workspace is read-only here; start without --read-only.", markup=False)
+            return
+        await self.app.push_screen(SetUp(self), self.agree)
+
+    def agree(self, setup: ProviderSetup | None) -> None:
+        """Show what would be written for a provider that answered."""
+        if setup is not None:
+            title = f"Write to {one_line(str(setup.patch.target))}"
+
+            def deed(engine: Engine) -> str:
+                self.session.config_writes.append((setup.patch.write(), self.session.opener))
+                # One that the command line named would go before that of the configuration.
+                self.session.opener = opener_of(replace(engine.plan.options, provider=""))
+                return f"{setup.trial['provider']} is set up; u takes it back."
+
+            self.post_message(self.Asks(title, shown_patch(setup), "Write it", deed, self.reopen))
+
+    def reopen(self) -> None:
+        """Open the workspace with the configuration as it is now."""
+        self.post_message(Reopen())
+
+    def undo(self) -> bool:
+        """Take the last provider that was set up here out of the configuration."""
+        steps = self.session.config_writes
+
+        def deed(_engine: Engine) -> str:
+            writes, opener = steps[-1]
+            for done in writes:
+                config_patch.undo(done)
+            steps.pop()
+            self.session.opener = opener
+            return "The configuration is as it was."
+
+        if steps:
+            self.perform(deed, self.reopen)
+        return bool(steps)
+
+
+VIEW = StatusView

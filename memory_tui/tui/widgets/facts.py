@@ -1,0 +1,88 @@
+"""A list of facts: sentences with a sign or a label in front, wrapped below themselves; enter acts on some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from textual import events, on
+from textual.content import Content
+from textual.widgets.option_list import Option
+
+from memory_tui.sanitize import safe
+from memory_tui.tui.widgets.rows import Rows
+
+MUTED, GOOD, WARN, BAD = "$foreground-muted", "$success", "$warning", "$error"
+SIGNS = {GOOD: "●", WARN: "▲", BAD: "✗", MUTED: "○"}
+"""A sign of each colour, so that nothing is said by colour alone."""
+_LABEL, _ROOMY = 11, 40
+"""Cells of a label, and of a list that has room for it."""
+
+
+class Fact(NamedTuple):
+    """A row: `key` is what it is about, unique where it is not empty; `does` is what enter does there.
+
+    `mark` colours its sign, `style` its words; it has at most `most` lines, 0 for any number.
+    """
+
+    words: str
+    key: str = ""
+    mark: str = ""
+    label: str = ""
+    indent: int = 0
+    does: str = ""
+    style: str = ""
+    most: int = 0
+
+
+def heading(words: str) -> Fact:
+    """Return a row above others."""
+    return Fact(words, style="bold")
+
+
+def drawn(fact: Fact, width: int) -> Content:
+    """Return the row in `width` cells, its further lines below its words."""
+    sign = (f"{SIGNS[fact.mark]} ", fact.mark) if fact.mark else ""
+    label = (f"{safe(fact.label):<{_LABEL}} ", MUTED) if fact.label and width >= _ROOMY else ""
+    lead = Content.assemble(" " * (fact.indent + 1), sign, label)
+    body = Content.assemble((safe(fact.words), fact.style), (f"  {fact.does}" if fact.does else "", MUTED))
+    room = max(8, width - lead.cell_length)
+    lines = body.wrap(room) or [Content("")]
+    if fact.most and len(lines) > fact.most:
+        lines[fact.most - 1 :] = [(lines[fact.most - 1].rstrip() + Content(" …")).truncate(room, ellipsis=True)]
+    below = Content(" " * lead.cell_length)
+    return Content("\n").join([lead + lines[0], *(below + line for line in lines[1:])])
+
+
+def coloured(lines: Iterable[str]) -> Content:
+    """Return a unified difference in colours; + and - tell it without."""
+    styles = {"+": GOOD, "-": BAD, "@": MUTED}
+    rows = [Content.styled(safe(line), styles.get(line[:1], "")) for line in lines]
+    return Content("\n").join(rows or [Content("The files say so already.")])
+
+
+class Facts(Rows):
+    """The rows, drawn for the width there is; they keep the cursor when they change."""
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.facts: tuple[Fact, ...] = ()
+
+    def show(self, facts: Iterable[Fact]) -> None:
+        """Show `facts`, where they are others than before."""
+        rows = tuple(facts)
+        if rows != self.facts:
+            self.facts = rows
+            self._draw()
+
+    @property
+    def fact(self) -> Fact | None:
+        """Return the row under the cursor."""
+        at = self.highlighted
+        return self.facts[at] if at is not None and at < len(self.facts) else None
+
+    @on(events.Resize)
+    def _draw(self) -> None:
+        width = self.scrollable_content_region.width
+        if width > 0:
+            self.refill(Option(drawn(fact, width), fact.key or None, disabled=not fact.words) for fact in self.facts)

@@ -1,0 +1,118 @@
+"""The ranking: one line, and its knobs as a list; a list of our own because left and right turn the row under it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets.option_list import Option
+
+from memory_tui.config.config_patch import Patch, summary
+from memory_tui.explain.counterfactuals import WEIGHT
+from memory_tui.sanitize import one_line, safe
+from memory_tui.settings import BY_KEY, Settings
+from memory_tui.tui import knobs
+from memory_tui.tui.hits import MUTED, fit
+from memory_tui.tui.keys import bindings, named
+from memory_tui.tui.knobs import Moved, figure
+from memory_tui.tui.widgets.rows import Rows
+
+LEAD, EFFECT = 26, 13
+"""Cells of a knob: its name with its value, and what a step to one side does; a scale takes what is left."""
+
+Effects = Mapping[tuple[str, int], Moved]
+"""What a step of each knob does, by key and way."""
+
+
+class Knobs(Rows):
+    """The knobs that have an effect; left and right try a step, escape folds them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("knob"), *named("Write", "change.do"), *named("", "list.open")]
+
+    @dataclass
+    class Stepped(Message):
+        """A knob is to be turned one step down (-1) or up (+1)."""
+
+        key: str
+        way: int
+
+    @property
+    def key(self) -> str:
+        """Return the knob under the cursor."""
+        option = self.highlighted_option
+        return option.id or "" if option is not None else ""
+
+    def show(self, settings: Settings, effects: Effects) -> None:
+        """Show the knobs of a ranking, each with what its steps do."""
+        width = self.scrollable_content_region.width
+        self.refill(Option(row(key, settings, effects, width), id=key) for key in knobs.active(settings))
+
+    def action_step(self, way: int) -> None:
+        """Turn the knob under the cursor."""
+        if self.key:
+            self.post_message(self.Stepped(self.key, way))
+
+
+def row(key: str, settings: Settings, effects: Effects, width: int) -> Content:
+    """Return a knob in a line: its name, its value, its scale, and what a step to either side does."""
+    value = settings.values[key].value
+    name, text = knobs.NAMES[key], knobs.shown(key, value)
+    room = width - LEAD - 2 * EFFECT - 6
+    scale = f"  {knobs.slider(key, value, room)}" if room > 6 else ""
+    lead = Content.assemble(f" {name} ", (f"{text:>{LEAD - len(name) - 1}}", "bold"), (scale, "$primary"))
+    sides = [f"{arrow} {effects[key, way]}" if (key, way) in effects else "" for arrow, way in (("‹", -1), ("›", 1))]
+    end = f" {sides[0]:<{EFFECT}} {sides[1]:<{EFFECT}}"
+    return Content.assemble(fit(lead, width - len(end)), (end, MUTED))
+
+
+def detail(key: str, settings: Settings, width: int) -> Content:
+    """Return what the knob under the cursor is, in three lines: its help and where its value is from; score by age."""
+    knob, value = BY_KEY[key], settings.values[key]
+    ends = f"{knob.low:g} to {knob.high:g}" if knob.high > knob.low else ""
+    head = Content.styled(f" {ends}{', ' if ends else ''}{value.origin}", MUTED).truncate(width, ellipsis=True)
+    if key == knobs.HALF_LIFE:
+        bars, axis = knobs.plot(settings, max(20, width - 2))
+        return Content.assemble((f" {bars}", "$warning"), "\n", (f" {axis}", MUTED), "\n", head)
+    return Content.assemble(Content(f" {knob.help}").truncate(width, ellipsis=True), "\n", head)
+
+
+def difference(patch: Patch) -> Content:
+    """Return what writing a ranking does: the values in words, what has no place there, and the lines of the file."""
+    pieces = [(f"Into {safe(str(patch.target))}:\n", "bold")]
+    pieces += [(f"  {summary(change)}   at {safe(change.place)}\n", "") for change in patch.changes]
+    pieces += [(f"  not written: {key}: {one_line(reason)}.\n", "$warning") for key, reason in patch.left]
+    pieces += [(f"{one_line(note)}\n", MUTED) for note in patch.notes]
+    styles = {"+": "$success", "-": "$error", "@": MUTED}
+    pieces += [(f"{safe(each)}\n", styles.get(each[:1], "")) for each in ("", *patch.diff().splitlines())]
+    return Content.assemble(*pieces).rstrip()
+
+
+def line(settings: Settings, opened: Settings, width: int) -> Content:
+    """Return the ranking in one line: three numbers where there is little room, scales where there is much."""
+    keys, wide = knobs.active(settings), width >= 100
+    tried = not knobs.same(settings, opened)
+    items = []
+    if WEIGHT in keys:
+        meaning = float(settings.values[WEIGHT].value)
+        scale = f" {knobs.slider(WEIGHT, meaning, 7)}" if width >= 70 else ""
+        items.append(f"words {figure(1 - meaning)}{scale}")
+        if wide:
+            items.append(f"meaning {figure(meaning)} {knobs.slider(WEIGHT, 1 - meaning, 7)}")
+    if knobs.FLOOR in keys and (wide or knobs.HALF_LIFE not in keys):
+        floor = settings.number(knobs.FLOOR)
+        items.append(
+            f"too weak under {figure(floor) if floor else '0'}"
+            + (f" {knobs.slider(knobs.FLOOR, floor, 4)}" if wide else "")
+        )
+    if knobs.HALF_LIFE in keys:
+        items.append(f"half-life {settings.whole(knobs.HALF_LIFE)} d")
+    items.append(f"gets {settings.whole(knobs.RESULTS)}")
+    head = Content.styled(" Tried    " if tried else " Ranking  ", "bold $warning" if tried else "bold")
+    more = len(keys) - len(items) - (0 if wide else 1)
+    tail = "u takes back" if tried else f"t turn  {more} more" if wide else "t turn"
+    left = Content.assemble(head, "  ".join(items))
+    return Content.assemble(fit(left, width - len(tail) - 2), " ", (tail, "$warning" if tried else MUTED))

@@ -1,0 +1,57 @@
+"""A list: Textual's option list, whose cursor shows without colour and whose refilling keeps the row under it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import BindingType
+from textual.strip import Strip
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option, OptionDoesNotExist
+
+from memory_tui.tui.keys import bindings
+
+_REVERSE = Style(reverse=True)
+
+
+class Rows(OptionList):
+    """Rows of `Content`, never of markup; ids keep the cursor when they are refilled.
+
+    Textual drops `reverse` from the style of the highlighted row, so without colours its cursor would not show.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list")
+
+    def __init__(self, *options: Option, id: str | None = None) -> None:
+        super().__init__(*options, id=id, markup=False)
+
+    def refill(self, options: Iterable[Option], default: int = 0) -> None:
+        """Show other options, with the cursor on the id it was on, else on number `default`."""
+        at, now = self.highlighted, self.highlighted_option
+        rows = list(options)
+        with self.prevent(OptionList.OptionHighlighted):
+            self.set_options(rows)
+        if rows:
+            kept = self.position(now.id) if now is not None and now.id else None
+            self.highlighted = kept if kept is not None else min(at if at is not None else default, len(rows) - 1)
+
+    def position(self, id_: str) -> int | None:
+        """Return where the row of an id stands; None where there is none."""
+        try:
+            return self.get_option_index(id_)
+        except OptionDoesNotExist:
+            return None
+
+    def render_line(self, y: int) -> Strip:
+        """Return a line of the list; under the cursor a mark stands in its first cell, reversed without colours."""
+        strip = super().render_line(y)
+        lines, line = self._lines, self.scroll_offset.y + y
+        if self.highlighted is None or line >= len(lines) or lines[line][0] != self.highlighted:
+            return strip
+        if strip.text[:1] == " ":
+            first, rest = strip.divide([1, strip.cell_length])
+            strip = Strip.join([Strip([Segment("▌", segment.style) for segment in first]), rest])
+        return strip.apply_style(_REVERSE) if self.app.no_color else strip

@@ -1,0 +1,356 @@
+"""Statements about an answer, without an app: sums, rows, verdicts, remedies, knobs, saved questions, comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from memory_tui import profiles
+from memory_tui.engine.engine import Engine
+from memory_tui.explain.counterfactuals import WEIGHT, Change, flips
+from memory_tui.explain.why_not import row_of
+from memory_tui.plan import Options
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.trace import Trace
+from memory_tui.tui import any_line, compare, hits, knobs, saved
+from memory_tui.tui.hits import Row
+from memory_tui.tui.widgets import ranking
+from memory_tui.tune.evaluate import NAMES
+from memory_tui.tune.judgments import Label, Notebook, Query
+from memory_tui.tune.knob_search import NoEvidence
+from tests.support.tui import NOW, QUESTION, sample
+
+DECAY = {"query.hybrid.temporalDecay.enabled": True}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder = tmp_path_factory.mktemp("hits")
+    workspace = sample(folder / "notes", more=True)
+    with Engine.open(Options(workspace=str(workspace), index=str(folder / "index.sqlite"), now=NOW)) as engine:
+        engine.index.catch_up()
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def evidence(engine: Engine) -> Evidence:
+    return engine.search.gather(QUESTION)
+
+
+@pytest.fixture(scope="module")
+def trace(engine: Engine, evidence: Evidence) -> Trace:
+    return engine.search.rank(evidence, engine.plan.settings)
+
+
+@pytest.fixture(scope="module")
+def rows(evidence: Evidence, trace: Trace) -> list[Row]:
+    return hits.rows(evidence, trace, 14)
+
+
+def spoken(evidence: Evidence, trace: Trace, row: Row) -> list[hits.Spoken]:
+    return hits.asked_words(trace, evidence.texts[row.hit.chunk.rowid])
+
+
+# --- sums -----------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(-2, 2), min_size=1, max_size=6))
+def test_figures_add_up_exactly_and_each_is_next_to_its_value(values: list[float]) -> None:
+    units = hits.rounded(values, sum(values))
+    assert sum(units) == round(sum(values) * 100)
+    assert all(abs(unit - value * 100) < 1 + 1e-6 for unit, value in zip(units, values, strict=True))
+
+
+@pytest.mark.parametrize("query", [QUESTION, "what did we say yesterday", "network.md", "teleporter warranty"])
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
+def test_the_sums_of_every_passage_add_up_to_its_score(engine: Engine, query: str, profile: str) -> None:
+    settings = engine.plan.with_profile(profile).update(DECAY, "test")
+    trace = engine.search.rank(engine.search.gather(query), settings)
+    for hit in (*trace.recalled, *trace.lost):
+        sums = hits.parts(hit)
+        assert [part.name.split()[0] for part in sums[:3]] == ["words", "meaning", "age"]
+        assert sum(round(float(part.figure) * 100) for part in sums) == round(hit.score * 100)
+        assert sum(part.points for part in sums) == pytest.approx(hit.score, abs=0.005 * len(sums))
+        assert not any("release" in part.name for part in sums)
+
+
+def test_a_passage_beside_a_better_one_has_a_fourth_sum(rows: list[Row]) -> None:
+    lost = [row for row in rows if row.hit.second and row.hit.second.lost]
+    assert lost
+    assert all((row.sums[3].name, row.sums[3].figure) == (hits.BESIDE, "-.10") for row in lost)
+
+
+def test_age_takes_points_under_a_ranking_of_openclaw(engine: Engine, evidence: Evidence) -> None:
+    settings = engine.plan.with_profile("openclaw-2026.3").update(DECAY, "test")
+    dated = [hit for hit in engine.search.rank(evidence, settings).lost if (hit.age_days or 0) > 5]
+    assert dated
+    assert all(hits.parts(hit)[2].name == "age takes" and hits.parts(hit)[2].points < 0 for hit in dated)
+
+
+@given(st.integers(0, 30), st.lists(st.floats(0, 1), min_size=3, max_size=3))
+def test_a_bar_fills_its_cells_and_no_more(width: int, points: list[float]) -> None:
+    glyphs = (hits.WORDS, hits.MEANING, hits.AGE)
+    drawn = hits.bar([hits.Part("", value, glyph) for value, glyph in zip(points, glyphs, strict=True)], width)
+    assert drawn.cell_length == width
+    assert len(drawn.plain.rstrip()) == min(width, round(sum(points) * width))
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("width", "lines"), [(55, 2), (95, 2), (79, 1), (58, 1)])
+def test_a_row_has_exactly_the_cells_of_the_list(rows: list[Row], width: int, lines: int) -> None:
+    for row in rows:
+        drawn = row.drawn(width, lines).split("\n")
+        assert [line.cell_length for line in drawn] == [width] * lines
+        assert f"{row.place:>2} {knobs.figure(row.hit.score):>3} " in drawn[0].plain
+        assert drawn[0].plain.endswith(f" {row.age:>9}")
+
+
+def test_a_row_shows_what_a_person_said_of_it(evidence: Evidence, trace: Trace) -> None:
+    judged = hits.rows(evidence, trace, 0, lambda _: 2)
+    assert all(row.drawn(79, 1).plain[3] == "✓" for row in judged)
+
+
+@pytest.mark.parametrize(
+    ("days", "words"),
+    [(None, "always"), (0.5, "today"), (14, "14 days"), (49, "7 weeks"), (300, "10 months"), (-2, "in 2 days")],
+)
+def test_an_age_fits_its_column(days: float | None, words: str) -> None:
+    assert hits.age_in_list(days) == words
+    assert len(words) <= hits.AGE_CELLS
+
+
+def test_the_line_below_what_is_sent_says_why_the_others_are_not(engine: Engine, evidence: Evidence) -> None:
+    def line(changes: dict[str, object], profile: str = "recommended") -> str:
+        return hits.divider(engine.search.rank(evidence, engine.plan.with_profile(profile).update(changes, "test")))
+
+    assert line({}).endswith("it takes 6")
+    assert line({"query.minScore": 0.8}).endswith("they score under .80")
+    trace = engine.search.rank(evidence, engine.plan.settings)
+    assert trace.level is not None
+    kept_back = replace(trace, level=replace(trace.level, level="nothing holds these words"))
+    assert "no note answers" in hits.divider(kept_back)
+
+
+# --- level and verdict ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_line_above_says_first_whether_the_notes_answer(trace: Trace, width: int) -> None:
+    line = hits.level_line(trace, width, "ranking: recommended")
+    assert line.cell_length <= width
+    assert line.plain.startswith(" ✓ Your notes answer this." if width >= 100 else " ✓ Answered.")
+    assert "Your agent gets the first 6 of" in line.plain
+    assert line.plain.endswith("ranking: recommended ") == (width >= 80)
+
+
+def test_the_line_above_says_what_was_read_otherwise(engine: Engine) -> None:
+    line = hits.level_line(engine.search.search("the omda vlan"), 120, "ranking: recommended").plain
+    assert '"omda" searched as "omada"' in line
+    assert line.rstrip().endswith("u as written")
+
+
+def test_an_answer_in_doubt_says_how_much_is_held(engine: Engine) -> None:
+    line = hits.level_line(engine.search.search("teleporter warranty"), 120).plain
+    assert line.startswith(" ? Perhaps not answered: ")
+    assert "% held, by meaning only" in line
+
+
+def test_a_verdict_names_words_as_the_passage_writes_them(evidence: Evidence, trace: Trace, rows: list[Row]) -> None:
+    first = spoken(evidence, trace, rows[0])
+    assert {word.word: word.form for word in first}["set"] == "settings"
+    assert hits.verdict(rows[0], trace, first) == ("It has the words you asked for, and is the closest in meaning.")
+    miss = rows[hits.sent_of(trace)]
+    assert hits.verdict(miss, trace, spoken(evidence, trace, miss)).startswith(
+        'It is 7th, and the agent gets 6. It has "omada"'
+    )
+    assert (hits.title(rows[0]), hits.title(miss)) == ("Why it is 1st", "Why not")
+
+
+def test_every_verdict_has_a_reason(engine: Engine, evidence: Evidence) -> None:
+    for changes in ({}, {"query.minScore": 0.9}, {"query.hybrid.mmr.enabled": True, "query.hybrid.mmr.lambda": 0.1}):
+        settings = engine.plan.settings.update(changes, "test")
+        trace = engine.search.rank(evidence, settings)
+        for row in hits.rows(evidence, trace, 60):
+            text = hits.verdict(row, trace, spoken(evidence, trace, row))
+            assert text.startswith("It has") == row.sent
+            assert row.sent or (len(text.split(". ")) == 2 and hits.short_reason(row) != "kept back")
+
+
+@pytest.mark.parametrize("width", [56, 77, 58])
+def test_sums_fit_their_lines(evidence: Evidence, trace: Trace, rows: list[Row], width: int) -> None:
+    for row in rows:
+        lines = hits.sums(row, trace, spoken(evidence, trace, row), width).split("\n")
+        assert len(lines) <= 6
+        assert max(line.cell_length for line in lines) <= width
+        one = hits.sums_in_a_line(row, width)
+        assert one.cell_length <= width
+        assert f"score {knobs.figure(row.hit.score)}" in one.plain or "…" in one.plain
+
+
+def test_the_whole_sum_has_every_step_and_fits(evidence: Evidence, trace: Trace, rows: list[Row]) -> None:
+    text = hits.long_sum(rows[0], trace, evidence.texts[rows[0].hit.chunk.rowid], 54)
+    assert [line.plain.split()[0] for line in text.split("\n") if line.plain[:1] != " "][:5] == [
+        "vector", "text", "hybrid", "base", "rerank"
+    ]  # fmt: skip
+    assert max(line.cell_length for line in text.split("\n")) <= 54
+
+
+# --- remedies -------------------------------------------------------------------------------------------------------
+
+
+def test_each_remedy_does_what_it_says(engine: Engine, evidence: Evidence, trace: Trace, rows: list[Row]) -> None:
+    miss = rows[hits.sent_of(trace)]
+    at = row_of(evidence, miss.hit.chunk.rowid)
+    assert at is not None
+    found = flips(evidence, engine.plan.settings, at, engine.plan.with_profile)
+    names = {row.hit.chunk.rowid: row.name for row in rows}
+    remedies = hits.remedies([*found.singles, *found.sets], (), names)
+    assert remedies[0].text == "7 results instead of 6"
+    for remedy in remedies:
+        assert isinstance(remedy.remedy, Change)
+        after = engine.search.rank(evidence, remedy.remedy.settings).recalled
+        sent = [hit.chunk.rowid for hit in after]
+        assert remedy.effect.startswith(
+            f"{['1st', '2nd', '3rd', '4th', '5th', '6th', '7th'][sent.index(miss.hit.chunk.rowid)]};"
+        )
+        gone = {hit.chunk.rowid for hit in trace.recalled} - {*sent}
+        assert ("nothing else drops out" in remedy.effect) == (not gone)
+        assert len(gone) != 1 or names[gone.pop()][:20] in remedy.effect
+        assert remedy.drawn(54).cell_length == 54
+
+
+# --- knobs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", [*profiles.PROFILES])
+def test_only_knobs_with_an_effect_are_listed(engine: Engine, profile: str) -> None:
+    settings = engine.plan.with_profile(profile)
+    keys = knobs.active(settings)
+    assert not {*keys} & {*profiles.get(profile).ignores}
+    assert knobs.HALF_LIFE not in knobs.active(settings.update({knobs.DECAY: False}, "test"))
+    for key in keys:
+        assert len(knobs.NAMES[key]) + len(knobs.shown(key, settings.values[key].value)) < ranking.LEAD
+        assert ranking.row(key, settings, {(key, 1): knobs.Moved(3, 1)}, 55).cell_length == 55
+
+
+def test_a_step_goes_along_the_grid_and_ends_with_the_scale(engine: Engine) -> None:
+    settings = engine.plan.settings
+    for key in knobs.active(settings):
+        value = settings.values[key].value
+        up = knobs.stepped(settings, key, 1, [*profiles.PROFILES])
+        if isinstance(value, bool | str):
+            continue
+        back = knobs.stepped(knobs.with_value(settings, key, up), key, -1, [])
+        assert back == value or up == value or value % 5
+        for _ in range(800):
+            settings = knobs.with_value(settings, key, knobs.stepped(settings, key, 1, []))
+        assert knobs.stepped(settings, key, 1, []) == settings.values[key].value
+
+
+def test_words_and_meaning_are_one_knob(engine: Engine) -> None:
+    settings = knobs.with_value(engine.plan.settings, WEIGHT, 0.45)
+    assert settings.number("query.hybrid.textWeight") == 0.55
+    assert knobs.shown(WEIGHT, 0.45) == ".55 : .45"
+
+
+@pytest.mark.parametrize(("width", "numbers"), [(80, "words .60"), (120, "meaning .40"), (60, "gets 6")])
+def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine: Engine, width: int, numbers: str) -> None:
+    opened = engine.plan.settings
+    line = ranking.line(opened, opened, width)
+    assert numbers in line.plain
+    assert "t turn" in line.plain
+    tried = ranking.line(knobs.with_value(opened, knobs.RESULTS, 9), opened, width)
+    assert tried.plain.startswith(" Tried")
+    assert tried.plain.endswith("u takes back")
+    assert "gets 9" in tried.plain
+    assert max(line.cell_length, tried.cell_length) <= width
+
+
+def test_the_stages_of_a_search_are_counted(trace: Trace) -> None:
+    count = trace.funnel.chunks
+    assert hits.pipeline(trace).startswith(f"{count} > ")
+    assert hits.pipeline(trace).endswith(f"= {trace.funnel.candidates} > 6 sent")
+
+
+def test_score_against_age_halves_at_the_half_life(engine: Engine) -> None:
+    bars, axis = knobs.plot(engine.plan.settings, 60)
+    assert len(bars) == len(axis) == 60
+    assert bars[axis.index("30 d")] in "▄▅"
+    assert bars[0] == "█"
+    assert bars[-1] == "▁"
+    assert [*knobs.decay(30, [0, 30, 60])] == [1, 0.5, 0.25]
+
+
+# --- saved questions ------------------------------------------------------------------------------------------------
+
+
+def test_a_judgment_replaces_the_one_before(evidence: Evidence, trace: Trace, rows: list[Row]) -> None:
+    row, before = rows[0], Notebook()
+    label = saved.label_of(row, trace, evidence.texts[row.hit.chunk.rowid], 2)
+    assert label.line == row.line
+    assert label.answer
+    right = saved.judged(QUESTION, row.hit.chunk, label)(before)
+    wrong = saved.judged(QUESTION, row.hit.chunk, replace(label, grade=0))(right)
+    assert [each.grade for each in wrong.queries[0].labels] == [0]
+    assert not saved.judged(QUESTION, row.hit.chunk, None)(wrong).queries[0].labels
+    assert saved.as_before(QUESTION, None)(wrong) == before
+    assert saved.kept(QUESTION, unanswerable=True)(before).queries[0].unanswerable
+
+
+def test_a_saved_question_says_what_a_ranking_sends_for_it() -> None:
+    query = Query("q", (Label("a.md", 1), Label("a.md", 9)))
+    scores = {"recall": 0.5, "mrr@10": 0.5, "noise": 5.0, "ndcg@10": 0.4}
+    assert saved.result(query, scores) == "1 of 2 right, best 2nd, 5 unwanted"
+    assert saved.result(query, None) == "2 marks"
+    assert "50% of the right lines are sent, nDCG .40, 5.0 unwanted" in saved.summary(
+        {"q": {**dict.fromkeys(NAMES, 0.0), **scores}}
+    )
+    assert saved.summary({}).startswith("m marks")
+
+
+def test_no_better_setting_is_said_without_a_gain() -> None:
+    few = saved.outcome_text(NoEvidence("few labels", 3, 20, {}, None, ())).plain
+    assert few.startswith("No better setting found: 3 questions")
+    assert "starts at 20" in few
+    assert "-" not in saved.outcome_text(NoEvidence("within chance", 30, 20, {"query.minScore": 0.1}, None, ())).plain
+
+
+# --- comparison, any line -------------------------------------------------------------------------------------------
+
+
+def test_two_rankings_are_aligned_and_coloured_where_they_differ(
+    engine: Engine, evidence: Evidence, rows: list[Row]
+) -> None:
+    trace = engine.search.rank(evidence, engine.plan.with_profile("openclaw-2026.3"))
+    others = hits.rows(evidence, trace, len(trace.lost))
+    pairs = compare.pairs(rows, others, same_index=True)
+    shown = {row.hit.chunk.rowid for row in (*rows, *others) if row.sent}
+    assert [pair.row is not None and pair.row.hit.chunk.rowid in shown for pair in pairs] == [True] * len(shown)
+    for pair in pairs:
+        drawn = compare.drawn(pair, 70)
+        assert [line.cell_length for line in drawn.split("\n")] == [70, 69]
+    alike = compare.pairs(rows, rows, same_index=False)
+    assert all(pair.left is pair.right for pair in alike)
+
+
+def test_a_comparison_says_whose_vectors_they_are(engine: Engine, evidence: Evidence, trace: Trace) -> None:
+    right = compare.Side("OpenClaw", engine.plan.with_profile("openclaw-2026.3"), evidence)
+    left = compare.Side("recommended", engine.plan.settings, evidence)
+    lines = compare.head(left, right, (trace, engine.search.rank(evidence, right.settings)), 0)
+    assert any("vectors of the built-in table" in line.plain for line in lines)
+    assert "other passages" in [*compare.head(left, right, None, 0)][1].plain
+
+
+def test_a_line_is_found_by_its_words_and_by_its_place(engine: Engine) -> None:
+    places = any_line.lines_holding(engine, "stopcock kitchen")
+    assert places
+    assert all("stopcock" in place.words.casefold() for place in places)
+    by_place = any_line.lines_holding(engine, f"{places[0].path}:{places[0].line}")
+    assert by_place == [places[0]]
+    assert any_line.lines_holding(engine, "no such words anywhere xyzzy") == []

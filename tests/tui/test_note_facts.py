@@ -1,0 +1,252 @@
+"""What is said of notes and their changes, without an app."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.status import FileRow
+from memory_tui.notes import budget
+from memory_tui.notes.changes import Change, FileChange
+from memory_tui.notes.journal import JournalEntry, RecordedNote
+from memory_tui.notes.links import NoteLink, NoteLinks
+from memory_tui.notes.merge import merge
+from memory_tui.plan import Options
+from memory_tui.tui import note_facts
+from memory_tui.tui.changes import conflict_rows, resolved
+from memory_tui.tui.note_facts import NotePage
+from memory_tui.tui.views.editor import command, restored, visible
+from memory_tui.tui.views.history import versions
+from memory_tui.tui.widgets.reader import runs
+from tests.support.tui import NOW, TODAY
+
+LINES = st.lists(
+    st.text(st.characters(blacklist_characters="\n\r", blacklist_categories=["Cs"]), max_size=8), max_size=12
+)
+
+
+def row(path: str, *, title: str = "", state: str = "fresh", detail: str = "", source: str = "memory") -> FileRow:
+    name = path.rpartition("/")[2][:10]
+    day = dt.date.fromisoformat(name) if name[:4].isdigit() else None
+    return FileRow(path, source, state, detail, 1, 100, 0.0, day, "", title)
+
+
+# --- the list -----------------------------------------------------------------------------------------------------
+
+
+def test_the_curated_note_comes_first_then_topics_then_days_from_the_newest_then_sessions() -> None:
+    paths = [
+        "memory/2026-03-01.md",
+        "memory/b.md",
+        "sessions/s.jsonl",
+        "MEMORY.md",
+        "memory/2026-03-02.md",
+        "memory/a.md",
+    ]
+    files = [row(path, source="sessions" if path.startswith("sessions") else "memory") for path in paths]
+    listed = [file.path for file in note_facts.ordered(files)]
+    assert listed == [
+        "MEMORY.md",
+        "memory/a.md",
+        "memory/b.md",
+        "memory/2026-03-02.md",
+        "memory/2026-03-01.md",
+        "sessions/s.jsonl",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (row("memory/2026-03-05.md", title="Router day"), "   5 Mar  Router day"),
+        (row("memory/2024-03-05.md", title="Router day"), "   5 Mar 24  Router day"),
+        (row("memory/2026-03-05-router.md", title="Router day"), "   5 Mar  Router day"),
+        (row("memory/2026-03-05-kiln.md", title="Router day"), "   5 Mar kiln  Router day"),
+        (row("MEMORY.md", title="MEMORY.md"), "  MEMORY.md"),
+        (row("memory/network.md", title="Network"), "  network.md"),
+        (row("memory/network.md", title="Home", state="pending", detail="new"), "+ network.md  Home"),
+        (row("memory/network.md", title="Home", state="pending", detail="changed"), "~ network.md  Home"),
+        (row("memory/network.md", title="Home", state="failed", detail="too large"), "! network.md  Home"),
+        (row("memory/network.md", title="\x1b[31mred"), "  network.md  ␛[31mred"),
+    ],
+)
+def test_a_row_has_state_day_and_title_once(file: FileRow, words: str) -> None:
+    assert note_facts.list_row(file, TODAY, 60).plain == words
+
+
+@given(st.text(max_size=60), st.integers(5, 40))
+def test_a_row_fits_its_list(title: str, width: int) -> None:
+    assert note_facts.list_row(row("memory/2026-03-05.md", title=title), TODAY, width).cell_length <= width
+
+
+@pytest.mark.parametrize(("letters", "fits"), [("", True), ("rout", True), ("03-05 ROUTER", True), ("kiln", False)])
+def test_a_filter_looks_for_every_word_in_path_and_title(letters: str, fits: bool) -> None:
+    assert note_facts.matches(row("memory/2026-03-05.md", title="Router day"), letters) is fits
+
+
+# --- the note -----------------------------------------------------------------------------------------------------
+
+
+@given(LINES, st.integers(1, 12), st.integers(10, 60))
+def test_a_part_of_a_long_note_holds_its_line_and_whole_lines(lines: list[str], line: int, most: int) -> None:
+    text = "\n".join(lines)
+    first, part = note_facts.window(text, line, most)
+    shown = part.split("\n")
+    assert len(part) <= most or len(shown) == 1
+    assert lines[first - 1 : first - 1 + len(shown)] == shown or not lines
+    assert first <= max(1, min(line, len(lines)))
+    assert min(line, len(lines) or 1) <= first + len(shown) - 1
+
+
+@given(LINES, LINES, st.integers(0, 11))
+def test_the_cursor_stays_on_its_line_when_lines_come_above_or_below(
+    lines: list[str], more: list[str], at: int
+) -> None:
+    lines = lines or [""]
+    at = min(at, len(lines) - 1)
+    before = NotePage("a.md", "\n".join(lines))
+    if len(more) != 0:
+        above = note_facts.line_after(before, NotePage("a.md", "\n".join([*more, *lines])), at + 1)
+        assert [*more, *lines][above - 1] == lines[at]
+    below = note_facts.line_after(before, NotePage("a.md", "\n".join([*lines, *more])), at + 1)
+    assert below == at + 1
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(840, "840 B"), (3_930, "3.9 KB"), (51_200, "51 KB"), (2_569_000, "2.6 MB")]
+)
+def test_a_size_has_two_digits(size: int, words: str) -> None:
+    assert note_facts.size_words(size) == words
+
+
+@given(st.lists(st.text(min_size=1, max_size=20), min_size=1, max_size=6), st.integers(8, 60))
+def test_the_strip_keeps_its_first_part_and_fits(parts: list[str], width: int) -> None:
+    strip = note_facts.strip([(words, "") for words in parts], width)
+    assert strip.cell_length <= width
+    whole = note_facts.strip([(parts[0], "")], 1_000).plain
+    assert strip.plain.startswith(whole[: min(4, width - 2)])
+
+
+def test_links_count_a_note_once() -> None:
+    back = [NoteLink("memory/log.md", line, 0, 1, "citation", "x", "a.md", 0) for line in (3, 9, 12)]
+    out = [NoteLink("a.md", 1, 0, 1, "wiki", "network", "memory/network.md", 0)]
+    out.append(NoteLink("a.md", 2, 0, 1, "wiki", "nowhere", "", 0))
+    assert note_facts.link_rows(NoteLinks(tuple(out), tuple(back))) == [
+        ("memory/network.md:1", "→ memory/network.md"),
+        ("memory/log.md:3", "← memory/log.md  3 times"),
+    ]
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    notes = tmp_path / "notes"
+    (notes / "memory").mkdir(parents=True)
+    opened = Engine.open(Options(workspace=str(notes), index=str(tmp_path / "index"), provider="none", now=NOW))
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("size", [19_000, 21_000, 51_000])
+def test_the_band_is_what_the_host_cuts_out(engine: Engine, size: int) -> None:
+    text = "".join(f"- fact {number} of many that are worth knowing\n" for number in range(2_000))[:size]
+    (engine.plan.roots.workspace / "MEMORY.md").write_text(text)
+    page = note_facts.page(engine, "MEMORY.md")
+    cut = budget.measure(text.encode(), engine.notes.curator.plan.hosts[0]).cut
+    if cut is None:
+        assert not page.unread
+        assert not page.rulers
+    else:
+        # The line in which a cut falls is read in part.
+        assert page.unread == range(cut.line + (cut.column > 1), cut.until_line)
+        assert page.parts[0][0] == f"OpenClaw never reads lines {page.unread.start}-{page.unread.stop - 1}"
+        assert sorted(page.rulers) == [page.unread.start, page.unread.stop]
+
+
+def test_the_first_steps_name_two_keys_for_each_host(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    words = note_facts.first_steps(engine.plan).plain
+    assert "memory of OpenClaw" in words
+    assert " a " in words
+    assert " 6 " in words
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    folder = tmp_path / "codex" / "memories"
+    folder.mkdir(parents=True)
+    with_codex = Engine.open(Options(workspace=str(folder), index=str(tmp_path / "codex.index"), provider="none"))
+    try:
+        assert "memory of Codex" in note_facts.first_steps(with_codex.plan).plain
+    finally:
+        with_codex.close()
+
+
+# --- changes ------------------------------------------------------------------------------------------------------
+
+
+def test_a_difference_names_the_note_once_and_marks_lines() -> None:
+    change = Change(
+        "edit", "Edit a.md", (FileChange("a.md", b"one\ntwo\n", b"one\n\x1bthree\n"),), ("Trust: it goes.",)
+    )
+    assert note_facts.difference(change).plain.split("\n") == [
+        "Trust: it goes.",
+        "a.md",
+        "   1   one",
+        "   2 - two",
+        "   2 + ␛three",
+    ]
+
+
+def test_a_new_note_and_one_that_goes_have_their_name() -> None:
+    files = (FileChange("new.md", None, b"x\n"), FileChange("old.md", b"y\n", None))
+    lines = note_facts.difference(Change("edit", "t", files)).plain.split("\n")
+    assert lines == ["new.md", "   1 + x", "old.md goes", "   1 - y"]
+
+
+def test_each_side_of_a_conflict_can_be_taken() -> None:
+    merged = merge(b"a\nb\nc\n", b"a\nmine\nc\n", b"a\ntheirs\nc\nnew\n")
+    assert resolved(merged.hunks, ["mine"]) == b"a\nmine\nc\nnew\n"
+    assert resolved(merged.hunks, ["theirs"]) == b"a\ntheirs\nc\nnew\n"
+    assert resolved(merged.hunks, ["both"]) == b"a\ntheirs\nmine\nc\nnew\n"
+    rows = [str(option.prompt) for option in conflict_rows(merged.hunks, ["mine"])]
+    assert rows == ["Place 1  [mine]   theirs    both ", "  before b", "  mine   mine", "  theirs theirs"]
+
+
+@given(st.text(max_size=80))
+def test_what_was_not_touched_in_the_editor_stays_as_it_is(text: str) -> None:
+    text = text.replace("\r", "")
+    assert restored(text, visible(text)) == text
+    assert restored(text, visible(text) + "\nmore") == text + "\nmore"
+
+
+@pytest.mark.parametrize(
+    ("editor", "words"),
+    [
+        ("vim", ["vim", "+7", "a.md"]),
+        ("code -n", ["code", "-n", "--wait", "--goto", "a.md:7"]),
+        ("hx", ["hx", "a.md:7"]),
+        ("zed", ["zed", "--wait", "a.md:7"]),
+        ("notepad.exe", ["notepad.exe", "a.md"]),
+        ("'broken", ["'broken", "+7", "a.md"]),
+        ("", ["vi", "+7", "a.md"]),
+    ],
+)
+def test_an_editor_opens_at_the_line(editor: str, words: list[str]) -> None:
+    assert command("a.md", 7, {"EDITOR": editor}) == words
+
+
+def test_the_exact_text_of_before_is_the_first_choice() -> None:
+    entry = JournalEntry(12, 0.0, "done", "edit", "Edit a.md", (RecordedNote("a.md", "x", "y"),))
+    assert versions(entry, "")[0] == ("exact before-12 a.md", "a.md exactly as it was before this")
+
+
+@given(st.sets(st.integers(1, 30)))
+def test_runs_hold_every_line_once(lines: set[int]) -> None:
+    spans = runs(lines)
+    assert [line for first, last in spans for line in range(first, last + 1)] == sorted(lines)
+    assert all(later[0] > earlier[1] + 1 for earlier, later in pairwise(spans))

@@ -1,0 +1,268 @@
+"""View 3: the lamps and what stands behind them, live; providers are approved and set up; pages about the index."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from memory_tui import events
+from memory_tui.config.places import own_path
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.status import Status
+from memory_tui.index.store import Withheld
+from memory_tui.index.sync import Shrink
+from memory_tui.tui.session import Session
+from memory_tui.tui.status_facts import behind_freshness, behind_left_out, news, statements, up_to_date
+from memory_tui.tui.widgets.facts import BAD, GOOD, WARN, Fact, Facts, drawn
+from memory_tui.workspace.roots import RootState
+from tests.support.provider_server import Play, refusing, serving
+from tests.support.provider_server import status as refuses
+from tests.support.tui import LARGE, SMALL, TINY, Window, make_app, sample
+
+KEY = "sk-add-0123456789"
+
+
+@pytest.fixture
+def status(reader: Window) -> Status:
+    """The state of the sample workspace."""
+    known = reader.app.session.status
+    assert known is not None
+    return known
+
+
+def session(status: Status) -> Session:
+    return Session(lambda _hear: Engine.open(None), status=status)  # type: ignore[arg-type]
+
+
+def words(facts: Iterator[Fact]) -> str:
+    return "\n".join(f"{fact.label} {fact.words}" for fact in facts)
+
+
+def go(window: Window, text: str) -> Window:
+    """Move the cursor of the list in front to the row that holds `text`."""
+    rows = window.app.screen.query(Facts).first()
+    window.press("home")
+    for _ in rows.facts:
+        if rows.fact is not None and text in f"{rows.fact.words} {rows.fact.does}":
+            return window
+        window.press("down")
+    raise AssertionError(f"no row holds {text!r}:\n{window.text}")
+
+
+# --- sentences -----------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_is_gone_is_said_before_notes_that_vanished_and_these_before_freshness(status: Status) -> None:
+    assert up_to_date(session(status), status).mark == GOOD
+    vanished = replace(status, freshness=replace(status.freshness, shrink=Shrink(30, 40, "a root is empty")))
+    lamp = up_to_date(session(vanished), vanished)
+    assert (lamp.mark, lamp.words) == (BAD, "30 of 40 notes vanished at once")
+    assert any(fact.key == "shrink" for fact in behind_freshness(vanished))
+    gone = replace(vanished, roots=(RootState(".", "/notes", "gone", "/notes is gone."),))
+    assert up_to_date(session(gone), gone).words == "/notes is gone."
+
+
+def test_what_is_left_out_is_one_row_a_reason(status: Status) -> None:
+    held = replace(status, withheld=(Withheld(1, "memory/a.md", 3, 5, "a password"),))
+    said = words(behind_left_out(held))
+    assert "memory/a.md:3-5  withheld: looks like a secret (a password)" in said
+    assert next(behind_left_out(held)).mark == WARN
+    assert any("1 not sent" in fact.words for fact in statements(session(held), ()))
+
+
+def test_a_start_without_an_outcome_is_no_news_and_a_run_of_notes_is_one_row(status: Status) -> None:
+    now = session(status)
+    now.news.extend(
+        [
+            events.SyncStarted(1.0, "watch", 3),
+            *(events.FileIndexed(2.0, f"memory/{name}.md", 1, 1) for name in "abc"),
+            events.SyncFinished(3.0, "watch", 3, 0, 0, 3, 0.1, ""),
+            events.SyncStarted(4.0, "sweep", 0),
+            events.SyncFinished(5.0, "sweep", 0, 0, 0, 0, 0.1, ""),
+            events.ProviderChanged(6.0, "x", False, "refused"),
+            events.ProviderChanged(7.0, "x", False, "refused"),
+        ]
+    )
+    assert [fact.words for fact in news(now)] == [
+        "x failed: refused",
+        "synced: 3 indexed",
+        "indexed 3 notes, the last memory/c.md, 1 passage",
+    ]
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_a_row_fits_its_width_and_wraps_below_its_words(width: int) -> None:
+    fact = Fact(
+        "one sentence of a provider that is long, 外婆 included, and \x1b[31mred", label="why", mark=BAD, indent=2
+    )
+    lines = drawn(fact, width).plain.split("\n")
+    assert all(line.startswith(" " * 3) for line in lines)
+    assert max(map(len, lines)) <= width
+    assert "\x1b" not in "".join(lines)
+
+
+# --- the view ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
+def test_three_lamps_stand_first_and_enter_opens_one(reader: Window, size: tuple[int, int]) -> None:
+    reader.resize(*size).press("3")
+    lamps = ["answered by", "up to date", "left out"]
+    places = [next(at for at, line in enumerate(reader.lines) if f"● {lamp}" in line) for lamp in lamps]
+    assert places == sorted(places)
+    assert places[0] < 5
+    reader.press("home", "enter")
+    assert "asked for" in reader.text
+    reader.press("enter")
+    assert "asked for" not in reader.text
+
+
+def test_what_happens_on_disk_shows_without_a_key(workspace: Path) -> None:
+    with Window(make_app(workspace, watch=True)) as window:
+        window.press("3")
+        (workspace / "memory" / "2026-03-21.md").write_text("# New\n- a walrus came by\n")
+        window.until(lambda: "memory/2026-03-21.md" in window.text)
+        moved = workspace.rename(workspace.parent / "elsewhere")
+        window.until(lambda: "✗ up to date" in window.text)
+        moved.rename(workspace)
+        window.until(lambda: "● up to date" in window.text)
+
+
+def test_indexing_pauses_and_goes_on(screen: Window) -> None:
+    screen.press("3", "home", "down", "enter", "down", "enter")
+    screen.until(lambda: "paused: saved files wait" in screen.text)
+    assert screen.app.session.engine is not None
+    assert screen.app.session.engine.index.paused
+    screen.press("enter")
+    screen.until(lambda: "goes on by itself" in screen.text)
+
+
+def test_notes_that_vanished_are_forgotten_when_a_person_agrees(workspace: Path) -> None:
+    with Window(make_app(workspace)) as window:
+        shutil.rmtree(workspace / "memory")
+        window.press("3", "i")
+        window.until(lambda: "vanished at once" in window.text)
+        window.press("home", "down", "enter")
+        go(window, "enter forgets them").press("enter", "y")
+        window.until(lambda: "vanished at once" not in window.text)
+        assert any("forgotten" in said for said in window.notices)
+
+
+def test_the_doctor_shows_each_check_as_it_ends_and_escape_stops_it(screen: Window) -> None:
+    go(screen.press("3"), "Doctor").burst("enter")
+    screen.until(lambda: "Full-text search works" in screen.text or "Examining" in screen.text)
+    screen.burst("escape")
+    screen.until(lambda: len(screen.app.screen_stack) == 1)
+    screen.press("enter")
+    assert "Full-text search works" in screen.text
+    assert "still run" not in screen.text
+
+
+# --- providers -----------------------------------------------------------------------------------------------------
+
+
+def test_a_provider_elsewhere_gets_the_notes_after_a_yes_and_none_after_it_is_withdrawn(workspace: Path) -> None:
+    own_path().parent.mkdir(parents=True, exist_ok=True)
+    elsewhere = {"baseUrl": "http://embed.invalid/v1"}
+    own_path().write_text(json.dumps({"provider": "openai-compatible", "model": "small", "remote": elsewhere}))
+    with Window(make_app(workspace, provider="")) as window:
+        window.press("3")
+        assert "▲ answered by" in window.text
+        window.press("enter")
+        go(window, "enter shows what it would get").press("enter")
+        assert "embed.invalid gets" in window.text
+        assert "about" in window.text
+        engine = window.app.session.engine
+        assert engine is not None
+        assert not engine.providers.approvals.every()
+        window.press("y")
+        window.until(engine.providers.approvals.every)
+        window.until(lambda: "enter withdraws it" in window.text)
+        go(window, "enter withdraws it").press("enter", "y")
+        window.until(lambda: not engine.providers.approvals.every())
+
+
+def test_a_provider_that_fails_and_who_takes_its_place_show_without_a_key(workspace: Path, play: Play) -> None:
+    own_path().parent.mkdir(parents=True, exist_ok=True)
+    remote = {"baseUrl": f"{play.url}/v1", "apiKey": "${EMBED_KEY}"}
+    config = {"provider": "openai-compatible", "model": "small", "fallback": "builtin", "remote": remote}
+    own_path().write_text(json.dumps(config))
+    with Window(make_app(workspace, provider="", watch=True)) as window:
+        window.press("3").until(lambda: "● answered by words + meaning: openai-compatible" in window.text)
+        play.usual = refuses(401, {"error": {"message": "Incorrect API key"}})
+        (workspace / "memory" / "2026-03-21.md").write_text("# New\n- a walrus came by\n")
+        window.until(lambda: "▲ answered by" in window.text)
+        window.until(lambda: "builtin instead of openai-compatible" in window.text)
+        assert "Incorrect API key" in go(window, "instead of").press("enter").text
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+    monkeypatch.setenv("EMBED_KEY", KEY)
+    with serving(Play()) as server:
+        yield server
+
+
+@pytest.fixture
+def window(tmp_path: Path) -> Iterator[Window]:
+    """An app whose command line names another provider."""
+    with Window(make_app(sample(tmp_path / "notes"))) as window:
+        yield window
+
+
+def filled(window: Window, address: str, variable: str = "EMBED_KEY") -> Window:
+    """Open the form for a server that speaks OpenAI's embeddings, and fill it in."""
+    go(window.press("3"), "Set up a provider").press("enter", "enter")
+    for text in (address, variable, "small"):
+        window.press("end", "ctrl+u").type(text).press("enter")
+    return window
+
+
+def test_a_provider_is_tested_shown_written_used_and_taken_back(window: Window, play: Play) -> None:
+    filled(window, f"{play.url}/v1")
+    assert "answers: 256 dimensions" in window.text
+    assert "EMBED_KEY" in window.text
+    assert not own_path().exists()
+    assert len(play.asked) == 1
+    assert "omada" not in "".join(text for asked in play.asked for text in asked.texts).lower()
+    window.press("y")
+    window.until(lambda: window.app.session.status is not None and "openai-compatible" in window.text)
+    assert KEY not in own_path().read_text()
+    assert "${EMBED_KEY}" in own_path().read_text()
+    window.until(lambda: "● answered by words + meaning: openai-compatible" in window.text)
+    assert {asked.headers["Authorization"] for asked in play.asked} == {f"Bearer {KEY}"}
+    window.press("u")
+    window.until(lambda: not own_path().exists())
+    window.until(lambda: "● answered by words + meaning: scripted" in window.text)
+
+
+def test_a_provider_that_is_down_says_so_and_nothing_is_written(window: Window, play: Play) -> None:
+    with refusing() as address:
+        filled(window, f"{address}/v1")
+    assert "cannot be reached" in window.text
+    play.usual = refuses(401, {"error": {"message": "Incorrect API key"}})
+    window.press("escape")
+    filled(window, f"{play.url}/v1")
+    assert "Incorrect API key" in window.text
+    window.press("escape")
+    filled(window, f"{play.url}/v1", variable="sk-0123")
+    assert "Name the environment variable" in window.text
+    assert not own_path().exists()
+
+
+def test_escape_ends_a_test_that_hangs(window: Window, play: Play) -> None:
+    play.usual = lambda _handler, _asked: play.ended.wait(30)
+    go(window.press("3"), "Set up a provider").press("enter", "enter")
+    for text in (f"{play.url}/v1", "", "small"):
+        window.press("end", "ctrl+u").type(text)
+        window.burst("enter")
+    window.until(lambda: "escape stops" in window.text)
+    window.burst("escape")
+    window.until(lambda: len(window.app.screen_stack) == 1)
+    play.ended.set()
+    assert not own_path().exists()

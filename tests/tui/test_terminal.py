@@ -1,0 +1,117 @@
+"""The app on a real terminal: signals, odd windows, noise of libraries, keys typed before it is there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal import Terminal
+from tests.support.tui import sample
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such terminal")
+READY = "up to date"
+
+
+def opened(tmp_path: Path, columns: int = 80, rows: int = 24, **environment: str) -> Terminal:
+    names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
+    homes = {name: str(tmp_path / name) for name in names}
+    command = [
+        sys.executable,
+        "-m",
+        "memory_tui",
+        str(sample(tmp_path / "notes")),
+        "--index",
+        str(tmp_path / "i.sqlite"),
+    ]
+    return Terminal(command, columns=columns, rows=rows, env={**homes, **environment}, cwd=tmp_path)
+
+
+def leave(terminal: Terminal) -> None:
+    terminal.type("q")
+    assert terminal.ended() == 0
+    terminal.restored()
+    assert "Traceback" not in terminal.text()
+
+
+def test_keys_typed_before_the_first_frame_arrive(tmp_path: Path) -> None:
+    with opened(tmp_path, 120, 36) as terminal:
+        terminal.type("/omada")
+        terminal.until("omada", after=terminal.until("\x1b[?1049h"))
+        terminal.until(READY)
+        terminal.type("\r")
+        leave(terminal)
+
+
+def test_a_storm_of_resizes_is_survived(tmp_path: Path) -> None:
+    with opened(tmp_path, 20, 5) as terminal:
+        terminal.until("MEMORY")
+        for step in range(120):
+            terminal.resize(1 + step * 7 % 140, 1 + step * 5 % 50)
+            terminal.read(0.0)
+        at = len(terminal.read())
+        terminal.resize(100, 30)
+        terminal.type("3")
+        terminal.until("What happened", after=at)
+        leave(terminal)
+
+
+@pytest.mark.parametrize("environment", [{"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0"}, {"NO_COLOR": "1"}], ids=str)
+def test_it_opens_and_leaves_in_an_odd_terminal(tmp_path: Path, environment: dict[str, str]) -> None:
+    with opened(tmp_path, **environment) as terminal:
+        terminal.until(READY)
+        if "NO_COLOR" in environment:
+            assert b"\x1b[38" not in terminal.output
+            assert b"\x1b[48" not in terminal.output
+        leave(terminal)
+
+
+def test_a_dumb_terminal_is_told_why_not(tmp_path: Path) -> None:
+    with opened(tmp_path, TERM="dumb") as terminal:
+        assert terminal.ended() == 2
+        assert "cannot show the app" in terminal.text()
+        assert "\x1b" not in terminal.output.decode()
+
+
+def test_a_faulty_key_file_is_said_and_every_key_works(tmp_path: Path) -> None:
+    keys = tmp_path / "XDG_CONFIG_HOME" / "memory-tui" / "keys.toml"
+    keys.parent.mkdir(parents=True)
+    keys.write_text('"app.quit" = "e"\n', "utf-8")
+    with opened(tmp_path, 120, 36) as terminal:
+        terminal.until("puts both")
+        terminal.until(READY)
+        leave(terminal)
+
+
+def test_the_end_waits_for_no_thread(tmp_path: Path) -> None:
+    code = (
+        "import sys, time; from memory_tui.cli.main import main; from memory_tui.engine.engine import Engine\n"
+        "Engine.status = lambda self, deep=False: time.sleep(60)\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    workspace = sample(tmp_path / "notes")
+    command = [sys.executable, "-c", code, str(workspace), "--index", str(tmp_path / "i.sqlite")]
+    with Terminal(command, env={"HOME": str(tmp_path)}, cwd=tmp_path) as terminal:
+        terminal.until("opening")
+        began = time.monotonic()
+        leave(terminal)
+        assert time.monotonic() - began < 20, "the thread sleeps for sixty"
+
+
+LOUD = """
+import os, sys
+from memory_tui.tui.run import screen_alone
+with screen_alone():
+    os.write(2, b"thread 'lance' panicked\\n")
+    print("drawn", file=sys.__stderr__, flush=True)
+    os.write(1, b"while ")
+os.write(1, b"after ")
+"""
+
+
+def test_what_a_library_says_is_kept_off_the_screen_and_said_afterwards() -> None:
+    done = subprocess.run([sys.executable, "-c", LOUD], stderr=subprocess.STDOUT, stdout=subprocess.PIPE, check=True)
+    assert done.stdout.decode() == "drawn\nwhile thread 'lance' panicked\nafter "
