@@ -496,9 +496,9 @@ def _lines_lost(lines: int, at: float, **fields: object) -> str:
     return f"{lost}{', and is not there any more' if fields['gone'] else ''}. The journal has the text."
 
 
-def _beyond_budget(path: str, first: int, last: int, host: str) -> str:
+def _beyond_budget(path: str, first: int, last: int, host: str, entries: int) -> str:
     until = f"to line {last}" if last else "on"
-    return f"No session of {host} reads {path} from line {first} {until}."
+    return f"No session of {host} reads {path} from line {first} {until}: {plural(entries, 'entry')}."
 
 
 TABLE: Mapping[str, Sentence] = {
@@ -713,6 +713,11 @@ TABLE: Mapping[str, Sentence] = {
     "words_left_out": Sentence(lambda words, reason: f"Not searched for: {', '.join(words)} ({LEFT_OUT[reason]})."),
     # What the inbox finds.
     "secret_found": Sentence("It looks like a secret: {sort}. Agents can recall it, and tell it to their model."),
+    "commands_agent": Sentence(
+        lambda what, hidden: (
+            f"It holds a known pattern that {what}{f', in {hidden}' if hidden else ''}. Agents read it."
+        )
+    ),
     "not_utf8": Sentence(_not_utf8),
     "not_trusted": Sentence("OpenClaw's ledger says: {state}."),
     "promoted_there": Sentence(lambda key, night: f"OpenClaw promoted it{f' on {night}' if night else ''}."),  # noqa: ARG005
@@ -721,6 +726,36 @@ TABLE: Mapping[str, Sentence] = {
     "invalid_day": Sentence("Invalid date: this note never fades."),
     "day_ahead": Sentence("Its date is {days} days ahead. The note counts as new until then."),
     "said_twice": Sentence("{twin} says the same."),
+    "file_copied": Sentence(
+        lambda twin, whole: f"It is a copy of {twin}." if whole else f"It holds most of {twin}, and lines of its own."
+    ),
+    "overtakes": Sentence(
+        lambda twin, perhaps: f"It {'may overtake' if perhaps else 'overtakes'} {twin}, which is the older line."
+    ),
+    "beat_repeats": Sentence("{twin} says it again; at most its time differs."),
+    "kept_silent": Sentence("Nothing is to be done: {reason}."),
+    # What the inbox found several of, with one cause.
+    "secrets": Sentence("{count:of line} of {notes:of note} look like they hold a secret. Agents can recall them."),
+    "instructions": Sentence("{count:of line} of {notes:of note} hold known patterns that command the agent."),
+    "lost_here": Sentence("{notes:of note} lost lines to other programs."),
+    "encodings": Sentence("{notes:of note} are not UTF-8, so that words in them are not found."),
+    "untrusted": Sentence("OpenClaw's ledger does not trust {notes:of note}, or soon will not."),
+    "promotions": Sentence("OpenClaw promoted {count:of entry}."),
+    "annotations_idle": Sentence("{count:of annotation} have no effect."),
+    "odd_dates": Sentence("The names of {notes:of note} hold a date that cannot be, or is far ahead."),
+    "beyond_budgets": Sentence("No session reads parts of {path}."),
+    "files_copied": Sentence("{count:of note} are copies of others: {path} of {twin}, for instance."),
+    "blocks_copied": Sentence("{count:of block} of lines stand in two places: in {path} and in {twin}, for instance."),
+    "beats_repeat": Sentence("{count:of line} in {notes:of log} repeat one of {texts:of text}."),
+    "lines_twice": Sentence("{count:of line} of {path} and {twin} are said twice."),
+    "corrections": Sentence("{count:of line} correct older ones: {path} one of {twin}, for instance."),
+    "days_passed": Sentence("{count:of line} announce days that have passed."),
+    "paths_gone": Sentence("{count:of link} lead to notes that are not there."),
+    "unlisted_notes": Sentence(
+        "{notes:of note} are not in Claude Code's index, so that a session does not know of them."
+    ),
+    "tool_outputs": Sentence("{count:of passage} look like output of a tool."),
+    "notes_never_delivered": Sentence("No logged search or read delivered {notes:of note}."),
     "day_passed": Sentence("{day} reads as a date to come, but it was {ago:of day} ago."),
     "path_gone": Sentence("{path} is not there."),
     "unlisted": Sentence(

@@ -176,6 +176,7 @@ eval  explain:evaluate  measure recall and noise on labelled queries, or tune th
 # Notes
 remember  notes:remember  write a line with the time into today's log
   text                                what to remember; - reads it from standard input
+  --supersedes PATH:LINE              the line that it overtakes, which is marked as superseded
   (writing)
 promote  notes:promote  copy lines of a log to the right heading of MEMORY.md
   place PATH:LINE[-LINE]              the lines; one line stands for its whole list item
@@ -203,8 +204,9 @@ undo  notes:undo  undo the last change of notes, or another one
   --merge                             keep what others wrote since, in other lines
   (writing)
 inbox  notes:inbox answers  list notes that need a decision: repeats, secrets, passed dates, dead paths
-  --do ACTION                         merge, delete, edit, keep, snooze, reopen, or another that a suggestion lists
-  --id ID                             on the suggestion of this id
+  --quiet                             what was kept silent, with the reason
+  --do ACTION                         merge, delete, mask, none, edit, keep, snooze, reopen, or another one listed
+  --id ID                             the suggestion or group of this id, with all of its lines
   --days DAYS@7                       snooze: for how long (default: 7)
   --kind KIND                         only suggestions of this kind; with --do all of them at once
   --text TEXT                         edit: what the entry says from now on

@@ -16,7 +16,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused, QueryError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.inbox import checks
-from memory_tui.inbox.entries import Suggestion
+from memory_tui.inbox.entries import Findings, Group, Suggestion
 from memory_tui.notes import diff, restore
 from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import AppliedChange, Curator
@@ -30,7 +30,12 @@ def remember(args: argparse.Namespace) -> int:
     """Write a line into today's log."""
     notes = curator_of(args)
     text = sys.stdin.read() if args.text == "-" else args.text
-    return _make(notes, notes.plan.remember(text), args)
+    if args.supersedes is None:
+        return _make(notes, notes.plan.remember(text), args)
+    path, line, _ = named_lines(args.supersedes)
+    if line is None:
+        raise QueryError(f"{args.supersedes!r} names no line.", "For instance MEMORY.md:12.")
+    return _make(notes, notes.plan.supersede(text, notes.plan.spot(path, line)), args)
 
 
 def promote(args: argparse.Namespace) -> int:
@@ -195,8 +200,8 @@ _DAY_SECONDS = 86_400.0
 
 
 def inbox(args: argparse.Namespace) -> int:
-    """List the open suggestions, or carry out `--do`."""
-    if (args.id and not args.do) or (args.do and not args.id and (args.do == "reopen" or not args.kind)):
+    """List the open findings by their cause, what was kept silent, or carry out `--do`."""
+    if args.do and not args.id and (args.do == "reopen" or not args.kind):
         raise SettingError(
             "--do needs --id, or --kind for all of a kind.", "For instance: memory-tui inbox --id 3f9a12 --do merge."
         )
@@ -209,20 +214,31 @@ def inbox(args: argparse.Namespace) -> int:
     with opened(args) as engine:
         engine.index.catch_up()
         if args.do == "reopen":
-            decisions = engine.notes.decisions
+            decisions = engine.inbox.decisions
             number = _only(decisions.decided(), args.id, "suggestion that was kept or put off")
             decisions.reopen(number)
             return show(args, {"id": number, "done": "reopen"}, [f"{number} is open again."])
         with waiting("Examining the notes"):
-            suggestions = engine.notes.examine()
-        rows = [each for each in suggestions if kind in ("", each.kind)]
-        if not args.do:
-            data = [_data(each) for each in rows] if args.json else []
-            return show(args, data, _listed(rows, f" of the kind {kind}" if kind else ""))
-        if args.id:
-            number = _only([each.id for each in suggestions], args.id, "open suggestion")
-            rows = [each for each in suggestions if each.id == number]
-        return _do(args, engine, rows)
+            findings = engine.inbox.examine()
+        if args.quiet:
+            silent = {reason: [_data(row) for row in rows] for reason, rows in findings.silent.items()}
+            return show(args, silent, _silent(findings))
+        groups = _chosen(findings, kind, args.id)
+        if args.do:
+            return _do(args, engine, [row for group in groups for row in group.suggestions])
+        data = [_group_data(group) for group in groups] if args.json else []
+        return show(args, data, _listed(groups, findings, kind, every=bool(args.id or kind)))
+
+
+def _chosen(findings: Findings, kind: str, start: str | None) -> list[Group]:
+    """Return the groups of a kind, with what was kept silent of it and can be acted on; or what an id names."""
+    rows = (row for silent in findings.silent.values() for row in silent if row.actions)
+    groups = [*findings.groups, *checks.grouped(rows)]
+    if start:
+        singles = [group for row in findings.suggestions for group in checks.grouped([row])]
+        named = {group.id: group for group in (*singles, *groups)}
+        return [named[_only(named, start, "open suggestion")]]
+    return [group for group in groups if kind == group.kind] if kind else list(findings.groups)
 
 
 def _only(names: Iterable[str], start: str, what: str) -> str:
@@ -239,20 +255,46 @@ def _data(each: Suggestion) -> dict[str, object]:
     return {"id": each.id, **to_builtins(each), "reason": each.reason, "finding": finding}
 
 
-def _listed(rows: Sequence[Suggestion], of_kind: str) -> list[str]:
+def _group_data(group: Group) -> dict[str, object]:
+    """Return a group as its first finding, with cause and count of all, and where the others are."""
+    cause = {**trace_json.tagged(group.cause), "sentence": group.cause.message}
+    rows = [_data(row) for row in group.suggestions]
+    members = {"count": group.count, "proposal": group.proposal, "actions": group.actions, "suggestions": rows}
+    return {**rows[0], "id": group.id, "reason": group.cause.message, "cause": cause, **members}
+
+
+_SHOWN = 10
+
+
+def _listed(groups: Sequence[Group], findings: Findings, kind: str, *, every: bool) -> list[str]:
     lines = []
-    for each in rows:
-        lines += [f"{each.id}  {each.place}  {checks.BY_KIND[each.kind].title}", f"    {each.reason}"]
-        lines += [f"    | {line}" for line in each.place.text.split("\n")[:3] if line.strip()]
-        lines.append(f"    {', '.join(action.replace(' ', '-') for action in each.actions)}")
-    return [*lines, f"Open suggestions{of_kind}: {len(rows)}." if rows else f"Nothing{of_kind} needs attention."]
+    for group in groups:
+        lines += [f"{group.id}  {checks.BY_KIND[group.kind].title}: {group.cause.message}"]
+        for row in group.suggestions if every else group.suggestions[:_SHOWN]:
+            lines.append(f"    {row.place}" + (f"  {row.reason}" if len(group.suggestions) > 1 else ""))
+            lines += [f"    | {line}" for line in row.place.text.split("\n")[:3] if line.strip()]
+            lines += [f"    > {row.other}  {row.other.text.partition(chr(10))[0]}" for _ in (1,) if row.other]
+        if not every and len(group.suggestions) > _SHOWN:
+            lines.append(f"    and {len(group.suggestions) - _SHOWN} more: memory-tui inbox --id {group.id}")
+        lines.append(f"    {', '.join(action.replace(' ', '-') for action in group.actions)}")
+    of_kind = f" of the kind {kind}" if kind else ""
+    lines.append(f"Open suggestions{of_kind}: {len(groups)}." if groups else f"Nothing{of_kind} needs attention.")
+    silent = sum(findings.quiet.values())
+    return [*lines, f"Kept silent: {silent:,}; memory-tui inbox --quiet."] if silent and not kind else lines
+
+
+def _silent(findings: Findings) -> list[str]:
+    lines = []
+    for reason, rows in findings.silent.items():
+        lines += [f"{reason}: {len(rows)}", *(f"    {row.place}  {row.place.text}" for row in rows)]
+    return lines or ["Nothing was kept silent."]
 
 
 def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) -> int:
     """Carry out an action on the chosen suggestions, which are of one kind."""
     if not chosen:
         raise EditRefused(f"No open suggestion is of the kind {args.kind}.", "Nothing was changed.")
-    first, decisions, curator = chosen[0], engine.notes.decisions, engine.notes.curator
+    first, decisions, curator = chosen[0], engine.inbox.decisions, engine.notes.curator
     action = next((action for action in first.actions if action.replace(" ", "-") == args.do), None)
     many = f" ({len(chosen)} suggestions)" if len(chosen) > 1 else ""
     back = f"memory-tui inbox --id {first.id if len(chosen) == 1 else 'ID'} --do reopen undoes it."
@@ -260,6 +302,10 @@ def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) 
         for each in chosen:
             decisions.keep(each)
         report = f"Kept{many}; {back}"
+    elif action == "none":
+        for each in chosen:
+            decisions.none(each)
+        report = f"No secret{many}, nor what follows the same label with the same prefix; {back}"
     elif action is None:
         raise EditRefused(f"{args.do} is no action of this suggestion.", f"There is {', '.join(first.actions)}.")
     elif action == "snooze":

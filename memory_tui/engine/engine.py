@@ -39,6 +39,7 @@ from memory_tui.workspace.notes import hindrance
 
 if TYPE_CHECKING:
     from memory_tui.backends.memories import Memories
+    from memory_tui.engine.inbox import Inbox
     from memory_tui.engine.notes import Notes
 
 __all__ = ["UPKEEP_SECONDS", "Engine", "open_memory"]
@@ -82,10 +83,17 @@ class Engine:
     # A search needs neither of these, and they would double what it loads.
     @cached_property
     def notes(self) -> Notes:
-        """Return what reads, lists, explains and changes notes, and says what in them should be looked at."""
+        """Return what reads, lists, explains and changes notes."""
         from memory_tui.engine.notes import Notes
 
         return Notes(self.plan, self.index, self.search, self.backend, self._notice)
+
+    @cached_property
+    def inbox(self) -> Inbox:
+        """Return what names the notes that need a decision."""
+        from memory_tui.engine.inbox import Inbox
+
+        return Inbox(self.notes, self._notice)
 
     @cached_property
     def memories(self) -> Memories:

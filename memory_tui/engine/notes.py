@@ -1,4 +1,4 @@
-"""The notes of one engine are read, listed, explained and changed; the inbox names what in them should be looked at."""
+"""The notes of one engine are read, listed, explained and changed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from memory_tui.engine.index import Index
 from memory_tui.engine.search import Search
 from memory_tui.engine.status import FileRow
 from memory_tui.errors import EditRefused
-from memory_tui.inbox import inputs
-from memory_tui.inbox.checks import CheckProgress, examine
-from memory_tui.inbox.entries import Decisions, Suggestion
 from memory_tui.index.index_write import LastText
 from memory_tui.notes import budget, curator
 from memory_tui.notes.budget import PromptBudget
@@ -24,12 +21,8 @@ from memory_tui.notes.curator import Curator
 from memory_tui.notes.restore import keep_lost
 from memory_tui.openclaw.trust import FileTrust, TrustReport
 from memory_tui.plan import Plan
-from memory_tui.recalls import recall_log
 from memory_tui.workspace.notes import Document, NoteLines, note_lines
 from memory_tui.workspace.roots import PathVerdict, document, note, reachable, scan, why_path
-
-_FEWEST_RECALLS, _FEWEST_SECONDS = 20, 14 * 86_400.0
-"""Fewer logged recalls, or over less time, do not tell which notes nobody needs."""
 
 
 class Notes:
@@ -45,11 +38,6 @@ class Notes:
     def curator(self) -> Curator:
         """Return what changes notes and takes changes back; after each one the index is brought up to date."""
         return curator.curator(self.plan, lambda _: self._index.request_sync("edit"))
-
-    @cached_property
-    def decisions(self) -> Decisions:
-        """Return what was decided about suggestions without changing a note."""
-        return Decisions(self.curator.journal.folder, self._notice)
 
     def read(self, path: str) -> Document:
         """Return a note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
@@ -108,26 +96,3 @@ class Notes:
         except EditRefused as error:
             return f"{last.path} lost lines, and its last text could not be kept. {error.message}"
         return "" if entry is None else f"{entry.title}. The inbox offers to bring them back."
-
-    def examine(
-        self,
-        progress: CheckProgress = lambda *_: None,
-        stopped: Callable[[], bool] = lambda: False,
-        *,
-        every: bool = False,
-    ) -> tuple[Suggestion, ...]:
-        """Return what should be looked at; seconds on a large memory. With `every` what was kept or put off, too.
-
-        `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
-        """
-        now = self.plan.clock()
-        view = inputs.view(self.plan, now, self.trust(), self.curator, self.recalled_paths())
-        suggestions = examine(view, progress, stopped)
-        return suggestions if every else self.decisions.open(suggestions, now)
-
-    def recalled_paths(self) -> frozenset[str] | None:
-        """Return the paths that logged recalls and reads delivered; None where too few were logged to tell."""
-        entries = recall_log.read(recall_log.recall_log_path(self.plan.roots.workspace)).entries
-        if len(entries) < _FEWEST_RECALLS or entries[-1].at - entries[0].at < _FEWEST_SECONDS:
-            return None
-        return frozenset(path for entry in entries for path in entry.delivered)

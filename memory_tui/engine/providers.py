@@ -100,7 +100,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
         for chunk in note.chunks:
             chunks += not chunk.occurrence
             texts[chunk.hash] = chunk.text
-            if not member.takes_secrets and not chunk.occurrence and (kinds := secret_finder.kinds(chunk.text)):
+            if not member.takes_secrets and not chunk.occurrence and (kinds := embedding.held_back(chunk.text)):
                 flagged.append(Flagged(note.path, chunk.start_line, chunk.end_line, kinds))
                 secret.add(chunk.hash)
     cached = set(store.cached(space, list(texts)))

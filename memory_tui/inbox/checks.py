@@ -1,5 +1,5 @@
-"""Inbox checks are one row each. They find secrets, repeats, passed days, dead paths, lost lines and
-tool output. `examine` lists everything they find, most pressing first.
+"""Inbox checks are one row each. They find secrets, repeats, passed days, dead links, lost lines and tool output.
+`examine` joins what has one cause, the most pressing first, and counts what it keeps silent, by the reason.
 
 Nothing here changes a note: an action becomes a Change, which is shown and made like any other, and taken back by undo.
 """
@@ -11,9 +11,11 @@ import json
 import os
 import posixpath
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -22,14 +24,28 @@ from msgspec.structs import replace
 
 from memory_tui.errors import Cancelled, EditRefused
 from memory_tui.formatting import plural
-from memory_tui.inbox.entries import Action, DatedNote, NoteItem, Passage, Suggestion, digest, note_items
+from memory_tui.inbox.corrections import Corrections
+from memory_tui.inbox.entries import (
+    Action,
+    DatedNote,
+    Findings,
+    Group,
+    NoteItem,
+    Passage,
+    Suggestion,
+    digest,
+    note_items,
+)
+from memory_tui.inbox.repeats import Repeats, is_dated
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of, sections, to_utf8
 from memory_tui.notes.planner import ARCHIVE, move_back
 from memory_tui.notes.restore import bring_back
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.secrets import finder as secret_finder
+from memory_tui.secrets import instructions
 from memory_tui.workspace.annotations import flaws
+from memory_tui.workspace.overtaken import is_overtaken
 
 if TYPE_CHECKING:
     from memory_tui.notes.curator import Curator
@@ -43,12 +59,12 @@ Severity = Literal["danger", "warning", "hint"]
 _EXCERPT = 300
 """Characters of a passage that a suggestion keeps."""
 _LONG_DATA = 300
-_SHORTEST = 20
-"""Fewest characters of a compared item; shorter ones repeat by chance."""
+_WORDS_BEFORE = 12
 _OLD_DAYS = 60
 """A daily note younger than this may still be recalled."""
 
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_QUOTED = re.compile(r"\"[^\"\n]*\"|„[^“\n]*“|“[^”\n]*”|«[^»\n]*»|「[^」\n]*」|^\s*>.*", re.MULTILINE)
 _DAY = r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)"
 _BETWEEN = r"[\s:*_(]*(?:(?:on|the|by|at|in|for|is|to|until|till|again|due|\w{3,6}day),?[\s:*_(]*){0,3}"
 _AHEAD = re.compile(
@@ -96,7 +112,7 @@ _OUTPUT = (
     ),
     (re.compile(r"[A-Za-z0-9+/]{200,}={0,2}"), "it holds encoded data"),
     (
-        re.compile(r"(?:^(?:\$|>>>|[^\s@]+@\S+[#$]) \S[^\n]*\n(?:[^\n]+\n?){6,})", re.MULTILINE),
+        re.compile(r"(?:^(?:\$|[^\s@]+@\S+[#$]) \S[^\n]*\n(?:[^\n]+\n?){6,})", re.MULTILINE),
         "it is a session of a shell",
     ),
 )
@@ -104,10 +120,11 @@ _OUTPUT = (
 
 def passed(entry: NoteItem, today: dt.date) -> Notice | None:
     """Say why a date in an item of a lasting note has passed; None where it has not."""
-    if entry.note.day is not None or entry.fenced:
+    text = _QUOTED.sub(" ", entry.text)
+    days = [day for year, month, number in _DATE.findall(text) if (day := _day(year, month, number))]
+    if not days or max(days) >= today or entry.fenced or is_dated(entry.note):
         return None
-    days = [day for year, month, number in _DATE.findall(entry.text) if (day := _day(year, month, number))]
-    ahead = _ahead(entry.text) if days and max(days) < today else None
+    ahead = _ahead(text)
     if ahead is not None:
         return notice("day_passed", day=str(ahead), ago=(today - ahead).days)
     return None
@@ -126,30 +143,48 @@ def _ahead(text: str) -> dt.date | None:
     return max(days, default=None)
 
 
-def dead(entry: NoteItem, exists: Callable[[str], bool], *, wiki: bool = True) -> str:
+def dead(
+    entry: NoteItem, exists: Callable[[str], bool], names: frozenset[str] = frozenset(), *, wiki: bool = True
+) -> str:
     """Return the missing note that an item links to; empty where none is. `exists` checks paths in the workspace.
 
-    With `wiki` a `[[name]]` names a note that has to be there. Paths of a machine are nobody's to judge: notes speak of
-    other machines, too.
+    With `wiki` a `[[name]]` names a note that has to be there, by one of `names`, else by its path. Paths of a machine
+    are nobody's to judge: notes speak of other machines, too.
     """
     if entry.fenced or _NOT_THERE_YET.search(entry.text):
         return ""
     for link, title in _LINK.findall(_CODE.sub("", entry.text)):
         if title and (not wiki or _HOST_MARK.fullmatch(title)):
             continue
-        target = str(link or f"{title.strip()}.md")
-        if "://" in target:
+        target = str(link or title.strip(" \\") + ".md")
+        if "://" in target or target.startswith(("/", "~")) or (title and _name(target) in names):
             continue
         beside = os.path.normpath(f"{os.path.dirname(entry.note.path)}/{target}")  # noqa: PTH120 - a stored path
-        names: set[str] = {target, beside, f"memory/{target}", f"memory/{target.lower().replace(' ', '-')}"}
-        if not any(exists(name) for name in names):
+        if not any(map(exists, (target, beside, f"memory/{target}", target.removesuffix(".md")))):
             return target
     return ""
 
 
+def _name(title: str) -> str:
+    return re.sub(r"[\s_-]+", "-", title.strip("# \r\n").removesuffix(".md").lower())
+
+
+def names_of(notes: Iterable[DatedNote]) -> frozenset[str]:
+    """Return what a link may call the notes: their titles, and the tails of their paths."""
+    names: set[str] = set()
+    for note in notes:
+        parts = note.path.split("/")
+        names.update(_name("/".join(parts[at:])) for at in range(len(parts)))
+        names.update(_name(line) for line in note.text[:2000].split("\n") if line.startswith("# "))
+    return frozenset(names)
+
+
 def output(entry: NoteItem) -> str:
     """Say why an item looks like the output of a tool; empty where it does not."""
-    reason = next((reason for pattern, reason in _OUTPUT if pattern.search(entry.text)), "")
+    matches = ((pattern.search(entry.text), reason) for pattern, reason in _OUTPUT)
+    # What somebody explains first is an example.
+    few = _WORDS_BEFORE
+    reason = next((reason for match, reason in matches if match and len(entry.text[: match.start()].split()) < few), "")
     return reason or ("it is data, not words" if _is_data(entry.text) else "")
 
 
@@ -212,6 +247,8 @@ class InboxInputs(Struct, frozen=True):
     """Whether a release that reads annotations is in use: its profile is in force, or its ledger covers the notes."""
     lost: Sequence[LostNote] = ()
     """Daily notes that lack lines which the index saw in them."""
+    cleared: frozenset[tuple[str, str]] = frozenset()
+    """Labels, with prefixes, after which no secret stands, because a person said so."""
 
 
 class Examination:
@@ -221,6 +258,19 @@ class Examination:
         self.inputs = inputs
         self.stopped = stopped
         self.items = [item for note in inputs.notes for item in note_items(note)]
+        self.silent: dict[str, list[Suggestion]] = defaultdict(list)
+        self._masked: dict[str, list[str]] = {}
+
+    @cached_property
+    def secrets(self) -> dict[str, tuple[secret_finder.Finding, ...]]:
+        """Path of a note -> the secrets in it."""
+        known = secret_finder.known_of((note.text for note in self.inputs.notes), self.inputs.cleared)
+        rows: dict[str, tuple[secret_finder.Finding, ...]] = {}
+        for note in self.inputs.notes:
+            if self.stopped():
+                raise Cancelled
+            rows[note.path] = secret_finder.find(note.text, known)
+        return rows
 
     @cached_property
     def outputs(self) -> dict[int, str]:
@@ -228,15 +278,44 @@ class Examination:
         reasons = ((at, output(item)) for at, item in enumerate(self.items))
         return {at: reason for at, reason in reasons if reason}
 
+    @cached_property
+    def repeats(self) -> Repeats:
+        """Return what notes say again."""
+        return Repeats(self.inputs.notes, self.stopped)
+
+    @cached_property
+    def texts(self) -> Mapping[str, DatedNote]:
+        """Path -> note."""
+        return {note.path: note for note in self.inputs.notes}
+
     def memories(self) -> Iterator[NoteItem]:
         """Yield the items that do not look like the output of a tool."""
         return (item for at, item in enumerate(self.items) if at not in self.outputs)
+
+    def lines(self, path: str, first: int, last: int) -> str:
+        """Return lines of a note as they are."""
+        lines = self.texts[path].text.removeprefix("\ufeff").split("\n")[first - 1 : last]
+        return "\n".join(line.removesuffix("\r") for line in lines)
+
+    def passage(self, path: str, first: int, last: int) -> Passage:
+        """Return lines of a note, its secrets masked, wherever their label stands; of many the beginning."""
+        if path not in self._masked:
+            text, at = self.texts[path].text, 0
+            parts: list[str] = []
+            for finding in self.secrets[path]:
+                mask = secret_finder.MASK + "\n" * text.count("\n", finding.start, finding.end)
+                parts += (text[at : finding.start], mask)
+                at = finding.end
+            self._masked[path] = "".join((*parts, text[at:])).removeprefix("\ufeff").split("\n")
+        lines = (line.removesuffix("\r") for line in self._masked[path][first - 1 : min(last, first + _EXCERPT)])
+        return Passage(path, first, last, _head("\n".join(lines).rstrip("\n")))
 
 
 class InboxCheck(Struct, frozen=True):
     """One check: the kind of its suggestions, a title for people, its severity, the actions it offers, its search.
 
-    The first of `actions` is the proposed one. `find` gets the examination and this record.
+    The first of `actions` is the proposed one. `find` gets the examination and this record. `cause` is the row of the
+    table of sentences that tells of several with one cause.
     """
 
     kind: str
@@ -244,38 +323,40 @@ class InboxCheck(Struct, frozen=True):
     severity: Severity
     actions: tuple[Action, ...]
     find: Callable[[Examination, InboxCheck], Iterator[Suggestion]]
+    cause: str
 
 
-def _suggestion(check: InboxCheck, item: NoteItem, finding: Notice, other: NoteItem | None = None) -> Suggestion:
-    result = Suggestion(check.kind, _passage(item), finding, check.actions, digest(item.text))
-    return result if other is None else replace(result, other=_passage(other), other_digest=digest(other.text))
+def _suggestion(run: Examination, check: InboxCheck, item: NoteItem, finding: Notice) -> Suggestion:
+    place = run.passage(item.note.path, item.first, item.last)
+    return Suggestion(check.kind, place, finding, check.actions, digest(item.text))
 
 
-def _passage(item: NoteItem) -> Passage:
-    return Passage(item.note.path, item.first, item.last, masked(item.text))
-
-
-def masked(text: str) -> str:
-    """Return the beginning of `text` without anything that looks like a secret."""
-    text = secret_finder.masked_head(text, _EXCERPT + 1)
+def _head(text: str) -> str:
     return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rstrip()}…"
 
 
 def _secrets(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    known = secret_finder.known_of(note.text for note in run.inputs.notes)
-    for note in run.inputs.notes:
-        if run.stopped():
-            raise Cancelled
-        lines = note.text.split("\n")
-        for match in secret_finder.find(note.text, known):
-            last = match.line + note.text.count("\n", match.start, match.end)
-            secret = "\n".join(line.removesuffix("\r") for line in lines[match.line - 1 : last])
+    for path, findings in run.secrets.items():
+        text = run.texts[path].text
+        for match in findings:
+            last = match.line + text.count("\n", match.start, match.end)
             yield Suggestion(
                 check.kind,
-                Passage(note.path, match.line, last, masked(secret)),
+                run.passage(path, match.line, last),
                 notice("secret_found", sort=match.kind),
                 check.actions,
-                digest(secret),
+                digest(run.lines(path, match.line, last)),
+                label=(match.label.words, match.label.prefix) if match.label else None,
+            )
+
+
+def _instructions(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for note in run.inputs.notes:
+        for row in instructions.find(note.text):
+            place = run.passage(note.path, row.line, row.line)
+            finding = notice("commands_agent", what=row.kind, hidden=row.hidden)
+            yield Suggestion(
+                check.kind, place, finding, check.actions, digest(run.lines(note.path, row.line, row.line))
             )
 
 
@@ -292,41 +373,84 @@ def _encodings(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             # With the text, because a note that was kept as it is may be written in this way again.
             yield Suggestion(
                 check.kind,
-                Passage(note.path, 1, 1, masked(note.text.split("\n")[0])),
+                run.passage(note.path, 1, 1),
                 notice("not_utf8", replaced=note.replaced, utf16=note.utf16),
                 check.actions,
                 digest(note.text),
             )
 
 
-def _duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    groups: dict[str, list[NoteItem]] = defaultdict(list)
-    for item in run.items:
-        if len(item.plain) >= _SHORTEST and not item.fenced:
-            groups[item.plain].append(item)
-    for items in groups.values():
-        keep = min(items, key=_rank)
-        for item in items:
-            if item is not keep:
-                yield _suggestion(check, item, notice("said_twice", twin=str(_passage(keep))), keep)
+_FOUND = {
+    "copied file": "file_copied",
+    "copied block": "said_twice",
+    "log beat": "beat_repeats",
+    "said twice": "said_twice",
+}
 
 
-def _rank(item: NoteItem) -> tuple[bool, int, str, int]:
-    """Sort key: the twin in a lasting note stays, else the newest, else the first."""
-    day = item.note.day
-    return day is not None, -day.toordinal() if day else 0, item.note.path, item.first
+def _repeats(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for row in run.repeats.found:
+        if row.kind != check.kind:
+            continue
+        twin = run.passage(row.twin, row.twin_first, row.twin_last)
+        fields = {"twin": row.twin, "whole": row.whole} if check.kind == "copied file" else {"twin": str(twin)}
+        actions = check.actions if row.whole else tuple(dict.fromkeys(("keep", *check.actions)))
+        yield Suggestion(
+            check.kind,
+            run.passage(row.path, row.first, row.last),
+            Notice(_FOUND[check.kind], fields),
+            actions,
+            digest(run.lines(row.path, row.first, row.last)),
+            twin,
+            other_digest=digest(run.lines(row.twin, row.twin_first, row.twin_last)),
+            family=row.family,
+        )
+
+
+PERHAPS = "lines with a bare “now”, of which 0 of 4 were corrections in real notes"
+"""Why a kind of finding is kept silent unless somebody asks for its kind."""
+
+
+def _corrections(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for pair in Corrections(run.inputs.notes, run.stopped).pairs():
+        new, old = pair.new, pair.old
+        if is_overtaken(old.text):
+            continue
+        row = Suggestion(
+            check.kind,
+            run.passage(new.path, new.number, new.number),
+            notice("overtakes", twin=f"{old.path}:{old.number}", perhaps=pair.perhaps),
+            check.actions,
+            digest(run.lines(new.path, new.number, new.number)),
+            run.passage(old.path, old.number, old.number),
+            other_digest=digest(run.lines(old.path, old.number, old.number)),
+        )
+        if pair.perhaps:
+            run.silent[PERHAPS].append(row)
+        else:
+            yield row
+
+
+def _silence(run: Examination) -> None:
+    """Add the repeats that nothing is proposed about."""
+    for reason, places in run.repeats.quiet.items():
+        for path, line in places:
+            run.silent[reason].append(
+                Suggestion("said twice", run.passage(path, line, line), notice("kept_silent", reason=reason), (), "")
+            )
 
 
 def _stale_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for item in run.memories():
         if finding := passed(item, run.inputs.today):
-            yield _suggestion(check, item, finding)
+            yield _suggestion(run, check, item, finding)
 
 
 def _dead_paths(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    names = names_of(run.inputs.notes)
     for item in run.memories():
-        if path := dead(item, run.inputs.exists, wiki=item.note.path not in run.inputs.claude):
-            yield _suggestion(check, item, notice("path_gone", path=path))
+        if path := dead(item, run.inputs.exists, names, wiki=item.note.path not in run.inputs.claude):
+            yield _suggestion(run, check, item, notice("path_gone", path=path))
 
 
 def _unlisted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -343,13 +467,15 @@ def _over_budget(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
         end = last or max(first, len(lines) - (not lines[-1]))
         host = "Claude Code" if note.path in run.inputs.claude else "OpenClaw"
         text = "\n".join(lines[first - 1 : end])
-        finding = notice("beyond_budget", path=note.path, first=first, last=last, host=host)
-        yield Suggestion(check.kind, Passage(note.path, first, end, masked(text)), finding, check.actions, digest(text))
+        entries = sum(item.note.path == note.path and first <= item.first <= end for item in run.items)
+        finding = notice("beyond_budget", path=note.path, first=first, last=last, host=host, entries=entries)
+        place = run.passage(note.path, first, end)
+        yield Suggestion(check.kind, place, finding, check.actions, digest(text), family=note.path)
 
 
 def _junk(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for at, reason in run.outputs.items():
-        yield _suggestion(check, run.items[at], notice("tool_output", cause=reason))
+        yield _suggestion(run, check, run.items[at], notice("tool_output", cause=reason))
 
 
 def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -360,7 +486,7 @@ def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]
     for note in run.inputs.notes:
         age = (run.inputs.today - note.day).days if note.day else 0
         if age > _OLD_DAYS and note.path not in run.inputs.recalled and not note.path.startswith(f"{ARCHIVE}/"):
-            place = Passage(note.path, 1, 1, masked(note.text))
+            place = run.passage(note.path, 1, 1)
             yield Suggestion(check.kind, place, notice("never_delivered", age=age), check.actions, "")
 
 
@@ -376,7 +502,7 @@ def _untrusted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 def _lost(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.lost:
         finding = notice("lines_lost", change=note.change, lines=len(note.lines), at=note.at, gone=note.is_gone)
-        place = Passage(note.path, 1, 1, masked("\n".join(note.lines)))
+        place = Passage(note.path, 1, 1, _head(secret_finder.masked("\n".join(note.lines))))
         yield Suggestion(check.kind, place, finding, check.actions, f"lost {note.change}", change=note.change)
 
 
@@ -391,7 +517,7 @@ def _promoted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             night = next((match[1] for line in reversed(lines[: block.first]) if (match := _NIGHT.match(line))), "")
             yield Suggestion(
                 check.kind,
-                Passage(note.path, block.first, block.last, masked(text)),
+                run.passage(note.path, block.first, block.last),
                 notice("promoted_there", key=block.key, night=night),
                 check.actions,
                 digest(text),
@@ -404,7 +530,7 @@ def _flawed(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
         # One line may repeat one flaw thousands of times.
         for flaw in dict.fromkeys(flaws(note.text, note.path)):
             line = lines[flaw.line - 1]
-            place = Passage(note.path, flaw.line, flaw.line, masked(line))
+            place = run.passage(note.path, flaw.line, flaw.line)
             yield Suggestion(
                 check.kind,
                 place,
@@ -416,26 +542,55 @@ def _flawed(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 _NIGHT = re.compile(r"## Promoted From Short-Term Memory \((\d{4}-\d{2}-\d{2})\)")
 _LATER: tuple[Action, ...] = ("keep", "snooze")
+_OVERTAKEN: tuple[Action, ...] = ("overtake", "merge other", *_LATER)
 _MERGED: tuple[Action, ...] = ("merge", "merge other")
 """One of two passages goes: the one at `place`, or the other one."""
 _PROMOTION: tuple[Action, ...] = ("keep", "edit", "move back", "delete", "snooze")
 
 CHECKS: tuple[InboxCheck, ...] = (
-    InboxCheck("secret", "looks like a secret", "danger", ("delete", *_LATER), _secrets),
-    InboxCheck("lost", "lost lines to another program", "danger", ("restore", *_LATER), _lost),
-    InboxCheck("encoding", "not UTF-8, so words are not found", "warning", ("convert", *_LATER), _encodings),
-    InboxCheck("trust", "not trusted by OpenClaw", "warning", _LATER, _untrusted),
-    InboxCheck("promotion", "promoted by OpenClaw", "hint", _PROMOTION, _promoted),
-    InboxCheck("annotation", "an annotation without effect", "warning", _LATER, _flawed),
-    InboxCheck("bad date", "an odd date in its name", "warning", ("rename", *_LATER), _bad_dates),
-    InboxCheck("exact duplicate", "said twice", "warning", (*_MERGED, *_LATER), _duplicates),
-    InboxCheck("stale date", "a date that has passed", "warning", ("delete", *_LATER), _stale_dates),
-    InboxCheck("dead path", "names a file that is not there", "warning", ("keep", "delete", "snooze"), _dead_paths),
-    InboxCheck("unlisted", "not in Claude Code's index", "warning", ("keep", "trash note", "snooze"), _unlisted),
-    InboxCheck("over budget", "cut off at session start", "warning", ("demote", *_LATER), _over_budget),
-    InboxCheck("junk", "looks like output of a tool", "warning", ("delete", *_LATER), _junk),
+    InboxCheck("secret", "looks like a secret", "danger", ("mask", "delete", "none", *_LATER), _secrets, "secrets"),
+    InboxCheck("instruction", "commands the agent", "danger", ("delete", *_LATER), _instructions, "instructions"),
+    InboxCheck("lost", "lost lines to another program", "danger", ("restore", *_LATER), _lost, "lost_here"),
     InboxCheck(
-        "never recalled", "never recalled so far", "hint", ("archive note", "trash note", *_LATER), _never_recalled
+        "encoding", "not UTF-8, so words are not found", "warning", ("convert", *_LATER), _encodings, "encodings"
+    ),
+    InboxCheck("trust", "not trusted by OpenClaw", "warning", _LATER, _untrusted, "untrusted"),
+    InboxCheck("promotion", "promoted by OpenClaw", "hint", _PROMOTION, _promoted, "promotions"),
+    InboxCheck("annotation", "an annotation without effect", "warning", _LATER, _flawed, "annotations_idle"),
+    InboxCheck("bad date", "an odd date in its name", "warning", ("rename", *_LATER), _bad_dates, "odd_dates"),
+    InboxCheck(
+        "over budget", "cut off at session start", "warning", ("demote", *_LATER), _over_budget, "beyond_budgets"
+    ),
+    InboxCheck("copied file", "a copy of another note", "warning", ("trash note", *_LATER), _repeats, "files_copied"),
+    InboxCheck("copied block", "copied from another place", "warning", (*_MERGED, *_LATER), _repeats, "blocks_copied"),
+    InboxCheck("log beat", "a log says it again", "hint", ("keep", "merge", "snooze"), _repeats, "beats_repeat"),
+    InboxCheck("said twice", "said twice", "warning", (*_MERGED, *_LATER), _repeats, "lines_twice"),
+    InboxCheck("contradiction", "a newer line overtakes it", "warning", _OVERTAKEN, _corrections, "corrections"),
+    InboxCheck("stale date", "a date that has passed", "warning", ("delete", *_LATER), _stale_dates, "days_passed"),
+    InboxCheck(
+        "dead path",
+        "links to a file that is not there",
+        "warning",
+        ("keep", "delete", "snooze"),
+        _dead_paths,
+        "paths_gone",
+    ),
+    InboxCheck(
+        "unlisted",
+        "not in Claude Code's index",
+        "warning",
+        ("keep", "trash note", "snooze"),
+        _unlisted,
+        "unlisted_notes",
+    ),
+    InboxCheck("junk", "looks like output of a tool", "warning", ("delete", *_LATER), _junk, "tool_outputs"),
+    InboxCheck(
+        "never recalled",
+        "never recalled so far",
+        "hint",
+        ("archive note", "trash note", *_LATER),
+        _never_recalled,
+        "notes_never_delivered",
     ),
 )
 """Every check, the most pressing first."""
@@ -449,34 +604,109 @@ CheckProgress = Callable[[str, int, int], None]
 
 def examine(
     inputs: InboxInputs, progress: CheckProgress = lambda *_: None, stopped: Callable[[], bool] = lambda: False
-) -> tuple[Suggestion, ...]:
-    """Run every check; returns the suggestions, the most pressing first. Raises Cancelled when `stopped` says so."""
+) -> Findings:
+    """Run every check, and join what has one cause. Raises Cancelled when `stopped` says so."""
     run = Examination(inputs, stopped)
-    every: dict[str, Suggestion] = {}
+    groups: list[Group] = []
     for done, check in enumerate(CHECKS):
         if stopped():
             raise Cancelled
         progress(check.kind, done, len(CHECKS))
-        suggestions: dict[str, Suggestion] = {}
-        for suggestion in check.find(run, check):
-            suggestions.setdefault(suggestion.id, suggestion)
-        every |= dict(sorted(suggestions.items(), key=lambda item: (item[1].place.path, item[1].place.first)))
+        groups += grouped(_counted(check.find(run, check)))
+    _silence(run)
     progress("", len(CHECKS), len(CHECKS))
-    return tuple(every.values())
+    return Findings(tuple(groups), {reason: tuple(rows) for reason, rows in run.silent.items()})
+
+
+def _counted(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
+    """Sort suggestions by their places, each once, and count those of equal lines."""
+    places = {(row.id, row.place.first): row for row in suggestions}
+    before: Counter[str] = Counter()
+    counted = []
+    for (name, _), row in sorted(places.items(), key=lambda item: (item[1].place.path, item[1].place.first)):
+        counted.append(replace(row, occurrence=before[name]))
+        before[name] += 1
+    return counted
+
+
+def grouped(suggestions: Iterable[Suggestion]) -> list[Group]:
+    """Join suggestions that have one cause, in the order of their first."""
+    families: dict[tuple[str, str], list[Suggestion]] = defaultdict(list)
+    for suggestion in suggestions:
+        families[suggestion.kind, suggestion.family].append(suggestion)
+    return [_group(tuple(rows)) for rows in families.values()]
+
+
+def _group(rows: tuple[Suggestion, ...]) -> Group:
+    first = rows[0]
+    if len(rows) == 1:
+        return Group(first.kind, first.finding, rows, first.actions)
+    twin = first.other.path if first.other else ""
+    fields = {
+        "count": len(rows),
+        "notes": len({row.place.path for row in rows}),
+        "path": first.place.path,
+        "twin": twin,
+    }
+    texts = len({str(row.other) for row in rows})
+    cause = Notice(BY_KIND[first.kind].cause, {**fields, "texts": texts})
+    # What fits one of them only, or loses what another holds alone, is not proposed for all.
+    careful = next((row.actions for row in rows if row.actions[0] == "keep"), first.actions)
+    many = tuple(action for action in careful if action in _FOR_MANY)
+    return Group(first.kind, cause, rows, many if careful[0] in _FOR_MANY else tuple(dict.fromkeys(("keep", *many))))
+
+
+_FOR_MANY: frozenset[Action] = frozenset(
+    ("merge", "delete", "mask", "overtake", "none", "trash note", "move back", "keep", "snooze")
+)
+"""What can be done about several suggestions as one change."""
 
 
 def changes(suggestions: Sequence[Suggestion], action: Action, curator: Curator) -> Change:
     """What `action` does to the notes about all of `suggestions`, as one change. Raises EditRefused like `change`."""
-    if len(suggestions) == 1:
+    if len(suggestions) == 1 and action != "mask":
         return change(suggestions[0], action, curator)
-    spots = [_seen(curator.plan, row.place, row.digest) for row in suggestions if action in ("delete", "move back")]
+    if action == "trash note":
+        return curator.plan.trash(*dict.fromkeys(row.place.path for row in suggestions))
+    if action == "overtake":
+        others = [(row.other, row.other_digest) for row in suggestions if row.other is not None]
+        return curator.plan.overtaken([_seen(curator.plan, *other) for other in others])
+    if action not in ("delete", "merge", "mask", "move back"):
+        raise EditRefused(f"{action.capitalize()} is for one suggestion at a time.", "Take the marks away first.")
+    spots = [_seen(curator.plan, row.place, row.digest) for row in suggestions]
+    if action == "mask":
+        return curator.plan.with_trust(_masked(spots))
     if action == "move back":
         return curator.plan.with_trust(move_back(spots, curator.read))
-    if action != "delete":
-        raise EditRefused(f"{action.capitalize()} is for one suggestion at a time.", "Take the marks away first.")
+    if action == "merge":
+        for row in suggestions:
+            if row.other is not None:
+                _seen(curator.plan, row.other, row.other_digest)
     files = plural(len({spot.path for spot in spots}), "note")
     title = f"Move {plural(len(spots), 'passage')} of {files} to the trash"
-    return curator.plan.delete_lines(spots, kind="trash", title=title)
+    return curator.plan.delete_lines(spots, kind="merge" if action == "merge" else "trash", title=title)
+
+
+def _masked(spots: Sequence[Spot]) -> Change:
+    """Return the change that puts a mask in the place of the secrets on the lines of `spots`."""
+    by_path: dict[str, list[Spot]] = defaultdict(list)
+    for spot in spots:
+        by_path[spot.path].append(spot)
+    files = []
+    for path, places in by_path.items():
+        note = places[0].lines()
+        text = "".join(note.lines)
+        starts = list(accumulate((len(line) for line in note.lines), initial=0))
+        parts: list[str] = []
+        at = 0
+        for finding in secret_finder.find(text):
+            line = bisect_right(starts, finding.start)
+            if any(spot.first <= line <= spot.last for spot in places):
+                parts += (text[at : finding.start], secret_finder.MASK)
+                at = finding.end
+        after = "".join((*parts, text[at:]))
+        files.append(FileChange(path, places[0].data, Lines(note.bom, tuple(after.splitlines(keepends=True))).data))
+    return Change("edit", f"Mask secrets in {plural(len(files), 'note')}", tuple(files))
 
 
 def rewritten(suggestion: Suggestion, text: str, curator: Curator) -> Change:
@@ -508,6 +738,8 @@ def change(suggestion: Suggestion, action: Action, curator: Curator) -> Change:
     spot = _seen(planner, suggestion.place, suggestion.digest)
     if action == "move back":
         return planner.with_trust(move_back([spot], curator.read))
+    if action == "overtake" and suggestion.other is not None:
+        return planner.overtaken([_seen(planner, suggestion.other, suggestion.other_digest)])
     if action in ("merge", "merge other") and suggestion.other is not None:
         other = _seen(planner, suggestion.other, suggestion.other_digest)
         survivor, duplicate = (other, spot) if action == "merge" else (spot, other)

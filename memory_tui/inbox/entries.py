@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +22,9 @@ Action = Literal[
     "merge",
     "merge other",
     "delete",
+    "mask",
+    "none",
+    "overtake",
     "demote",
     "trash note",
     "rename",
@@ -65,6 +68,12 @@ class Suggestion(Struct, frozen=True):
     """The journal's entry that it is about, 0 for none."""
     other_digest: str = ""
     """That of the lines of the twin."""
+    family: str = ""
+    """What of its kind it belongs to, by the cause."""
+    occurrence: int = 0
+    """How many findings of equal lines the note has before."""
+    label: tuple[str, str] | None = None
+    """The label of a secret and the prefix of its value: what "this is none" learns."""
 
     @property
     def reason(self) -> str:
@@ -72,16 +81,62 @@ class Suggestion(Struct, frozen=True):
         return self.finding.message
 
     @property
-    def group(self) -> str:
-        """Return what of its kind it belongs to, for a heading; empty where a kind is one group."""
-        night = self.finding.fields.get("night")
-        return f"on {night}" if night else ""
+    def id(self) -> str:
+        """Identify the finding: 12 hex digits, independent of its line number."""
+        nth = (str(self.occurrence),) if self.occurrence else ()
+        parts = (self.kind, self.place.path, self.digest, self.other.path if self.other else "", self.new_name, *nth)
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+class Group(Struct, frozen=True):
+    """What has one cause, a sentence: its findings, and what can be done about all of them as one change.
+
+    The first of `actions` is the one proposed.
+    """
+
+    kind: str
+    cause: Notice
+    suggestions: tuple[Suggestion, ...]
+    actions: tuple[Action, ...]
 
     @property
     def id(self) -> str:
-        """Identify the finding: 12 hex digits, independent of its line number."""
-        parts = (self.kind, self.place.path, self.digest, self.other.path if self.other else "", self.new_name)
-        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+        """Identify the group: 12 hex digits, those of its finding where it has one."""
+        first = self.suggestions[0]
+        name = f"{self.kind}\0{first.family}".encode("utf-8", "surrogateescape")
+        return first.id if len(self.suggestions) == 1 else hashlib.sha256(name).hexdigest()[:12]
+
+    @property
+    def count(self) -> int:
+        """Return how many places or entries it is about."""
+        return sum(row.finding.fields.get("entries", 1) for row in self.suggestions)
+
+    @property
+    def places(self) -> tuple[Passage, ...]:
+        """Return where its findings are."""
+        return tuple(row.place for row in self.suggestions)
+
+    @property
+    def proposal(self) -> Action:
+        """Return the change that is proposed for all of it."""
+        return self.actions[0]
+
+
+class Findings(Struct, frozen=True):
+    """What an examination found: `groups`, the most pressing first, and what it kept `silent`, by the reason."""
+
+    groups: tuple[Group, ...]
+    silent: Mapping[str, tuple[Suggestion, ...]]
+
+    @property
+    def quiet(self) -> Mapping[str, int]:
+        """Return how many findings were kept silent, by the reason."""
+        return {reason: len(rows) for reason, rows in self.silent.items()}
+
+    @property
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """Return the findings of all groups."""
+        return tuple(row for group in self.groups for row in group.suggestions)
 
 
 def digest(lines: str) -> str:
@@ -91,7 +146,6 @@ def digest(lines: str) -> str:
 
 _FIRST_MARK = re.compile(rf"(?<!\s){ITEM.pattern}")
 """A list mark with the blanks before it. From the middle of those no search begins: many would take minutes."""
-_TIME = re.compile(r"^\W{0,3}\d{1,2}:\d{2}(?::\d{2})?\W{0,4}\s*")
 _SOURCE = re.compile(r"(?<!\s)\s*\(from [^()\s]+\.md\)\s*$")
 _MARKS = re.compile(r"[*_`~#>\[\]]+")
 
@@ -111,13 +165,12 @@ class DatedNote(Struct, frozen=True):
 
 
 class NoteItem(Struct, frozen=True):
-    """A list item, paragraph or fenced block on lines `first` to `last`; `plain` is its text for comparing."""
+    """A list item, paragraph or fenced block on lines `first` to `last`."""
 
     note: DatedNote
     first: int
     last: int
     text: str
-    plain: str
     fenced: bool = False
 
 
@@ -150,15 +203,14 @@ def note_items(note: DatedNote) -> Iterator[NoteItem]:
 
 
 def plain(text: str) -> str:
-    """Strip list mark, time of day, emphasis, source and line breaks from an item; lower case."""
-    words = _FIRST_MARK.sub("", text, count=1)
-    words = _SOURCE.sub("", _TIME.sub("", _MARKS.sub("", words).strip()))
+    """Strip list mark, emphasis, source and line breaks from an item; lower case."""
+    words = _SOURCE.sub("", _MARKS.sub("", _FIRST_MARK.sub("", text, count=1)).strip())
     return " ".join(words.lower().split())
 
 
 def _item(note: DatedNote, texts: Sequence[str], first: int, last: int, *, fenced: bool = False) -> NoteItem:
     text = "\n".join(texts[first - 1 : last])
-    return NoteItem(note, first, last, text, plain(text), fenced)
+    return NoteItem(note, first, last, text, fenced)
 
 
 TABLE = state_db.Table("inbox_decisions")
@@ -183,16 +235,23 @@ class Decisions:
             return {}
         return data if isinstance(data, dict) else {}
 
-    def open(self, suggestions: Sequence[Suggestion], now: float) -> tuple[Suggestion, ...]:
-        """Return the suggestions that are neither dismissed nor snoozed at `now` (epoch seconds)."""
-        data = self._read()
-        return tuple(suggestion for suggestion in suggestions if not _hidden(data.get(suggestion.id), now))
+    def cleared(self) -> frozenset[tuple[str, str]]:
+        """Return the labels, with prefixes, after which no secret stands, because a person said so."""
+        return frozenset((rows[0], rows[1]) for rows in self._read().values() if isinstance(rows, list))
+
+    def none(self, suggestion: Suggestion) -> None:
+        """Dismiss a suggestion for good, because it is no secret; its label with its prefix tells none from now on.
+
+        A key in the form of its maker has no label, so that this form is never learned.
+        """
+        known = suggestion.label if suggestion.label and suggestion.label[1] else None
+        self._set(suggestion.id, list(known) if known else _FOREVER)
 
     def hidden(self, suggestions: Sequence[Suggestion], now: float) -> dict[str, float]:
         """Return id -> end of snooze (epoch seconds, infinite if dismissed) of each suggestion hidden at `now`."""
         data = self._read()
         return {
-            suggestion.id: math.inf if data[suggestion.id] == _FOREVER else data[suggestion.id]
+            suggestion.id: data[suggestion.id] if isinstance(data[suggestion.id], int | float) else math.inf
             for suggestion in suggestions
             if _hidden(data.get(suggestion.id), now)
         }
@@ -219,7 +278,7 @@ class Decisions:
         except StateUnavailable as error:
             raise EditFailed(error.message, error.next_step) from error
 
-    def _set(self, identifier: str, value: str | float | None) -> bool:
+    def _set(self, identifier: str, value: str | float | list[str] | None) -> bool:
         try:
             return self._records.change(identifier, lambda _: value) is not None
         except StateUnavailable as error:
@@ -227,4 +286,4 @@ class Decisions:
 
 
 def _hidden(decision: object, now: float) -> bool:
-    return decision == _FOREVER or (isinstance(decision, int | float) and now < decision)
+    return decision == _FOREVER or isinstance(decision, list) or (isinstance(decision, int | float) and now < decision)

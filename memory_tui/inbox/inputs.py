@@ -30,6 +30,7 @@ def view(
     trust: TrustReport | None,
     curator: Curator | None = None,
     recalled: frozenset[str] | None = None,
+    cleared: frozenset[tuple[str, str]] = frozenset(),
 ) -> InboxInputs:
     """Return everything that suggestions are made of, at `now` (epoch seconds); reads every note."""
     files = trust.files if trust is not None else ()
@@ -40,7 +41,7 @@ def view(
         real = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118 - names may hold undecodable bytes
         return real.startswith(folders) and os.path.lexists(real)
 
-    notes, claude = tuple(_notes(plan.roots)), claude_code.folders(plan.roots)
+    notes, claude = tuple(notes_of(plan.roots)), claude_code.folders(plan.roots)
     return InboxInputs(
         notes,
         dt.datetime.fromtimestamp(now, dt.UTC).astimezone(plan.config.time_zone).date(),
@@ -52,6 +53,7 @@ def view(
         claude_code.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
         trust is not None or profiles.get(plan.settings.word("profile")).chunking == chunking_2026_9.VERSION,
         _lost(curator, notes),
+        cleared,
     )
 
 
@@ -84,7 +86,8 @@ def _over(plan: Plan, notes: tuple[DatedNote, ...]) -> dict[str, tuple[int, int]
     return cuts
 
 
-def _notes(roots: Roots) -> Iterator[DatedNote]:
+def notes_of(roots: Roots) -> Iterator[DatedNote]:
+    """Yield every note that can be read."""
     for note in scan(roots).notes:
         if note.source != "memory":
             continue

@@ -29,6 +29,7 @@ from memory_tui.index.store import Store
 from memory_tui.providers.base import Identity, MediaText, Provider, Vectors
 from memory_tui.providers.failures import OF_THE_TEXT, Cause, ProviderFailure, state_of
 from memory_tui.secrets import finder as secret_finder
+from memory_tui.secrets import instructions
 from memory_tui.workspace import roots
 from memory_tui.workspace.notes import MediaDocument, path_in
 from memory_tui.workspace.roots import Roots
@@ -126,11 +127,16 @@ def _of_sibling(sibling: Path | None, columns: str, identity: Identity, hashes: 
         return other.query(sql, (*identity.space, identity.dims, json.dumps(list(hashes))))
 
 
+def held_back(text: str) -> tuple[str, ...]:
+    """Return why a text is not sent before somebody agrees: it holds a secret, or commands who reads it."""
+    return (*secret_finder.kinds(text), *instructions.kinds(text))
+
+
 def sendable(store: Store, texts: Mapping[str, str], digests: Sequence[str]) -> list[str]:
     """Return those of `digests` whose text in `texts` may be sent; the others are remembered."""
     rows = store.query(f"SELECT hash FROM withheld WHERE {_AMONG}", (json.dumps(list(digests)),))
     fresh = [digest for digest in digests if (digest,) not in set(rows)]
-    secrets = {digest: "; ".join(kinds) for digest in fresh if (kinds := secret_finder.kinds(texts[digest]))}
+    secrets = {digest: "; ".join(kinds) for digest in fresh if (kinds := held_back(texts[digest]))}
     if secrets:
         with store.writing():
             store.many("INSERT OR REPLACE INTO withheld VALUES(?, ?)", list(secrets.items()))

@@ -196,7 +196,7 @@ class Withheld(Struct, frozen=True):
     kind: str
 
     def __str__(self) -> str:
-        return f"withheld: looks like a secret ({self.kind})"
+        return f"withheld: {'' if self.kind.startswith('commands') else 'looks like a secret '}({self.kind})"
 
 
 # --- words -----------------------------------------------------------------------------------------------------------

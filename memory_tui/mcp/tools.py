@@ -23,6 +23,7 @@ from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.recalls import recalled_lines
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
+from memory_tui.secrets import instructions
 from memory_tui.workspace.roots import MEMORY, NoteMissing, Roots, document, locate, lost, scan
 
 if TYPE_CHECKING:
@@ -342,8 +343,8 @@ _MODES: dict[Mode, str] = {
 
 
 def visible(text: str) -> str:
-    """`text` of a note for an agent: tabs and line ends stay, what hides or steers is made visible."""
-    return "\t".join(safe(part, keep_newlines=True) for part in text.split("\t"))
+    """`text` of a note for an agent: tabs and line ends stay, what hides, steers or commands is made visible."""
+    return "\t".join(safe(part, keep_newlines=True) for part in instructions.marked(text).split("\t"))
 
 
 def _hit(hit: Candidate, with_source: bool) -> dict[str, Any]:

@@ -45,6 +45,7 @@ from memory_tui.secrets.finder import masked
 from memory_tui.workspace.annotations import Annotations, read_annotations, without_markers
 from memory_tui.workspace.chunking_2026_9 import BY_ENTRIES, blocks
 from memory_tui.workspace.days import shown_day
+from memory_tui.workspace.overtaken import is_overtaken, marked
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 
 ARCHIVE = "memory/archive/memory"
@@ -109,6 +110,29 @@ class Planner(Struct, frozen=True):
             return self._note_for_codex("capture", f"{_words(text)}\n")
         path = f"memory/{now.date().isoformat()}.md"
         return self.with_trust(capture(text, now, current(self.roots, path), self._log_before(path)))
+
+    def supersede(self, text: str, place: Spot) -> Change:
+        """Append `text` to today's log, with the line that it overtakes; that one stays, with a mark and the day."""
+        note = self.remember(f"{text.rstrip()} (supersedes {place.path}:{place.first})")
+        if note.files[0].path == place.path:
+            raise EditRefused(f"{place} is of today's log.", "Edit it there.")
+        title = f"{note.title}, and mark {place} as superseded"
+        return replace(note, title=title, files=(*note.files, *self.overtaken([place]).files))
+
+    def overtaken(self, spots: Sequence[Spot]) -> Change:
+        """Mark the first line of each spot as superseded today; nothing is deleted."""
+        day = self.now().date().isoformat()
+        files = []
+        for path, place in {spot.path: spot for spot in spots}.items():
+            numbers = {spot.first for spot in spots if spot.path == path}
+            note = place.lines()
+            lines = (
+                marked(line, day) if number in numbers and not is_overtaken(line) else line
+                for number, line in enumerate(note.lines, 1)
+            )
+            files.append(FileChange(path, place.data, Lines(note.bom, tuple(lines)).data))
+        title = f"Mark {', '.join(map(str, spots[:3]))} as superseded"
+        return self.with_trust(Change("edit", title, tuple(files)))
 
     def beginning(self, path: str) -> str:
         """The text that a daily log which is not there begins with, its heading like that of the log before it."""

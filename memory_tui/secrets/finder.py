@@ -121,14 +121,6 @@ def masked(text: str, mask: Callable[[str], str] = lambda _secret: MASK, known: 
     return "".join((*parts, text[at:]))
 
 
-def masked_head(text: str, most: int) -> str:
-    """Return the first `most` characters of `masked(text)`; of a long text no more is looked through than it takes."""
-    _, piece = next(_pieces(text))
-    head = masked(piece)
-    # Near the end of the piece a private key may begin of which the next one holds the first line.
-    return (head if len(head) >= most + _OVERLAP else masked(text))[:most]
-
-
 def kinds(text: str, known: Known = NOTHING_KNOWN) -> tuple[str, ...]:
     """Return the kinds of what `find` finds, each once."""
     return tuple(dict.fromkeys(finding.kind for finding in find(text, known)))
@@ -152,7 +144,8 @@ def _private(text: str) -> Iterator[Span]:
         at = begun + 1
         if match := _PRIVATE_KEY.match(text, begun):
             end = text.find("-----END", match.end())
-            line = text.find("\n", end) if end >= 0 else -1
+            # One that is cut off goes on to a blank line.
+            line = text.find("\n", end) if end >= 0 else text.find("\n\n", match.end())
             at = line if line >= 0 else len(text)
             yield begun, at, PRIVATE, None
 

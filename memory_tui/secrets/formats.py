@@ -6,7 +6,6 @@ detect-secrets 1.5 (Apache-2.0), after which quoted values of names like `db_pas
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 
@@ -26,14 +25,6 @@ BASIC = "Basic Auth Credentials"
 TOKEN = "JSON Web Token"
 PRIVATE = "Private Key"
 
-
-def _assigned(names: str, value: str) -> str:
-    """Return a pattern of a `value` assigned to one of `names`, in any case: `NAME: value`, `"name" => "value"`."""
-    return rf"(?i:(?<!\w){names}[\"']?\]? *(?:::|:=|=>|[=:]| ) *[\"']?({value}))"
-
-
-_SECRET_NAME = r"(?:key|pwd|pw|password|pass|token)"
-_NAME_PARTS = ("key", "pass", "pwd", "pw", "token")
 
 _AT_WORDS = (
     KeyFormat("age secret key", ("age-secret-key-",), r"AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{40,}"),
@@ -155,8 +146,9 @@ _AT_WORDS = (
     ),
     KeyFormat(
         "password in a command",
-        ("sshpass", "-u", "mysql"),
-        r"(?:sshpass\s+-p\s*|mysql\w*\s[^\n|]{0,120}?-p|(?<=\s)(?:-u|--user)[ =]?[\"']?[^\s:\"'/]{1,60}:)"
+        ("sshpass", "-u", "mysql", "redis-cli"),
+        r"(?:sshpass\s+-p\s*|redis-cli\s[^\n|]{0,80}?-a\s+|mysql\w*\s[^\n|]{0,120}?-p|(?<=\s)(?:-u"
+        r"|--user)[ =]?[\"']?[^\s:\"'/]{1,60}:)"
         r"(?![$<{\s])([^\s\"'`]{4,})",
     ),
     KeyFormat(
@@ -178,38 +170,13 @@ _AT_WORDS = (
 )
 _ANYWHERE = (
     KeyFormat(
-        "Artifactory Credentials",
-        ("akc", *(f"ap{sign}" for sign in "0123456789abcdef")),
-        r"(?<![^\s=:\"])(?:AKC[A-Za-z0-9]{10,}|AP[0-9A-F][A-Za-z0-9]{8,})(?![^\s\"])",
-    ),
-    KeyFormat(
         "AWS Access Key", ("a3t", "abia", "acca", "akia", "asia"), r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}"
     ),
-    KeyFormat(
-        "AWS Access Key", ("aws",), rf"(?i:aws.{{0,20}}?{_SECRET_NAME}.{{0,20}}?[\"']([0-9A-Za-z/+]{{40}})[\"'])"
-    ),
     KeyFormat("Azure Storage Account access key", ("accountkey=",), r"AccountKey=[A-Za-z0-9+/=]{88}"),
-    KeyFormat(
-        "Cloudant Credentials",
-        _NAME_PARTS,
-        _assigned(rf"(?:cloudant|cl|clou)[_-]?(?:api)?{_SECRET_NAME}", r"[0-9a-f]{64}|[a-z]{24}"),
-    ),
     KeyFormat("Discord Bot Token", (".",), r"[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}"),
     KeyFormat("GitHub Token", ("gh",), r"gh[opsur]_\w{36}"),
     KeyFormat(
         "GitLab Token", ("gl", "gr1348941"), r"(?:gl(?:agent|cbt|dt|ft|imt|oas|pat|ptt|rt|soat)-|GR1348941)[\w-]{20,}"
-    ),
-    KeyFormat(
-        "IBM Cloud IAM Key",
-        _NAME_PARTS,
-        _assigned(rf"(?:(?:ibm[_-]?)?(?:cloud[_-]?)?(?:iam)?)[_-]?(?:api)?[_-]?{_SECRET_NAME}", r"[\w-]{44}(?![\w-])"),
-    ),
-    KeyFormat(
-        "IBM COS HMAC Credentials",
-        ("secret",),
-        _assigned(
-            r"(?:(?:ibm)?[_-]?cos[_-]?(?:hmac)?)?[_-]?secret[_-]?(?:access)?[_-]?key", r"[0-9a-f]{48}(?![0-9a-f])"
-        ),
     ),
     KeyFormat(TOKEN, ("eyj",), r"eyJ[\w=-]+\.[\w=-]+(?:\.[\w.+/=-]*)?"),
     KeyFormat("Mailchimp Access Key", ("-us",), r"[0-9a-z]{32}-us\d{1,2}"),
@@ -228,14 +195,6 @@ _ANYWHERE = (
         ("xox", "slack.com"),
         r"(?i:xox[abopsr]-(?:\d+-)+[a-z0-9]+|https://hooks\.slack\.com/services/T\w+/B\w+/\w+)",
     ),
-    KeyFormat(
-        "SoftLayer Credentials",
-        _NAME_PARTS,
-        _assigned(rf"(?:softlayer|sl)[_-]?(?:api)?[_-]?{_SECRET_NAME}", r"[a-z0-9]{64}"),
-    ),
-    KeyFormat(
-        "SoftLayer Credentials", ("softlayer.com",), r"(?i:https?://api\.softlayer\.com/soap/v3(?:\.1)?/([a-z0-9]{64}))"
-    ),
     KeyFormat("Square OAuth Secret", ("sq0csp",), r"sq0csp-[\w\\-]{43}"),
     KeyFormat("Stripe Access Key", ("k_live_",), r"[rs]k_live_[0-9A-Za-z]{24}"),
     KeyFormat("Telegram Bot Token", (":",), r"\d{8,10}:[\w-]{35}"),
@@ -243,16 +202,3 @@ _ANYWHERE = (
 )
 """What is so telling that it counts within a word too."""
 FORMATS = (*_AT_WORDS, *(form._replace(anywhere=True) for form in _ANYWHERE))
-
-_NAME = (
-    r"(?:(?:api|auth|service|account|db|database|priv|private|client)_?key|(?:db|database|key)_?pass|password|passwd|pwd"
-    r"|secret|contrase[ñn]a)\w*"
-)
-_VALUE = r"(?P<value>(?=\w)[^\x0b'\"]*[^\x0b,'\"`])(?P=quote)"
-_QUOTE = r"(?P<quote>[\"'`])"
-QUOTED = (
-    re.compile(rf"{_NAME}[\]'\"]{{0,2}}(?::|\s*(?:={{1,3}}>?|!==?))\s*{_QUOTE}{_VALUE}", re.IGNORECASE),
-    re.compile(rf"{_QUOTE}{_VALUE}\s*[!=]{{2,3}}\s*\w*{_NAME}"),
-    re.compile(rf"{_NAME}\S{{0,50}}?\s*{_QUOTE}{_VALUE};", re.IGNORECASE),
-)
-"""A quoted `value` that is assigned to, compared with or given after a name like `db_password`, in one line."""

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from memory_tui.secrets.formats import QUOTED
-
 LABELLED, PAIR, SEED, CODES = "labelled password or key", "user and password", "seed phrase", "backup code"
 
 _STRONG = (
     r"passw(?:or[dt]|d)|passphrase|passcode|pass[- ]?code|mot de passe|contrase(?:ñ|n\u0303|n)a|senha|kennwort"
     r"|wachtwoord|has[łl]o|(?:ş|s\u0327|s)ifre|l(?:ö|o\u0308)senord|heslo|parola|jelsz[oó]|salasana|adgangskode|kodeord"
-    r"|парол[ьяею]|密[码碼]|口令|パスワード|パスコード|暗証番号|암호|비밀번호|كلمة (?:المرور|السر)|סיסמה|κωδικός|पासवर्ड"
+    r"|парол[ьяею]|密[码碼]|口令|パスワード|パスコード|暗証番号|암호|비밀번호|كلمة (?:المرور|السر)|סיסמה|κωδικός"
+    r"|geslo|lozinka|slaptažodis|parool"
+    r"|パスフレーズ|비번|패스워드|mật mã|पासवर्ड"
     r"|mật khẩu|kata sandi|(?:wlan|wi-?fi|wep|wpa2?|netzwerk|network)[ -]?(?:schlüssel|key|psk)|pre-?shared key"
 )
 _SHORT = (
@@ -44,13 +44,16 @@ _CODE_LABEL = (
 )
 _LOGIN = (
     r"ssh|s?ftp|log-?in|sign-?in|zugang\w*|anmeldung\w*|credentials?|creds|account|accès|acceso|usuario|identifiant\w*"
-    r"|logowanie|dostęp|inlog\w*|přihlášení|логин\w*|доступ\w*|вход|учётка|登[录錄入陆]|账号|帳號|帐号|ログイン|アカウント"
+    r"|logowanie|dostęp|inlog\w*|přihlášení|логин\w*|доступ\w*|вход|учётка|登[录錄入陆]|账号|帳號|帐号|ログイン"
+    r"|アカウント"
     r"|로그인|계정|tài khoản|đăng nhập|giriş|panel|web ?ui"
 )
 HINTS = re.compile(
-    r"pass|pw|pin|contrase|senha|mot de|mdp|clave|kennwort|wachtwoord|ordenord|senord"
+    r"cred|login|zugang|логин|доступ|登|ログイン|acceso|usuario|로그인|pass|pw|pin|contrase|senha|mot de|mdp"
+    r"|clave|kennwort|wachtwoord|ordenord|senord"
     r"|hasło|haslo|ifre|heslo|psk|parola|jelsz|salasana|adgangskode|kodeord|schlüssel|密|口令"
-    r"|パス|暗証|암호|비밀|парол|كلمة|סיסמ|κωδικ|पासवर्ड|mật kh|sandi|key|token|secret|ключ|токен"
+    r"|パス|暗証|암호|비밀|парол|كلمة|סיסמ|κωδικ|geslo|lozinka|slaptaž|parool|비번|패스워드|mật mã|पासवर्ड|mật kh"
+    r"|sandi|key|token|secret|ключ|токен"
     r"|секрет|钥|鑰|令牌|シークレット|トークン|キー|鍵|키|토큰|시크릿|anahtar|jeton|khóa|пин|shared|seed|phrase"
     r"|mnemonic|фраз|助记|恢复|code|código|коды|コード|admin|root|门禁|备用|복구|니모닉|api"
 )
@@ -60,7 +63,8 @@ _NOT_BEFORE = re.compile(
     r"(?:public|ssh|primary|foreign|cache|session|sort|partition|host|idempotency|object|s3|index|answer|open)[ _-]?$"
 )
 _OTHER = (
-    r"counts?|limits?|usage|used|budget|window|types?|hash\w*|lengths?|polic(?:y|ies)|managers?|reset\w*|rotation|expir\w*"
+    r"counts?|limits?|usage|used|budget|window|types?|hash\w*|lengths?|polic(?:y|ies)|managers?|reset\w*|rotation"
+    r"|expir\w*"
     r"|fields?|prompts?|version|paths?|files?|folders?|names?|ids?|urls?|formats?|size|age|days?|pairs?|santa|bucket"
 )
 _NOT_AFTER = re.compile(rf"[ _-](?:{_OTHER})(?![^\W_])")
@@ -77,7 +81,8 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _FURTHER = re.compile(
-    r"\s+(?:for|für|vom|von|para|de|для|от|к)\s+\S{1,20}(?:\s+[^\s:=]{1,20}){0,2}?\s+(\S{6,60})(?!\S)"
+    r"(?:\s++[^\s:=]{1,20}+){1,4}?\s++"
+    r"((?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)(?=\S*[^\w\s])\S{6,60}+)"
 )
 _VALUE = re.compile(r"[^\s\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
 _SHUT = dict(zip("\"'`「『«“„", "\"'`」』»”“", strict=True))
@@ -121,12 +126,17 @@ _HOST = (
 )
 _MACHINE = re.compile(rf"(?<![\w./@-]){_HOST}[)`\"*]{{0,2}}[\s,;:(|→-]{{1,4}}$", re.IGNORECASE)
 _AFTER_LOGIN = re.compile(rf"(?:{_LOGIN}|{_STRONG})(?P<rest>[^/]{{0,20}})$", re.IGNORECASE)
+_WIFI = re.compile(r"(?:wi-?fi|wlan|hotspot|ssid)\W[^/]{0,16}$", re.IGNORECASE)
 _USER = r"[A-Za-z0-9._+-]{2,40}(?:@[A-Za-z0-9-]{1,40}(?:\.[A-Za-z0-9-]{1,20}){1,4})?"
 _PAIRS = {
     sign: re.compile(
-        rf"(?<![A-Za-z0-9_/.@+-])(?P<user>{_USER})[`\"*]{{0,2}}(?P<sep>{between})[`\"*]{{0,2}}(?P<pw>[!-~]{{5,60}})"
+        rf"(?<![A-Za-z0-9_/.@+-])(?P<user>{_USER})[`\"*]{{0,2}}(?P<sep>{between})[`\"*]{{0,2}}(?=(?P<pw>[!-~]{{5,60}}))"
     )
-    for sign, between in (*((sign, rf"\s{{0,2}}{sign}\s{{0,2}}") for sign in "/:,"), (" ", r"(?<=[a-z]) "))
+    for sign, between in (
+        *((sign, rf"\s{{0,2}}{sign}\s{{0,2}}") for sign in "/:,"),
+        (" ", r"(?<=[a-z]) "),
+        ("-", r"\s[-–]\s"),
+    )
 }
 _ADMINS = frozenset(("root", "admin", "administrator", "user", "postgres", "pi", "ubuntu"))
 _PHRASE = re.compile(r"(?:(?:\d{1,2}[.)]?\s*)?[a-zß-ÿ]{3,8}(?:[\s,]+|$)){12,24}")
@@ -176,24 +186,13 @@ def labelled(line: str, known: Known) -> Iterator[Span]:
             fits = _bare(value) if match["bare"] and not code else _password(value)
         else:
             fits = _key(value, name, known, bare=bool(match["bare"]))
-        label = Label(name, prefix_of(value))
+        # The beginning of a password is a part of the secret.
+        label = Label(name, "" if word else prefix_of(value))
         if fits and not _example(line, match.start(), value) and (name, label.prefix) not in known.cleared:
             end = at + len(value)
             yield at, end, LABELLED, label
         elif word and (further := _FURTHER.match(line, match.end("form"))) and _bare(further[1], 4):
             yield *further.span(1), LABELLED, label
-    for pattern in QUOTED:
-        for match in pattern.finditer(line):
-            text = match["value"]
-            if (
-                len(text) >= 4
-                and not re.search(r"\s", text)
-                and not placeholder(text)
-                and re.search("[A-Za-z]", text)
-                and re.search("[^a-z]", text)
-                and not _example(line, match.start(), text)
-            ):
-                yield *match.span("value"), LABELLED, None
 
 
 def _example(line: str, at: int, value: str) -> bool:
@@ -205,7 +204,11 @@ def _value(line: str, match: re.Match[str]) -> str:
     """Return what stands after a label; inside quotes all of it, where it has a word of letters and digits."""
     quote = match["open"][-1:]
     quoted = _QUOTES[quote].match(line, match.end()) if quote in _QUOTES else None
-    if quoted and (" " not in quoted[0] or any(map(_MIXED.fullmatch, quoted[0].split()))):
+    if quoted and (
+        " " not in quoted[0]
+        or match[0].lower().startswith("passphrase")
+        or any(map(_MIXED.fullmatch, quoted[0].split()))
+    ):
         return quoted[0]
     plain = _VALUE.match(line, match.end())
     if plain is None or _REFERENCE.fullmatch(plain[0].rstrip(".,;:")):
@@ -296,6 +299,10 @@ def pairs(line: str) -> Iterator[Span]:
 def _is_pair(sign: str, user: str, password: str, before: str, *, spaced: bool) -> bool:
     """Tell whether a user's name and a password stand beside each other, after what stands `before` them."""
     classes, admin, login = _classes(password), user in _ADMINS, _AFTER_LOGIN.search(before)
+    if sign == "-":
+        return classes >= 3 and (admin or (login is not None and ":" in login["rest"]))
+    if sign == "/" and _WIFI.search(before):
+        return classes >= 2 and len(password) >= 8 and re.search(r"\d", password) is not None
     if sign == " ":
         return classes == 4 and "@" in user
     if classes >= 3 and sign == "/" and (admin or "@" in user or login):
@@ -337,5 +344,5 @@ def in_columns(line: str, labels: dict[int, str]) -> Iterator[Span]:
         value = cell.strip(" *`")
         if number in labels and _password(value):
             start = at + cell.index(value)
-            yield start, start + len(value), LABELLED, Label(labels[number], prefix_of(value))
+            yield start, start + len(value), LABELLED, Label(labels[number], "")
         at += len(cell) + 1

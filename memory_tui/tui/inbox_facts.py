@@ -10,7 +10,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from memory_tui.formatting import plural
-from memory_tui.inbox.checks import BY_KIND
+from memory_tui.inbox.checks import BY_KIND, grouped
 from memory_tui.inbox.entries import Action, Suggestion
 from memory_tui.notes.changes import Change
 from memory_tui.notes.journal import KEEP_DAYS
@@ -34,40 +34,37 @@ CHANGES: Mapping[Action, str] = {
     "restore": "bring the lines back",
     "move back": "move back to the daily note",
     "convert": "write the note as UTF-8",
+    "mask": "put *** in the place of the secret",
+    "overtake": "mark the older line as superseded",
 }
 """What each action that changes notes does."""
 
 
 class Group(NamedTuple):
-    """Findings with one cause; `action` is what is proposed for all of them, empty where nothing is changed."""
+    """Findings with one cause, which `title` tells."""
 
     key: str
     title: str
     mark: str
     findings: tuple[Suggestion, ...]
 
-    @property
-    def action(self) -> Action | None:
-        """Return the change that is proposed first; None where none is."""
-        first = self.findings[0].actions[0]
-        return first if first in CHANGES else None
-
 
 def groups(findings: Iterable[Suggestion]) -> list[Group]:
     """Return findings by cause, the most pressing first."""
-    by_cause: dict[tuple[str, str], list[Suggestion]] = {}
-    for item in findings:
-        by_cause.setdefault((item.kind, item.group), []).append(item)
-    order = {kind: at for at, kind in enumerate(BY_KIND)}
     return [
         Group(
-            f"group:{kind}:{cause}",
-            f"{BY_KIND[kind].title} {cause}".rstrip(),
-            _MARKS[BY_KIND[kind].severity],
-            tuple(items),
+            f"group:{group.id}",
+            group.cause.message if group.suggestions[1:] else BY_KIND[group.kind].title,
+            _MARKS[BY_KIND[group.kind].severity],
+            group.suggestions,
         )
-        for (kind, cause), items in sorted(by_cause.items(), key=lambda entry: order[entry[0][0]])
+        for group in grouped(findings)
     ]
+
+
+def proposal(chosen: Sequence[Suggestion]) -> Action:
+    """Return the change that is proposed for findings with one cause."""
+    return grouped(chosen)[0].proposal
 
 
 def listed(
@@ -81,7 +78,7 @@ def listed(
             item = group.findings[0]
             yield Fact(f"{group.title}: {_line(item)}", item.id, group.mark, most=2)
             continue
-        yield Fact(f"{group.title}: {len(group.findings):,}", group.key, group.mark, style="bold")
+        yield Fact(one_line(group.title), group.key, group.mark, style="bold")
         items = group.findings if group.key in unfolded else group.findings[:_FEW]
         for item in items:
             yield Fact(_line(item), item.id, indent=2, most=1)
@@ -117,13 +114,13 @@ def explained(chosen: Sequence[Suggestion], change: Change | str | None, *, is_q
     if more:
         parts.append(f" And {more:,} more like it.")
     else:
-        twice = first.kind == "exact duplicate" and isinstance(change, Change)
+        twice = first.kind == "said twice" and isinstance(change, Change)
         places = [first.place, first.other] if first.other is not None else [first.place]
         for place in places if first.other is not None or not isinstance(change, Change) else ():
             if place is not None:
                 text = "" if twice else f"\n{safe(place.text.strip(), keep_newlines=True)}"
                 parts += ["\n", (one_line(str(place)), MUTED), text]
-    action = first.actions[0]
+    action = proposal(chosen)
     parts.append("\n\n")
     if is_quiet:
         parts.append("K asks about it again.")

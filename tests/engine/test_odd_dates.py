@@ -67,7 +67,7 @@ def test_impossible_dates_are_evergreen_and_future_ones_get_no_boost(tmp_path: P
 def test_each_date_that_cannot_be_is_pointed_out(tmp_path: Path, notes: Path) -> None:
     with opened(notes, tmp_path, "recommended") as engine:
         engine.index.sync()
-        found = {one.place.path: one.reason for one in engine.notes.examine() if one.kind == "bad date"}
+        found = {one.place.path: one.reason for one in engine.inbox.examine().suggestions if one.kind == "bad date"}
     assert set(found) == {*INVALID, FUTURE}
     assert all("never fades" in found[path] for path in INVALID)
     assert "days ahead" in found[FUTURE]

@@ -14,6 +14,7 @@ from typing import Any
 import memory_tui
 from memory_tui import notices
 from memory_tui.explain.counterfactuals import SearchedRange
+from memory_tui.inbox.checks import CHECKS
 from memory_tui.notices import TABLE, Notice
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.spelling import Correction
@@ -169,10 +170,18 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "invalid_day": [{"day": "2026-02-30"}],
     "day_ahead": [{"days": 40}],
     "said_twice": [{"twin": "MEMORY.md:4"}],
+    "file_copied": [{"twin": "memory/a.md", "whole": whole} for whole in (True, False)],
+    "overtakes": [{"twin": "MEMORY.md:4", "perhaps": perhaps} for perhaps in (False, True)],
+    "commands_agent": [{"what": "hides from the user", "hidden": hidden} for hidden in ("", "a comment")],
+    "beat_repeats": [{"twin": "MEMORY.md:4"}],
+    "kept_silent": [{"reason": "lines that several days say"}],
+    **{check.cause: [{"count": 3, "notes": 2, "texts": 2, "path": "a.md", "twin": "b.md"}] for check in CHECKS},
     "day_passed": [{"day": "2026-11-19", "ago": 1}],
     "path_gone": [{"path": "memory/a.md"}],
     "unlisted": [{"line": "- [A](a.md)"}],
-    "beyond_budget": [{"path": "MEMORY.md", "first": 9, "last": last, "host": "OpenClaw"} for last in (0, 20)],
+    "beyond_budget": [
+        {"path": "MEMORY.md", "first": 9, "last": last, "host": "OpenClaw", "entries": 12} for last in (0, 20)
+    ],
     "tool_output": [{"cause": "it holds encoded data"}],
     "never_delivered": [{"age": 80}],
     "blank_query": [{}],

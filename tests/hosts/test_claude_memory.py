@@ -88,7 +88,7 @@ def test_what_is_written_is_read_back(name: str, description: str, kind: str) ->
 def test_the_inbox_names_facts_without_a_pointer_and_pointers_without_a_file(memory: Path, tmp_path: Path) -> None:
     with opened(memory, tmp_path) as engine:
         engine.index.catch_up()
-        found = {(one.kind, one.place.path): one.reason for one in engine.notes.examine()}
+        found = {(one.kind, one.place.path): one.reason for one in engine.inbox.examine().suggestions}
         kinds = {row.path: row.kind for row in engine.notes.files()}
     assert kinds["user_role.md"] == "user"
     assert kinds["feedback_testing.md"] == "feedback"

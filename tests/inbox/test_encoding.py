@@ -76,9 +76,9 @@ def test_its_words_are_found_once_it_was_converted_and_undo_puts_its_bytes_back(
             return bool(engine.search.search("müller").recalled)
 
         assert not found()
-        [suggestion] = [one for one in engine.notes.examine() if one.kind == "encoding"]
+        [suggestion] = [one for one in engine.inbox.examine().suggestions if one.kind == "encoding"]
         engine.notes.curator.apply(change(suggestion, "convert", engine.notes.curator))
         assert found()
-        assert not [one for one in engine.notes.examine() if one.kind == "encoding"]
+        assert not [one for one in engine.inbox.examine().suggestions if one.kind == "encoding"]
         engine.notes.curator.undo()
         assert log.read_bytes() == TEXT.encode(encoding)

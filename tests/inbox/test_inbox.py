@@ -25,9 +25,9 @@ from memory_tui.inbox.entries import DatedNote, Suggestion, note_items, plain
 from memory_tui.notes import diff
 from memory_tui.notes.changes import Change, FileChange
 from memory_tui.plan import Options
-from memory_tui.secrets import finder as secret_finder
 
 TODAY = dt.date(2026, 11, 21)
+TWICE = "the guest network is on VLAN 20 behind the switch in the hall, and the two cameras of the garden hang on it"
 NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC).timestamp()
 
 
@@ -37,7 +37,8 @@ def note(text: str, path: str = "MEMORY.md", day: dt.date | None = None) -> Date
 
 def found(*notes: DatedNote, **more: object) -> dict[str, list[Suggestion]]:
     by_kind: dict[str, list[Suggestion]] = {}
-    for one in examine(InboxInputs(notes, TODAY, more.pop("exists", lambda _: True), **more)):  # type: ignore[arg-type]
+    inputs = InboxInputs(notes, TODAY, more.pop("exists", lambda _: True), **more)  # type: ignore[arg-type]
+    for one in examine(inputs).suggestions:
         by_kind.setdefault(one.kind, []).append(one)
     return by_kind
 
@@ -65,8 +66,7 @@ def test_entries_are_lines_of_the_note_in_order(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("- **10:30** The _router_ is up", "the router is up"),
-        ("* [09:05] Hello  there", "hello there"),
+        ("- **10:30** The _router_ is up", "10:30 the router is up"),
         ("1. Tea (from memory/2026-01-02.md)", "tea"),
         ("plain\n  text", "plain text"),
     ],
@@ -76,18 +76,6 @@ def test_what_is_compared_has_no_decoration(text: str, words: str) -> None:
 
 
 # --- what is found -------------------------------------------------------------------------------------------------
-
-
-def test_the_same_line_twice_keeps_that_of_the_lasting_note_or_the_newest() -> None:
-    line = "- the guest network is on VLAN 20\n"
-    both = found(note(line), note(line, "memory/2026-11-20.md", dt.date(2026, 11, 20)))["exact duplicate"]
-    assert [(one.place.path, one.other.path) for one in both] == [("memory/2026-11-20.md", "MEMORY.md")]
-    logs = found(
-        note(line, "memory/2026-11-01.md", dt.date(2026, 11, 1)),
-        note(line, "memory/2026-11-20.md", dt.date(2026, 11, 20)),
-    )["exact duplicate"]
-    assert [one.place.path for one in logs] == ["memory/2026-11-01.md"]
-    assert "exact duplicate" not in found(note("- ok\n- ok\n"))
 
 
 def test_lines_that_differ_in_a_word_are_not_the_same() -> None:
@@ -157,14 +145,14 @@ def test_links_that_lead_nowhere() -> None:
     ],
 )
 def test_output_of_tools_is_no_memory(text: str) -> None:
-    assert [one.kind for one in examine(InboxInputs((note(text),), TODAY, lambda _: True))] == ["junk"]
+    assert [one.kind for one in examine(InboxInputs((note(text),), TODAY, lambda _: True)).suggestions] == ["junk"]
 
 
 def test_a_comment_above_code_is_no_session_of_a_shell() -> None:
     code = "```python\n# shortened\nasync def token(user):\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n    b\n```\n"
     assert found(note(code)) == {}
     shell = code.replace("# shortened", "root@heron:~# zpool status")
-    assert [one.kind for one in examine(InboxInputs((note(shell),), TODAY, lambda _: True))] == ["junk"]
+    assert [one.kind for one in examine(InboxInputs((note(shell),), TODAY, lambda _: True)).suggestions] == ["junk"]
 
 
 def test_a_talk_and_a_line_that_names_an_error_are_no_output() -> None:
@@ -183,7 +171,7 @@ def test_ordinary_notes_are_left_alone() -> None:
 def test_secrets_are_named_and_not_shown() -> None:
     secret = "hunter2hunter2X9"
     [one] = found(note(f"# x\n- wifi password: {secret}\n"))["secret"]
-    assert (one.place.first, one.actions[0]) == (2, "delete")
+    assert (one.place.first, one.actions[0]) == (2, "mask")
     assert secret not in repr(one)
 
 
@@ -264,10 +252,10 @@ def test_what_a_session_does_not_read_and_what_was_never_recalled() -> None:
 
 def test_the_most_pressing_come_first_and_ids_stay() -> None:
     notes = (note("- renew it by 2026-01-01 at the latest\n- wifi password: hunter2hunter2X9\n"),)
-    one = examine(InboxInputs(notes, TODAY, lambda _: True))
+    one = examine(InboxInputs(notes, TODAY, lambda _: True)).suggestions
     assert [s.kind for s in one] == sorted((s.kind for s in one), key=list(BY_KIND).index)
     moved = (note("# Title\n\n" + notes[0].text),)
-    assert {s.id for s in examine(InboxInputs(moved, TODAY, lambda _: True))} == {s.id for s in one}
+    assert {s.id for s in examine(InboxInputs(moved, TODAY, lambda _: True)).suggestions} == {s.id for s in one}
 
 
 def test_it_can_be_stopped_and_tells_how_far_it_is() -> None:
@@ -285,10 +273,8 @@ def test_it_can_be_stopped_and_tells_how_far_it_is() -> None:
 def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text(
-        "# Home\n- the guest network is on VLAN 20\n- renew the domain by 2026-01-01 please\n"
-    )
-    (folder / "memory/2026-11-20.md").write_text("# Day\n- 10:00 The guest network is on VLAN 20\n- more\n")
+    (folder / "MEMORY.md").write_text(f"# Home\n- {TWICE}\n- renew the domain by 2026-01-01 please\n")
+    (folder / "memory/network.md").write_text(f"# Day\n- {TWICE}\n- more\n")
     (folder / "memory/2026-02-30.md").write_text("never\n")
     return folder
 
@@ -303,13 +289,13 @@ def engine(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
 
 
 def of(engine: Engine, kind: str) -> Suggestion:
-    return next(one for one in engine.notes.examine() if one.kind == kind)
+    return next(one for one in engine.inbox.examine().suggestions if one.kind == kind)
 
 
 def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace: Path) -> None:
     lines = [f"- fact number {n} of many that are kept here: {'abcdefgh'[n % 8] * 60}" for n in range(400)]
     (workspace / "MEMORY.md").write_text("# Home\n## Facts\n" + "\n".join(lines) + "\n")
-    over = [one for one in engine.notes.examine() if one.kind == "over budget"]
+    over = [one for one in engine.inbox.examine().suggestions if one.kind == "over budget"]
     assert len(over) == 1, "one cause is one finding"
     assert over[0].place.first > 100
     assert over[0].place.last > over[0].place.first + 100
@@ -320,8 +306,8 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace
 @pytest.mark.parametrize(
     ("kind", "action"),
     [
-        ("exact duplicate", "merge"),
-        ("exact duplicate", "merge other"),
+        ("said twice", "merge"),
+        ("said twice", "merge other"),
         ("stale date", "delete"),
         ("bad date", "rename"),
     ],
@@ -331,19 +317,19 @@ def test_an_action_is_made_and_undone_to_the_byte(kind: str, action: str, engine
     one = of(engine, kind)
     engine.notes.curator.apply(inbox_examine.change(one, action, engine.notes.curator))
     assert {path: path.read_bytes() for path in workspace.rglob("*.md")} != before
-    assert one.id not in {other.id for other in engine.notes.examine()}
+    assert one.id not in {other.id for other in engine.inbox.examine().suggestions}
     engine.notes.curator.undo()
     assert {path: path.read_bytes() for path in workspace.rglob("*.md")} == before
-    assert one.id in {other.id for other in engine.notes.examine()}
+    assert one.id in {other.id for other in engine.inbox.examine().suggestions}
 
 
 def test_either_of_two_passages_stays(engine: Engine, workspace: Path) -> None:
-    one, curator = of(engine, "exact duplicate"), engine.notes.curator
-    assert (one.place.path, one.other.path if one.other else "") == ("memory/2026-11-20.md", "MEMORY.md")
-    log = (workspace / "memory/2026-11-20.md").read_bytes()
+    one, curator = of(engine, "said twice"), engine.notes.curator
+    assert (one.place.path, one.other.path if one.other else "") == ("memory/network.md", "MEMORY.md")
+    log = (workspace / "memory/network.md").read_bytes()
     curator.apply(inbox_examine.change(one, "merge other", curator))
     assert (workspace / "MEMORY.md").read_text() == "# Home\n- renew the domain by 2026-01-01 please\n"
-    assert (workspace / "memory/2026-11-20.md").read_bytes() == log
+    assert (workspace / "memory/network.md").read_bytes() == log
     curator.undo()
     text = (workspace / "MEMORY.md").read_text()
     (workspace / "MEMORY.md").write_text(text.replace("VLAN 20", "VLAN 30"))
@@ -353,12 +339,12 @@ def test_either_of_two_passages_stays(engine: Engine, workspace: Path) -> None:
 
 @pytest.mark.parametrize("action", ["merge", "merge other"])
 def test_either_of_two_passages_is_what_was_looked_at_to_its_end(tmp_path: Path, action: str) -> None:
-    said = "the guest network of the house " * 12
+    said = f"{TWICE}, " * 12
     for name in ("a", "b"):
         (tmp_path / "memory").mkdir(exist_ok=True)
         (tmp_path / f"memory/{name}.md").write_text(f"- {said}is on VLAN 20\n")
     with Engine.open(Options(str(tmp_path), index=str(tmp_path / "i.sqlite"), provider="none", now=NOW)) as engine:
-        one = of(engine, "exact duplicate")
+        one = of(engine, "said twice")
         assert one.other is not None
         for place in (one.place, one.other):
             note = tmp_path / place.path
@@ -382,16 +368,16 @@ def test_lines_that_changed_since_are_not_touched(engine: Engine, workspace: Pat
 
 def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine: Engine) -> None:
     one, other = of(engine, "stale date"), of(engine, "bad date")
-    engine.notes.decisions.keep(one)
-    engine.notes.decisions.snooze(other, NOW + 60)
-    assert not {one.id, other.id} & {s.id for s in engine.notes.examine()}
-    assert other.id in {s.id for s in engine.notes.decisions.open((one, other), NOW + 61)}
-    assert {one.id, other.id} < {s.id for s in engine.notes.examine(every=True)}
-    assert engine.notes.decisions.hidden((one, other), NOW) == {one.id: math.inf, other.id: NOW + 60}
-    assert engine.notes.decisions.hidden((one, other), NOW + 61) == {one.id: math.inf}
-    assert engine.notes.decisions.reopen(one.id)
-    assert not engine.notes.decisions.reopen("nothing")
-    assert one.id in {s.id for s in engine.notes.examine()}
+    engine.inbox.decisions.keep(one)
+    engine.inbox.decisions.snooze(other, NOW + 60)
+    assert not {one.id, other.id} & {s.id for s in engine.inbox.examine().suggestions}
+    assert other.id not in engine.inbox.decisions.hidden((one, other), NOW + 61)
+    assert {one.id, other.id} < {s.id for s in engine.inbox.examine(every=True).suggestions}
+    assert engine.inbox.decisions.hidden((one, other), NOW) == {one.id: math.inf, other.id: NOW + 60}
+    assert engine.inbox.decisions.hidden((one, other), NOW + 61) == {one.id: math.inf}
+    assert engine.inbox.decisions.reopen(one.id)
+    assert not engine.inbox.decisions.reopen("nothing")
+    assert one.id in {s.id for s in engine.inbox.examine().suggestions}
 
 
 @pytest.fixture
@@ -429,24 +415,24 @@ def test_the_command_lists_and_does(
     assert code == 0
     assert "said twice" in out
     assert "merge, merge-other, keep, snooze" in out
-    data = json.loads(run("--json", "--kind", "exact duplicate")[1])
-    assert [one["kind"] for one in data] == ["exact duplicate"]
-    before = (workspace / "memory/2026-11-20.md").read_bytes()
+    data = json.loads(run("--json", "--kind", "said twice")[1])
+    assert [one["kind"] for one in data] == ["said twice"]
+    before = (workspace / "memory/network.md").read_bytes()
     assert run("--id", data[0]["id"], "--do", "merge")[0] == 2, "nobody was there to say yes"
-    assert (workspace / "memory/2026-11-20.md").read_bytes() == before
+    assert (workspace / "memory/network.md").read_bytes() == before
     assert run("--id", data[0]["id"][:6], "--do", "merge", "--yes")[0] == 0
-    assert "VLAN" not in (workspace / "memory/2026-11-20.md").read_text()
-    assert json.loads(run("--json", "--kind", "exact duplicate")[1]) == []
+    assert "VLAN" not in (workspace / "memory/network.md").read_text()
+    assert json.loads(run("--json", "--kind", "said twice")[1]) == []
     assert run("--id", "zzz", "--do", "keep")[0] == 2
-    assert before == _undone(workspace, "memory/2026-11-20.md")
+    assert before == _undone(workspace, "memory/network.md")
     capsys.readouterr()
-    [again] = json.loads(run("--json", "--kind", "exact duplicate")[1])
+    [again] = json.loads(run("--json", "--kind", "said twice")[1])
     for decided, said in (("keep", "Kept; "), ("snooze", "Put off for 7 days; ")):
         code, out = run("--id", again["id"], "--do", decided)
         assert (code, out.startswith(said)) == (0, True)
-        assert json.loads(run("--json", "--kind", "exact duplicate")[1]) == []
+        assert json.loads(run("--json", "--kind", "said twice")[1]) == []
         assert run("--id", again["id"][:8], "--do", "reopen")[1] == f"{again['id']} is open again.\n"
-        assert len(json.loads(run("--json", "--kind", "exact duplicate")[1])) == 1
+        assert len(json.loads(run("--json", "--kind", "said twice")[1])) == 1
         assert run("--id", again["id"], "--do", "reopen")[0] == 2, "it is open already"
     for days in ("nan", "-1", "0", "inf", "soon"):
         assert run("--id", again["id"], "--do", "snooze", "--days", days)[0] == 2
@@ -476,21 +462,3 @@ def test_a_line_of_one_thing_again_and_again_is_examined_at_once(part: str, time
     began = time.process_time()
     found(note(f"- so {part * times} end.\n\n{part * times}\n"))
     assert time.process_time() - began < 3
-
-
-def test_of_a_long_note_no_more_is_looked_through_than_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, find = [], secret_finder.find
-    monkeypatch.setattr(secret_finder, "find", lambda text, known: seen.append(len(text)) or find(text, known))
-    shown = checks.masked("the password: hunter22 and more of it\n" * 5_000)
-    assert "hunter" not in shown
-    assert shown.endswith("…")
-    assert max(seen) <= 8_000
-
-
-def test_a_flaw_that_a_line_repeats_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    # 60 KB of openings held the inbox for 15 seconds, because the whole line was examined for each of them.
-    looks: list[str] = []
-    monkeypatch.setattr(checks, "masked", lambda text: looks.append(text) or text)
-    line = "- tea " + "<!--importance:" * 50
-    assert len(found(note(line), annotated=True)["annotation"]) == 1
-    assert looks.count(line) <= 3

@@ -43,7 +43,7 @@ def opened(notes: Path, profile: str = "openclaw-2026.3", *, read_only: bool = F
 
 
 def lost(engine: Engine) -> list[Suggestion]:
-    return [one for one in engine.notes.examine() if one.kind == "lost"]
+    return [one for one in engine.inbox.examine().suggestions if one.kind == "lost"]
 
 
 @pytest.mark.parametrize("profile", ["openclaw-2026.3", "openclaw-2026.9"])

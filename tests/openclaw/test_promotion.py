@@ -43,7 +43,7 @@ PROMOTED = """# Facts
 
 
 def promoted(engine: Engine) -> list[Suggestion]:
-    return [one for one in engine.notes.examine() if one.kind == "promotion"]
+    return [one for one in engine.inbox.examine().suggestions if one.kind == "promotion"]
 
 
 def test_promotions_are_moved_back_together_and_undone_as_one(ledger: HostLedger) -> None:

@@ -403,7 +403,7 @@ def test_status_doctor_and_inbox_know_it(ledger: HostLedger, capsys: pytest.Capt
     check = next(one for one in json.loads(capsys.readouterr().out)["checks"] if one["check"] == "trust")
     assert (check["state"], "MEMORY.md: agent, edited since" in check["evidence"]) == ("warning", True)
     with Engine.open(Options()) as engine:
-        said = [one.reason for one in engine.notes.examine() if one.kind == "trust"]
+        said = [one.reason for one in engine.inbox.examine().suggestions if one.kind == "trust"]
     assert said == ["OpenClaw's ledger says: agent, edited since: the agent's next write will make it untrusted."]
 
 

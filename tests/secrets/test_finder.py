@@ -52,15 +52,11 @@ _HEX, _SMALL = "0123456789abcdef", string.ascii_lowercase
 # Put together here, so that no scanner takes this file for a leak.
 SAMPLES = {
     "AWS Access Key": "AKIA" + _word(16, string.ascii_uppercase),
-    "Artifactory Credentials": "AKC" + _word(12),
     "Azure Storage Account access key": "AccountKey=" + _word(88),
     "Basic Auth Credentials": "https://anna:" + "geheim" + "@example.org",
-    "Cloudant Credentials": "cloudant_key: " + _word(64, _HEX),
     "Discord Bot Token": "M" + _word(23) + "." + _word(6) + "." + _word(27),
     "GitHub Token": "ghp_" + _word(36),
     "GitLab Token": "glpat-" + _word(20),
-    "IBM COS HMAC Credentials": "secret_key = " + _word(48, _HEX),
-    "IBM Cloud IAM Key": "ibm_cloud_api_key = " + _word(44),
     "JSON Web Token": _token(),
     "Mailchimp Access Key": _word(32, _HEX) + "-us12",
     "NPM tokens": "//registry.example.org/:_authToken=" + "npm_" + _word(36),
@@ -69,7 +65,6 @@ SAMPLES = {
     "PyPI Token": "pypi-" + "AgEIcHlwaS5vcmc" + _word(80),
     "SendGrid API Key": "SG." + _word(22) + "." + _word(43),
     "Slack Token": "xoxb-" + "1234567890-1234567890-" + _word(24),
-    "SoftLayer Credentials": "softlayer_key: " + _word(64, _SMALL),
     "Square OAuth Secret": "sq0csp-" + _word(43),
     "Stripe Access Key": "sk_live_" + _word(24),
     "Telegram Bot Token": "123456789:" + _word(35),
@@ -91,7 +86,7 @@ def test_a_format_is_asked_only_where_its_mark_stands_and_every_match_holds_one(
         assert any(mark in match[0].lower() for mark in form.holds)
 
 
-@pytest.mark.parametrize("kind", sorted(set(SAMPLES) - {BASIC, "Artifactory Credentials", "Private Key", "NPM tokens"}))
+@pytest.mark.parametrize("kind", sorted(set(SAMPLES) - {BASIC, "Private Key", "NPM tokens"}))
 def test_a_telling_key_is_found_within_a_word(kind: str) -> None:
     label, _, key = SAMPLES[kind].rpartition(" ")
     text = f"{label} {key}y" if label else f"x{key}y"
@@ -103,10 +98,6 @@ def test_a_telling_key_is_found_within_a_word(kind: str) -> None:
     [
         ('db_password = "correct horse"', ""),
         ('db_password = "hunter-b-22"', "hunter-b-22"),
-        ("my_client_key_2 === 'abcd-efgh'", "abcd-efgh"),
-        ('config["secret"] => `s3cr3t,x`', "s3cr3t,x"),
-        ("if ('s3cr3tX' == my_password_secure) {}", "s3cr3tX"),
-        ('private_key   "somethingX1";', "somethingX1"),
         ('contrasena: "clavelito9"', "clavelito9"),
         ('secret = "{from_vault}"', ""),
         ('api_key = "${KEY}"', ""),
@@ -152,7 +143,6 @@ def test_the_key_of_every_maker_is_found_in_a_note(kind: str) -> None:
         "パスワード: hunter22",
         "contraseña: hunter22",
         "senha: hunter22",
-        'api_key: "hunter22"',
         "- API key: hunter22hunter22",
         "auth token = hunter22hunter22",
         "PASSWORD: 48151623",
@@ -391,29 +381,6 @@ def test_titles_and_lists_show_no_secret(name: str) -> None:
     assert all(text[one.start : one.end] not in shown for one in found)
     assert secret_finder.MASK in shown
     assert secret_finder.masked(shown) == shown
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from(sorted(SAMPLES)), st.sampled_from((0, 1, 7, 260, 7_970, 8_200))), max_size=4),
-    st.sampled_from((" ", "\n")),
-    st.integers(1, 400),
-)
-def test_the_head_of_a_text_is_masked_as_the_whole_text_is(
-    told: list[tuple[str, int]], between: str, most: int
-) -> None:
-    text = between.join(f"{'a ' * (before // 2)}{SAMPLES[name]}" for name, before in told)
-    assert secret_finder.masked_head(text, most) == secret_finder.masked(text)[:most]
-
-
-def test_a_long_text_of_which_the_head_is_shown_is_not_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, find = [], secret_finder.find
-    monkeypatch.setattr(secret_finder, "find", lambda text, known: seen.append(len(text)) or find(text, known))
-    text = "the password: hunter22 and more of it\n" * 5_000
-    assert (
-        secret_finder.masked_head(text, 300)
-        == secret_finder.masked("the password: hunter22 and more of it\n" * 20)[:300]
-    )
-    assert max(seen) <= 8_000
 
 
 def test_what_holds_no_secret_is_shown_as_it_is() -> None:

@@ -14,11 +14,12 @@ from memory_tui.tui.views.inbox import InboxView
 from memory_tui.tui.widgets.facts import Facts
 from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
 
+GATE = "the garden gate was painted dark green by two men from the village with a brush each and a ladder"
 SECRET = "hunter2-Tr0ub4dor"
 NOTES = {
     "MEMORY.md": f"- The NAS password: {SECRET}\n- Renew the passport by 2026-01-05\n- see [it](memory/gone.md)\n",
-    "memory/2026-03-01.md": "- ssh user root, password: Zx81!blue-horse\n- the garden gate was painted by two men\n",
-    "memory/2026-03-02.md": "# Log\n- the garden gate was painted by two men\n",
+    "memory/gate.md": f"- ssh user root, password: Zx81!blue-horse\n- {GATE}\n",
+    "memory/garden.md": f"# Log\n- {GATE}\n",
 }
 
 
@@ -66,7 +67,9 @@ def shown(window: Window) -> list[Group]:
 
 def test_one_cause_is_one_group_and_the_badge_counts_groups(inbox: Window) -> None:
     causes = shown(inbox)
-    assert [(group.title, len(group.findings)) for group in causes[:1]] == [("looks like a secret", 2)]
+    assert [(group.title, len(group.findings)) for group in causes[:1]] == [
+        ("2 lines of 2 notes look like they hold a secret. Agents can recall them.", 2)
+    ]
     assert inbox.app.query_one("#tab-inbox", Tab).label.plain == f"4 Inbox {len(causes)}"
     rows = list(listed(causes, (), {}, ()))
     assert sum(row.key.startswith("group:") for row in rows) == sum(len(group.findings) > 1 for group in causes)
@@ -76,24 +79,24 @@ def test_one_cause_is_one_group_and_the_badge_counts_groups(inbox: Window) -> No
 @pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
 def test_the_lines_and_the_change_stand_there_and_no_secret_does(inbox: Window, size: tuple[int, int]) -> None:
     inbox.resize(*size)
-    go(inbox, "looks like a secret")
+    go(inbox, "look like they hold a secret")
     assert "The NAS password" in inbox.text
-    assert "d would move to the trash" in " ".join(inbox.text.split())
+    assert "d would put *** in the place of the secret" in " ".join(inbox.text.split())
     assert SECRET not in inbox.text
 
 
 def test_one_key_makes_the_change_of_a_group_and_one_takes_all_of_it_back(inbox: Window, workspace: Path) -> None:
     before = texts(workspace)
-    go(inbox, "looks like a secret").press("d")
+    go(inbox, "look like they hold a secret").press("d")
     assert texts(workspace) == before, "the difference is shown first"
     assert SECRET not in inbox.text
     inbox.press("y")
     assert SECRET not in "".join(texts(workspace).values())
     assert "blue-horse" not in "".join(texts(workspace).values())
-    inbox.until(lambda: "looks like a secret" not in inbox.text)
+    inbox.until(lambda: "look like they hold a secret" not in inbox.text)
     inbox.press("u")
     assert texts(workspace) == before
-    inbox.until(lambda: "looks like a secret: 2" in inbox.text)
+    inbox.until(lambda: "look like they hold a secret" in inbox.text)
 
 
 def test_a_change_that_is_not_agreed_to_is_not_made(inbox: Window, workspace: Path) -> None:
@@ -104,9 +107,9 @@ def test_a_change_that_is_not_agreed_to_is_not_made(inbox: Window, workspace: Pa
 
 def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox: Window, workspace: Path) -> None:
     before = texts(workspace)
-    go(inbox, "looks like a secret").press("K")
+    go(inbox, "look like they hold a secret").press("K")
     assert "2 kept or put off" in inbox.text
-    assert "looks like a secret" not in inbox.text
+    assert "look like they hold a secret" not in inbox.text
     go(inbox, "a date that has passed").press("z", "enter")
     assert "3 kept or put off" in inbox.text
     go(inbox, "kept or put off").press("enter")
@@ -114,7 +117,7 @@ def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox
     inbox.press("u")
     assert "a date that has passed" in inbox.text
     inbox.press("u")
-    assert "looks like a secret: 2" in inbox.text
+    assert "look like they hold a secret" in inbox.text
     assert texts(workspace) == before
 
 
@@ -123,9 +126,9 @@ def test_enter_offers_what_can_be_done_about_a_line(inbox: Window, workspace: Pa
     for offer in ("keep the other one", "keep this one", "never ask again", "ask again later", "read the note"):
         assert offer in inbox.text
     inbox.press("down", "enter", "y")
-    assert "garden gate" not in (workspace / "memory/2026-03-02.md").read_text()
+    assert "garden gate" not in (workspace / "memory/gate.md").read_text()
     inbox.press("u")
-    assert "garden gate" in (workspace / "memory/2026-03-02.md").read_text()
+    assert "garden gate" in (workspace / "memory/gate.md").read_text()
 
 
 def test_a_line_that_changed_meanwhile_is_not_touched(inbox: Window, workspace: Path) -> None:

@@ -27,7 +27,7 @@ from memory_tui.notes.curator import AppliedChange
 from memory_tui.sanitize import one_line
 from memory_tui.tui import changes, dialogs
 from memory_tui.tui.dialogs import Choice
-from memory_tui.tui.inbox_facts import CHANGES, QUIET, decided, explained, groups, listed
+from memory_tui.tui.inbox_facts import CHANGES, QUIET, decided, explained, groups, listed, proposal
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.session import Badge, ReadNote, Session
 from memory_tui.tui.view import View
@@ -116,9 +116,9 @@ class InboxView(View):
 
         def look(engine: Engine) -> InboxView.Examined:
             begun = time.monotonic()
-            findings = engine.notes.examine(stopped=lambda: worker.is_cancelled, every=True)
+            findings = engine.inbox.examine(stopped=lambda: worker.is_cancelled, every=True).suggestions
             return self.Examined(
-                findings, engine.notes.decisions.hidden(findings, engine.plan.clock()), time.monotonic() - begun
+                findings, engine.inbox.decisions.hidden(findings, engine.plan.clock()), time.monotonic() - begun
             )
 
         found = self.attempt(look)
@@ -175,7 +175,7 @@ class InboxView(View):
         change = self.planned.get(key)
         text.update(explained(chosen, change, is_quiet=chosen[0].id in self.hidden))
         self.query_one("#inbox-why").scroll_home(animate=False)
-        if change is None and chosen[0].actions[0] in CHANGES:
+        if change is None and proposal(chosen) in CHANGES:
             self.work_out(key, chosen)
 
     @work(thread=True, exclusive=True, group="proposal")
@@ -185,7 +185,7 @@ class InboxView(View):
         if engine is None or engine.index.writer.closing.wait(_REST_SECONDS) or worker.is_cancelled:
             return
         try:
-            outcome: Change | str = checks.changes(chosen, chosen[0].actions[0], engine.notes.curator)
+            outcome: Change | str = checks.changes(chosen, proposal(chosen), engine.notes.curator)
         except MemoryTuiError as error:
             outcome = f"{error.message} {error.next_step}"
         self.post_message(self.Planned(key, outcome))
@@ -220,6 +220,7 @@ class InboxView(View):
                 "keep": "keep it as it is, never ask again",
                 "snooze": "ask again later",
                 "edit": "edit the line",
+                "none": "it is no secret, nor what follows this label so",
             }
             offers = [*((action, words[action]) for action in item.actions), *offers]
 
@@ -231,6 +232,8 @@ class InboxView(View):
                     self.decide((item,), 0.0)
                 case "keep":
                     self.decide((item,), math.inf)
+                case "none":
+                    self.perform(lambda engine: self.clear(engine, item), lambda: self.hide({item.id: math.inf}))
                 case "snooze":
                     await self.action_later()
                 case "edit":
@@ -245,10 +248,10 @@ class InboxView(View):
         chosen = self.chosen
         if not chosen:
             self.notify("Nothing is under the cursor.", markup=False)
-        elif chosen[0].actions[0] not in CHANGES:
+        elif proposal(chosen) not in CHANGES:
             self.notify("Nothing is proposed here; enter shows what can be done, K keeps it.", markup=False)
         else:
-            await self.propose(chosen, chosen[0].actions[0])
+            await self.propose(chosen, proposal(chosen))
 
     async def propose(self, chosen: Sequence[Suggestion], action: Action) -> None:
         """Show a change, and make it where that is agreed to."""
@@ -318,7 +321,7 @@ class InboxView(View):
 
     def put(self, engine: Engine, ends: _Decision) -> str:
         """Write down until when findings are left alone. Raises EditRefused."""
-        decisions = engine.notes.decisions
+        decisions = engine.inbox.decisions
         for item in self.findings or ():
             end = ends.get(item.id)
             if end == 0:
@@ -328,6 +331,11 @@ class InboxView(View):
             elif end is not None:
                 decisions.snooze(item, end)
         return ""
+
+    def clear(self, engine: Engine, item: Suggestion) -> str:
+        """Write down that a finding is no secret. Raises EditRefused."""
+        engine.inbox.decisions.none(item)
+        return decided(1, math.inf)
 
     def hide(self, ends: _Decision) -> None:
         """Show findings where they belong with their new ends."""

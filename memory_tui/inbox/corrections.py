@@ -1,0 +1,321 @@
+"""Corrections: a newer line that says of an older one that it holds no more. The newer line comes first.
+
+The rules know marks and nothing else: an opener ("Correction:"), a value put away ("no longer", "instead of"), a label
+with another value in another note, and a mark on the older line. A bare "now" is news more often than a correction, so
+what rests on it is kept silent. Two logs that differ are a diary, and no contradiction.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+
+from msgspec import Struct
+
+from memory_tui.errors import Cancelled
+from memory_tui.inbox.entries import DatedNote
+from memory_tui.notes.changes import FENCE, HEADING
+from memory_tui.workspace.overtaken import is_marked, is_overtaken, without_mark
+
+_LONGEST = 300
+_OPENER = re.compile(
+    r"(?:corrections?|erratum|korrektur|berichtigung|richtigstellung|correcci[oó]n|rectificaci[oó]n"
+    r"|更正|纠正一?下?|勘误|訂正|修正(?=：)|исправление|поправка|уточнение"
+    r"|i had it wrong|ich habe mich geirrt|me equivoqué|记错了|間違えていた|я ошибся"
+    r"|(?:final|endgültig|最终版|最終決定|итог)(?=[^\w]{0,3}\(?(?:supersedes|ersetzt|sustituye|取代|заменяет)))"
+    r"\s*(?:[:,、。：，(（]|\s[-–—]\s)",
+    re.IGNORECASE,
+)
+_LEAD = re.compile(r"^\s*(?:[-*+]\s+|\d+[.)]\s+|\|\s*)?(?:\*\*)?(?:\[?\d{1,2}:\d{2}\]?\W{0,3})?(?:\*\*)?\s*")
+_TASK = re.compile(r"\[[ xX]\]|✅")
+_V = r"([^.,;:。，；、()（）]{1,40}?)"
+_END = r"(?=\s*(?:[.,;:。，；、()（）]|$|\b(?:to|but|sondern|sino|auf|a)\b))"
+_AWAY = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:instead of|rather than|statt|anstelle von|en lugar de|en vez de|вместо) {_V}{_END}",
+        rf"\b(?:nicht mehr|ya no(?: es)?|больше не) {_V}{_END}",
+        rf"\bno longer (?:an? |the |on |at |in |by )?{_V}{_END}",
+        rf",\s*(?:not|nicht|а не) {_V}{_END}|, no (?:el|la|los|las|en|por|a) ([^.,;]{{1,30}}){_END}",
+        rf"\b(?:moved|changed|switched|raised|lowered|renamed|went) from {_V} to\b|\bvon {_V} (?:auf|nach|zu)\b",
+        rf"\bpas[oó] de {_V} a\b|(?<!\w)с {_V} на\b",
+        r"(?:^|[,;] )([^\s,;]+(?: [^\s,;]+)?) (?:has|have) (?:retired|left|moved away|closed)\b",
+        r"不再是([^，。；、]{1,12})|而不是([^，。；、]{1,12})|从([^，。；、]{1,12}?)(?:改|换|调整)",
+        r"([^、。はがをに]{1,12})(?:ではなく|ではない)|([^、。はがを]{1,12})から[^、。]{1,12}変更",
+    )
+)
+_CHANGED = re.compile(
+    r"\b(?:changed|raised|lowered|moved|extended|cut) to\b|\bgeändert\b|\bcambi[oó] a\b|\bизмен\w+ на\b"
+    r"|(?:调整|改)[为成到]|に変わった|に変更",
+    re.IGNORECASE,
+)
+_AMOUNT = re.compile(r"(?<![\d:.-])\d+(?:[.,]\d+)?\s?([^\W\d_]{1,12}|€|\$)")
+SUPERSEDES = re.compile(r"\(supersedes ([^()\s:]+\.md):(\d+)\)")
+_NOW = re.compile(
+    r"\b(?:from now on|as of now|currently|now|jetzt|inzwischen|ab sofort|ahora|a partir de ahora|actualmente"
+    r"|теперь|отныне|сейчас)\b|从现在起|现在|目前|今後は?|今は|現在",
+    re.IGNORECASE,
+)
+_TOO = re.compile(
+    r"\b(?:also|too(?! much| many)|auch|außerdem|también|тоже|ещё|second|zweite|segunda?|вторая)\b|也|还|でも|第二",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"^([^\W\d_][^:：|]{0,30})[:：]\s*(.{1,60})$")
+_NEVER_LABELS = re.compile(
+    r"status|version|tests?|weight|mood|disk|time|date|count|progress|results?|next|note|gewicht|stimmung|zeit|datum|anzahl"
+    r"|stand|ergebnis|nächst|notiz|peso|estado|fecha|hora|resultado|nota|状态|版本|测试|体重|时间|日期|数量|进度|结果|备注|状態|バージョン"
+    r"|テスト|時間|日付|メモ|статус|верси|тест|вес|время|дата|итог|заметк",
+    re.IGNORECASE,
+)
+_STOP = re.compile(
+    r"the|an?|is|are|was|of|to|in|on|at|for|and|or|with|der|die|das|ist|sind|eine?|im|am|mit|und|el|los|las?|es|de|en|una?|y|con"
+    r"|[вн]а?|и|с"
+)
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")
+_WORD = re.compile(r"\d+(?:[.:,]\d+)*|[^\W\d_]+")
+_ISO = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_UNIT = re.compile(r"^\D*\d[\d.,]*\s*(\D*)$")
+
+
+class Line(Struct, frozen=True, eq=False):
+    """A line of a note, with the date of the note's name or of the nearest dated heading, and its terms."""
+
+    path: str
+    number: int
+    text: str
+    heading: str
+    day: dt.date | None
+    terms: frozenset[str]
+    is_dated_note: bool
+
+
+class Correction(Struct, frozen=True):
+    """That `new` overtakes `old`; `perhaps` where it rests on a bare "now"."""
+
+    new: Line
+    old: Line
+    perhaps: bool = False
+
+
+def terms(text: str) -> frozenset[str]:
+    """Return what two lines are compared by: word stems, numbers, pairs of CJK signs."""
+    found: set[str] = set()
+    text = unicodedata.normalize("NFKC", text).lower()
+    for run in _CJK.findall(text):
+        pairs = (left + right for left, right in pairwise(run)) if len(run) > 1 else (run,)
+        found.update(pair for pair in pairs if not re.fullmatch(r"[\u3040-\u309f]+", pair))
+    for word in _WORD.findall(_CJK.sub(" ", text)):
+        if not _STOP.fullmatch(word):
+            found.add(word if word[0].isdigit() else word[: 5 if len(word) >= 6 else 4])
+    return frozenset(found)
+
+
+def lines_of(note: DatedNote) -> Iterator[Line]:
+    """Yield the lines of a note that say something, outside fences."""
+    fence, heading, day = "", "", note.day
+    for number, raw in enumerate(note.text.removeprefix("\ufeff").split("\n"), 1):
+        text = raw.removesuffix("\r")
+        mark = FENCE.match(text)
+        if mark:
+            fence = "" if fence else mark[1]
+        elif not fence and HEADING.match(text):
+            heading = text.strip("# ").lower()
+            day = note.day or _day(text) or (day if not text.startswith("# ") else None)
+        elif not fence and text.strip() and len(text) <= _LONGEST:
+            words = _NOW.sub(" ", _OPENER.sub(" ", _LEAD.sub("", without_mark(text), count=1), count=1))
+            yield Line(note.path, number, text, heading, day, terms(words), note.day is not None)
+
+
+def _day(text: str) -> dt.date | None:
+    match = _ISO.search(text)
+    try:
+        return dt.date(*map(int, match.groups())) if match else None
+    except ValueError:
+        return None
+
+
+class Corrections:
+    """The pairs of a workspace's lines."""
+
+    def __init__(self, notes: Sequence[DatedNote], stopped: Callable[[], bool]) -> None:
+        self.lines = [line for note in notes for line in lines_of(note)]
+        self._stopped = stopped
+        self._holders: dict[str, list[int]] = defaultdict(list)
+        for at, line in enumerate(self.lines):
+            for term in line.terms:
+                self._holders[term].append(at)
+        self._common = max(30, len(self.lines) // 100)
+
+    def pairs(self) -> list[Correction]:
+        """Return each correction once, the surer rule first. Raises Cancelled."""
+        pairs: dict[tuple[str, int], Correction] = {}
+        for rule in (self._named, self._marked, self._opened, self._put_away, self._labelled, self._now):
+            if self._stopped():
+                raise Cancelled
+            for pair in rule():
+                pairs.setdefault((pair.old.path, pair.old.number), pair)
+        return list(pairs.values())
+
+    def _weight(self, names: Sequence[str] | frozenset[str]) -> float:
+        return sum(math.log(1 + len(self.lines) / max(1, len(self._holders[name]))) for name in names)
+
+    def _older(self, new: Line) -> Iterator[tuple[Line, float, float]]:
+        """Yield older lines that share a rare term with `new`, with the share of either's weight that is common."""
+        weight = self._weight(new.terms)
+        near = {at for term in new.terms if len(self._holders[term]) <= self._common for at in self._holders[term]}
+        for at in sorted(near):
+            old = self.lines[at]
+            if (
+                old is new
+                or not old.terms
+                or len(old.terms) > 18
+                or not new.terms - old.terms
+                or not _is_older(old, new)
+            ):
+                continue
+            if _TASK.search(old.text) or old.text.rstrip().endswith((":", "：")) or is_overtaken(old.text):
+                continue
+            shared = new.terms & old.terms
+            if shared:
+                common = self._weight(shared)
+                yield old, common / self._weight(old.terms), common / weight
+
+    def _best(self, new: Line, fits: Callable[[Line, Line, float, float], bool]) -> Line | None:
+        best = [
+            (0.5 * s_old + 0.5 * s_new + 0.15 * (old.heading == new.heading), old)
+            for old, s_old, s_new in self._older(new)
+            if fits(new, old, s_old, s_new)
+        ]
+        return max(best, key=lambda row: row[0])[1] if best else None
+
+    def _new_lines(self) -> Iterator[tuple[Line, str]]:
+        for line in self.lines:
+            if (
+                not _TASK.search(line.text)
+                and not line.text.rstrip().endswith((":", "："))
+                and not is_overtaken(line.text)
+            ):
+                yield line, _LEAD.sub("", line.text, count=1)
+
+    def _named(self) -> Iterator[Correction]:
+        """Yield what a line names itself as overtaken, which is marked; its number may have moved since."""
+        for new in self.lines:
+            for path, number in SUPERSEDES.findall(new.text):
+                marked = [old for old in self.lines if old.path == path and is_overtaken(old.text) and old is not new]
+                if marked:
+                    yield Correction(new, min(marked, key=lambda old: abs(old.number - int(number))))
+
+    def _opened(self) -> Iterator[Correction]:
+        for new, words in self._new_lines():
+            if _OPENER.match(words) and (old := self._best(new, _is_corrected)) is not None:
+                yield Correction(new, old)
+
+    def _put_away(self) -> Iterator[Correction]:
+        for new, words in self._new_lines():
+            if len(new.terms) > 24 or "`" in words or _LABEL.match(words):
+                continue
+            groups = (value for rule in _AWAY for match in rule.finditer(words) for value in match.groups())
+            values = [terms(value) for value in groups if value]
+            old = self._best(new, partial(self._is_put_away, values)) if values or _CHANGED.search(words) else None
+            if old is not None:
+                yield Correction(new, old)
+
+    def _is_put_away(self, values: Sequence[frozenset[str]], new: Line, old: Line, s_old: float, _s_new: float) -> bool:
+        whole = self._weight(old.terms)
+        if old.day is not None or s_old < (0.5 if values else 0.4):
+            return False
+        if not values:
+            unit = _amount(new.text)
+            return len(new.terms & old.terms) >= 2 and bool(unit) and unit == _amount(old.text)
+        return any(
+            value
+            and self._weight(value & old.terms) >= 0.6 * self._weight(value)
+            and self._weight(old.terms - value) >= 0.25 * whole
+            for value in values
+        )
+
+    def _labelled(self) -> Iterator[Correction]:
+        by_label: dict[tuple[str, str], list[tuple[Line, str]]] = defaultdict(list)
+        names: Counter[str] = Counter()
+        for line, words in self._new_lines():
+            if (match := _LABEL.match(words.replace("**", ""))) and not _NEVER_LABELS.search(match[1]):
+                by_label[match[1].strip().lower(), line.heading].append((line, match[2].strip()))
+                names[match[1].strip().lower()] += 1
+        for (name, heading), rows in by_label.items():
+            if not heading or _day(heading) or len(rows) < 2 or names[name] > 3:
+                continue
+            for old, value in rows:
+                newer = [row for row in rows if row[0].path != old.path and old.day is None and row[0].day is not None]
+                if newer and _is_changed(value, (last := max(newer, key=lambda row: row[0].day or dt.date.min))[1]):
+                    yield Correction(last[0], old)
+
+    def _marked(self) -> Iterator[Correction]:
+        for at, old in enumerate(self.lines):
+            if not is_overtaken(old.text) or (not is_marked(old.text) and _TASK.search(old.text)):
+                continue
+            for new in self.lines[at + 1 : at + 40]:
+                if new.path != old.path or new.number > old.number + 25:
+                    break
+                shared = new.terms & old.terms
+                s_old = self._weight(shared) / (self._weight(old.terms) or 1)
+                same = new.heading == old.heading and s_old >= 0.3
+                if not is_overtaken(new.text) and (same or (len(shared) >= 2 and s_old >= 0.4)):
+                    yield Correction(new, old)
+                    break
+
+    def _now(self) -> Iterator[Correction]:
+        for new, words in self._new_lines():
+            barred = "`" in words or "|" in words or _TOO.search(words) is not None or len(new.terms) > 14
+            if _NOW.search(words) and new.day is not None and not barred:
+                old = self._best(new, _is_now)
+                if old is not None:
+                    yield Correction(new, old, perhaps=True)
+
+
+def _is_corrected(new: Line, old: Line, s_old: float, _s_new: float) -> bool:
+    return s_old >= 0.45 and len(old.terms & new.terms) >= 2
+
+
+def _is_now(new: Line, old: Line, s_old: float, s_new: float) -> bool:
+    before = terms(_NOW.split(_LEAD.sub("", new.text, count=1))[0])
+    shared = len(old.terms & new.terms)
+    return (
+        old.day is None
+        and old.path != new.path
+        and s_old >= 0.4
+        and s_new >= 0.35
+        and shared >= (3 if old.terms <= new.terms else 2)
+        and len(old.terms - new.terms) <= 5
+        and len(before) <= 4
+        and before <= old.terms
+    )
+
+
+def _amount(text: str) -> str:
+    """Return the unit of the only number of a line; empty where there is none, or more of them."""
+    found = _AMOUNT.findall(text)
+    return found[0].lower()[:4] if len(found) == 1 else ""
+
+
+def _is_older(old: Line, new: Line) -> bool:
+    """Tell whether a line is older: an earlier date, undated before dated, in one note of one date the line above."""
+    if old.path == new.path and old.day == new.day:
+        return old.number < new.number
+    if old.day is None or new.day is None:
+        return old.day is None and new.day is not None
+    return old.day < new.day
+
+
+def _is_changed(old: str, new: str) -> bool:
+    """Tell whether two short values of a label differ, numbers in the same unit."""
+    left, right = old.lower(), new.lower()
+    if max(len(left.split()), len(right.split())) > 6 or left in right or right in left:
+        return False
+    units = _UNIT.match(left), _UNIT.match(right)
+    return (units[0][1].strip() == units[1][1].strip()) if units[0] and units[1] else not units[0] and not units[1]

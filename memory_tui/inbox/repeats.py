@@ -1,0 +1,348 @@
+"""Repeats by their cause: copied files, copied blocks, beats of a log, and what is left said twice.
+
+Logs say again what was true again, so most equal lines are no repeats. They are counted with the reason, and nothing is
+proposed about them. Headings, numbers, negations and names are compared as they are: no likeness counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, takewhile
+
+from msgspec import Struct
+
+from memory_tui.errors import Cancelled
+from memory_tui.inbox.entries import DatedNote, plain
+from memory_tui.notes.changes import FENCE, HEADING, ITEM
+from memory_tui.openclaw.dreaming import dream_blocks
+from memory_tui.workspace.days import date_of
+
+_LONG = 25
+"""Characters of a line that hardly repeats by chance."""
+_MOST_NOTES, _MOST_PLACES = 12, 20
+"""What stands in more notes or places is a template; a note that repeats itself 700 times has 245,000 pairs."""
+_COPY_SHARE, _COPY_LINES = 0.75, 5
+_BLOCK, _BLOCK_OF_LOG = 4, 8
+_BEATS, _BEATS_SHARE, _BEATS_EACH = 20, 0.1, 5
+_VENDOR = re.compile(r"(?:^|/)(?:node_modules|vendor|site-packages|\.venv|\.trash|\.dreams)/")
+_ARCHIVE = re.compile(
+    r"(?:^|[/_. -])(?:archiv\w*|backups?|bak|old|cop(?:y|ies)|conflict\w*|trash)(?=$|[/_. (-])", re.IGNORECASE
+)
+_CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
+_TIME = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?|\d{4}-\d\d-\d\d|(?<![\d.])\d{1,2}\.\d{1,2}\.(?:\d{4})?(?!\d)")
+_HOST_LINE = re.compile(
+    r"\W*(?:session (?:key|id|source)|user:|assistant:|system:|heartbeat|read heartbeat|\[(?:telegram|whatsapp|discord"
+    r"|signal|slack|message_id|imessage)|<!--|(?:created|updated|modified|time|timestamp|mode|date|source|status|confidence)\W*:"
+    r"|candidate:|staged)",
+    re.IGNORECASE,
+)
+_MERE_LINK = re.compile(r"\W*(?:\[\[[^\]]*\]\]|\[[^\]]*\]\([^)]*\)|https?://\S+|\[[^\]]*\])\W*")
+_FIELD = re.compile(r"\W*([^\W\d][^:：|]{0,40})[:：]")
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
+_DAY_AT_HEAD = re.compile(r"(?<!\d)(?:19|20)\d\d-\d\d-\d\d(?!\d)")
+
+DAYS = "lines that several days say"
+PROMOTED = "lines of a log that a lasting note says, too"
+FIELDS = "fields of records"
+TEMPLATE = "lines of a template"
+HOST = "lines that a host or a hook wrote"
+MARKS = "links, labels and brackets"
+SHORT = "short lines"
+BEATS = "beats of a log, too few to matter"
+VENDOR = "notes in the folder of a program"
+
+
+class Repeat(Struct, frozen=True):
+    """Lines of the note `path` that lines of `twin` say, too; `family` joins what has one cause.
+
+    `whole` tells whether all that the place holds is in its twin.
+    """
+
+    kind: str
+    family: str
+    path: str
+    first: int
+    last: int
+    twin: str
+    twin_first: int
+    twin_last: int
+    whole: bool = True
+
+
+class _Row(Struct, frozen=True, eq=False):
+    note: int
+    line: int
+    text: str
+    key: str
+    heading: str
+    counts: bool
+    """Whether a finding may begin here: not in code, no heading, not of the host."""
+
+    @property
+    def is_long(self) -> bool:
+        return self.counts and len(self.key) >= _LONG
+
+
+def is_dated(note: DatedNote) -> bool:
+    """Tell whether a note is of a day, a week or a month: by its path, its front matter, or its first words."""
+    head = note.text.removeprefix("\ufeff")[:160].split("\n")
+    return (
+        note.day is not None
+        or date_of(note.path, note.text) != ""
+        or _DAY_AT_HEAD.search("\n".join(takewhile(lambda line: not ITEM.match(line), head))) is not None
+    )
+
+
+class Repeats:
+    """What repeats in notes: `found` with a proposal, and `quiet` by reason, the note's number and the line."""
+
+    def __init__(self, notes: Sequence[DatedNote], stopped: Callable[[], bool]) -> None:
+        self.notes = notes
+        self.found: list[Repeat] = []
+        self.quiet: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        self._stopped = stopped
+        self._dated = [is_dated(note) for note in notes]
+        self._rows: list[list[_Row]] = []
+        for at, note in enumerate(notes):
+            if stopped():
+                raise Cancelled
+            vendor = _VENDOR.search(note.path) is not None
+            self._rows.append([] if vendor else list(_rows(at, note)))
+            if vendor:
+                self.quiet[VENDOR].append((note.path, 1))
+        self._gone: set[_Row] = set()
+        """Rows that have a finding, so that no other begins there."""
+        self._files()
+        self._blocks()
+        self._beats()
+        self._lines()
+
+    def _rank(self, note: int) -> tuple[bool, bool, int, int, str]:
+        """Sort key: what lies outside archives stays, a lasting note before logs, the newest of those."""
+        path, day = self.notes[note].path, self.notes[note].day
+        return _ARCHIVE.search(path) is not None, day is not None, -day.toordinal() if day else 0, len(path), path
+
+    def _places(self, rows: Iterable[_Row], key: Callable[[_Row], str]) -> Iterator[tuple[str, list[_Row]]]:
+        by_key: dict[str, list[_Row]] = defaultdict(list)
+        for row in rows:
+            by_key[key(row)].append(row)
+        if self._stopped():
+            raise Cancelled
+        yield from ((name, places) for name, places in by_key.items() if len(places) > 1)
+
+    def _all(self) -> Iterator[_Row]:
+        return (row for rows in self._rows for row in rows if row not in self._gone)
+
+    # --- copied files ----------------------------------------------------------------------------------------------
+
+    def _files(self) -> None:
+        keys = [{_CLOCK.sub("0:00", row.key) for row in rows if row.is_long} for rows in self._rows]
+        holders: dict[str, list[int]] = defaultdict(list)
+        for at, lines in enumerate(keys):
+            for line in lines:
+                holders[line].append(at)
+        shared = Counter(
+            pair for held in holders.values() if 1 < len(held) <= _MOST_NOTES for pair in combinations(held, 2)
+        )
+        edges = [
+            (left, right)
+            for (left, right), count in shared.items()
+            if count >= max(_COPY_LINES, _COPY_SHARE * min(len(keys[left]), len(keys[right])))
+        ]
+        for members in _families(edges):
+            keep, *copies = sorted(members, key=self._rank)
+            folders = "\0".join(sorted({self.notes[at].path.rpartition("/")[0] for at in members}))
+            for at in copies:
+                last = self._rows[at][-1].line
+                whole = {row.key for row in self._rows[at]} <= {row.key for row in self._rows[keep]}
+                twin = self.notes[keep].path
+                place = self.notes[at].path, 1, last, twin, 1, self._rows[keep][-1].line, whole
+                self.found.append(Repeat("copied file", folders, *place))
+                self._rows[at] = []
+
+    # --- copied blocks ---------------------------------------------------------------------------------------------
+
+    def _blocks(self) -> None:
+        runs = [run for run in self._runs() if self._is_block(*run)]
+        family = {at: members for members in _families((left, right) for left, right, *_ in runs) for at in members}
+        covered: set[tuple[int, int]] = set()
+        for left, right, start, other, length in sorted(runs, key=lambda run: -run[4]):
+            kept, lost = ((left, start), (right, other))
+            if left != right and self._rank(right) < self._rank(left):
+                kept, lost = lost, kept
+            here, there = ([*self._rows[note][at : at + length]] for note, at in (lost, kept))
+            if any((row.note, row.line) in covered for row in (*here, *there)):
+                continue
+            covered.update((row.note, row.line) for row in here)
+            self._gone.update(here)
+            names = self.notes[lost[0]].path, here[0].line, here[-1].line
+            twins = self.notes[kept[0]].path, there[0].line, there[-1].line
+            members = family.get(left, {left})
+            self.found.append(Repeat("copied block", self.notes[min(members)].path, *names, *twins))
+
+    def _runs(self) -> Iterator[tuple[int, int, int, int, int]]:
+        """Yield two notes, where in each a run of equal lines starts, and how long it is."""
+        seeds: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
+        for note, rows in enumerate(self._rows):
+            for at in range(len(rows) - _BLOCK + 1):
+                four = rows[at : at + _BLOCK]
+                if sum(row.is_long for row in four) >= _BLOCK // 2:
+                    seeds[tuple(row.key for row in four)].append((note, at))
+        diagonals: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        for places in seeds.values():
+            if 1 < len(places) <= _MOST_PLACES and len({note for note, _ in places}) <= _MOST_NOTES:
+                for (left, start), (right, other) in combinations(places, 2):
+                    if left != right or other - start >= _BLOCK:
+                        diagonals[left, right, other - start].append(start)
+        for (left, right, apart), starts in diagonals.items():
+            starts.sort()
+            begun = before = starts[0]
+            for at in (*starts[1:], -1):
+                if at != before + 1:
+                    yield left, right, begun, begun + apart, before - begun + _BLOCK
+                    begun = at
+                before = at
+
+    def _is_block(self, left: int, right: int, start: int, other: int, length: int) -> bool:
+        dated = self._dated[left] + self._dated[right]
+        lines = sum(row.is_long for row in self._rows[left][start : start + length])
+        overlap = left == right and other - start < length
+        return not overlap and dated < 2 and lines >= (_BLOCK_OF_LOG if dated else _BLOCK)
+
+    # --- beats of logs ---------------------------------------------------------------------------------------------
+
+    def _beats(self) -> None:
+        logs = sum(len(rows) for at, rows in enumerate(self._rows) if self._dated[at])
+        texts: list[list[_Row]] = []
+        for _, rows in self._places((row for row in self._all() if row.is_long), lambda row: _TIME.sub("0", row.key)):
+            dated = [row for row in rows if self._dated[row.note]]
+            if len(rows) >= 3 and len(dated) >= 0.6 * len(rows):
+                texts.append(dated)
+        count = sum(map(len, texts))
+        shown = count >= max(_BEATS, _BEATS_SHARE * logs, _BEATS_EACH * len(texts))
+        for rows in texts:
+            newest = max(rows, key=lambda row: (self.notes[row.note].path, row.line))
+            self._gone.update(rows)
+            for row in rows if shown else ():
+                if row is not newest:
+                    twin = self.notes[newest.note].path, newest.line, newest.line
+                    place = self.notes[row.note].path, row.line, row.line
+                    self.found.append(Repeat("log beat", f"{len(texts)}", *place, *twin))
+            if not shown:
+                self._silence(BEATS, rows)
+
+    # --- what is left ----------------------------------------------------------------------------------------------
+
+    def _lines(self) -> None:
+        fields = self._fields()
+        left: list[list[_Row]] = []
+        every = (row for rows in self._rows for row in rows if row not in self._gone and not row.key.startswith("#"))
+        for _, rows in self._places(every, lambda row: row.key):
+            reason = self._reason(rows, fields)
+            if reason:
+                self._silence(reason, rows)
+            else:
+                left.append(rows)
+        self._twice(left)
+
+    def _reason(self, rows: Sequence[_Row], fields: frozenset[tuple[str, str]]) -> str:
+        """Tell why nothing is proposed about equal lines; empty where something may be."""
+        row, notes = rows[0], {row.note for row in rows}
+        dated = sum(self._dated[note] for note in notes)
+        headings = Counter(row.heading for row in rows)
+        label = _FIELD.match(row.key)
+        folder = self.notes[row.note].path.rpartition("/")[0]
+        if not all(row.counts for row in rows):
+            return HOST if _HOST_LINE.match(row.text) else ""
+        if _MERE_LINK.fullmatch(row.text) or row.text.strip().strip("-* ").endswith((":", ":**")):
+            return MARKS
+        if label and (folder, label[1].strip()) in fields:
+            return FIELDS
+        if dated == len(notes) > 1:
+            return DAYS
+        if dated and dated < len(notes):
+            return PROMOTED
+        return TEMPLATE if len(notes) >= 3 and headings.most_common(1)[0][1] >= 3 else ""
+
+    def _fields(self) -> frozenset[tuple[str, str]]:
+        """Return the labels that three notes of a folder have, by folder."""
+        holders: dict[tuple[str, str], set[int]] = defaultdict(set)
+        for row in self._all():
+            if label := _FIELD.match(row.key):
+                holders[self.notes[row.note].path.rpartition("/")[0], label[1].strip()].add(row.note)
+        return frozenset(name for name, notes in holders.items() if len(notes) >= 3)
+
+    def _twice(self, left: Sequence[list[_Row]]) -> None:
+        pairs: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for rows in left:
+            words, notes = _words(rows[0].key), sorted({row.note for row in rows})
+            if rows[0].counts and len(notes) <= _MOST_NOTES:
+                for pair in combinations(notes, 2):
+                    pairs[pair].append(words)
+        edges = [pair for pair, lines in pairs.items() if max(lines) >= 12 or sum(words >= 8 for words in lines) >= 2]
+        family = {at: frozenset(members) for members in _families(edges) for at in members}
+        for rows in left:
+            words = _words(rows[0].key)
+            by_note: dict[int, list[_Row]] = defaultdict(list)
+            for row in rows:
+                by_note[row.note].append(row)
+            alone = len(by_note) == 1
+            headings = {row.heading for row in rows}
+            of = frozenset((rows[0].note,)) if alone else family.get(rows[0].note, frozenset())
+            fits = words >= (10 if len(headings) == 1 else 12) if alone else words >= 6 and by_note.keys() <= of
+            if not rows[0].counts or not fits or len(rows) > _MOST_PLACES:
+                self._silence(SHORT, rows)
+                continue
+            keep, *others = sorted(rows, key=lambda row: (self._rank(row.note), row.line))
+            for row in others:
+                place, twin = self.notes[row.note].path, self.notes[keep.note].path
+                name = self.notes[min(of)].path
+                self.found.append(Repeat("said twice", name, place, row.line, row.line, twin, keep.line, keep.line))
+
+    def _silence(self, reason: str, rows: Iterable[_Row]) -> None:
+        self.quiet[reason] += [(self.notes[row.note].path, row.line) for row in rows]
+
+
+def _words(key: str) -> int:
+    return len(_WORD.findall(key))
+
+
+def _rows(at: int, note: DatedNote) -> Iterator[_Row]:
+    """Yield the lines of a note that are not blank and not front matter."""
+    lines = note.text.removeprefix("\ufeff").split("\n")
+    dreams = {line for block in dream_blocks(note.text) for line in range(block.first, block.last + 1)}
+    front = lines.index("---", 1) + 1 if lines[0].strip() == "---" and "---" in lines[1:40] else 0
+    fence, heading = "", ""
+    for number, text in enumerate(lines, 1):
+        mark = FENCE.match(text)
+        if number <= front or not text.strip():
+            continue
+        code = bool(fence or mark)
+        if mark:
+            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
+        elif not fence and HEADING.match(text):
+            heading = " ".join(text.lower().split())
+            yield _Row(at, number, text, heading, heading, counts=False)
+            continue
+        counts = not code and number not in dreams and not _HOST_LINE.match(text)
+        yield _Row(at, number, text, f"`{text.strip()}" if code else plain(text), heading, counts)
+
+
+def _families(edges: Iterable[tuple[int, int]]) -> list[set[int]]:
+    """Join what edges connect."""
+    above: dict[int, int] = {}
+
+    def top(at: int) -> int:
+        while above.setdefault(at, at) != at:
+            above[at] = above[above[at]]
+            at = above[at]
+        return at
+
+    for left, right in edges:
+        above[top(left)] = top(right)
+    families: Mapping[int, set[int]] = defaultdict(set)
+    for at in list(above):
+        families[top(at)].add(at)
+    return list(families.values())

@@ -1,0 +1,54 @@
+"""Labelled notes of the inbox: a line of a text below `tests/inbox/field` ends with the kind of its finding."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from pathlib import Path
+
+from memory_tui.inbox.checks import InboxInputs
+from memory_tui.inbox.entries import DatedNote, Findings
+from memory_tui.workspace.days import shown_day
+from tests.support.secret_lines import lines
+
+TODAY = dt.date(2026, 11, 21)
+FIELD = Path(__file__).parents[1] / "inbox/field"
+Labels = set[tuple[str, str, int]]
+
+
+def inputs(texts: dict[str, str]) -> InboxInputs:
+    """What the checks read where these are all notes."""
+    notes = [DatedNote(path, text, shown_day(path)) for path, text in texts.items()]
+    return InboxInputs(notes, TODAY, texts.__contains__)
+
+
+def labelled() -> dict[str, tuple[InboxInputs, Labels]]:
+    """Return the labelled workspaces by name, with kind, path and line of all that is to be found."""
+    spaces = {file.stem: _read(file.read_text(encoding="utf-8")) for file in sorted(FIELD.glob("*.txt"))}
+    for name in ("work", "held"):
+        text, wanted = "# Notes\n", Labels()
+        for row, spans in lines(name):
+            wanted |= {("secret", "MEMORY.md", text.count("\n") + row.count("\n", 0, at) + 1) for at, _ in spans}
+            text += f"{row}\n\n"
+        spaces[f"secrets {name}"] = inputs({"MEMORY.md": text}), wanted
+    return spaces
+
+
+def found(findings: Findings) -> Labels:
+    """Return kind, path and line of all that was found."""
+    rows = ((row.kind, row.place) for row in findings.suggestions)
+    return {(kind, place.path, line) for kind, place in rows for line in range(place.first, place.last + 1)}
+
+
+def _read(text: str) -> tuple[InboxInputs, Labels]:
+    texts: dict[str, list[str]] = defaultdict(list)
+    wanted, path = Labels(), ""
+    for row in text.splitlines():
+        if row.startswith("@ "):
+            path = row[2:]
+            continue
+        line, _, kind = row.partition(" ⟦")
+        texts[path].append(line)
+        if kind:
+            wanted.add((kind.rstrip("⟧"), path, len(texts[path])))
+    return inputs({path: "\n".join(rows) + "\n" for path, rows in texts.items()}), wanted
