@@ -178,8 +178,8 @@ class Evidence(Struct, frozen=True, dict=True):
     texts: Mapping[int, str]
     notes: Files
     """What their ages are told from."""
-    of_named_time: frozenset[int]
-    """Files of the days that the query names."""
+    of_named_time: Mapping[int, float]
+    """Files of the days that the query names or of those soon after, with what they count."""
     notices: tuple[Notice, ...]
     timings: Mapping[str, float]
     unsearchable: tuple[Unsearchable, ...] = ()

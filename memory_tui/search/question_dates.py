@@ -26,6 +26,11 @@ Days = tuple[dt.date, dt.date]
 """The first and the last day of a span."""
 
 
+DAY = dt.timedelta(days=1)
+FADING, DAYS_AFTER = 0.8, 3
+"""What the days after a span count at most, and how many count (chats, MemoryBank); days before gained on neither."""
+
+
 class Time(Struct, frozen=True):
     """The days from `first` to `last`, as the words of the question from `start` to `end` name them.
 
@@ -43,6 +48,15 @@ class Time(Struct, frozen=True):
         if self.any_year:
             return (day.month, day.day) == (self.first.month, self.first.day)
         return self.first <= day <= self.last
+
+    def nearness(self, day: dt.date) -> float:
+        """Return what a note of `day` counts: 1 in the span, less on each day after it, when people tell of it."""
+        if self.holds(day):
+            return 1.0
+        days = (day - self.last).days
+        if self.any_year:
+            days = next((back for back in range(1, DAYS_AFTER + 1) if self.holds(day - back * DAY)), 0)
+        return FADING * (1 - days / (DAYS_AFTER + 1)) if 0 < days <= DAYS_AFTER else 0.0
 
     @property
     def spelled(self) -> str:
@@ -81,7 +95,6 @@ def without(question: str, time: Time | None) -> str:
 
 # --- spans of days ---------------------------------------------------------------------------------------------------
 
-DAY = dt.timedelta(days=1)
 _UNIT_DAYS = {"h": 0, "d": 1, "w": 7, "e": 7, "m": 30, "q": 91, "y": 365}
 
 

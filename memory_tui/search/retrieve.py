@@ -206,12 +206,13 @@ def _notices(corpus: Corpus, text: str, side: KeywordSide, full_text: str, *, ve
     return [*notices, notice("zero_vectors", count=zeros, profile="")] if zeros else notices
 
 
-def _of_time(corpus: Corpus, named_time: Time | None) -> frozenset[int]:
-    """Return the files whose date lies in the time that was asked about."""
+def _of_time(corpus: Corpus, named_time: Time | None) -> dict[int, float]:
+    """Return the files whose date lies in the time that was asked about or soon after it, each with what it counts."""
     if named_time is None:
-        return frozenset()
+        return {}
     dates = enumerate(corpus.files.dates)
-    return frozenset(file for file, dated in dates if dated and all(map(named_time.holds, span(dated))))
+    counted = ((file, min(map(named_time.nearness, span(dated)))) for file, dated in dates if dated)
+    return {file: value for file, value in counted if value}
 
 
 _ASIDE = re.compile(
@@ -232,18 +233,20 @@ def _compare_shown(
         cosine[rows] = formulas.cosine(vectors_of(store, corpus, rows), vector)
 
 
-def _copies(corpus: Corpus, rows: Sequence[int], of_time: frozenset[int], eligible: Flags | None) -> dict[int, int]:
+def _copies(
+    corpus: Corpus, rows: Sequence[int], of_time: Mapping[int, float], eligible: Flags | None
+) -> dict[int, int]:
     """Return the rows of passages that stand in several places, with the one that is shown.
 
     That is one of the time that the query names, outside archives, and the newest.
     """
     files, copies = corpus.files, dict[int, int]()
 
-    def order(row: int) -> tuple[bool, bool, int, str, int]:
+    def order(row: int) -> tuple[float, bool, int, str, int]:
         file = int(corpus.file_of[row])
         path, dated = files.paths[file], files.dates[file]
         at = (span(dated)[0].toordinal() - _UNIX) * _DAY_NS if dated else int(files.mtimes_ns[file])
-        return file not in of_time, bool(_ASIDE.search(path)), -at, path, row
+        return -of_time.get(file, 0.0), bool(_ASIDE.search(path)), -at, path, row
 
     for group in corpus.copies(rows):
         candidates = (group if eligible is None else group[eligible[group]]).tolist()

@@ -284,7 +284,7 @@ def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rule
         table["text"] = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
 
     table["age_days"] = ages_of(evidence, profile).days(table["file"])
-    table["named"] = [file in evidence.of_named_time for file in table["file"].tolist()]
+    table["named"] = [evidence.of_named_time.get(file, 0.0) for file in table["file"].tolist()]
     table["importance"] = table["project"] = 1.0
     if profile.exact_paths:
         table["level"] = [evidence.lexical.levels.get(file, 0) for file in table["file"].tolist()]

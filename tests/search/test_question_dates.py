@@ -208,3 +208,14 @@ def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path: Path) -> Non
             assert bool(found.of_named_time) == on
             assert bool(found.recommended.plan.time) == on
             assert ("sunday" in found.recommended.plan.words) == (not on)
+
+
+def test_a_note_counts_less_each_day_after_the_one_that_is_named_and_nothing_before_it() -> None:
+    named = time_in("what happened on 2026-03-04", dt.date(2026, 11, 20))
+    assert named is not None
+    near = [named.nearness(dt.date(2026, 3, day)) for day in range(3, 9)]
+    assert near[0] == near[5] == 0.0
+    assert 1.0 == near[1] > near[2] > near[3] > near[4] > 0.0
+    any_year = time_in("what happened on March 4", dt.date(2026, 3, 3))
+    assert any_year is not None
+    assert any_year.nearness(dt.date(2024, 3, 5)) == near[2]
