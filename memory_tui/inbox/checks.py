@@ -59,7 +59,6 @@ Severity = Literal["danger", "warning", "hint"]
 _EXCERPT = 300
 """Characters of a passage that a suggestion keeps."""
 _LONG_DATA = 300
-_WORDS_BEFORE = 12
 _OLD_DAYS = 60
 """A daily note younger than this may still be recalled."""
 
@@ -183,8 +182,7 @@ def output(entry: NoteItem) -> str:
     """Say why an item looks like the output of a tool; empty where it does not."""
     matches = ((pattern.search(entry.text), reason) for pattern, reason in _OUTPUT)
     # What somebody explains first is an example.
-    few = _WORDS_BEFORE
-    reason = next((reason for match, reason in matches if match and len(entry.text[: match.start()].split()) < few), "")
+    reason = next((reason for match, reason in matches if match and len(entry.text[: match.start()].split()) < 12), "")
     return reason or ("it is data, not words" if _is_data(entry.text) else "")
 
 

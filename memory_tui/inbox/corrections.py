@@ -25,10 +25,10 @@ from memory_tui.workspace.overtaken import is_marked, is_overtaken, without_mark
 
 _LONGEST = 300
 _OPENER = re.compile(
-    r"(?:corrections?|erratum|korrektur|berichtigung|richtigstellung|correcci[oó]n|rectificaci[oó]n"
-    r"|更正|纠正一?下?|勘误|訂正|修正(?=：)|исправление|поправка|уточнение"
-    r"|i had it wrong|ich habe mich geirrt|me equivoqué|记错了|間違えていた|я ошибся"
-    r"|(?:final|endgültig|最终版|最終決定|итог)(?=[^\w]{0,3}\(?(?:supersedes|ersetzt|sustituye|取代|заменяет)))"
+    r"(?:corrections?|erratum|korrektur|berichtigung|richtigstellung|correcci[oó]n|rectificaci[oó]n|更正|纠正一?下?"
+    r"|勘误|訂正|修正(?=：)|исправление|поправка|уточнение|i had it wrong|ich habe mich geirrt|me equivoqué|记错了"
+    r"|間違えていた|я ошибся|(?:final|endgültig|最终版|最終決定|итог)(?=[^\w]{0,3}\(?(?:supersedes|ersetzt|sustituye"
+    r"|取代|заменяет)))"
     r"\s*(?:[:,、。：，(（]|\s[-–—]\s)",
     re.IGNORECASE,
 )
@@ -92,7 +92,6 @@ class Line(Struct, frozen=True, eq=False):
     heading: str
     day: dt.date | None
     terms: frozenset[str]
-    is_dated_note: bool
 
 
 class Correction(Struct, frozen=True):
@@ -129,7 +128,7 @@ def lines_of(note: DatedNote) -> Iterator[Line]:
             day = note.day or _day(text) or (day if not text.startswith("# ") else None)
         elif not fence and text.strip() and len(text) <= _LONGEST:
             words = _NOW.sub(" ", _OPENER.sub(" ", _LEAD.sub("", without_mark(text), count=1), count=1))
-            yield Line(note.path, number, text, heading, day, terms(words), note.day is not None)
+            yield Line(note.path, number, text, heading, day, terms(words))
 
 
 def _day(text: str) -> dt.date | None:

@@ -112,11 +112,6 @@ class Group(Struct, frozen=True):
         return sum(row.finding.fields.get("entries", 1) for row in self.suggestions)
 
     @property
-    def places(self) -> tuple[Passage, ...]:
-        """Return where its findings are."""
-        return tuple(row.place for row in self.suggestions)
-
-    @property
     def proposal(self) -> Action:
         """Return the change that is proposed for all of it."""
         return self.actions[0]

@@ -82,8 +82,7 @@ _AT_WORDS = (
     KeyFormat("LangSmith key", ("lsv2_",), r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
     KeyFormat("LaunchDarkly key", ("api-", "sdk-"), r"(?:api|sdk)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     KeyFormat("Linear key", ("lin_",), r"lin_(?:api|oauth|wh)_[A-Za-z0-9]{30,}"),
-    KeyFormat("Mailgun key", ("key-", "-"), r"(?:pub)?key-[0-9a-f]{32}"),
-    KeyFormat("Mailgun key", ("key-", "-"), r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])"),
+    KeyFormat("Mailgun key", ("key-", "-"), r"(?:(?:pub)?key-[0-9a-f]{32}|[0-9a-f]{32}(?:-[0-9a-f]{8}){2}(?![\w-]))"),
     KeyFormat("Mapbox token", ("sk.eyj", "tk.eyj"), r"[st]k\.eyJ[\w-]{20,}\.[\w-]{20,}"),
     KeyFormat("Netlify token", ("nfp_", "nfc_", "nfo_", "nfu_"), r"nf[pcou]_[A-Za-z0-9]{30,}"),
     KeyFormat("New Relic key", ("nra", "nrii-", "nrjs-"), r"NR(?:AK|AA|II|JS|RA|SP)-[A-Za-z0-9-]{19,}"),
@@ -118,8 +117,7 @@ _AT_WORDS = (
     KeyFormat(
         "Slack Token",
         ("xox", "xapp-", "xwfp-", "hooks.slack.com"),
-        r"(?:xox[a-z](?:\.xox[a-z])?-[\w-]{20,}"
-        r"|(?:xapp|xwfp)-[\w-]{20,}"
+        r"(?:xox[a-z](?:\.xox[a-z])?-[\w-]{20,}|(?:xapp|xwfp)-[\w-]{20,}"
         r"|hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{30,}))",
     ),
     KeyFormat("SonarQube token", ("sqp_", "squ_", "sqa_"), r"sq[pua]_[0-9a-f]{40}"),

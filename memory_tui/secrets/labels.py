@@ -17,9 +17,8 @@ _STRONG = (
     r"passw(?:or[dt]|d)|passphrase|passcode|pass[- ]?code|mot de passe|contrase(?:ñ|n\u0303|n)a|senha|kennwort"
     r"|wachtwoord|has[łl]o|(?:ş|s\u0327|s)ifre|l(?:ö|o\u0308)senord|heslo|parola|jelsz[oó]|salasana|adgangskode|kodeord"
     r"|парол[ьяею]|密[码碼]|口令|パスワード|パスコード|暗証番号|암호|비밀번호|كلمة (?:المرور|السر)|סיסמה|κωδικός"
-    r"|geslo|lozinka|slaptažodis|parool"
-    r"|パスフレーズ|비번|패스워드|mật mã|पासवर्ड"
-    r"|mật khẩu|kata sandi|(?:wlan|wi-?fi|wep|wpa2?|netzwerk|network)[ -]?(?:schlüssel|key|psk)|pre-?shared key"
+    r"|geslo|lozinka|slaptažodis|parool|パスフレーズ|비번|패스워드|mật mã|पासवर्ड|mật khẩu|kata sandi|(?:wlan|wi-?fi"
+    r"|wep|wpa2?|netzwerk|network)[ -]?(?:schlüssel|key|psk)|pre-?shared key"
 )
 _SHORT = (
     r"(?<![^\W_])(?:pwd|pw|psk|mdp|clave|pin(?:[ -]?code)?|пин(?:-?код)?|(?:door|gate|alarm|safe|lock)[ -]?code|türcode"
@@ -45,17 +44,15 @@ _CODE_LABEL = (
 _LOGIN = (
     r"ssh|s?ftp|log-?in|sign-?in|zugang\w*|anmeldung\w*|credentials?|creds|account|accès|acceso|usuario|identifiant\w*"
     r"|logowanie|dostęp|inlog\w*|přihlášení|логин\w*|доступ\w*|вход|учётка|登[录錄入陆]|账号|帳號|帐号|ログイン"
-    r"|アカウント"
-    r"|로그인|계정|tài khoản|đăng nhập|giriş|panel|web ?ui"
+    r"|アカウント|로그인|계정|tài khoản|đăng nhập|giriş|panel|web ?ui"
 )
 HINTS = re.compile(
-    r"cred|login|zugang|логин|доступ|登|ログイン|acceso|usuario|로그인|pass|pw|pin|contrase|senha|mot de|mdp"
-    r"|clave|kennwort|wachtwoord|ordenord|senord"
-    r"|hasło|haslo|ifre|heslo|psk|parola|jelsz|salasana|adgangskode|kodeord|schlüssel|密|口令"
-    r"|パス|暗証|암호|비밀|парол|كلمة|סיסמ|κωδικ|geslo|lozinka|slaptaž|parool|비번|패스워드|mật mã|पासवर्ड|mật kh"
-    r"|sandi|key|token|secret|ключ|токен"
-    r"|секрет|钥|鑰|令牌|シークレット|トークン|キー|鍵|키|토큰|시크릿|anahtar|jeton|khóa|пин|shared|seed|phrase"
-    r"|mnemonic|фраз|助记|恢复|code|código|коды|コード|admin|root|门禁|备用|복구|니모닉|api"
+    r"cred|login|zugang|логин|доступ|登|ログイン|acceso|usuario|로그인|pass|pw|pin|contrase|senha|mot de|mdp|clave"
+    r"|kennwort|wachtwoord|ordenord|senord|hasło|haslo|ifre|heslo|psk|parola|jelsz|salasana|adgangskode|kodeord"
+    r"|schlüssel|密|口令|パス|暗証|암호|비밀|парол|كلمة|סיסמ|κωδικ|geslo|lozinka|slaptaž|parool|비번|패스워드|mật mã"
+    r"|पासवर्ड|mật kh|sandi|key|token|secret|ключ|токен|секрет|钥|鑰|令牌|シークレット|トークン|キー|鍵|키|토큰"
+    r"|시크릿|anahtar|jeton|khóa|пин|shared|seed|phrase|mnemonic|фраз|助记|恢复|code|código|коды|コード|admin|root"
+    r"|门禁|备用|복구|니모닉|api"
 )
 """What a line holds, in lower case, where a label may stand in it."""
 
@@ -64,8 +61,8 @@ _NOT_BEFORE = re.compile(
 )
 _OTHER = (
     r"counts?|limits?|usage|used|budget|window|types?|hash\w*|lengths?|polic(?:y|ies)|managers?|reset\w*|rotation"
-    r"|expir\w*"
-    r"|fields?|prompts?|version|paths?|files?|folders?|names?|ids?|urls?|formats?|size|age|days?|pairs?|santa|bucket"
+    r"|expir\w*|fields?|prompts?|version|paths?|files?|folders?|names?|ids?|urls?|formats?|size|age|days?|pairs?"
+    r"|santa|bucket"
 )
 _NOT_AFTER = re.compile(rf"[ _-](?:{_OTHER})(?![^\W_])")
 """What makes a label the name of another thing: `token limit`, `API key ID`."""
@@ -80,10 +77,7 @@ _LABEL = re.compile(
     rf"|\s+(?=[\"'`])|(?:\s++[^\s:=「『«“„]{{1,24}}+){{0,3}}+\s*+(?=[「『«“„])|(?P<bare>\s+)){_OPEN}",
     re.IGNORECASE,
 )
-_FURTHER = re.compile(
-    r"(?:\s++[^\s:=]{1,20}+){1,4}?\s++"
-    r"((?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)(?=\S*[^\w\s])\S{6,60}+)"
-)
+_FURTHER = re.compile(r"(?:\s++[^\s:=]{1,20}+){1,4}?\s++((?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)(?=\S*[^\w\s])\S{6,60}+)")
 _VALUE = re.compile(r"[^\s\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
 _SHUT = dict(zip("\"'`「『«“„", "\"'`」』»”“", strict=True))
 _QUOTES = {mark: re.compile(rf"[^{mark}{shut}\n]{{3,60}}(?={shut})") for mark, shut in _SHUT.items()}
@@ -121,8 +115,8 @@ _REFERENCE = re.compile(
 """A value that names where the secret is: `${VAR}`, `$(command)`, `DB_PASSWORD`, `getenv("X")`. Letter case counts."""
 
 _HOST = (
-    r"(?:\d{1,3}(?:\.\d{1,3}){3}"
-    r"|[\w-]+(?:\.[\w-]+)*\.(?!(?:js|ts|py|md|go|rs|sh|json|ya?ml|txt|html?)\b)[a-z]{2,12})(?::\d{2,5})?"
+    r"(?:\d{1,3}(?:\.\d{1,3}){3}|[\w-]+(?:\.[\w-]+)*\.(?!(?:js|ts|py|md|go|rs|sh|json|ya?ml|txt"
+    r"|html?)\b)[a-z]{2,12})(?::\d{2,5})?"
 )
 _MACHINE = re.compile(rf"(?<![\w./@-]){_HOST}[)`\"*]{{0,2}}[\s,;:(|→-]{{1,4}}$", re.IGNORECASE)
 _AFTER_LOGIN = re.compile(rf"(?:{_LOGIN}|{_STRONG})(?P<rest>[^/]{{0,20}})$", re.IGNORECASE)
