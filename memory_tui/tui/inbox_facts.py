@@ -5,100 +5,100 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from textual.content import Content
 
 from memory_tui.formatting import plural
-from memory_tui.inbox.checks import BY_KIND, grouped
-from memory_tui.inbox.entries import Action, Suggestion
+from memory_tui.inbox.checks import BY_KIND
+from memory_tui.inbox.entries import Findings, Group, Suggestion
 from memory_tui.notes.changes import Change
 from memory_tui.notes.journal import KEEP_DAYS
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.note_facts import difference
 from memory_tui.tui.widgets.facts import BAD, GOOD, MUTED, WARN, Fact
 
-_FEW = 3
-"""Lines of a group that show before it is opened."""
+_FEW, _MOST = 3, 200
+"""Lines of a group that show before it is opened, and of a reason for silence that is."""
 _MARKS = {"danger": BAD, "warning": WARN, "hint": MUTED}
 QUIET = "quiet"
 """The key of the row that shows what was decided."""
-CHANGES: Mapping[Action, str] = {
+SILENT = "silent"
+"""The key of the row that shows what the checks themselves keep silent."""
+CHANGES: Mapping[str, str] = {
+    "mask": "put *** in the place of the secret",
     "delete": "move to the trash",
     "trash note": "move the note to the trash",
     "merge": "keep the other one, delete this one",
     "merge other": "keep this one, delete the other one",
+    "overtake": "mark the older line as superseded; it stays",
     "demote": "move to a topic note",
     "rename": "rename the note",
     "archive note": "move the note to the archive",
     "restore": "bring the lines back",
     "move back": "move back to the daily note",
     "convert": "write the note as UTF-8",
-    "mask": "put *** in the place of the secret",
-    "overtake": "mark the older line as superseded",
 }
 """What each action that changes notes does."""
+DECISIONS: Mapping[str, str] = {
+    "none": "this is no secret; learn its label",
+    "edit": "edit the line",
+    "keep": "keep it as it is, never ask again",
+    "snooze": "ask again later",
+}
+"""What each other action does."""
 
 
-class Group(NamedTuple):
-    """Findings with one cause, which `title` tells."""
-
-    key: str
-    title: str
-    mark: str
-    findings: tuple[Suggestion, ...]
-
-
-def groups(findings: Iterable[Suggestion]) -> list[Group]:
-    """Return findings by cause, the most pressing first."""
-    return [
-        Group(
-            f"group:{group.id}",
-            group.cause.message if group.suggestions[1:] else BY_KIND[group.kind].title,
-            _MARKS[BY_KIND[group.kind].severity],
-            group.suggestions,
-        )
-        for group in grouped(findings)
-    ]
-
-
-def proposal(chosen: Sequence[Suggestion]) -> Action:
-    """Return the change that is proposed for findings with one cause."""
-    return grouped(chosen)[0].proposal
+def single(item: Suggestion) -> Group:
+    """Return a finding as a group of one."""
+    return Group(item.kind, item.finding, (item,), item.actions)
 
 
 def listed(
-    shown: Sequence[Group], opened: Iterable[str], hidden: Mapping[str, float], quiet: Sequence[Suggestion]
+    groups: Sequence[Group], findings: Findings, hidden: Mapping[str, float], opened: Iterable[str]
 ) -> Iterator[Fact]:
-    """Yield a row a group and a row a line; a group of one is one row. What was decided is counted, or shown."""
+    """Yield a row a cause and a row a line; a cause of one line is one row.
+
+    What was decided, and what is silent, is counted, and shown where it is opened.
+    """
     unfolded = set(opened)
-    for group in shown:
-        few = len(group.findings) == 1
-        if few:
-            item = group.findings[0]
-            yield Fact(f"{group.title}: {_line(item)}", item.id, group.mark, most=2)
+    for group in groups:
+        mark = _MARKS[BY_KIND[group.kind].severity]
+        if len(group.suggestions) == 1:
+            title = BY_KIND[group.kind].title
+            yield Fact(f"{title}: {line(group.suggestions[0])}", f"group:{group.id}", mark, most=2)
             continue
-        yield Fact(one_line(group.title), group.key, group.mark, style="bold")
-        items = group.findings if group.key in unfolded else group.findings[:_FEW]
-        for item in items:
-            yield Fact(_line(item), item.id, indent=2, most=1)
-        if len(items) < len(group.findings):
-            yield Fact(f"{len(group.findings) - len(items):,} more", f"more:{group.key}", indent=2, style=MUTED)
-    if not shown:
+        yield Fact(one_line(group.cause.message), f"group:{group.id}", mark, style="bold", most=2)
+        items = group.suggestions if group.id in unfolded else group.suggestions[:_FEW]
+        yield from (Fact(line(item), f"line:{item.id}", indent=2, most=1) for item in items)
+        if len(items) < len(group.suggestions):
+            more = f"{len(group.suggestions) - len(items):,} more"
+            yield Fact(more, f"more:{group.id}", indent=2, style=MUTED)
+    if not groups:
         yield Fact("Nothing needs a decision.", mark=GOOD)
-        yield from (Fact(check.title, indent=2, style=MUTED) for check in BY_KIND.values())
-    if quiet:
-        unfold = QUIET in unfolded
+    yield from _quiet(findings, hidden, unfolded)
+
+
+def _quiet(findings: Findings, hidden: Mapping[str, float], unfolded: set[str]) -> Iterator[Fact]:
+    """Yield what was decided and what is silent, each as a count that opens."""
+    kept = [item for item in findings.suggestions if item.id in hidden]
+    silent = sum(findings.quiet.values())
+    if kept or silent:
         yield Fact("")
-        yield Fact(f"{len(quiet):,} kept or put off", QUIET, style=MUTED, does="" if unfold else "enter shows them")
-        if unfold:
-            yield from (
-                Fact(f"{_line(item)}  {until(hidden[item.id])}", item.id, indent=2, style=MUTED, most=1)
-                for item in quiet
-            )
+    if kept:
+        yield Fact(f"{len(kept):,} kept or put off", QUIET, style=MUTED, does="enter shows them")
+    for item in kept if QUIET in unfolded else ():
+        yield Fact(f"{line(item)}  {until(hidden[item.id])}", f"line:{item.id}", indent=2, style=MUTED, most=1)
+    if silent:
+        yield Fact(f"{silent:,} more that need nothing", SILENT, style=MUTED, does="enter shows why")
+    for reason, count in findings.quiet.items() if SILENT in unfolded else ():
+        key = f"{SILENT}:{reason}"
+        yield Fact(f"{count:,} {one_line(reason)}", key, indent=2, style=MUTED)
+        for item in findings.silent[reason][:_MOST] if key in unfolded else ():
+            yield Fact(line(item), indent=4, style=MUTED, most=1)
 
 
-def _line(item: Suggestion) -> str:
+def line(item: Suggestion) -> str:
+    """Return where a finding is, and what stands there."""
     return f"{one_line(str(item.place))}  {one_line(item.place.text or item.reason, 200)}"
 
 
@@ -107,20 +107,16 @@ def until(end: float) -> str:
     return "kept for good" if math.isinf(end) else f"put off until {datetime.fromtimestamp(end):%Y-%m-%d %H:%M}"
 
 
-def explained(chosen: Sequence[Suggestion], change: Change | str | None, *, is_quiet: bool = False) -> Content:
+def explained(group: Group, change: Change | str | None, *, is_quiet: bool = False) -> Content:
     """Return why these lines are listed, what `d` would do, and the difference, or why nothing can be done."""
-    first, more = chosen[0], len(chosen) - 1
-    parts: list[Content | str | tuple[str, str]] = [one_line(first.reason)]
-    if more:
-        parts.append(f" And {more:,} more like it.")
-    else:
-        twice = first.kind == "said twice" and isinstance(change, Change)
-        places = [first.place, first.other] if first.other is not None else [first.place]
-        for place in places if first.other is not None or not isinstance(change, Change) else ():
-            if place is not None:
-                text = "" if twice else f"\n{safe(place.text.strip(), keep_newlines=True)}"
-                parts += ["\n", (one_line(str(place)), MUTED), text]
-    action = proposal(chosen)
+    first, action = group.suggestions[0], group.proposal
+    parts: list[Content | str | tuple[str, str]] = [one_line(group.cause.message)]
+    if len(group.suggestions) == 1 and (first.other is not None or not isinstance(change, Change)):
+        # The difference shows the line; of two that say the same, both places are enough.
+        told = not (isinstance(change, Change) and first.kind == "said twice")
+        for place in filter(None, (first.place, first.other)):
+            text = f"\n{safe(place.text.strip(), keep_newlines=True)}" if told else ""
+            parts += ["\n", (one_line(str(place)), MUTED), text]
     parts.append("\n\n")
     if is_quiet:
         parts.append("K asks about it again.")
@@ -128,12 +124,11 @@ def explained(chosen: Sequence[Suggestion], change: Change | str | None, *, is_q
         parts.append("Nothing is proposed. K keeps it as it is; enter shows what else can be done.")
     else:
         what = f"rename it to {one_line(first.new_name)}" if action == "rename" else CHANGES[action]
-        parts += [(f"d would {what}{f', all {len(chosen):,}' if more else ''}\n", "bold"), _shown(change)]
+        every = f", all {len(group.suggestions):,}" if len(group.suggestions) > 1 else ""
+        parts += [(f"d would {what}{every}\n", "bold"), _shown(change)]
         if first.kind == "secret":
-            words = (
-                f"The journal keeps the text for {KEEP_DAYS} days, so that u can bring it back. What stood in a note "
-            )
-            parts.append((f"\n\n{words}may have been read: change the password or key as well.", WARN))
+            words = f"The journal keeps the text for {KEEP_DAYS} days, so that u can bring it back. "
+            parts.append((f"\n\n{words}It may have been read: change the password or key as well.", WARN))
     return Content.assemble(*parts)
 
 

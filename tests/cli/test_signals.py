@@ -59,7 +59,7 @@ def test_a_signal_ends_the_app_and_restores_the_terminal(tmp_path: Path, number:
 def test_what_was_typed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with app(tmp_path) as terminal:
         at = terminal.until(READY)
-        terminal.type("i")
+        terminal.type("e")
         terminal.until("Edit MEMORY.md", after=at)
         terminal.type("kept")
         terminal.until("not saved yet", after=at)

@@ -148,7 +148,8 @@ class Desk:
 
     def _step(self, kind: Literal["undo", "redo"], stack: Sequence[JournalEntry]) -> None:
         """Step as the screen does: beside what others wrote."""
-        self.curator.step(kind, stack[0].id, merging=True)
+        step = self.curator.undo if kind == "undo" else self.curator.redo
+        step(stack[0].id, merging=True)
 
     def save(self) -> None:
         """Change one line in an editor and save."""

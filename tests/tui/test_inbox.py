@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 from textual.widgets import Tab
 
-from memory_tui.tui.inbox_facts import Group, groups, listed, until
+from memory_tui.tui.inbox_facts import listed, until
 from memory_tui.tui.views.inbox import InboxView
 from memory_tui.tui.widgets.facts import Facts
 from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
 
-GATE = "the garden gate was painted dark green by two men from the village with a brush each and a ladder"
 SECRET = "hunter2-Tr0ub4dor"
 NOTES = {
     "MEMORY.md": f"- The NAS password: {SECRET}\n- Renew the passport by 2026-01-05\n- see [it](memory/gone.md)\n",
-    "memory/gate.md": f"- ssh user root, password: Zx81!blue-horse\n- {GATE}\n",
-    "memory/garden.md": f"# Log\n- {GATE}\n",
+    "memory/2026-03-01.md": "- ssh user root, password: Zx81!blue-horse\n- the garden gate was painted by two men\n",
+    "memory/2026-03-02.md": "# Log\n- the garden gate was painted by two men\n",
 }
 
 
@@ -61,19 +60,25 @@ def texts(workspace: Path) -> dict[str, str]:
     return {path: (workspace / path).read_text() for path in NOTES}
 
 
-def shown(window: Window) -> list[Group]:
-    return groups(view(window).open)
-
-
 def test_one_cause_is_one_group_and_the_badge_counts_groups(inbox: Window) -> None:
-    causes = shown(inbox)
-    assert [(group.title, len(group.findings)) for group in causes[:1]] == [
-        ("2 lines of 2 notes look like they hold a secret. Agents can recall them.", 2)
-    ]
-    assert inbox.app.query_one("#tab-inbox", Tab).label.plain == f"4 Inbox {len(causes)}"
-    rows = list(listed(causes, (), {}, ()))
-    assert sum(row.key.startswith("group:") for row in rows) == sum(len(group.findings) > 1 for group in causes)
-    assert {row.key for row in rows} >= {group.findings[0].id for group in causes}
+    groups, findings = view(inbox).groups, view(inbox).findings
+    assert findings is not None
+    assert [(group.kind, len(group.suggestions)) for group in groups[:1]] == [("secret", 2)]
+    assert inbox.app.query_one("#tab-inbox", Tab).label.plain == f"4 Inbox {len(groups)}"
+    rows = list(listed(groups, findings, {}, ()))
+    assert [row.key for row in rows if row.key.startswith("group:")] == [f"group:{group.id}" for group in groups]
+    assert sum(row.key.startswith("line:") for row in rows) == 2
+
+
+def test_what_the_checks_keep_silent_is_counted_and_shown_on_demand(inbox: Window) -> None:
+    findings = view(inbox).findings
+    assert findings is not None
+    go(inbox, "more that need nothing")
+    assert f"{sum(findings.quiet.values()):,} more" in inbox.text
+    inbox.press("enter")
+    reason = next(iter(findings.quiet))
+    go(inbox, reason).press("enter")
+    assert findings.silent[reason][0].place.path in inbox.text
 
 
 @pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
@@ -81,7 +86,7 @@ def test_the_lines_and_the_change_stand_there_and_no_secret_does(inbox: Window, 
     inbox.resize(*size)
     go(inbox, "look like they hold a secret")
     assert "The NAS password" in inbox.text
-    assert "d would put *** in the place of the secret" in " ".join(inbox.text.split())
+    assert "d would put *** in the place" in " ".join(inbox.text.split())
     assert SECRET not in inbox.text
 
 
@@ -91,12 +96,13 @@ def test_one_key_makes_the_change_of_a_group_and_one_takes_all_of_it_back(inbox:
     assert texts(workspace) == before, "the difference is shown first"
     assert SECRET not in inbox.text
     inbox.press("y")
+    assert "The NAS password: ***" in (workspace / "MEMORY.md").read_text()
     assert SECRET not in "".join(texts(workspace).values())
     assert "blue-horse" not in "".join(texts(workspace).values())
-    inbox.until(lambda: "look like they hold a secret" not in inbox.text)
+    inbox.until(lambda: "hold a secret" not in inbox.text)
     inbox.press("u")
     assert texts(workspace) == before
-    inbox.until(lambda: "look like they hold a secret" in inbox.text)
+    inbox.until(lambda: "2 lines of 2 notes look like they hold a secret" in " ".join(inbox.text.split()))
 
 
 def test_a_change_that_is_not_agreed_to_is_not_made(inbox: Window, workspace: Path) -> None:
@@ -109,7 +115,7 @@ def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox
     before = texts(workspace)
     go(inbox, "look like they hold a secret").press("K")
     assert "2 kept or put off" in inbox.text
-    assert "look like they hold a secret" not in inbox.text
+    assert "hold a secret" not in inbox.text
     go(inbox, "a date that has passed").press("z", "enter")
     assert "3 kept or put off" in inbox.text
     go(inbox, "kept or put off").press("enter")
@@ -117,18 +123,24 @@ def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox
     inbox.press("u")
     assert "a date that has passed" in inbox.text
     inbox.press("u")
-    assert "look like they hold a secret" in inbox.text
+    assert "2 lines of 2 notes look like they hold a secret" in " ".join(inbox.text.split())
     assert texts(workspace) == before
 
 
-def test_enter_offers_what_can_be_done_about_a_line(inbox: Window, workspace: Path) -> None:
-    go(inbox, "said twice").press("enter")
-    for offer in ("keep the other one", "keep this one", "never ask again", "ask again later", "read the note"):
+def test_enter_offers_what_can_be_done_about_a_line_and_that_no_secret_stands_there(inbox: Window) -> None:
+    go(inbox, "The NAS password").press("enter")
+    for offer in (
+        "put ***",
+        "move to the trash",
+        "this is no secret",
+        "never ask again",
+        "ask again later",
+        "read the",
+    ):
         assert offer in inbox.text
-    inbox.press("down", "enter", "y")
-    assert "garden gate" not in (workspace / "memory/gate.md").read_text()
-    inbox.press("u")
-    assert "garden gate" in (workspace / "memory/gate.md").read_text()
+    inbox.press("down", "down", "enter")
+    inbox.until(lambda: any("without a secret" in said for said in inbox.notices))
+    inbox.press("u").until(lambda: "2 lines of 2 notes" in inbox.text)
 
 
 def test_a_line_that_changed_meanwhile_is_not_touched(inbox: Window, workspace: Path) -> None:

@@ -23,7 +23,7 @@ def texts(workspace: Path) -> dict[str, bytes]:
 
 def take_all_back(curator: Curator) -> None:
     while stack := curator.undoable():
-        curator.step("undo", stack[0].id, merging=True)
+        curator.undo(stack[0].id, merging=True)
 
 
 @pytest.mark.parametrize(("seed", "size"), [(1, SMALL), (2, LARGE), (3, TINY)])

@@ -20,14 +20,15 @@ from textual.worker import get_current_worker
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, SyncFinished
+from memory_tui.formatting import plural
 from memory_tui.inbox import checks
-from memory_tui.inbox.entries import Action, Suggestion
+from memory_tui.inbox.entries import Action, Findings, Group, Suggestion
 from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import AppliedChange
 from memory_tui.sanitize import one_line
 from memory_tui.tui import changes, dialogs
 from memory_tui.tui.dialogs import Choice
-from memory_tui.tui.inbox_facts import CHANGES, QUIET, decided, explained, groups, listed, proposal
+from memory_tui.tui.inbox_facts import CHANGES, DECISIONS, decided, explained, listed, single
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.session import Badge, ReadNote, Session
 from memory_tui.tui.view import View
@@ -53,7 +54,7 @@ class InboxView(View):
     class Examined(Message):
         """The notes were looked through."""
 
-        findings: tuple[Suggestion, ...]
+        findings: Findings
         hidden: Mapping[str, float]
         seconds: float
 
@@ -73,7 +74,9 @@ class InboxView(View):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.findings: tuple[Suggestion, ...] | None = None
+        self.findings: Findings | None = None
+        self.groups: Sequence[Group] = ()
+        """The causes of what is neither kept nor put off."""
         self.hidden: dict[str, float] = {}
         self.unfolded: set[str] = set()
         self.planned: dict[str, Change | str] = {}
@@ -116,10 +119,9 @@ class InboxView(View):
 
         def look(engine: Engine) -> InboxView.Examined:
             begun = time.monotonic()
-            findings = engine.inbox.examine(stopped=lambda: worker.is_cancelled, every=True).suggestions
-            return self.Examined(
-                findings, engine.inbox.decisions.hidden(findings, engine.plan.clock()), time.monotonic() - begun
-            )
+            findings = engine.inbox.examine(stopped=lambda: worker.is_cancelled, every=True)
+            hidden = engine.inbox.decisions.hidden(findings.suggestions, engine.plan.clock())
+            return self.Examined(findings, hidden, time.monotonic() - begun)
 
         found = self.attempt(look)
         if found is not None and not worker.is_cancelled:
@@ -134,32 +136,26 @@ class InboxView(View):
 
     # --- showing ---------------------------------------------------------------------------------------------------
 
-    @property
-    def open(self) -> list[Suggestion]:
-        """Return what is neither kept nor put off."""
-        return [item for item in self.findings or () if item.id not in self.hidden]
-
     def draw(self) -> None:
         """Show the groups, and count them in the first line."""
-        rows, shown = self.query_one("#inbox-list", Facts), groups(self.open)
+        rows = self.query_one("#inbox-list", Facts)
         rows.border_title = "Inbox"
         if self.findings is None:
             rows.show([Fact("Looking through the notes ...", style=MUTED)])
             return
-        quiet = [item for item in self.findings if item.id in self.hidden]
-        rows.show(listed(shown, self.unfolded, self.hidden, quiet))
-        self.post_message(Badge(self.NAME, len(shown)))
+        self.groups = checks.grouped(item for item in self.findings.suggestions if item.id not in self.hidden)
+        rows.show(listed(self.groups, self.findings, self.hidden, self.unfolded))
+        self.post_message(Badge(self.NAME, len(self.groups)))
         self.explain()
 
     @property
-    def chosen(self) -> tuple[Suggestion, ...]:
-        """Return the findings of the row under the cursor: one, or those of its group."""
+    def chosen(self) -> Group | None:
+        """Return the group of the row under the cursor, or its line as a group of one; None on another row."""
         fact = self.query_one("#inbox-list", Facts).fact
-        key = fact.key.removeprefix("more:") if fact is not None else ""
-        for group in groups(self.open):
-            if group.key == key:
-                return group.findings
-        return tuple(item for item in self.findings or () if item.id == key)
+        kind, _, name = fact.key.partition(":") if fact is not None else ("", "", "")
+        if kind == "line" and self.findings is not None:
+            return next((single(item) for item in self.findings.suggestions if item.id == name), None)
+        return next((group for group in self.groups if kind == "group" and group.id == name), None)
 
     def moved(self) -> None:
         """Explain the row, and work out its change when the cursor rests."""
@@ -167,25 +163,25 @@ class InboxView(View):
 
     def explain(self) -> None:
         """Show why the row is listed and what would change."""
-        chosen, text = self.chosen, self.query_one("#inbox-text", Static)
-        if not chosen:
+        group, text = self.chosen, self.query_one("#inbox-text", Static)
+        if group is None:
             text.update("")
             return
-        key = "".join(item.id for item in chosen)
+        key = "".join(item.id for item in group.suggestions)
         change = self.planned.get(key)
-        text.update(explained(chosen, change, is_quiet=chosen[0].id in self.hidden))
+        text.update(explained(group, change, is_quiet=group.suggestions[0].id in self.hidden))
         self.query_one("#inbox-why").scroll_home(animate=False)
-        if change is None and proposal(chosen) in CHANGES:
-            self.work_out(key, chosen)
+        if change is None and group.proposal in CHANGES:
+            self.work_out(key, group)
 
     @work(thread=True, exclusive=True, group="proposal")
-    def work_out(self, key: str, chosen: Sequence[Suggestion]) -> None:
+    def work_out(self, key: str, group: Group) -> None:
         """Find out what the change would be, once the cursor rests."""
         worker, engine = get_current_worker(), self.session.engine
         if engine is None or engine.index.writer.closing.wait(_REST_SECONDS) or worker.is_cancelled:
             return
         try:
-            outcome: Change | str = checks.changes(chosen, proposal(chosen), engine.notes.curator)
+            outcome: Change | str = checks.changes(group.suggestions, group.proposal, engine.notes.curator)
         except MemoryTuiError as error:
             outcome = f"{error.message} {error.next_step}"
         self.post_message(self.Planned(key, outcome))
@@ -200,62 +196,60 @@ class InboxView(View):
 
     @on(OptionList.OptionSelected, "#inbox-list")
     async def selected(self, event: OptionList.OptionSelected) -> None:
-        """Open a group, or offer what can be done about a line."""
+        """Open what is counted, or offer what can be done about a group or a line."""
         event.stop()
-        key, chosen = event.option.id or "", self.chosen
-        if key == QUIET or key.startswith(("group:", "more:")):
+        key, group = event.option.id or "", self.chosen
+        if group is not None:
+            await self.offer(group)
+        elif key:
             self.unfolded ^= {key.removeprefix("more:")}
             self.draw()
-        elif chosen:
-            await self.offer(chosen[0])
 
-    async def offer(self, item: Suggestion) -> None:
-        """Let a person choose what is done about a line."""
-        offers: list[tuple[str, str]] = [("read", "read the note there")]
-        if item.id in self.hidden:
-            offers.insert(0, ("open", "ask about it again"))
-        else:
-            words = {
-                **CHANGES,
-                "keep": "keep it as it is, never ask again",
-                "snooze": "ask again later",
-                "edit": "edit the line",
-                "none": "it is no secret, nor what follows this label so",
-            }
-            offers = [*((action, words[action]) for action in item.actions), *offers]
+    async def offer(self, group: Group) -> None:
+        """Let a person choose what is done about a group or a line."""
+        first, many = group.suggestions[0], len(group.suggestions) > 1
+        words = {**CHANGES, **DECISIONS}
+        offers: list[tuple[str, str]] = [(action, words[action]) for action in group.actions]
+        if first.id in self.hidden:
+            offers = [("open", "ask about it again")]
+        show = f"show all {len(group.suggestions):,} lines" if group.id not in self.unfolded else "show fewer lines"
+        offers.append(("lines", show) if many else ("read", "read the note there"))
 
         async def answered(action: str | None) -> None:
-            match action:
-                case "read":
-                    self.post_message(ReadNote(item.place.path, item.place.first))
-                case "open":
-                    self.decide((item,), 0.0)
-                case "keep":
-                    self.decide((item,), math.inf)
-                case "none":
-                    self.perform(lambda engine: self.clear(engine, item), lambda: self.hide({item.id: math.inf}))
-                case "snooze":
-                    await self.action_later()
-                case "edit":
-                    self.read_line(item)
-                case str():
-                    await self.propose((item,), next(other for other in item.actions if other == action))
+            if action == "lines":
+                self.unfolded ^= {group.id}
+                self.draw()
+            elif action == "read":
+                self.post_message(ReadNote(first.place.path, first.place.first))
+            elif action == "edit":
+                self.read_line(first)
+            elif action == "none":
+                self.clear(group)
+            elif action == "snooze":
+                await self.action_later()
+            elif action in ("open", "keep"):
+                self.decide(group, math.inf if action == "keep" else 0.0)
+            elif action is not None:
+                await self.propose(group, next(other for other in group.actions if other == action))
 
-        await self.app.push_screen(Choice(one_line(str(item.place)), offers, one_line(item.reason)), answered)
+        title = f"{plural(len(group.suggestions), 'line')}" if many else one_line(str(first.place))
+        await self.app.push_screen(Choice(title, offers, one_line(group.cause.message)), answered)
 
     async def action_do(self) -> None:
         """Show the proposed change of the row or the group, and make it where that is agreed to."""
-        chosen = self.chosen
-        if not chosen:
-            self.notify("Nothing is under the cursor.", markup=False)
-        elif proposal(chosen) not in CHANGES:
+        group = self.chosen
+        if group is None:
+            self.notify("No finding is under the cursor.", markup=False)
+        elif group.proposal not in CHANGES:
             self.notify("Nothing is proposed here; enter shows what can be done, K keeps it.", markup=False)
         else:
-            await self.propose(chosen, proposal(chosen))
+            await self.propose(group, group.proposal)
 
-    async def propose(self, chosen: Sequence[Suggestion], action: Action) -> None:
+    async def propose(self, group: Group, action: Action) -> None:
         """Show a change, and make it where that is agreed to."""
-        await changes.propose(self, lambda curator: checks.changes(chosen, action, curator), then=self.changed)
+        await changes.propose(
+            self, lambda curator: checks.changes(group.suggestions, action, curator), then=self.changed
+        )
 
     def changed(self, done: AppliedChange) -> None:
         """Remember that a change of notes was the last step."""
@@ -288,54 +282,63 @@ class InboxView(View):
 
     def action_edit(self) -> None:
         """Read the note at the line, where it can be edited."""
-        if chosen := self.chosen:
-            self.post_message(ReadNote(chosen[0].place.path, chosen[0].place.first))
+        if group := self.chosen:
+            place = group.suggestions[0].place
+            self.post_message(ReadNote(place.path, place.first))
 
     def action_keep(self) -> None:
         """Keep the row or the group as it is; what was decided is asked about again."""
-        if chosen := self.chosen:
-            self.decide(chosen, 0.0 if chosen[0].id in self.hidden else math.inf)
+        if group := self.chosen:
+            self.decide(group, 0.0 if group.suggestions[0].id in self.hidden else math.inf)
 
     async def action_later(self) -> None:
         """Put the row or the group off."""
-        chosen, engine = self.chosen, self.session.engine
-        if chosen and engine is not None:
+        group, engine = self.chosen, self.session.engine
+        if group is not None and engine is not None:
             now = engine.plan.clock()
 
             def answered(days: str | None) -> None:
                 if days:
-                    self.decide(chosen, now + float(days) * _DAY_SECONDS)
+                    self.decide(group, now + float(days) * _DAY_SECONDS)
 
             await self.app.push_screen(Choice("Ask again", _LATER), answered)
 
-    def decide(self, chosen: Sequence[Suggestion], end: float) -> None:
+    def decide(self, group: Group, end: float) -> None:
         """Leave findings alone until `end`, for good where it is infinite, open again where it is 0."""
-        before = {item.id: self.hidden.get(item.id, 0.0) for item in chosen}
-        ends = {item.id: end for item in chosen}
+        ends = {item.id: end for item in group.suggestions}
+        self.perform(lambda engine: self.put(engine, ends) or decided(len(ends), end), lambda: self.record(ends))
+
+    def clear(self, group: Group) -> None:
+        """Take findings for no secrets, and learn from that."""
+
+        def deed(engine: Engine) -> str:
+            for item in group.suggestions:
+                engine.inbox.decisions.none(item)
+            return f"{plural(len(group.suggestions), 'line')} without a secret; u takes it back."
 
         def then() -> None:
-            self.steps.append(before)
-            self.hide(ends)
+            self.record({item.id: math.inf for item in group.suggestions})
+            self.examine()
 
-        self.perform(lambda engine: self.put(engine, ends) or decided(len(chosen), end), then)
+        self.perform(deed, then)
+
+    def record(self, ends: _Decision) -> None:
+        """Remember how findings were put off before, and show them where they belong now."""
+        self.steps.append({id_: self.hidden.get(id_, 0.0) for id_ in ends})
+        self.hide(ends)
 
     def put(self, engine: Engine, ends: _Decision) -> str:
         """Write down until when findings are left alone. Raises EditRefused."""
         decisions = engine.inbox.decisions
-        for item in self.findings or ():
-            end = ends.get(item.id)
+        findings = {item.id: item for item in self.findings.suggestions} if self.findings is not None else {}
+        for id_, end in ends.items():
             if end == 0:
-                decisions.reopen(item.id)
-            elif end is not None and math.isinf(end):
-                decisions.keep(item)
-            elif end is not None:
-                decisions.snooze(item, end)
+                decisions.reopen(id_)
+            elif math.isinf(end):
+                decisions.keep(findings[id_])
+            else:
+                decisions.snooze(findings[id_], end)
         return ""
-
-    def clear(self, engine: Engine, item: Suggestion) -> str:
-        """Write down that a finding is no secret. Raises EditRefused."""
-        engine.inbox.decisions.none(item)
-        return decided(1, math.inf)
 
     def hide(self, ends: _Decision) -> None:
         """Show findings where they belong with their new ends."""
@@ -347,7 +350,12 @@ class InboxView(View):
         last = self.steps.pop() if self.steps else None
         if last is None:
             return False
-        self.perform(lambda engine: self.put(engine, last) or "Decided about again.", lambda: self.hide(last))
+
+        def then() -> None:
+            self.hide(last)
+            self.examine()
+
+        self.perform(lambda engine: self.put(engine, last) or "They are as they were.", then)
         return True
 
 
