@@ -163,7 +163,7 @@ OWN_KNOBS: tuple[Knob, ...] = (
         "dateBoost",
         "date boost",
         1.0,
-        "points added to notes of a day that the query names",
+        "points of a day that the query names, or of the newest where it asks for now",
         *_SHARE,
         short="day",
         second=True,

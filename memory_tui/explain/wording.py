@@ -296,7 +296,10 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         how = f"its score is 0; among such chunks its words place it, with {candidate.merit:.3f}"
         lines.append(ScoreLine("order", how))
     if candidate.date_points:
-        lines.append(ScoreLine("day", f'"{trace.plan.time_words}" names {trace.plan.time}', "+", candidate.date_points))
+        plan = trace.plan
+        asks = ("now", f'"{plan.for_now}": the newest of what says the same gains most') if plan.for_now else None
+        title, how = asks or ("day", f'"{plan.time_words}" names {plan.time}, or some days before')
+        lines.append(ScoreLine(title, how, "+", candidate.date_points))
     if candidate.second is not None and candidate.second.beside is not None:
         beside = f"{candidate.second.beside.citation}, which scores higher"
         lines.append(ScoreLine("next to", beside, "+", -candidate.second.lost))

@@ -23,6 +23,7 @@ from memory_tui.search import keywords
 from memory_tui.search.corpus import Corpus, Flags, distinct
 from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import Floats, fts5_idf, lucene_idf
+from memory_tui.search.newest import words_for_now
 from memory_tui.search.question_dates import Time, without
 from memory_tui.search.spelling import Correction, corrections
 from memory_tui.search.trace import QueryPlan, QuestionPart
@@ -82,7 +83,9 @@ class Matcher(Struct, frozen=True):
         """Return whether full-text search is asked for any word of `query`, and not the texts alone."""
         return any(not self._is_looked_through(word) for word in core_tokens.WORD.findall(query))
 
-    def recommended(self, query: str, time: Time | None, *, spells: bool = True, in_parts: bool = True) -> KeywordSide:
+    def recommended(
+        self, query: str, time: Time | None, *, reads_time: bool = True, spells: bool = True, in_parts: bool = True
+    ) -> KeywordSide:
         """Return the chunks that hold any word of `query` that says something, by stems, but for those of its `time`.
 
         Where it `spells`, words that no chunk holds are corrected; `in_parts` a query that asks several things is taken
@@ -125,6 +128,7 @@ class Matcher(Struct, frozen=True):
             corrections=corrected,
             parts=_parts(rest, (*chosen, *dropped), corrected) if in_parts else (),
             time_alone=alone,
+            for_now="" if time or not reads_time else words_for_now(query, chosen),
         )
         return KeywordSide(plan, self._postings(matched), frequency)
 

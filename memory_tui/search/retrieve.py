@@ -112,11 +112,12 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
     with store.snapshot():
         laps = [time.perf_counter()]
         text, vector, full_text, chunking = question.text, question.vector, store.words.cut(), store.chunking()
-        eligible = _of_source(corpus, source)
+        eligible, any_word = _of_source(corpus, source), question.rules is None or question.rules.corrects
         named_time = time_in(text, day_at(now, question.zone)) if question.reads_time else None
-        any_word = question.rules is None or question.rules.corrects
         matcher = Matcher(store.words, corpus, eligible, full_text, vector is None, any_word)
-        recommended = matcher.recommended(text, named_time, spells=question.spells, in_parts=question.in_parts)
+        recommended = matcher.recommended(
+            text, named_time, reads_time=question.reads_time, spells=question.spells, in_parts=question.in_parts
+        )
         openclaw, keywords = matcher.openclaw(text), matcher.keywords(text) if vector is None else None
         newest = chunking == chunking_2026_9.VERSION
         lexical, read = lexical_2026_9.search(store, matcher, text, openclaw) if newest else (Lexical.none(), {})

@@ -24,6 +24,7 @@ from memory_tui.search.evidence import (
     Rows,
 )
 from memory_tui.search.formulas import Floats
+from memory_tui.search.newest import LOOKED_AT, asks, newness
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Chunks, MeasurePart, Mode, SecondPart, Table
 from memory_tui.settings import TUNE_KEYS, Scalar, Settings
@@ -128,11 +129,11 @@ _FATE = _columns("bar relevance similarity", "place twin chosen", "passed keywor
 CANDIDATE = np.dtype([*_BROUGHT, *_SCORED, *_FATE])
 """A candidate: what it brings along before any knob, what the knobs make of it, what became of it.
 
-`named` is 1 for chunks of the days that the query names; `ordering` orders chunks without points: the keyword score of
-a text that was looked through. Its score had to reach `bar`; `keyword` tells that the relaxed floor lets it through,
-`faded` that it would have reached the bar without its age. `place` is 1-based among those that passed, else 0. Those
-`displaced` would be recalled but for variety, which put it in order as number `chosen` (0: not); `twin` is the one
-chosen before that is most like it, -1 for none.
+`named` is 1 for chunks of the days that the query names, or for the newest that says the same; `ordering` orders
+chunks without points: the keyword score of a text that was looked through. Its score had to reach `bar`; `keyword`
+tells that the relaxed floor lets it through, `faded` that it would have reached the bar without its age. `place` is
+1-based among those that passed, else 0. Those `displaced` would be recalled but for variety, which put it in order as
+number `chosen` (0: not); `twin` is the one chosen before that is most like it, -1 for none.
 """
 
 
@@ -146,7 +147,7 @@ class Candidates(Struct, frozen=True):
     pooled: tuple[int, int]
     """How many chunks each side proposed, by vectors and by words."""
     dated: bool = False
-    """Whether the query names a time of which there are notes."""
+    """Whether the query names a time of which there are notes, or asks for now where some say the same."""
     stages: tuple[SecondStage, ...] = ()
     """What the second stage measures, one for each part of the question; none under a profile without one."""
     texts: Sequence[str] = ()
@@ -295,21 +296,32 @@ def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rule
         table["project"] = [lexical_2026_9.project_factor(entry, lexical.active) for entry in notes]
     texts = [evidence.texts[rowid] for rowid in refs.rowids[rows].tolist()] if profile.second_stage else []
     stages = _stages(evidence, side, mode, rules, table, texts) if texts else ()
-    matches, dated = int(np.count_nonzero(~np.isnan(every))), bool(evidence.of_named_time)
+    newest = bool(stages and side.plan.for_now) and _has_newest(stages[0], rules, table, texts)
+    matches, dated = int(np.count_nonzero(~np.isnan(every))), bool(evidence.of_named_time) or newest
     if not profile.one_place:
         pooled = int(np.count_nonzero(table["vector_rank"])), int(np.count_nonzero(table["text_rank"]))
     return Candidates(table, vector_scale, text_scale, matches, pooled, dated, stages, texts)
+
+
+def _has_newest(stage: SecondStage, rules: Rules, table: Table, texts: Sequence[str]) -> bool:
+    """Fill in how new those are that say the same, where the query asks how things are now; whether some do."""
+    first = second_stage.first_of(_first_points(rules, table)[None, :], LOOKED_AT)[0]
+    held = stage.held_by_lines([texts[at] for at in first.tolist()], asks)
+    table["named"][first] = newness(held, table["age_days"][first])
+    return bool(table["named"].any())
+
+
+def _first_points(rules: Rules, table: Table) -> Floats:
+    """Return what both sides give by the values of the profile: the same under all knobs, so that measures stay."""
+    vector, text = (float(rules.profile.values[f"query.hybrid.{name}Weight"]) for name in ("vector", "text"))
+    return np.asarray(vector * table["vector"] + text * table["text"], dtype=np.float64)
 
 
 def _stages(
     evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules, table: Table, texts: Sequence[str]
 ) -> tuple[SecondStage, ...]:
     """Return the second stage of one search by each part of the question, kept for rankings of the same evidence."""
-    # The reference is the same under all knobs, so that what was measured in a chunk stays.
-    first = np.zeros(len(table))
-    for name in ("vector", "text"):
-        first += float(rules.profile.values[f"query.hybrid.{name}Weight"]) * table[name]
-    reference = second_stage.first_of(first[None, :])[0]
+    reference = second_stage.first_of(_first_points(rules, table)[None, :])[0]
     plan = side.plan
     searched, left_out = ((), ()) if mode == "vectors only" else ((*plan.words, *plan.counted), plan.dropped)
 

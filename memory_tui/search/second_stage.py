@@ -17,7 +17,7 @@ import math
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple
@@ -498,6 +498,13 @@ class SecondStage:
         first, last = measured.window[at].tolist()
         return int(measured.line[at]), (first, last)
 
+    def held_by_lines(self, texts: Sequence[str], asks: Callable[[str], bool]) -> Floats:
+        """Return what the best line of each of `texts` holds of the words that do not only ask, by their idf."""
+        every = joined(passages_of(texts, self._vocabulary))
+        idf = np.where(list(map(asks, self._words)), 0.0, self._idf)
+        lines = idf @ (stem_counts(self._keys, every.passages) > 0)
+        return np.asarray(np.maximum.reduceat(lines, every.lines_from[:-1]), dtype=np.float64)
+
     def windows(self, texts: Sequence[str]) -> list[list[Window]]:
         """Return every window of each of `texts`, weighed as MEASURES are, without letters."""
         if not texts:
@@ -609,9 +616,9 @@ def best_of_each(words: Floats, meaning: Floats, bounds: Ids, top: Floats) -> Id
     return np.asarray(best[np.searchsorted(best, bounds[:-1])], dtype=np.int64)
 
 
-def first_of(scores: Floats) -> Ids:
-    """Return the first CANDIDATES of each row of `scores` (rules, candidates), best first, equal ones as they stand."""
-    return np.argsort(-scores, axis=1, kind="stable")[:, :CANDIDATES]
+def first_of(scores: Floats, count: int = CANDIDATES) -> Ids:
+    """Return the first `count` of each row of `scores` (rules, candidates), best first, equal ones as they stand."""
+    return np.argsort(-scores, axis=1, kind="stable")[:, :count]
 
 
 def shares(values: Floats, inside: Flags) -> Floats:

@@ -354,6 +354,8 @@ class QueryPlan(Struct, frozen=True):
     parts: tuple[QuestionPart, ...] = ()
     """What the query asks one by one; none where it asks one thing."""
     time_alone: bool = False
+    for_now: str = ""
+    """The words that ask how things are now, where no time is named: the newest of what says the same comes first."""
 
     @property
     def readings(self) -> tuple[str, ...]:
@@ -364,7 +366,8 @@ class QueryPlan(Struct, frozen=True):
         )
         time = [f'"{self.time_words}" read as {self.time}'] if self.time else []
         parts = [f"asked in {len(self.parts)} parts"] if self.parts else []
-        return (*words, *time, *parts)
+        now = [f'"{self.for_now}" puts the newest of what says the same first'] if self.for_now else []
+        return (*words, *time, *now, *parts)
 
     @property
     def unmatched(self) -> str:

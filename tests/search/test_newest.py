@@ -1,0 +1,69 @@
+"""Where a question asks how things are now, the newest of what says the same comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import wording
+from memory_tui.plan import Options
+from memory_tui.search.newest import newness, words_for_now
+from memory_tui.search.trace import Trace
+from tests.support.tui import NOW
+
+FOR_NOW = {
+    "Which router do we have now?": "now",
+    "Welche Version läuft derzeit?": "Version",
+    "¿Cuál es la versión actual?": "versión actual",
+    "Какой сейчас адрес?": "сейчас",
+    "现在的路由器是哪个？": "现在",
+    "今のルーターは": "今の",
+    "What did it actually cost?": "",
+    "Which hotel did we recently stay at?": "",
+}
+
+
+@pytest.mark.parametrize("question", FOR_NOW)
+def test_words_that_ask_for_now_are_read_in_each_language_without_false_friends(question: str) -> None:
+    assert words_for_now(question, ("hotel",)) == FOR_NOW[question]
+
+
+def test_who_asks_for_nothing_but_what_is_new_gets_the_newest() -> None:
+    assert words_for_now("what happened recently", ("happened", "recently")) == "recently"
+
+
+def test_the_newest_counts_most_of_those_that_hold_about_the_same_and_undated_ones_as_new() -> None:
+    held, ages = np.array([1.0, 0.95, 0.9, 0.5, 1.0]), np.array([30.0, 2.0, 9.0, 1.0, np.nan])
+    assert newness(held, ages).tolist() == pytest.approx([1 / 3, 1.0, 2 / 3, 0.0, 1.0])
+    assert not newness(held, np.full(5, 3.0)).any(), "all of them are of one day"
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    (tmp_path / "memory").mkdir()
+    for day, host in (("2026-08-03", "Hetzner"), ("2026-10-09", "Contabo"), ("2026-06-01", "Linode")):
+        text = f"# {day}\n\n- The site runs at {host}.\n- Lunch with Ola.\n"
+        (tmp_path / "memory" / f"{day}.md").write_text(text)
+    options = Options(workspace=str(tmp_path), index=str(tmp_path / "index.sqlite"), provider="builtin", now=NOW)
+    with Engine.open(options) as opened:
+        opened.index.sync()
+        yield opened
+
+
+def ask(engine: Engine, question: str, **changes: object) -> Trace:
+    settings = engine.plan.with_profile("recommended").update(changes, "test")
+    return engine.search.rank(engine.search.gather(question), settings)
+
+
+def test_the_newest_value_comes_first_by_a_term_that_a_knob_turns(engine: Engine) -> None:
+    trace = ask(engine, "Where does the site run now?")
+    assert [hit.chunk.path[7:17] for hit in trace.recalled] == ["2026-10-09", "2026-08-03", "2026-06-01"]
+    points = [hit.date_points for hit in trace.recalled]
+    assert points[0] > points[1] > points[2] > 0
+    assert '"now"' in next(line.detail for line in wording.explain(trace.recalled[0], trace) if line.label == "now")
+    assert not any(hit.date_points for hit in ask(engine, "Where does the site run now?", dateBoost=0.0).recalled)
+    assert not any(hit.date_points for hit in ask(engine, "Where does the site run?").recalled)
