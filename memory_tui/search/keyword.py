@@ -128,7 +128,7 @@ class Matcher(Struct, frozen=True):
             corrections=corrected,
             parts=_parts(rest, (*chosen, *dropped), corrected) if in_parts else (),
             time_alone=alone,
-            for_now="" if time or not reads_time else words_for_now(query, chosen),
+            for_now="" if time or not reads_time else words_for_now(query),
         )
         return KeywordSide(plan, self._postings(matched), frequency)
 

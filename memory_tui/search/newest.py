@@ -1,13 +1,15 @@
-"""A question may ask how things are now. Of lines that say the same the newest comes first then."""
+"""A question may ask how things are now, or what is new. Of lines that say the same the newest comes first then."""
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from collections.abc import Iterable
 
 import numpy as np
 
 from memory_tui.search.formulas import Floats
+from memory_tui.search.question_dates import Time
+from memory_tui.tokens import WORD, stop_words
 
 ALIKE = 0.9
 """What the best line of a chunk holds of what the best of all holds, to say the same (now-images; .7 to .95 alike)."""
@@ -25,26 +27,45 @@ _NOW = re.compile(
     r"|现在|目前|当前|最新|如今|版本|今の|現在|今は|지금|현재|최신",
     re.IGNORECASE,
 )
-_LATELY = re.compile(r"\b(?:recently|lately|zuletzt|neulich|kürzlich|недавно|ostatnio)\b|最近", re.IGNORECASE)
-_ASKS = re.compile(
-    r"which|what|do|does|did|doing|have|has|been|moment|recent|installed|used|happen\w*|passiert|geschehen|было|произошло"
-    r"|случилось|发生|生了|了什|什么",
+LATELY = dt.timedelta(days=30)
+"""How far back a question goes that asks for what is new and nothing else."""
+_LATELY = re.compile(
+    r"\b(?:recently|lately|of late|these days|zuletzt|neulich|kürzlich|in letzter zeit|recientemente|últimamente"
+    r"|récemment|dernièrement|recentemente|ultimamente|ostatnio|недавно|в последнее время)\b|最近|近来|近頃|최근",
     re.IGNORECASE,
 )
+_ONLY_ASKS = re.compile(
+    r"\b(?:happen\w*|new|going|up|passiert\w*|geschehen|neu\w*|los|pas[aoó]\w*|passé|nouveau|было|произошло"
+    r"|случилось|нового|słychać|działo)\b|发生|什么|有|过|了|哪些|事情|事|吗|呢|何が|何か|あった|ありました|起きた|の|は|か",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(r"which|what|do|does|did|have|has|moment|recent|installed|used", re.IGNORECASE)
+_LANGUAGES = ("en", "de", "es", "fr", "pt", "it", "pl", "ru")
+
+
+def lately_in(question: str, today: dt.date) -> Time | None:
+    """Return the last days where `question` asks for what is new, and for nothing else; None in all other cases.
+
+    Who asks of a trip "recently" means one trip, and not the last.
+    """
+    words = _LATELY.search(question)
+    if words is None:
+        return None
+    rest = _ONLY_ASKS.sub(" ", f"{question[: words.start()]} {question[words.end() :]}".lower())
+    if any(not any(word in stop_words(each) for each in _LANGUAGES) for word in WORD.findall(rest)):
+        return None
+    return Time(today - LATELY, today, *words.span())
 
 
 def asks(word: str) -> bool:
     """Return whether `word` of a question only asks, so that lines are not compared by it."""
-    return any(pattern.fullmatch(word) for pattern in (_NOW, _LATELY, _ASKS))
+    return any(pattern.fullmatch(word) for pattern in (_NOW, _ASKS))
 
 
-def words_for_now(question: str, searched: Iterable[str]) -> str:
-    """Return the words of `question` that ask how things are now, or for what is new where nothing else is `searched`.
-
-    Who asks of a trip "recently" means one trip, and not the last.
-    """
-    result = _NOW.search(question) or (_LATELY.search(question) if all(map(asks, searched)) else None)
-    return result[0].strip() if result else ""
+def words_for_now(question: str) -> str:
+    """Return the words of `question` that ask how things are now."""
+    words = _NOW.search(question)
+    return words[0].strip() if words else ""
 
 
 def newness(held: Floats, age_days: Floats) -> Floats:

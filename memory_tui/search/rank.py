@@ -19,7 +19,6 @@ from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
 from memory_tui.search.excerpts import Snippet, head, window
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.level import level_of
-from memory_tui.search.newest import asks
 from memory_tui.search.score import (
     SCORED,
     Candidates,
@@ -96,8 +95,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     table, stages, plan = ranking.table, ranking.candidates.stages, ranking.side.plan
     # Where vectors answer without full-text search nobody knows which words a window holds.
     knows = bool(stages) and (evidence.full_text or evidence.cosine is None)
-    # A question for what is new, and nothing else, is one by a day too.
-    of_its_days = bool(table["named"].any()) and (not plan.for_now or all(map(asks, plan.words)))
+    of_its_days = bool(table["named"].any()) and not plan.for_now
     level = level_of(stages[0].signals, settings, of_its_days=of_its_days) if knows else None
     ranking = replace(ranking, keeps_back=level is not None and level.keeps_back)
     passed = int(np.count_nonzero(table["passed"]))

@@ -26,6 +26,7 @@ from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest,
 from memory_tui.search.evidence import Evidence, KeywordSide, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.keyword import Matcher
+from memory_tui.search.newest import lately_in
 from memory_tui.search.question_dates import Time, day_at, time_in
 from memory_tui.search.score import Rules
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, NearestBy
@@ -113,7 +114,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         laps = [time.perf_counter()]
         text, vector, full_text, chunking = question.text, question.vector, store.words.cut(), store.chunking()
         eligible, any_word = _of_source(corpus, source), question.rules is None or question.rules.corrects
-        named_time = time_in(text, day_at(now, question.zone)) if question.reads_time else None
+        named_time = _time(text, day_at(now, question.zone)) if question.reads_time else None
         matcher = Matcher(store.words, corpus, eligible, full_text, vector is None, any_word)
         recommended = matcher.recommended(
             text, named_time, reads_time=question.reads_time, spells=question.spells, in_parts=question.in_parts
@@ -205,6 +206,11 @@ def _notices(corpus: Corpus, text: str, side: KeywordSide, full_text: str, *, ve
         notices.append(notice("asked_in_parts", parts=tuple(part.asked for part in plan.parts)))
     zeros = int(np.count_nonzero(corpus.embedded & ~corpus.has_vector)) if vector else 0
     return [*notices, notice("zero_vectors", count=zeros, profile="")] if zeros else notices
+
+
+def _time(text: str, today: dt.date) -> Time | None:
+    """Return the time that a question names, or the last days where it asks for what is new."""
+    return time_in(text, today) or lately_in(text, today)
 
 
 def _of_time(corpus: Corpus, named_time: Time | None) -> dict[int, float]:

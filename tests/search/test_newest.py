@@ -11,9 +11,9 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.plan import Options
-from memory_tui.search.newest import newness, words_for_now
+from memory_tui.search.newest import lately_in, newness, words_for_now
 from memory_tui.search.trace import Trace
-from tests.support.tui import NOW
+from tests.support.tui import NOW, TODAY
 
 FOR_NOW = {
     "Which router do we have now?": "now",
@@ -29,11 +29,27 @@ FOR_NOW = {
 
 @pytest.mark.parametrize("question", FOR_NOW)
 def test_words_that_ask_for_now_are_read_in_each_language_without_false_friends(question: str) -> None:
-    assert words_for_now(question, ("hotel",)) == FOR_NOW[question]
+    assert words_for_now(question) == FOR_NOW[question]
 
 
-def test_who_asks_for_nothing_but_what_is_new_gets_the_newest() -> None:
-    assert words_for_now("what happened recently", ("happened", "recently")) == "recently"
+@pytest.mark.parametrize(
+    ("question", "is_lately"),
+    [
+        ("what happened recently", True),
+        ("what have I been doing lately", True),
+        ("was ist zuletzt passiert", True),
+        ("что было недавно", True),
+        ("最近发生了什么", True),
+        ("which hotel did we recently stay at", False),
+        ("wo waren wir zuletzt essen", False),
+        ("最近的旅馆叫什么名字", False),
+        ("what happened", False),
+    ],
+)
+def test_who_asks_for_nothing_but_what_is_new_means_the_last_days(question: str, is_lately: bool) -> None:
+    time = lately_in(question, TODAY)
+    assert (time is not None) == is_lately
+    assert time is None or (time.holds(TODAY) and not time.holds(TODAY.replace(year=TODAY.year - 1)))
 
 
 def test_the_newest_counts_most_of_those_that_hold_about_the_same_and_undated_ones_as_new() -> None:
