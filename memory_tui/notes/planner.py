@@ -554,7 +554,10 @@ def _led(data: bytes, path: str, moves: Mapping[str, str], before: Names, after:
 
 
 def _strays(link: NoteLink, path: str, here: str, target: str) -> bool:
-    """Whether a link that other programs could follow, from the note's own folder, is one no more."""
+    """Whether a link that other programs could follow, from the note's own folder or from the top, is one no more."""
+    from_top = "/" in link.written and posixpath.normpath(link.written).removesuffix(".md")
+    if from_top == link.target.removesuffix(".md") and target != link.target:
+        return True
     return _beside(link.written, path) == link.target and _beside(link.written, here) != target
 
 

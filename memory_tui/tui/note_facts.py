@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -116,7 +116,6 @@ class NotePage(Struct, frozen=True):
     parts: tuple[Part, ...] = ()
     unread: range = range(0)
     rulers: Mapping[int, str] = {}
-    struck: Collection[int] = ()
     problem: str = ""
     whole: bool = True
 

@@ -34,7 +34,7 @@ def lamp(session: Session, *, narrow: bool = False) -> Content:
     if status is None:
         return Content.styled("opening", "$foreground-muted")
     (fine, maker), (current, state) = answers(status), freshness(status)
-    state = one_line(session.progress or state)
+    state = one_line(session.progress or ("read-only" if current and session.read_only else state))
     current = current or bool(session.progress)
     if narrow:
         state, current = (maker, False) if current and not fine and not session.progress else (state, current)

@@ -68,8 +68,12 @@ for line in sys.stdin:
 NOTES = {
     "MEMORY.md": b"# Memory\n\n## Home\n- one\n- two\n",
     "memory/2026-01-10.md": b"# 2026-01-10\n\n- a vlan is 7\n- b\n",
-    "memory/2026-01-14.md": b"# 2026-01-14\n\n- the printer in the hall needs black toner number 44\n",
-    "memory/2026-01-15.md": b"# 2026-01-15\n\n- x\n- the printer in the hall needs black toner number 44\n",
+    "memory/hall.md": b"# Hall\n\n"
+    + 2
+    * (
+        b"- the printer upstairs in the hall needs black toner cartridges number 44, "
+        b"bought from Ola's shop beside the harbour, never from the website, whose boxes leak\n- x\n"
+    ),
     "memory/2026-01-20.md": b"# 2026-01-20\n\n- 09:00 morning\n",
 }
 TIME = re.compile(r"\d{9,}\.\d+")

@@ -67,7 +67,10 @@ def test_shared_options_stand_before_or_after_each_command_and_none_is_lost() ->
     shared = [
         word
         for option in GLOBAL
-        for word in (option.names[0], *([] if option.keywords.get("action") == "store_true" else ["x"]))
+        for word in (
+            option.names[0],
+            *([] if option.keywords.get("action") == "store_true" else option.keywords.get("choices", ["x"])[:1]),
+        )
     ]
     for name in COMMANDS:
         words = [*name.split(), *needs.get(name, [])]

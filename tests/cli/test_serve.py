@@ -221,9 +221,9 @@ async def test_a_real_browser_shows_the_app_that_answers(tmp_path: Path) -> None
         address = json.loads(server.stdout.readline())["url"]
         with Browser(tmp_path / "browser") as browser:
             async with page(browser, address) as tab:
-                await tab.until("1 Notes  2 Search .*up to date")
+                await tab.until("1 Notes  2 Search .*read-only")
                 await tab.type("/omada vlan")
-                await tab.until(r"Recalled \d+ of")
+                await tab.until("Your agent gets the first")
                 await tab.until("VLANs on the")
         server.send_signal(signal.SIGINT)
         _, told = server.communicate(timeout=LONG)

@@ -23,7 +23,7 @@ def notes(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
     for path in (*INVALID, FUTURE, TODAY, SLUG, NESTED, "MEMORY.md"):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text("# Note\n\n- the router is an Omada\n")
+        (folder / path).write_text(f"# Note\n\n- the router of {path} is an Omada\n")
         os.utime(folder / path, (NOW.timestamp(), NOW.timestamp()))
     return folder
 

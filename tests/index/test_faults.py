@@ -390,7 +390,7 @@ def test_an_app_checks_the_index_before_it_writes_or_when_it_has_time(
         expected = answers(engine)
     whole_file, status = index.read_bytes(), index.stat()
     mark = integrity.path_of(index).read_bytes()
-    flipped(whole_file, whole_file.index(b"gardens"), index, (status.st_atime_ns, status.st_mtime_ns))
+    flipped(whole_file, whole_file.rindex(b"gardens"), index, (status.st_atime_ns, status.st_mtime_ns))
     if when == "it has time":
         # One that ends before knows no more than the last, and says so to the next.
         with opened() as engine:

@@ -108,6 +108,15 @@ def test_words_are_looked_for_in_the_text(reader: Window) -> None:
     reader.press("escape")
 
 
+def test_a_line_that_says_it_is_overtaken_is_struck(screen: Window, workspace: Path) -> None:
+    (workspace / "memory/old.md").write_text(
+        "# Old\n\n- (superseded 2026-03-08) the router is an ER605\n- the router is an ER7206\n"
+    )
+    text = text_of(read(sync(screen), "memory/old.md"))
+    is_struck = [any(getattr(span.style, "strike", None) for span in text.get_line(row).spans) for row in range(4)]
+    assert is_struck == [False, False, True, False]
+
+
 def test_links_lead_to_notes(reader: Window) -> None:
     read(reader, "MEMORY.md").press("b")
     assert "→ memory/network.md" in reader.text

@@ -267,7 +267,7 @@ class NotesView(View):
         self.show_about()
         if page.path != before.path or message.line:
             self.show_text(message.line or 1)
-        elif any(getattr(page, name) != getattr(before, name) for name in ("text", "first", "unread", "struck")):
+        elif any(getattr(page, name) != getattr(before, name) for name in ("text", "first", "unread")):
             above = reader.cursor_row - reader.scroll_offset.y
             self.show_text(note_facts.line_after(before, page, reader.line))
             reader.scroll_to(y=reader.cursor_row - above, animate=False, immediate=True)
@@ -282,7 +282,6 @@ class NotesView(View):
             path=page.path,
             unread=page.unread,
             rulers=page.rulers,
-            struck=page.struck,
         )
 
     def show_about(self) -> None:

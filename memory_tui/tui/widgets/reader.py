@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import ClassVar
 
@@ -22,6 +22,7 @@ from memory_tui.recalls.recalled_lines import citation
 from memory_tui.sanitize import safe
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import shown_line
+from memory_tui.workspace.overtaken import is_overtaken
 
 MOST_REPEATED = 300
 """Characters of what was copied that the message repeats, for terminals that keep their clipboard to themselves."""
@@ -107,7 +108,6 @@ class Reader(MarkdownText):
         self.numbers: list[int] = []
         """The line of the note in each row; 0 for a ruler."""
         self.unread = range(0)
-        self.struck: Collection[int] = ()
         self.marked: set[int] = set()
         self.decided = 0
 
@@ -120,15 +120,14 @@ class Reader(MarkdownText):
         path: str = "",
         unread: range = range(0),
         rulers: Mapping[int, str] | None = None,
-        struck: Collection[int] = (),
         decided: bool = False,
     ) -> None:
         """Show `text`, whose first line has the number `first_line` in the note `path`, with the cursor on `line`.
 
-        The host never reads the lines `unread`; a ruler of words stands above each line of `rulers`. Lines `struck` are
-        overtaken; with `decided` the line of the cursor is the one that made the note a hit.
+        The host never reads the lines `unread`; a ruler of words stands above each line of `rulers`. With
+        `decided` the line of the cursor is the one that made the note a hit. Lines that are overtaken are struck.
         """
-        self.path, self.unread, self.struck, self.marked = path, unread, struck, set()
+        self.path, self.unread, self.marked = path, unread, set()
         self.decided = line if decided else 0
         above, rows, numbers = rulers or {}, list[str](), list[int]()
         for number, words in enumerate(map(shown_line, text.replace("\r\n", "\n").split("\n")), first_line):
@@ -194,7 +193,7 @@ class Reader(MarkdownText):
             self.styled(line, "ruler")
         if number in self.unread:
             self.styled(line, "unread")
-        if number in self.struck:
+        if is_overtaken(line.plain):
             self.styled(line, "struck")
         if number and number == self.decided:
             self.styled(line, "decided")
