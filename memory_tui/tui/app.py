@@ -13,6 +13,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
+from textual.events import Resize
 from textual.message import Message
 from textual.widgets import ContentSwitcher, Footer, HelpPanel, Input, Static, Tab, Tabs, TextArea
 
@@ -259,15 +260,15 @@ class MemoryApp(App[int]):
         if first:
             self.set_timer(self.count_seconds, self.count_inbox)
 
-    def show_lamp(self) -> None:
-        """Say in the first line who answers and how fresh the index is."""
+    def show_lamp(self, width: int = 0) -> None:
+        """Say in the first line, which has `width` cells (0: those of now), who answers and how fresh the index is."""
         # A window may get its size before its first line.
         for box in self.query("#lamp").results(Static):
-            box.update(lamp(self.session, narrow=self.size.width < 100), layout=False)
+            box.update(lamp(self.session, narrow=(width or self.size.width) < 100), layout=False)
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: Resize) -> None:
         """Say more or less in the first line."""
-        self.show_lamp()
+        self.show_lamp(event.size.width)
 
     # --- views -----------------------------------------------------------------------------------------------------
 

@@ -79,7 +79,7 @@ def test_a_step_lays_out_nothing(asked: Window, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_letter_lays_out_nothing(asked: Window, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked.resize(*LARGE).press("slash")
+    asked.resize(*LARGE).press("slash", "end")
     layouts: list[object] = []
     layout = Screen._refresh_layout
     monkeypatch.setattr(

@@ -61,5 +61,5 @@ def test_the_inbox_lists_them_where_the_release_reads_annotations() -> None:
     note = DatedNote("MEMORY.md", "- tea <!-- importance: 12 -->\n", None)
     for annotated in (True, False):
         inputs = InboxInputs((note,), dt.date(2026, 11, 22), lambda _: True, annotated=annotated)
-        found = [one for one in examine(inputs) if one.kind == "annotation"]
+        found = [one for one in examine(inputs).suggestions if one.kind == "annotation"]
         assert [str(one.place) for one in found] == ["MEMORY.md:1"] * annotated
