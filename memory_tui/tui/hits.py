@@ -265,15 +265,8 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     held = f"{level.signals.share:.0%} held" if level and level.level != "found" else ""
     head = f"{mark} {long if wide else short}".strip()
     more = ", ".join(filter(None, (held, limits)))
-    head = (
-        f"{head}: {more}."
-        if head and more
-        else f"{head}."
-        if head
-        else f"{limits[:1].upper()}{limits[1:]}."
-        if limits
-        else ""
-    )
+    head = f"{head}: {more}" if head and more else head or f"{limits[:1].upper()}{limits[1:]}"
+    head = f"{head}." if head else ""
     passages = f"{trace.funnel.chunks:,} {'passage' if trace.funnel.chunks == 1 else 'passages'}"
     gets = f"Your agent gets the first {sent} of {passages}." if sent else "Your agent gets nothing."
     left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", gets)
@@ -321,8 +314,10 @@ def _words_clause(row: Row, spoken: Sequence[Spoken]) -> str:
     holds = [word.form for word in spoken if word.count]
     lacks = [word.word for word in spoken if not word.count]
     if not holds:
-        above = row.hit.text_points > 0
-        return "has the words in its headings or its date" if above else "has none of the words you asked for"
+        if row.hit.text_points > 0:
+            return "has the words in its headings or its date"
+        likes = " but words like them" if row.sums[0].points >= 0.005 else ""
+        return f"has none of the words you asked for{likes}"
     if not lacks:
         return "has the words you asked for"
     missing = " or ".join(f'"{one_line(word, 30)}"' for word in lacks[:2])
