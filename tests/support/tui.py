@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from rich.segment import Segment
 from textual import events
 from textual._context import active_app, visible_screen_stack
@@ -26,6 +27,7 @@ from textual.pilot import Pilot
 
 from memory_tui import demo
 from memory_tui.engine.engine import Engine
+from memory_tui.events import Event, Listener, SyncFinished
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
 from tests.support.paths import TESTS
@@ -62,10 +64,20 @@ def make_app(
         read_only=read_only,
         changes=(("sync.watch", str(watch).lower()), *changes),
     )
-    app = MemoryApp(lambda listener: Engine.open(options, listener), query=query, suggestions=suggestions)
+    app = MemoryApp(lambda hear: Engine.open(options, at_noon(hear)), query=query, suggestions=suggestions)
     # The count would come into the first line whenever a slow test takes longer.
     app.count_seconds = 10 * LONG
     return app
+
+
+def at_noon(hear: Listener) -> Listener:
+    """Return `hear` for events of the fixed clock that took no time: pictures show when and how long."""
+
+    def listener(event: Event) -> None:
+        event = replace(event, at=NOW)
+        hear(replace(event, seconds=0.1) if isinstance(event, SyncFinished) else event)
+
+    return listener
 
 
 # --- rest ---------------------------------------------------------------------------------------------------------
