@@ -354,7 +354,7 @@ def _distrust(state: Path, workspace: Path, today: dt.date) -> None:
 def _ask(workspace: Path, today: dt.date) -> None:
     """Write the log of what agents asked, as a server with the usual knobs wrote it.
 
-    Its index of then is named by no id, because the demo makes its own; `tests/tools/demo_log.py` made the answers.
+    Its index of then is named by no id, because the demo makes its own; `tests/demo/demo_log.py` made the answers.
     """
 
     place = recall_log.recall_log_path(workspace)

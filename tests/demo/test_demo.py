@@ -19,7 +19,7 @@ from memory_tui.inbox.entries import Suggestion
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log, recalled_lines
 from memory_tui.settings import TUNE_KEYS
-from tests.tools import demo_log
+from tests.demo import demo_log
 
 TODAY = dt.date(2026, 3, 14)
 ANY_DAY = [TODAY, dt.date(2024, 2, 29), dt.date(2025, 1, 1), dt.date(2027, 12, 31)]
@@ -150,7 +150,7 @@ def kept_of_demo(state: Path) -> list[object]:
 
 
 def test_the_log_of_the_demo_is_what_the_server_answers(tmp_path: Path) -> None:
-    """Where this fails because the ranking is another one: python -m tests.tools.demo_log."""
+    """Where this fails because the ranking is another one: python -m tests.demo.demo_log."""
     kept = {fields["query"]: fields for fields in demo_log.questions()}
     knobs = profiles.compose(profiles.OWN, {}, {})
     for fields, entry in demo_log.answers(tmp_path):

@@ -30,7 +30,9 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     for number in range(NOTES):
-        (folder / "memory" / f"{number}.md").write_text(f"note {number} about gardens and coffee number{number}\n" * 40)
+        (folder / "memory" / f"{number}.md").write_text(
+            "".join(f"line {at} of note {number} about gardens and coffee number{number}\n" for at in range(40))
+        )
     return folder
 
 
@@ -232,38 +234,49 @@ def test_a_disk_that_fills_up_leaves_what_was_there(
 
 READERS = """
 import sys, threading
+from pathlib import Path
 from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
-enough = threading.Event()
+enough, notes = threading.Event(), Path(sys.argv[1])
 threading.Thread(target=lambda: (sys.stdin.read(), enough.set()), daemon=True).start()
 with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted",
                          changes=(("sync.onSearch", "off"),))) as engine:
     asked = 0
     while not enough.is_set():
-        trace = engine.search.search(f"number{asked % 30} gardens")
+        evidence = engine.search.gather(f"number{asked % 30} gardens")
+        trace = engine.search.rank(evidence, engine.plan.settings)
         assert trace.recalled, trace
+        for hit in (*trace.recalled, *trace.lost[:5]):
+            cited = (notes / hit.chunk.path).read_text().split("\\n")[hit.chunk.start_line - 1 : hit.chunk.end_line]
+            for text in filter(None, (hit.snippet, evidence.texts[hit.chunk.rowid])):
+                assert text.strip("\\n") in "\\n".join(cited), (hit.chunk, text)
+        why = engine.search.why(evidence, trace.recalled[0].chunk.path, trace.recalled[0].chunk.start_line)
+        assert why.best.text in (notes / why.best.chunk.path).read_text()
         assert engine.status().chunks
         asked += 1
         if asked == 1:
             print("asking", flush=True)
+print(asked)
 """
 
 
-def test_many_processes_and_nobody_hears_of_a_lock(
-    opened: Callable[[], Engine], workspace: Path, index: Path, heard: Heard
+def test_many_processes_beside_rebuilds_hear_of_no_lock_and_get_the_text_of_their_lines(
+    opened: Callable[..., Engine], workspace: Path, index: Path, heard: Heard
 ) -> None:
-    engine = opened()
-    engine.index.sync()
+    """Each rebuild cuts the notes otherwise, so that a chunk of one index under the name of another would show."""
+    opened().index.sync()
     command = [sys.executable, "-c", READERS, str(workspace), str(index)]
     readers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
     began = [reader.stdout.readline() for reader in readers if reader.stdout is not None]
-    for _ in range(5):
-        engine.index.sync(force=True)
+    for tokens in ("48", "64", "90", "128", "400"):
+        with opened(**{"chunking.tokens": tokens, "chunking.overlap": "0"}) as engine:
+            assert engine.index.sync().rebuilt
     for reader in readers:
-        _, err = reader.communicate(timeout=LONG)
+        out, err = reader.communicate(timeout=LONG)
         assert reader.returncode == 0, err
+        assert int(out) > 5
     assert began == ["asking\n"] * 2
     assert "lock" not in said(heard)
 

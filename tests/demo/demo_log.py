@@ -1,6 +1,6 @@
 """The demo's log of what agents asked, made by asking: each question over the notes that were there on its day.
 
-`python -m tests.tools.demo_log` writes `memory_tui/demo/asked.jsonl` anew; questions, ages, clients and times stay.
+`python -m tests.demo.demo_log` writes `memory_tui/demo/asked.jsonl` anew; questions, ages, clients and times stay.
 """
 
 from __future__ import annotations

@@ -1,1 +1,0 @@
-"""Contracts: one suite for every implementation of a protocol."""
