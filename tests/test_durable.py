@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from memory_tui import durable
 from memory_tui.approval import Approvals
+from memory_tui.cli.main import main
 from memory_tui.config import config_patch
 from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError
 from memory_tui.locks import WriterLock, holder
@@ -24,9 +24,8 @@ from memory_tui.openclaw import session_note
 from memory_tui.recalls import recall_log
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Query
-from memory_tui.workspace.roots import Roots
 from tests.support.curate import curator, hidden, journal_of, put
-from tests.support.faults import ERRORS, Failing, Losing, PowerCut, count, fill, on, small_disk
+from tests.support.faults import ERRORS, Counting, Failing, Losing, PowerCut, count, on
 
 fcntl = pytest.importorskip("fcntl", reason="the faults are those of POSIX")
 NOW = dt.datetime(2026, 1, 20, 12, 30, tzinfo=dt.UTC).timestamp()
@@ -196,73 +195,6 @@ def test_a_change_of_notes_under_a_fault(tmp_path: Path, name: str, fault: str, 
     first = (list(CHANGES).index(name) + ERRORS.index(fault)) % every
     for at in range(first, len(stage.calls), every):
         under(stage, fault, at)
-
-
-# --- a real disk that is full ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def disk(tmp_path_factory: pytest.TempPathFactory):
-    folder = tmp_path_factory.mktemp("small") / "disk"
-    if sys.platform != "linux" or not small_disk(folder):
-        pytest.skip("only root can mount a small file system here")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-FULL: dict[str, Step] = {
-    "append": CHANGES["append"][1],
-    "edit": lambda one: one.apply(
-        put("MEMORY.md", one.read("MEMORY.md"), one.read("MEMORY.md").replace(b"Home", b"House, and more" * 900))
-    ),
-    "promote": lambda one: one.apply(one.plan.promote(one.plan.spot("memory/2026-01-19.md", 3, None), move=True)),
-    "a new note": lambda one: one.apply(put("memory/big.md", None, b"- long line\n" * 1000)),
-}
-
-
-@pytest.mark.parametrize("journal", ["same disk", "other disk"])
-@pytest.mark.parametrize("name", FULL)
-def test_a_full_disk_leaves_no_part_of_a_text(disk: Path, tmp_path: Path, name: str, journal: str) -> None:
-    refused = 0
-    for pages in range(4):
-        for path in disk.iterdir():
-            path.unlink() if path.is_file() else shutil.rmtree(path)
-        notes = notes_of(disk)
-        for path in ("MEMORY.md", "memory/2026-01-20.md"):
-            # So that what is added begins in the last bytes of a page.
-            data = NOTES[path] + b"- " + b"x" * (8192 - len(NOTES[path]) - 3 - 9) + b"\n"
-            (notes / path).write_bytes(data)
-        where = disk if journal == "same disk" else tmp_path / str(pages)
-        one = Curator(Roots.open(notes), journal=journal_of(where), clock=lambda: NOW)
-        one.apply(put("memory/first.md", None, b"first\n"))
-        old = texts(notes)
-        fill(disk, pages)
-        error = None
-        try:
-            FULL[name](one)
-        except MemoryTuiError as found:
-            error = found
-        lock_is_free(where / "journal")
-        now = texts(notes)
-        if error is not None:
-            refused += 1
-            assert "No space left" in error.message or "is full" in error.message
-            if not isinstance(error, Unfinished):
-                assert now == old
-        (disk / "ballast").unlink()
-        fresh = Curator(Roots.open(notes), journal=journal_of(where), clock=lambda: NOW)
-        fresh.recover()
-        assert {entry.state for entry in fresh.journal.entries()} <= {"done", "refused"}
-        assert hidden(notes) == []
-        if texts(notes) == old:
-            assert len(fresh.undoable()) == 1
-            FULL[name](fresh)
-        else:
-            assert error is None or isinstance(error, Unfinished)
-        assert len(fresh.undoable()) == 2
-        fresh.undo()
-        assert texts(notes) == old
-    assert refused
 
 
 # --- everything else that is written ---------------------------------------------------------------------------------
@@ -443,26 +375,43 @@ def test_a_change_outlives_the_power(tmp_path: Path, name: str, names: bool, eve
         cut_at(stage, at, names=names)
 
 
-FILES: dict[str, Callable[[Path], object]] = {
-    "replace": lambda at: durable.replace_file(at / "file", b"new"),
-    "create": lambda at: durable.create_file(at / "other", b"new"),
-    "remove": lambda at: durable.remove_file(at / "file"),
-    "move": lambda at: durable.move_file(at / "file", at / "other"),
-    "append": lambda at: durable.append_line(at / "log", b"line\n"),
-}
+# --- commands ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="what was not flushed is found through /proc")
-@pytest.mark.parametrize("name", FILES)
-def test_what_was_written_whole_outlives_the_power(tmp_path: Path, name: str) -> None:
-    (tmp_path / "file").write_bytes(b"old")
-    disk = Losing()
-    with on(disk):
-        FILES[name](tmp_path)
-    now = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    disk.lose(names=True)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.suffix != ".part"} == now
-    assert now != {"file": b"old"}
+def test_a_command_under_a_fault_says_it_and_the_next_one_heals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes = notes_of(tmp_path)
+    old = texts(notes)
+
+    def command(disk: durable.Calls, *words: str) -> tuple[int, str]:
+        with on(disk):
+            code = main([*words, "--workspace", str(notes), "--provider", "none", "--now", "2026-01-20T12:30:00Z"])
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    remember = ("remember", "the vlan of the printer is forty two", "--yes")
+    for disk in (Counting(), Counting()):
+        # The first makes the journal.
+        assert command(disk, *remember)[0] == command(Counting(), "undo", "--yes")[0] == 0
+    for at in range(0, len(disk.made), 3):
+        fault = ("full half-way", "broken", "gone")[at // 3 % 3]
+        code, said = command(Failing(fault, at), *remember)
+        assert code in (0, 1), said
+        assert "Traceback" not in said
+        assert code == 0 or "next start" in said or texts(notes) == old, (fault, at, said)
+        assert command(Counting(), "journal")[0] == 0
+        assert hidden(notes) == []
+        if texts(notes) != old:
+            assert command(Counting(), "undo", "--yes")[0] == 0
+        assert texts(notes) == old
+    with pytest.raises(PowerCut):
+        command(Losing(len(disk.made) - 2), *remember)
+    code, said = command(Failing("gone", 0), "journal")
+    assert (code, "(cut off)" in said) == (0, True)
+    code, said = command(Failing("gone", 0), *remember)
+    assert (code, "Input/output error" in said) == (1, True)
+    assert "cut off and finished at the next start" in command(Counting(), "journal")[1]
 
 
 # --- beside an agent --------------------------------------------------------------------------------------------------

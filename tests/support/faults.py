@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -82,7 +81,6 @@ class Failing(Counting):
 
     short: a write takes one half. interrupted: a write is interrupted. full: the disk is full from then on. full
     half-way: the same, after a write took one half. broken: an I/O error, once. gone: every call from then on fails.
-    killed: the process ends there; killed half-way: after a write took one half.
     """
 
     def __init__(self, fault: str, at: int) -> None:
@@ -101,8 +99,6 @@ class Failing(Counting):
         if not now:
             return do()
         self.happened = True
-        if self.fault == "killed":
-            os.kill(os.getpid(), signal.SIGKILL)
         if self.fault in ("broken", "gone"):
             self._gone = self.fault == "gone"
             raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -115,15 +111,12 @@ class Failing(Counting):
         return do()
 
     def write(self, descriptor, data):
-        if len(self.made) == self.at and self.fault in ("short", "full half-way", "killed half-way") and len(data) > 1:
+        if len(self.made) == self.at and self.fault in ("short", "full half-way") and len(data) > 1:
             data = memoryview(data)[: len(data) // 2]
             self._full = self.fault == "full half-way"
             self.happened = True
             self.made.append("write")
-            written = durable.Calls.write(self, descriptor, data)
-            if self.fault == "killed half-way":
-                os.kill(os.getpid(), signal.SIGKILL)
-            return written
+            return durable.Calls.write(self, descriptor, data)
         return super().write(descriptor, data)
 
 
