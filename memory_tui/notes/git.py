@@ -8,6 +8,7 @@ without configuration, hooks and attributes, and only borrows the objects of the
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -35,6 +36,8 @@ _ALONE = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+_MOST_MOVES = 1000
+_MOVE = re.compile(r"(?P<old>[0-9a-f]+) (?P<new>[0-9a-f]+) .*> (?P<at>\d+) [+-]\d{4}\t(?P<what>.*)")
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -57,11 +60,21 @@ class Commit(Struct, frozen=True):
         force_setattr(self, "subject", masked(self.subject))
 
 
+class Move(Struct, frozen=True):
+    """A line of the reflog that may have changed files: when (epoch seconds), from which commit to which, by what."""
+
+    at: float
+    old: str
+    new: str
+    what: str
+
+
 class History:
     """The repository that holds `workspace`; paths are those under which notes are stored."""
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = Path(os.path.realpath(workspace))
+        self._trees: dict[str, dict[str, str]] = {}
 
     def top(self) -> Path | None:
         """Return the folder of the repository around the workspace, on its file system; None without one or git."""
@@ -90,6 +103,44 @@ class History:
     def text(self, path: str, commit: str) -> bytes:
         """Return the bytes of a note as they were at a commit. Raises GitFailed when it was not there."""
         return self._git(path, "cat-file", "blob", f"{_hash(commit)}:")
+
+    def moves(self, since: float) -> list[Move]:
+        """Return what moved HEAD after `since` and may have written files; a commit writes none. Raises GitFailed."""
+        top = self.top()
+        if top is None:
+            return []
+        where = _run(top, {}, "-c", "safe.directory=*", "rev-parse", "--git-path", "logs/HEAD")
+        try:
+            lines = (top / os.fsdecode(where.stdout).strip()).read_text("utf-8", "replace").splitlines()
+        except OSError:
+            return []
+        rows = [row for line in lines[-_MOST_MOVES:] if (row := _MOVE.fullmatch(line))]
+        moves = [Move(float(row["at"]), row["old"], row["new"], masked(row["what"])) for row in rows]
+        return [move for move in moves if move.at >= since and not move.what.startswith("commit")]
+
+    def made(self, move: Move, path: str, before: bytes | None, after: bytes | None) -> bool:
+        """Tell whether a move made a change of the note `path`; what a reset overwrote is known to nobody.
+
+        Raises GitFailed.
+        """
+        fits = self._holds(move.new, path, after)
+        return fits and (move.what.startswith("reset") or self._holds(move.old, path, before))
+
+    def _holds(self, commit: str, path: str, data: bytes | None) -> bool:
+        if not commit.strip("0"):
+            return data is None
+        if commit not in self._trees:
+            rows = os.fsdecode(self._git(".", "ls-tree", "-r", "-z", "--full-tree", commit)).split("\0")
+            self._trees[commit] = {
+                name: row.split()[-1] for row, _, name in (row.partition("\t") for row in rows) if row
+            }
+        top = self.top() or self._workspace
+        name = Path(os.path.relpath(self._workspace / path, top)).as_posix()
+        if data is None:
+            return name not in self._trees[commit]
+        blob = b"blob %d\0" % len(data) + data
+        digest = hashlib.sha1(blob, usedforsecurity=False) if len(commit) == 40 else hashlib.sha256(blob)
+        return self._trees[commit].get(name) == digest.hexdigest()
 
     def _git(self, path: str, *words: str) -> bytes:
         """Return what git says of the note `path`, which comes last, in an own repository over the objects of this one.
@@ -125,6 +176,7 @@ class History:
                 (folder / "shallow").write_text("".join(f"{line}\n" for line in commits if _HASH.fullmatch(line)))
             where = {"GIT_DIR": place, "GIT_OBJECT_DIRECTORY": os.path.realpath(top / objects)}
             last = [words[-1] + stored] if words[-1].endswith(":") else [words[-1], stored]
+            last = last[:1] if stored == "." else last
             answer = _run(folder, where, *(head if word == "HEAD" else word for word in words[:-1]), *last)
         if answer.returncode or len(answer.stdout) > _MOST:
             raise _failed(words[0], answer)

@@ -225,6 +225,35 @@ def _lines_back(connection: apsw.Connection, session: str) -> Iterator[bytes]:
             yield _line(text, compressed)
 
 
+MOST_EVENTS = 200_000
+"""Records that are read at once: a person waits."""
+
+
+def events(database: Path, since: float) -> list[tuple[str, str, bytes]]:
+    """Return session, key and line of each record from `since` (epoch seconds) on, and of each session's first one.
+
+    They are in the order in which they were written, session by session; damaged ones are left out. Raises NotSeen.
+    """
+    query = """
+        SELECT e.session_id, w.session_key, e.event_json, e.event_zstd
+        FROM transcript_events e LEFT JOIN session_windows w ON w.session_id = e.session_id
+        WHERE e.session_id IN (SELECT DISTINCT session_id FROM transcript_events WHERE created_at >= ?1)
+              AND (e.created_at >= ?1 OR e.seq = (SELECT min(seq) FROM transcript_events f
+                                                  WHERE f.session_id = e.session_id))
+        ORDER BY e.session_id, e.seq LIMIT ?2"""
+
+    def read(connection: apsw.Connection) -> list[tuple[str, str, bytes]]:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'transcript_events'").fetchall():
+            return []
+        lines = []
+        for name, key, text, compressed in connection.execute(query, (since * 1000, MOST_EVENTS)):
+            with contextlib.suppress(ValueError):
+                lines.append((str(name), str(key or ""), _line(text, compressed)))
+        return lines
+
+    return open_foreign.read_foreign(database, read)[0]
+
+
 def _line(text: str | None, compressed: bytes) -> bytes:
     """Return a record as it was written. Raises ValueError where it is compressed and damaged, or too long."""
     if text is not None:

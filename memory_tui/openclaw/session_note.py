@@ -161,11 +161,11 @@ def _spoken(lines: Sequence[str]) -> Iterator[Message]:
     records = [record_of(line) for line in lines]
     recalled = _recalled(records)
     for record in records:
-        if (message := _message(record)) is not None:
+        if (message := message_of(record)) is not None:
             yield _without(message, recalled) if message.role == "assistant" else message
 
 
-def _message(record: dict[str, Any]) -> Message | None:
+def message_of(record: dict[str, Any]) -> Message | None:
     """Return what a record says; None for tools, commands, sub-agents, summaries, injected context and silence."""
     kind = record.get("type")
     if kind not in ("message", "response_item", *ROLES):

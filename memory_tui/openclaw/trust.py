@@ -65,6 +65,8 @@ class LedgerRow(Struct, frozen=True, rename="camel"):
     origin_class: Literal["agent", "untrusted"]
     file_hash: str
     observed_at: float
+    session_id: str = ""
+    session_key: str = ""
 
 
 class FileTrust(Struct, frozen=True):

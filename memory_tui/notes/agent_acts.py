@@ -1,0 +1,329 @@
+"""What agents did, as the transcripts of their hosts tell it: files that they wrote, commands, questions to a memory.
+
+OpenClaw keeps a database for each agent (older releases a file for each session), Claude Code and Codex a file of JSON
+lines for each session. They are only read, as far as they were written in the time that is asked for. Whoever can
+write a transcript can lie in it: a line that is older than one before it, or than its file, is left out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote
+
+import msgspec
+from msgspec import Struct, field
+
+from memory_tui.config import places
+from memory_tui.durable import open_regular
+from memory_tui.hosts import claude_code, registry
+from memory_tui.openclaw import agent_sessions
+from memory_tui.openclaw.open_foreign import NotSeen
+from memory_tui.openclaw.session_note import message_of
+
+MOST_BYTES = 64 << 20
+"""Bytes of the longest transcript that is read."""
+_MOST_FILES = 2000
+_OLDER_LINE, _OLDER_FILE = 1.0, 5.0
+"""Seconds by which a line may be older than the one before it, and than its file."""
+_EXIT = re.compile(r"Exit code \d")
+
+Host = Literal["openclaw", "claude-code", "codex"]
+Record = Mapping[str, Any]
+
+
+class Said(Struct, frozen=True):
+    """What `role` (user or assistant) said at `at` (epoch seconds)."""
+
+    at: float
+    role: str
+    text: str
+
+
+class ToolUse(Struct, frozen=True):
+    """One call of a tool, from `at` to `end` (epoch seconds); `details` is what the host keeps beside its `text`."""
+
+    id: str
+    name: str
+    args: Record
+    cwd: str
+    at: float
+    end: float
+    succeeded: bool
+    text: str = ""
+    details: Record = field(default_factory=dict)
+
+
+class HostSession(Struct, frozen=True):
+    """What one session of a host said and did, in its order; `loaded` tells that our hook put memory before it."""
+
+    host: Host
+    id: str
+    agent: str
+    items: tuple[Said | ToolUse, ...]
+    loaded: bool = False
+
+
+def sessions(since: float) -> tuple[list[HostSession], list[str]]:
+    """Return the sessions of every host that went on after `since`, and a sentence for each one that is not read.
+
+    A call that a forked or resumed session repeats stands in the oldest session alone.
+    """
+    problems: list[str] = []
+    raw = [*_of_openclaw(since, problems), *_of_files(since, problems)]
+    seen: set[tuple[str, ...]] = set()
+    reply = []
+    for session in sorted(raw, key=lambda session: session.items[0].at if session.items else 0.0):
+        items = []
+        for item in session.items:
+            key = session.host, *((item.id, item.name) if isinstance(item, ToolUse) else (str(item.at), item.text))
+            if item.at >= since and key not in seen:
+                items.append(item)
+            seen.add(key)
+        if items:
+            reply.append(HostSession(session.host, session.id, session.agent, tuple(items), session.loaded))
+    return reply, problems
+
+
+# --- files and databases ---------------------------------------------------------------------------------------------
+
+
+def _of_openclaw(since: float, problems: list[str]) -> Iterator[HostSession]:
+    """Yield the sessions in the databases of OpenClaw's agents."""
+    for database in sorted((places.state_folder() / "agents").glob("*/agent/openclaw-agent.sqlite")):
+        if max(_changed(database), _changed(Path(f"{database}-wal"))) < since:
+            continue
+        try:
+            rows = agent_sessions.events(database, since)
+        except NotSeen as error:
+            problems.append(f"{error.detail} {error.next_step}")
+            continue
+        lines: dict[tuple[str, str], list[bytes]] = {}
+        for name, key, line in rows:
+            lines.setdefault((name, key), []).append(line)
+        for (name, key), records in lines.items():
+            yield _session("openclaw", key or name, database.parts[-3], records, 0.0)
+
+
+def _of_files(since: float, problems: list[str]) -> Iterator[HostSession]:
+    """Yield the sessions that are files."""
+    for host, path in _files():
+        if (changed := _changed(path)) < since:
+            continue
+        try:
+            with open_regular(path) as file:
+                if (size := os.fstat(file.fileno()).st_size) > MOST_BYTES:
+                    limit = MOST_BYTES >> 20
+                    problems.append(f"The transcript {path} has {size >> 20:,} MB; at most {limit} are read.")
+                    continue
+                name, agent = path.stem, ""
+                if host == "claude-code" and path.parent.name == "subagents":
+                    name, agent = path.parent.parent.name, path.stem.removeprefix("agent-")
+                elif host == "openclaw":
+                    agent = path.parts[-3]
+                yield _session(host, name, agent, file, min(_birth(file.fileno()), changed))
+        except OSError as error:
+            problems.append(f"The transcript {path} cannot be read: {error.strerror or error}.")
+
+
+def _files() -> list[tuple[Host, Path]]:
+    """Return the transcripts that are files, the newest last: a fork is newer than what it repeats."""
+    folders: tuple[tuple[Host, Path, str], ...] = (
+        ("openclaw", places.state_folder() / "agents", "*/sessions/*.jsonl"),
+        ("claude-code", claude_code.home() / "projects", "*/*.jsonl"),
+        ("claude-code", claude_code.home() / "projects", "*/*/subagents/agent-*.jsonl"),
+        ("codex", registry.codex_memory().parent / "sessions", "*/*/*/rollout-*.jsonl"),
+    )
+    every = [(host, path) for host, folder, pattern in folders for path in folder.glob(pattern)]
+    return sorted(every, key=lambda each: _changed(each[1]))[-_MOST_FILES:]
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _birth(descriptor: int) -> float:
+    """Return when a file was made, in epoch seconds; 0 where the system does not say."""
+    status = os.fstat(descriptor)
+    if (birth := getattr(status, "st_birthtime", None)) is not None:
+        return float(birth)
+    # Python has no statx before 3.15: 256 bytes, what is there in the first four, the birth at 80.
+    buffer = ctypes.create_string_buffer(256)
+    call = getattr(ctypes.CDLL(None), "statx", None) if sys.platform == "linux" else None
+    if call is None or call(descriptor, b"", 0x1000, 0x800, buffer) or not buffer.raw[1] & 8:
+        return 0.0
+    return int.from_bytes(buffer.raw[80:88], "little", signed=True) + int.from_bytes(buffer.raw[88:92], "little") / 1e9
+
+
+def _session(host: Host, name: str, agent: str, lines: Iterable[bytes], birth: float) -> HostSession:
+    """Return what the lines of one session tell."""
+    reader = {"openclaw": _OpenClaw, "claude-code": _ClaudeCode, "codex": _Codex}[host]()
+    newest = birth - _OLDER_FILE + _OLDER_LINE
+    for line in lines:
+        try:
+            record = msgspec.json.decode(line)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            continue
+        if not isinstance(record, dict):
+            continue
+        at = _time(record.get("timestamp"))
+        if at:
+            if at < newest - _OLDER_LINE:
+                continue
+            newest = max(newest, at)
+        reader.take(record, at)
+    return HostSession(host, reader.name or name, agent, tuple(reader.items.values()), reader.loaded)
+
+
+def _time(value: object) -> float:
+    """Return a time in epoch seconds: milliseconds, or a text in ISO's form; 0 for anything else."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value / 1000
+        return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else 0.0
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+# --- what a line tells -----------------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Joins the calls of one session with their answers."""
+
+    def __init__(self) -> None:
+        self.name, self.cwd, self.loaded = "", "", False
+        self.items: dict[object, Said | ToolUse] = {}
+        self._calls: dict[str, tuple[str, Record, str, float]] = {}
+
+    def take(self, record: Record, at: float) -> None:
+        """Read one line."""
+        raise NotImplementedError
+
+    def said(self, record: dict[str, Any], at: float) -> None:
+        """Keep what a person or the assistant said on this line."""
+        message = message_of(record)
+        if message is not None:
+            self.items[len(self.items)] = Said(at, message.role, message.text)
+
+    def call(self, key: object, name: object, args: object, at: float) -> None:
+        """Remember a call until its answer comes."""
+        if isinstance(key, str) and isinstance(name, str):
+            if name == "tool_call" and isinstance(args, dict):
+                # OpenClaw wraps tools that its agent had to search for.
+                name, args = str(args.get("id")), args.get("args")
+            self._calls[key] = name, args if isinstance(args, dict) else {}, self.cwd, at
+
+    def answer(self, key: object, at: float, succeeded: bool, text: str, details: object) -> None:
+        """Join an answer with its call; one without a call, or a second one, counts for nothing."""
+        if isinstance(key, str) and (call := self._calls.pop(key, None)) is not None:
+            name, args, cwd, start = call
+            more = details if isinstance(details, dict) else {}
+            self.items[key, name] = ToolUse(key, name, args, cwd, start, at, succeeded, text, more)
+
+
+class _OpenClaw(_Reader):
+    def take(self, record: Record, at: float) -> None:
+        message = record.get("message")
+        if record.get("type") == "session":
+            self.cwd = str(record.get("cwd") or "")
+        if not isinstance(message, dict):
+            return
+        self.said(dict(record), at)
+        if message.get("role") == "toolResult":
+            text = "\n".join(agent_sessions.texts(message.get("content")))
+            key, failed = message.get("toolCallId"), bool(message.get("isError"))
+            self.answer(key, at, not failed, text, message.get("details"))
+        for block in _blocks(message):
+            if block.get("type") == "toolCall":
+                self.call(block.get("id"), block.get("name"), block.get("arguments"), at)
+
+
+class _ClaudeCode(_Reader):
+    def take(self, record: Record, at: float) -> None:
+        attachment, message = record.get("attachment"), record.get("message")
+        if isinstance(attachment, dict) and attachment.get("type") == "hook_additional_context":
+            self.loaded = True
+        if not isinstance(message, dict):
+            return
+        self.name = self.name or str(record.get("sessionId") or "")
+        self.cwd = str(record.get("cwd") or self.cwd)
+        self.said(dict(record), at)
+        for block in _blocks(message):
+            if block.get("type") == "tool_use":
+                self.call(block.get("id"), block.get("name"), block.get("input"), at)
+            elif block.get("type") == "tool_result":
+                text = "\n".join(agent_sessions.texts(block.get("content")))
+                # A command that ended with a code of its own ran; one that was refused did not.
+                ran = not block.get("is_error") or _EXIT.match(text) is not None
+                self.answer(block.get("tool_use_id"), at, ran, text, record.get("toolUseResult"))
+
+
+class _Codex(_Reader):
+    def take(self, record: Record, at: float) -> None:
+        payload = record.get("payload")
+        if not isinstance(payload, dict):
+            return
+        kind = str(payload.get("type") or "")
+        if record.get("type") == "session_meta":
+            self.name, self.cwd = str(payload.get("id") or ""), str(payload.get("cwd") or "")
+        elif record.get("type") == "event_msg" and kind == "item_completed":
+            self._completed(payload, at)
+        elif kind in ("function_call", "custom_tool_call"):
+            try:
+                args = msgspec.json.decode(payload.get("arguments") or "")
+            except (msgspec.MsgspecError, UnicodeError, TypeError, RecursionError):
+                args = {"input": payload.get("input")}
+            self.call(payload.get("call_id"), payload.get("name"), args, at)
+        elif kind.endswith("_output"):
+            text = str(payload.get("output"))
+            # What was patched, or answered by a server, is told by a line of its own.
+            call = self._calls.get(str(payload.get("call_id")))
+            if call is not None and call[0] == "exec_command":
+                self.answer(payload.get("call_id"), at, True, text, None)
+        else:
+            self.said(dict(record), at)
+
+    def _completed(self, payload: Record, at: float) -> None:
+        """Read what Codex tells of a step that is over; it stands in the place of the answer that the model got."""
+        item = payload.get("item")
+        if not isinstance(item, dict):
+            return
+        key, cwd, text = str(item.get("id") or ""), self.cwd, ""
+        done = item.get("status") in ("completed", None)
+        name, args, details = "", item.get("arguments"), item
+        match item.get("type"):
+            case "FileChange":
+                name = "apply_patch"
+            case "CommandExecution":
+                # One that ended with a code of its own ran.
+                name, done = "exec_command", done or bool(item.get("exit_code"))
+                args, cwd = (
+                    {"command": item.get("command")},
+                    unquote(str(item.get("cwd") or cwd).removeprefix("file://")),
+                )
+            case "McpToolCall" if isinstance(item.get("result"), dict):
+                name, details = str(item.get("tool")), item["result"].get("structuredContent")
+                text = "\n".join(agent_sessions.texts(item["result"].get("content")))
+        if name:
+            # The time of its own is late: the line of the call says when it began.
+            call, answer = self._calls.pop(key, None), self.items.get((key, name))
+            start = call[3] if call is not None else _time(payload.get("started_at_ms")) or at
+            start = answer.at if isinstance(answer, ToolUse) else start
+            end = _time(payload.get("completed_at_ms")) or at
+            args, details = (each if isinstance(each, dict) else {} for each in (args, details))
+            self.items[key, name] = ToolUse(key, name, args, cwd, start, end, done, text, details)
+
+
+def _blocks(message: Record) -> list[Record]:
+    content = message.get("content")
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []

@@ -1,0 +1,499 @@
+"""Who changed a note: an agent by its transcript or by OpenClaw's ledger, git by its reflog, else nobody knows.
+
+A claim counts where the call succeeded and its time fits, and only when it is held against the bytes of the note before
+and after. Where two sessions fit, or nothing does, the author is unknown: a guess is worth less than none. Exact bytes
+that somebody else writes into a transcript while the note changes cannot be told from the agent's own.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import os
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct, convert, to_builtins
+
+from memory_tui.notes.agent_acts import HostSession, ToolUse
+from memory_tui.notes.git import Move
+from memory_tui.openclaw.trust import LedgerRow, text_hash
+
+_NEAR, _EARLY, _SLACK, _BEHIND, _SHORT = 5.0, 0.05, 0.3, 60.0, 0.6
+"""Seconds: after a claim; before a command, after it, after one in the background; a command whose text is not read."""
+_GIT_BEFORE, _GIT_AFTER = 1.0, 3.0
+_CHAIN, _LONGEST_CHAIN = 600.0, 50
+"""Seconds that several acts may take to make one change, and how many they may be."""
+_WORD = re.compile(r"\w+")
+Bytes = bytes | None
+"""What a note holds; None where it is not there."""
+
+
+class NoteChange(Struct, frozen=True):
+    """One change of the note at the absolute `path`, at `at` by the clock of its file.
+
+    `since` is when the text before it was there already. Times are in epoch seconds.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    at: float
+    since: float = 0.0
+
+
+class Author(Struct, frozen=True):
+    """Who made a change, in which session, and by which rule that is known; `host` is empty where nobody knows."""
+
+    host: str
+    session: str = ""
+    rule: str = "none"
+
+
+UNKNOWN = Author("")
+
+
+class Claim(Struct, frozen=True):
+    """What a tool says that it did to one file: the new `text`, `edits` of the old one, or that it is gone."""
+
+    path: str
+    kind: Literal["write", "edit", "delete"]
+    text: str = ""
+    edits: tuple[Edit, ...] = ()
+
+
+class Edit(Struct, frozen=True):
+    """The text `new` in the place of `old`: where that stands, from `line` (from 1) on where that is known."""
+
+    old: str
+    new: str
+    line: int = 0
+    everywhere: bool = False
+
+
+class Act(Struct, frozen=True):
+    """A call with its session, and what it claims; a command claims nothing, and is read as `steps`."""
+
+    session: HostSession
+    use: ToolUse
+    claims: tuple[Claim, ...] = ()
+    command: str = ""
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def goes_on(self) -> bool:
+        """Tell whether the command may write after it has answered."""
+        return any(step.is_behind for step in self.steps)
+
+
+class Step(Struct, frozen=True):
+    """One program that a command runs: its words, its redirections (sign and file), its folder, and if it goes on."""
+
+    words: tuple[str, ...]
+    writes: tuple[tuple[str, str], ...]
+    cwd: str
+    is_behind: bool = False
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the words that may be files."""
+        return tuple(word for word in self.words[1:] if not word.startswith("-"))
+
+    def has(self, flag: str) -> bool:
+        """Tell whether a short option is among the words."""
+        return any(re.match(rf"-\w*{flag}", word) for word in self.words[1:])
+
+    def means(self, word: str, path: str) -> bool:
+        """Tell whether `word` is `path`, by its pattern too."""
+        place = _real(_below(self.cwd, word.replace("$HOME", "~", 1)))
+        return place == path or (place.count("/") == path.count("/") and fnmatch.fnmatchcase(path, place))
+
+    def reaches(self, words: Iterable[str], path: str) -> bool:
+        """Tell whether one of `words` is `path`, or a folder above it."""
+        parts = [path, *map(str, Path(path).parents)]
+        return any(self.means(word, part) for word in words for part in parts)
+
+    def arrives(self, path: str) -> bool:
+        """Tell whether what this moves or copies to its last word comes to be `path`."""
+        *sources, target = self.files or ("",)
+        names = [f"{target}/{Path(source).name}" for source in sources]
+        return any(self.means(name, path) for name in (target, *names))
+
+
+class Authors:
+    """The authors of changes that are asked for in the order of their times.
+
+    `ledger` has OpenClaw's rows by absolute path; `made` tells whether one of git's `moves` made a change.
+    """
+
+    def __init__(
+        self,
+        sessions: Iterable[HostSession],
+        ledger: Mapping[str, LedgerRow] | None = None,
+        moves: Sequence[Move] = (),
+        made: Callable[[Move, NoteChange], bool] = lambda *_: False,
+    ) -> None:
+        acts = (_act(session, use) for session in sessions for use in session.items if isinstance(use, ToolUse))
+        self._acts = sorted((act for act in acts if act.claims or act.command), key=lambda act: act.use.end)
+        self._ledger, self._moves, self._made = ledger or {}, moves, made
+        self._used: set[tuple[str, str, str | None]] = set()
+
+    def of(self, change: NoteChange) -> Author:
+        """Return who made `change`."""
+        for rule, fits in (
+            ("bytes", self._by_bytes),
+            ("chain", self._by_chain),
+            ("ledger", self._by_ledger),
+            ("git", self._by_git),
+            ("words", self._by_words),
+            ("target", self._by_target),
+            ("wide", self._by_wide),
+        ):
+            acts = fits(change)
+            if isinstance(acts, Author):
+                return acts
+            if acts:
+                return self._only(change, acts, rule)
+        return UNKNOWN
+
+    def _only(self, change: NoteChange, acts: list[Act], rule: str) -> Author:
+        """Return the one session of `acts`, where there is one that did not explain these bytes before."""
+        fresh = [self._explains(act.use.id, change) for act in acts]
+        owners = {(act.session.host, act.session.id) for act in acts}
+        return Author(*owners.pop(), rule) if any(fresh) and len(owners) == 1 else UNKNOWN
+
+    def _explains(self, act: str, change: NoteChange) -> bool:
+        """Mark that an act explains what a note holds; False where it did so before: somebody brought that back."""
+        key = act, change.path, None if change.after is None else hashlib.sha256(change.after).hexdigest()
+        is_new = key not in self._used
+        self._used.add(key)
+        return is_new
+
+    # --- the rules ---------------------------------------------------------------------------------------------------
+
+    def _claims(self, change: NoteChange, since: float) -> list[tuple[Act, Claim]]:
+        return [
+            (act, claim)
+            for act in self._acts
+            if act.use.succeeded and since <= act.use.end + _NEAR and act.use.at - _EARLY <= change.at
+            for claim in act.claims
+            if claim.path == change.path
+        ]
+
+    def _by_bytes(self, change: NoteChange) -> list[Act]:
+        near = self._claims(change, change.at)
+        return [act for act, claim in near if change.after in _results(claim, change.before)]
+
+    def _by_chain(self, change: NoteChange) -> list[Act]:
+        """Return the last of several acts of one session that lead from the bytes before to those after."""
+        claims = self._claims(change, max(change.since, change.at - _CHAIN))[-_LONGEST_CHAIN:]
+        ends = []
+        for owner in {id(act.session) for act, _ in claims}:
+            states: set[Bytes] = {change.before}
+            for act, claim in claims:
+                if id(act.session) != owner:
+                    continue
+                states = {after for state in states for after in _results(claim, state)} | {change.before}
+                if change.after in states and change.at <= act.use.end + _NEAR:
+                    ends.append(act)
+        return ends
+
+    def _by_ledger(self, change: NoteChange) -> Author | list[Act]:
+        row = self._ledger.get(change.path)
+        if row is None or change.after is None or abs(row.observed_at / 1000 - change.at) > _NEAR:
+            return []
+        if row.file_hash != text_hash(change.after):
+            return []
+        fresh = self._explains(f"ledger {row.observed_at}", change)
+        return Author("openclaw", row.session_key or row.session_id, "ledger") if fresh else UNKNOWN
+
+    def _by_git(self, change: NoteChange) -> Author | list[Act]:
+        for move in self._moves:
+            if -_GIT_BEFORE <= change.at - move.at <= _GIT_AFTER and self._made(move, change):
+                acts = [act for act in self._running(change) if re.search(r"\bgit\b", act.command)]
+                owners = {(act.session.host, act.session.id) for act in acts}
+                # An agent's command ran git: it is the agent's doing.
+                return Author(*owners.pop(), "git") if len(owners) == 1 else Author("git", move.what, "git")
+        return []
+
+    def _running(self, change: NoteChange) -> Iterator[Act]:
+        """Yield the commands that ran when the note changed."""
+        for act in self._acts:
+            last = act.use.end + (_BEHIND if act.goes_on else _SLACK)
+            if act.command and act.use.succeeded and act.use.at - _EARLY <= change.at <= last:
+                yield act
+
+    def _by_words(self, change: NoteChange) -> list[Act]:
+        added, new_words = _additions(change)
+        if not any(new_words):
+            return []
+        return [
+            act
+            for act in self._running(change)
+            if _names(act, change.path)
+            and all(
+                line in act.command or words <= set(_WORD.findall(act.command))
+                for line, words in zip(added, new_words, strict=True)
+            )
+        ]
+
+    def _by_target(self, change: NoteChange) -> list[Act]:
+        return [act for act in self._running(change) if any(_aims(step, change) for step in act.steps)]
+
+    def _by_wide(self, change: NoteChange) -> list[Act]:
+        short = (act for act in self._running(change) if act.use.end - act.use.at <= _SHORT)
+        return [act for act in short if any(_writes(step, change) for step in act.steps)]
+
+
+# --- what a call claims ----------------------------------------------------------------------------------------------
+
+
+def _act(session: HostSession, use: ToolUse) -> Act:
+    """Return what a call did, as far as it tells."""
+    args, details = use.args, use.details
+    command = args.get("command", args.get("cmd"))
+    if use.name in ("Bash", "exec", "exec_command", "shell") and command:
+        command = str(command[-1]) if isinstance(command, list) else str(command)
+        cwd = os.path.normpath(Path(use.cwd) / str(args.get("workdir") or ""))
+        return Act(session, use, (), command, tuple(_steps(command, cwd)))
+    try:
+        claims = [to_builtins(claim) for claim in _claimed(use.name, args, details, use.cwd)]
+        return Act(session, use, convert(claims, tuple[Claim, ...]))
+    except (AttributeError, LookupError, TypeError, ValueError):
+        # A transcript of another shape than the known ones claims nothing.
+        return Act(session, use)
+
+
+def _claimed(name: str, args: Mapping[str, Any], details: Mapping[str, Any], cwd: str) -> Iterator[Claim]:
+    """Yield the claims of a tool that writes files. Raises AttributeError, LookupError, TypeError, ValueError."""
+    path = _real(Path(cwd) / str(args.get("file_path") or args.get("path") or ""))
+    if name == "Write":
+        # Into its own memory Claude Code writes more than the model said: the answer has the text that was written.
+        yield Claim(path, "write", details.get("content", args.get("content")))
+    elif name == "write":
+        yield Claim(path, "write", args["content"])
+    elif name in ("Edit", "MultiEdit"):
+        edits = args.get("edits") or [args]
+        yield Claim(
+            path,
+            "edit",
+            edits=tuple(Edit(e["old_string"], e["new_string"], 0, bool(e.get("replace_all"))) for e in edits),
+        )
+    elif name == "edit":
+        yield Claim(path, "edit", edits=tuple(Edit(each["oldText"], each["newText"]) for each in args["edits"]))
+    elif name == "apply_patch" and "changes" in details:
+        for place, change in details["changes"].items():
+            yield from _of_file_change(_real(place), change)
+    elif name == "apply_patch":
+        yield from _of_patch(str(args["input"]), cwd)
+
+
+def _of_file_change(path: str, change: Mapping[str, Any]) -> Iterator[Claim]:
+    """Yield the claims of one file that Codex patched."""
+    if change["type"] == "add":
+        yield Claim(path, "write", change["content"])
+    elif change["type"] == "delete" or change.get("move_path"):
+        yield Claim(path, "delete")
+    else:
+        yield Claim(path, "edit", edits=tuple(_hunks(change["unified_diff"].removesuffix("\n").split("\n"))))
+
+
+def _of_patch(patch: str, cwd: str) -> Iterator[Claim]:
+    """Yield the claims of a patch as a model writes it."""
+    for part in re.split(r"^\*\*\* (?=Add|Update|Delete)", patch, flags=re.MULTILINE)[1:]:
+        head, *lines = part.split("\n")
+        verb, _, name = head.partition(" File: ")
+        path = _real(Path(cwd) / name.strip())
+        if verb == "Add":
+            yield Claim(path, "write", "".join(f"{line[1:]}\n" for line in lines if line.startswith("+")))
+        elif verb == "Delete" or any(line.startswith("*** Move to: ") for line in lines):
+            yield Claim(path, "delete")
+        else:
+            yield Claim(path, "edit", edits=tuple(_hunks(lines)))
+
+
+def _hunks(lines: Sequence[str]) -> Iterator[Edit]:
+    """Yield the hunks of a difference."""
+    old: list[str] = []
+    new: list[str] = []
+    line = 0
+    while lines and lines[0].startswith(("--- ", "+++ ")):
+        lines = lines[1:]
+    for text in [*lines, "@@"]:
+        if text.startswith("@@"):
+            if old or new:
+                yield Edit("".join(old), "".join(new), line)
+            place = re.match(r"@@ -\S+ \+(\d+)(,0)? @@", text)
+            old, new, line = [], [], int(place[1]) + bool(place[2]) if place else 0
+        elif text[:1] in (" ", "-", "+"):
+            old += [f"{text[1:]}\n"] if text[:1] != "+" else []
+            new += [f"{text[1:]}\n"] if text[:1] != "-" else []
+
+
+def _results(claim: Claim, before: Bytes) -> tuple[Bytes, ...]:
+    """Return what a note that held `before` may hold after a claim: with or without a line end that no patch names."""
+    if claim.kind == "write":
+        return (claim.text.encode("utf-8", "replace"),)
+    if claim.kind == "delete" or before is None:
+        return (None,) if claim.kind == "delete" and before is not None else ()
+    text = before.decode("utf-8", "surrogateescape")
+    is_patch = any(edit.line or edit.old.endswith("\n") for edit in claim.edits)
+    place = 0
+    for source in dict.fromkeys((text, f"{text}\n" if is_patch and text[-1:] != "\n" else text)):
+        after: str | None = source
+        for edit in claim.edits:
+            if after is None:
+                break
+            after, place = _edited(after, edit, place)
+        if after is not None:
+            ends = (after, after.removesuffix("\n")) if is_patch else (after,)
+            return tuple(each.encode("utf-8", "surrogateescape") for each in ends)
+    return ()
+
+
+def _edited(text: str, edit: Edit, place: int) -> tuple[str | None, int]:
+    """Return `text` with one edit, None where it does not hold what is replaced, and where the next hunk may begin."""
+    if edit.everywhere:
+        return (text.replace(edit.old, edit.new) if edit.old and edit.old in text else None), 0
+    if edit.line:
+        place = sum(map(len, text.splitlines(keepends=True)[: edit.line - 1]))
+        at = place if text.startswith(edit.old, place) else -1
+    else:
+        at = text.find(edit.old, place) if edit.old else len(text)
+        at = text.find(edit.old) if at < 0 else at
+    if at < 0:
+        return None, 0
+    return text[:at] + edit.new + text[at + len(edit.old) :], at + len(edit.new) if edit.line else 0
+
+
+# --- what a command does ---------------------------------------------------------------------------------------------
+
+_HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(?:.*?\n)??\s*\2[ \t]*(?=\n|\Z)", re.DOTALL)
+"""A document within a command, with what stands behind its mark on the line."""
+_BEFORE = ("sudo", "nohup", "setsid", "command", "time", "exec", "env", "then", "do", "else")
+_LONGEST_COMMAND = 100_000
+"""Characters of the longest command that is read as one; of a longer one only the words count."""
+_SHELLS = ("sh", "bash", "zsh", "dash")
+
+
+def _steps(command: str, cwd: str) -> Iterator[Step]:
+    """Yield the programs that a command of a shell runs, as far as it can be read; a `cd` holds for those behind it."""
+    if len(command) > _LONGEST_COMMAND or "\0" in command:
+        return
+    script = re.sub(r"^\s*#.*$", "", _HERE.sub(r"\3", command), flags=re.MULTILINE)
+    lexer = shlex.shlex(script, posix=True, punctuation_chars=";()<>|&\n")
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
+    try:
+        tokens = [*lexer, ";"]
+    except ValueError:
+        return
+    words: list[str] = []
+    writes: list[tuple[str, str]] = []
+    sign = ""
+    for token in tokens:
+        if token.strip(";()<>|&\n"):
+            if ">" in sign and not (sign.endswith("&") and token.isdigit()):
+                writes.append((">>" if ">>" in sign else ">", token))
+            elif not sign:
+                words.append(token)
+            sign = ""
+        elif ">" in token or "<" in token:
+            sign = token
+        else:
+            behind = token.strip(";()\n") == "&" or "nohup" in words or "setsid" in words
+            while words and (words[0] in _BEFORE or re.match(r"\w+=", words[0])):
+                words.pop(0)
+            if words[:1] == ["cd"] and len(words) > 1:
+                cwd = os.path.normpath(_below(cwd, words[1]))
+            elif words and Path(words[0]).name in _SHELLS and (script := _argument(words, r"-\w*c")):
+                yield from _steps(script, cwd)
+            if words or writes or behind:
+                yield Step(tuple(words), tuple(writes), cwd, behind)
+            words, writes, sign = [], [], ""
+
+
+def _argument(words: Sequence[str], option: str) -> str:
+    """Return the word behind an option; empty where there is none."""
+    return next((word for before, word in pairwise(words) if re.fullmatch(option, before)), "")
+
+
+def _names(act: Act, path: str) -> bool:
+    """Tell whether a command names a file: whole, from its folder, by a pattern, or by its name alone."""
+    files = ((step, word) for step in act.steps for word in (*step.words, *(target for _, target in step.writes)))
+    name = re.escape(Path(path).name)
+    return re.search(rf"(?<![\w.-]){name}(?![\w-])", act.command) is not None or any(
+        step.means(word, path) for step, word in files
+    )
+
+
+def _aims(step: Step, change: NoteChange) -> bool:
+    """Tell whether a step writes, moves or removes just this note, and the change looks like that."""
+    before, after, path = change.before, change.after, change.path
+    program = Path(step.words[0]).name if step.words else ""
+    gone = after is None
+    both = before is not None and after is not None
+    grows = before is not None and after is not None and after.startswith(before)
+    match program:
+        case "rm" | "unlink":
+            done = gone and step.reaches(step.files, path)
+        case "mv":
+            done = step.reaches(step.files[:-1], path) if gone else step.arrives(path)
+        case "cp":
+            done = not gone and step.arrives(path)
+        case "sed" | "perl":
+            done = both and step.has("i") and any(step.means(word, path) for word in step.files)
+            done = done and not any(_additions(change)[1])
+        case "tee":
+            done = grows and step.has("a") and any(step.means(word, path) for word in step.files)
+        case "truncate":
+            cut = grows or (both and before is not None and before.startswith(after or b""))
+            done = cut and any(step.means(word, path) for word in step.files)
+        case _:
+            done = False
+    # What echo writes stands in the command: the rule of words tells whether it is that.
+    is_literal = program in ("echo", "printf") and not re.search(r"[$`]", " ".join(step.words))
+    return done or any(
+        step.means(target, path) and (grows and not is_literal if sign == ">>" else after == b"")
+        for sign, target in step.writes
+    )
+
+
+def _writes(step: Step, change: NoteChange) -> bool:
+    """Tell whether a step names the note as what it writes, whatever it writes."""
+    if step.words[:1] == ("git",):
+        verbs = ("mv", "rm") if change.after is None else ("mv", "restore", "checkout")
+        return any(verb in step.words for verb in verbs) and step.reaches(step.files, change.path)
+    targets = [target for _, target in step.writes]
+    if step.words[:1] == ("dd",):
+        targets += [word.removeprefix("of=") for word in step.words if word.startswith("of=")]
+    elif step.words[:1] == ("sort",) and step.has("o"):
+        targets += step.files
+    return change.after is not None and any(step.means(target, change.path) for target in targets)
+
+
+def _additions(change: NoteChange) -> tuple[list[str], list[set[str]]]:
+    """Return the lines that a change added, and of each the words that no line had which it took away."""
+    old, new = (
+        Counter(line.strip() for line in (data or b"").decode("utf-8", "replace").split("\n"))
+        for data in (change.before, change.after)
+    )
+    known = set(_WORD.findall("\n".join(old - new)))
+    added = list(new - old)
+    return added, [set(_WORD.findall(line)) - known for line in added]
+
+
+def _below(folder: str, word: str) -> str:
+    return os.path.join(folder, os.path.expanduser(word))  # noqa: PTH111, PTH118 - an unknown user is no error
+
+
+@lru_cache(10_000)
+def _real(path: str | Path) -> str:
+    """Return a path with its folder where that really lies; the file itself may be a link, or gone."""
+    folder, name = os.path.split(os.path.normpath(path))
+    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118 - a name may be a pattern

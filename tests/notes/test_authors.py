@@ -1,0 +1,387 @@
+"""Who changed a note: transcripts of the three hosts, the ledger and git, held against the bytes before and after."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from memory_tui.notes import agent_acts
+from memory_tui.notes.agent_acts import Said, ToolUse
+from memory_tui.notes.authors import Author, Authors, NoteChange
+from memory_tui.notes.git import History
+from memory_tui.openclaw.trust import LedgerRow, text_hash
+from tests.support.transcripts import (
+    claude,
+    claude_file,
+    claude_said,
+    codex,
+    codex_file,
+    openclaw,
+    openclaw_database,
+    openclaw_said,
+    write,
+)
+
+OLD, NEW = b"- router 10.0.0.1\n- printer in the hall\n", b"- router 10.0.0.9\n- printer in the hall\n"
+EDIT = {"old_string": "10.0.0.1", "new_string": "10.0.0.9"}
+DIFF = "@@ -1,2 +1,2 @@\n-- router 10.0.0.1\n+- router 10.0.0.9\n - printer in the hall\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with the three hosts, and notes in it."""
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in (".claude", ".codex", ".openclaw", "notes/memory"):
+        (tmp_path / folder).mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.fixture
+def at() -> float:
+    """A moment after the birth of every transcript of the test."""
+    return time.time() + 1
+
+
+def authors(home: Path, at: float, ledger: Mapping[str, LedgerRow] | None = None) -> Authors:
+    del home
+    return Authors(agent_acts.sessions(at - 600)[0], ledger)
+
+
+def note(home: Path) -> str:
+    return str(home / "notes" / "MEMORY.md")
+
+
+def changed(home: Path, at: float, before: bytes | None = OLD, after: bytes | None = NEW) -> NoteChange:
+    return NoteChange(note(home), before, after, at)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_three_hosts_give_one_shape(home: Path, at: float) -> None:
+    cwd = str(home / "notes")
+    lines = [
+        claude_said("user", "Fix the router.", at),
+        *claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, cwd),
+    ]
+    claude_file(home, lines)
+    claude_file(home, claude("c2", "Bash", {"command": "ls"}, at, cwd), below="7")
+    step = {"type": "CommandExecution", "command": ["bash", "-lc", "ls"], "cwd": f"file://{cwd}", "exit_code": 0}
+    codex_file(home, codex("x1", {"cmd": "ls"}, {**step, "status": "completed"}, at), at, cwd)
+    long = "word " * 400
+    said = [openclaw_said("user", "Fix it.", at), *openclaw("o1", "write", {"path": "a.md", "content": long}, at + 0.1)]
+    openclaw_database(home, said, at, cwd)
+    every, problems = agent_acts.sessions(at - 60)
+    assert problems == []
+    uses = {
+        (s.host, s.id, s.agent): [(i.name, i.cwd, i.succeeded) for i in s.items if isinstance(i, ToolUse)]
+        for s in every
+    }
+    assert uses == {
+        ("claude-code", "s1", ""): [("Edit", cwd, True)],
+        ("claude-code", "s1", "7"): [("Bash", cwd, True)],
+        ("codex", "t1", ""): [("exec_command", cwd, True)],
+        ("openclaw", "agent:main:main", "main"): [("write", cwd, True)],
+    }
+    assert {item.text for session in every for item in session.items if isinstance(item, Said)} == {
+        "Fix the router.",
+        "Fix it.",
+    }
+    (command,) = [item for session in every if session.host == "codex" for item in session.items]
+    assert isinstance(command, ToolUse)
+    assert command.at == pytest.approx(at, abs=0.001), "the call, not the late time of the step"
+
+
+def test_transcripts_that_are_older_than_what_is_asked_are_not_opened(home: Path, at: float) -> None:
+    path = claude_file(home, claude("c1", "Bash", {"command": "ls"}, at, str(home)))
+    os.utime(path, (at - 9000, at - 9000))
+    path.chmod(0)
+    assert agent_acts.sessions(at - 60) == ([], [])
+
+
+def test_a_transcript_that_is_too_long_or_no_file_is_named(
+    home: Path, at: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude_file(home, [claude_said("user", "x" * 2000, at)])
+    os.mkfifo(home / ".claude" / "projects" / "-project" / "pipe.jsonl")
+    monkeypatch.setattr(agent_acts, "MOST_BYTES", 1000)
+    sessions, problems = agent_acts.sessions(at - 60)
+    assert sessions == []
+    assert sorted("at most" in problem for problem in problems) == [False, True]
+    assert all(str(home) in problem for problem in problems)
+
+
+def test_lines_that_make_no_sense_are_passed_over(home: Path, at: float) -> None:
+    path = claude_file(home, [])
+    path.write_bytes(b'{"type": \xff\n[1]\n{"timestamp": {}, "message": {"content": [null, {"type": "tool_use"}]}}\n')
+    claude_file(home, claude("c1", "Edit", {"file_path": 7, "old_string": None}, at, str(home)))
+    ran(home, at, "rm ~nobody/x a\0b MEMORY.md; 'no end")
+    claude_file(home, claude("c3", "Bash", {"command": ["rm", 7]}, at, str(home)))
+    odd = {"type": "CommandExecution", "command": [], "cwd": "file://[", "exit_code": "x"}
+    codex_file(home, codex("x1", {"cmd": None}, odd, at), at, "/")
+    claude_file(home, claude("c2", "Edit", {"file_path": note(home), **EDIT}, at, str(home)))
+    assert authors(home, at).of(changed(home, at)).rule == "bytes"
+
+
+def test_a_forked_session_counts_once(home: Path, at: float) -> None:
+    lines = claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, "/")
+    claude_file(home, lines)
+    claude_file(
+        home, [{**line, "sessionId": "fork"} for line in lines] + [claude_said("user", "go on", at + 1)], "fork"
+    )
+    assert authors(home, at).of(changed(home, at)) == Author("claude-code", "s1", "bytes")
+
+
+# --- what a tool wrote -----------------------------------------------------------------------------------------------
+
+Tool = Callable[[Path, float], object]
+
+
+def _claude(name: str, args: dict[str, object], result: object = None) -> Tool:
+    def tool(home: Path, at: float) -> object:
+        return claude_file(home, claude("c1", name, {"file_path": note(home), **args}, at, "/", result))
+
+    return tool
+
+
+def _codex(change: dict[str, object]) -> Tool:
+    def tool(home: Path, at: float) -> object:
+        item = {"type": "FileChange", "changes": {note(home): change}, "status": "completed"}
+        return codex_file(home, codex("x1", {"cmd": "apply_patch <<EOF"}, item, at), at, "/")
+
+    return tool
+
+
+def _openclaw(name: str, args: dict[str, object]) -> Tool:
+    def tool(home: Path, at: float) -> object:
+        return openclaw_database(home, openclaw("o1", name, args, at), at, str(home / "notes"))
+
+    return tool
+
+
+OPENCLAW_EDIT = {"oldText": "10.0.0.1", "newText": "10.0.0.9"}
+PATCH = "*** Begin Patch\n*** Update File: MEMORY.md\n@@\n-- router 10.0.0.1\n+- router 10.0.0.9\n*** End Patch"
+TOOLS: dict[str, tuple[Tool, bytes | None, bytes | None]] = {
+    "claude write": (_claude("Write", {"content": NEW.decode()}), OLD, NEW),
+    "claude write, stamped": (_claude("Write", {"content": "x"}, {"content": NEW.decode()}), None, NEW),
+    "claude edit": (_claude("Edit", EDIT), OLD, NEW),
+    "claude edit, all": (_claude("Edit", {"old_string": "a", "new_string": "b", "replace_all": True}), b"a a", b"b b"),
+    "claude edits": (_claude("MultiEdit", {"edits": [EDIT, {"old_string": "hall", "new_string": "attic"}]}), OLD,
+                     NEW.replace(b"hall", b"attic")),
+    "codex add": (_codex({"type": "add", "content": NEW.decode()}), None, NEW),
+    "codex delete": (_codex({"type": "delete", "content": OLD.decode()}), OLD, None),
+    "codex move": (_codex({"type": "update", "unified_diff": "", "move_path": "/tmp/x"}), OLD, None),
+    "codex update": (_codex({"type": "update", "unified_diff": DIFF}), OLD, NEW),
+    "codex update, no line end": (_codex({"type": "update", "unified_diff": DIFF}), OLD[:-1], NEW[:-1]),
+    "openclaw write": (_openclaw("write", {"path": "MEMORY.md", "content": NEW.decode()}), OLD, NEW),
+    "openclaw edit": (_openclaw("edit", {"path": "MEMORY.md", "edits": [OPENCLAW_EDIT]}), OLD, NEW),
+    "openclaw patch": (_openclaw("apply_patch", {"input": PATCH}), OLD, NEW),
+    "openclaw patch, add": (_openclaw("apply_patch", {"input": "*** Add File: MEMORY.md\n+a\n"}), None, b"a\n"),
+    "openclaw patch, delete": (_openclaw("apply_patch", {"input": "*** Delete File: MEMORY.md\n"}), OLD, None),
+    "openclaw, a tool that was searched": (
+        _openclaw("tool_call", {"id": "write", "args": {"path": "MEMORY.md", "content": NEW.decode()}}), OLD, NEW),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "before", "after"), TOOLS.values(), ids=TOOLS)
+def test_what_a_tool_wrote_is_its_agents_and_other_bytes_are_nobodys(
+    tool: Tool, before: bytes | None, after: bytes | None, home: Path, at: float
+) -> None:
+    tool(home, at)
+    by = authors(home, at).of(changed(home, at + 0.03, before, after))
+    assert (by.host in ("claude-code", "codex", "openclaw"), by.rule) == (True, "bytes")
+    other = b"something else\n" if after is None else after + b"- and more\n"
+    assert authors(home, at).of(changed(home, at + 0.03, before, other)).host == ""
+    for second in (-30, 30):
+        assert authors(home, at).of(changed(home, at + second, before, after)).host == "", "at another second"
+
+
+def test_several_acts_of_one_session_lead_from_before_to_after(home: Path, at: float) -> None:
+    steps = [("10.0.0.1", "10.0.0.5"), ("hall", "attic"), ("10.0.0.5", "10.0.0.9")]
+    for number, (old, new) in enumerate(steps):
+        args = {"file_path": note(home), "old_string": old, "new_string": new}
+        claude_file(home, claude(f"c{number}", "Edit", args, at + number, "/"))
+    after = OLD.replace(b"10.0.0.1", b"10.0.0.9").replace(b"hall", b"attic")
+    assert authors(home, at).of(changed(home, at + 2.05, OLD, after)) == Author("claude-code", "s1", "chain")
+    assert authors(home, at).of(changed(home, at + 2.05, OLD, after + b"- mine\n")).host == ""
+
+
+# --- what a command wrote --------------------------------------------------------------------------------------------
+
+
+def ran(home: Path, at: float, command: str, *, end: float = 0.0, failed: bool = False, text: str = "") -> None:
+    lines = claude(
+        "b1", "Bash", {"command": command}, at, str(home / "notes"), end=end or at + 0.1, failed=failed, text=text
+    )
+    claude_file(home, lines)
+
+
+GREW = OLD + b"- scanner in the cellar\n"
+COMMANDS = {
+    "cat >> MEMORY.md <<'EOF'\n- scanner in the cellar\nEOF": ("words", OLD, GREW),
+    "cd /; cd ~/notes && echo '- scanner in the cellar' >> ./MEMORY.md": ("words", OLD, GREW),
+    "sed -i 's/10.0.0.1/10.0.0.9/' *.md": ("words", OLD, NEW),
+    "echo '- scanner in the cellar' >> memory/../MEMORY.md": ("words", OLD, GREW),
+    "rm -f MEMORY.md": ("target", OLD, None),
+    "rm *.md": ("target", OLD, None),
+    "rm -r ../notes": ("target", OLD, None),
+    "mv MEMORY.md memory/old.md": ("target", OLD, None),
+    "mv ../draft/MEMORY.md .": ("target", OLD, NEW),
+    "cp /tmp/x MEMORY.md": ("target", OLD, NEW),
+    "sed -i 2d MEMORY.md": ("target", OLD, OLD.splitlines(keepends=True)[0]),
+    "date | tee -a MEMORY.md > /dev/null": ("target", OLD, GREW),
+    "bash -c 'date >> MEMORY.md' 2>&1": ("target", OLD, GREW),
+    ": > MEMORY.md": ("target", OLD, b""),
+    "truncate -s 9 MEMORY.md": ("target", OLD, OLD[:9]),
+    "sort other.md > MEMORY.md": ("wide", OLD, NEW),
+    "dd if=other.md of=MEMORY.md": ("wide", OLD, NEW),
+    "sort -o MEMORY.md other.md": ("wide", OLD, NEW),
+    "git restore MEMORY.md": ("wide", OLD, NEW),
+}
+
+
+@pytest.mark.parametrize(("command", "case"), COMMANDS.items(), ids=COMMANDS)
+def test_what_a_command_wrote_is_its_agents(
+    command: str, case: tuple[str, bytes, bytes | None], home: Path, at: float
+) -> None:
+    rule, before, after = case
+    ran(home, at, command)
+    assert authors(home, at).of(changed(home, at + 0.05, before, after)) == Author("claude-code", "s1", rule)
+    for moment in (at - 0.2, at + 1):
+        assert authors(home, at).of(changed(home, moment, before, after)).host == "", "it did not run then"
+    other = NoteChange(str(home / "notes" / "memory" / "2026-11-01.md"), before, after, at + 0.05)
+    if "-r" not in command:
+        assert authors(home, at).of(other).host == "", "another note"
+
+
+def test_a_command_in_the_background_may_write_later(home: Path, at: float) -> None:
+    ran(home, at, "(sleep 20; echo '- scanner in the cellar' >> MEMORY.md) &")
+    assert authors(home, at).of(changed(home, at + 20, OLD, GREW)).rule == "words"
+    assert authors(home, at).of(changed(home, at + 90, OLD, GREW)).host == ""
+
+
+def test_a_command_that_failed_ran_and_one_that_was_refused_did_not(home: Path, at: float) -> None:
+    ran(home, at, "rm MEMORY.md; false", failed=True, text="Exit code 1")
+    assert authors(home, at).of(changed(home, at, OLD, None)).rule == "target"
+    ran(home, at + 60, "rm MEMORY.md", failed=True, text="The user does not want this.")
+    assert authors(home, at).of(changed(home, at + 60, OLD, None)).host == ""
+
+
+def test_codex_command_without_a_step_of_its_own_counts(home: Path, at: float) -> None:
+    args = {"cmd": "echo '- scanner in the cellar' >> MEMORY.md; echo x >> /etc/x", "workdir": str(home / "notes")}
+    codex_file(home, codex("x1", args, None, at), at, "/")
+    assert authors(home, at).of(changed(home, at + 0.1, OLD, GREW)) == Author("codex", "t1", "words")
+
+
+# --- persons, other hands, lies --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command", ["cat MEMORY.md", "grep -n router MEMORY.md", "echo '- scanner' >> MEMORY.md", "ls"]
+)
+def test_an_edit_of_a_person_beside_a_running_agent_is_nobodys(command: str, home: Path, at: float) -> None:
+    ran(home, at, command, end=at + 5)
+    for after in (OLD + b"- mine\n", NEW, OLD[5:], b"", None):
+        assert authors(home, at).of(changed(home, at + 1, OLD, after)) == Author("")
+
+
+def test_what_somebody_brings_back_is_nobodys(home: Path, at: float) -> None:
+    _claude("Write", {"content": NEW.decode()})(home, at)
+    by = authors(home, at)
+    assert by.of(changed(home, at)).host == "claude-code"
+    assert by.of(changed(home, at + 1, NEW, OLD)).host == ""
+    assert by.of(changed(home, at + 2)).host == "", "a sync client wrote the agent's text again"
+
+
+def test_two_sessions_that_fit_are_nobody(home: Path, at: float) -> None:
+    for session in ("s1", "s2"):
+        lines = claude(f"c{session}", "Edit", {"file_path": note(home), **EDIT}, at, "/", session=session)
+        claude_file(home, lines, session)
+    assert authors(home, at).of(changed(home, at)) == Author("")
+
+
+def test_failed_calls_claim_nothing(home: Path, at: float) -> None:
+    text = "String to replace not found in file."
+    claude_file(
+        home, claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, "/", f"Error: {text}", text=text, failed=True)
+    )
+    item = {"type": "FileChange", "changes": {note(home): {"type": "update", "unified_diff": DIFF}}, "status": "failed"}
+    codex_file(home, codex("x1", {"cmd": "apply_patch"}, item, at), at, "/")
+    args = {"path": note(home), "content": NEW.decode()}
+    openclaw_database(home, openclaw("o1", "write", args, at, failed=True), at, "/")
+    assert authors(home, at).of(changed(home, at)) == Author("")
+
+
+def test_backdated_lines_are_not_believed(home: Path) -> None:
+    before = time.time() - 100
+    lie = claude("c1", "Edit", {"file_path": note(home), **EDIT}, before, "/")
+    claude_file(home, lie, "new")
+    claude_file(home, [claude_said("user", "hello", time.time()), *lie], "old")
+    now = time.time()
+    openclaw_database(home, [openclaw_said("user", "hello", now), *openclaw(
+        "o1", "write", {"path": note(home), "content": NEW.decode()}, before)], now, "/")  # fmt: skip
+    assert authors(home, before).of(changed(home, before)) == Author("")
+
+
+def test_exact_bytes_that_are_written_live_are_believed_as_the_manual_says(home: Path, at: float) -> None:
+    write(home / ".claude/projects/-project/s1.jsonl", claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, "/"))
+    assert authors(home, at).of(changed(home, at)).host == "claude-code"
+
+
+# --- the ledger and git ----------------------------------------------------------------------------------------------
+
+
+def test_the_ledger_names_the_session_that_wrote_last(home: Path, at: float) -> None:
+    row = LedgerRow(1, "MEMORY.md", "agent", text_hash(NEW), at * 1000, "o1", "agent:main:main")
+    by = authors(home, at, ledger={note(home): row})
+    assert by.of(changed(home, at + 1)) == Author("openclaw", "agent:main:main", "ledger")
+    assert by.of(changed(home, at + 2)).host == "", "the same text again"
+    assert by.of(changed(home, at + 1, OLD, NEW + b"x")).host == ""
+    assert authors(home, at, ledger={note(home): row}).of(changed(home, at + 9)).host == ""
+
+
+def test_git_is_held_against_both_sides(home: Path, at: float) -> None:
+    folder = home / "notes"
+
+    def git(*words: str) -> None:
+        me = ("-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main")
+        subprocess.run(["git", *me, *words], cwd=folder, check=True, capture_output=True)
+
+    git("init")
+    (folder / "MEMORY.md").write_bytes(OLD)
+    git("add", ".")
+    git("commit", "-m", "one")
+    git("checkout", "-b", "other")
+    (folder / "MEMORY.md").write_bytes(NEW)
+    git("commit", "-am", "two")
+    began = time.time()
+    git("checkout", "main")
+    history = History(folder)
+    moves = history.moves(began - 1)
+
+    def by(change: NoteChange, *, session: bool = False) -> Author:
+        sessions = agent_acts.sessions(began - 60)[0] if session else []
+        return Authors(sessions, {}, moves, lambda move, it: history.made(move, it.path, it.before, it.after)).of(
+            change
+        )
+
+    moment = (folder / "MEMORY.md").stat().st_ctime
+    made = by(changed(home, moment, NEW, OLD))
+    assert (made.host, made.rule) == ("git", "git")
+    assert made.session.startswith("checkout: moving from other to main")
+    assert by(changed(home, moment, b"mine\n", OLD)).host == "", "only the bytes after fit"
+    assert by(changed(home, moment, NEW, b"mine\n")).host == ""
+    assert by(changed(home, moment + 60, NEW, OLD)).host == ""
+    claude_file(home, claude("c1", "Bash", {"command": "git checkout main"}, moment - 0.02, str(folder)))
+    assert by(changed(home, moment, NEW, OLD), session=True) == Author("claude-code", "s1", "git")
+    git("reset", "--hard", "other")
+    moves = history.moves(began - 1)
+    moment = (folder / "MEMORY.md").stat().st_ctime
+    assert by(changed(home, moment, b"not committed\n", NEW)).session.startswith("reset")
